@@ -1,0 +1,416 @@
+"""What a measured benchmark carries in its JSON: the one contract between measuring and analysing.
+
+``extra_info["roofline"]`` of each benchmark holds a `Record`, ``machine_info["roofline"]`` a `Machine`, and the top-level
+key ``roofline`` of the file a `Session`. They are written by `to_json` alone and read by `from_json` alone.
+
+Units are SI base units and stand in the name (``_s``, ``_byte``, ``_flop``, ``_hz``, ``_w``); 1 MAC is 2 FLOP. A value
+that could not be had is ``None``, and ``missing`` of the record tells why under the value's dotted path
+(``"timing.device_s"``). Readers ignore keys they don't know.
+
+Format history
+--------------
+1   first version.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, TypeVar
+
+SCHEMA = 1
+"""Version written into every record; a reader refuses a larger one."""
+
+KEY = "roofline"
+"""The key under which the three parts stand in a pytest-benchmark file."""
+
+Mode = Literal["train", "infer", "roof", "input"]
+CheckStatus = Literal["passed", "failed", "not_made"]
+StopReason = Literal["margin", "budget", "fixed"]
+Outcome = Literal["failed", "skipped", "out_of_memory", "error"]
+RoofKind = Literal["flop", "byte", "latency"]
+RoofSource = Literal["measured", "spec"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What was run, in plain values.
+
+    ``workload_hash`` covers everything that changes the work: two cases of one ``id`` with different hashes are
+    different workloads. ``config`` holds the rest of what went into it (input shape, optimiser, gradient accumulation,
+    data loader, seed), as JSON values.
+    """
+
+    id: str
+    workload_hash: str
+    model: str
+    mode: Mode
+    precision: str
+    batch: int
+    samples_per_step: int
+    sample_unit: str = "sample"
+    layout: str = "contiguous"
+    data: str = "synthetic"
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """The device the case ran on. ``kind`` is ``cpu``, ``cuda`` or ``mps``; ``index`` is None where there is only one."""
+
+    kind: str
+    name: str
+    index: int | None = None
+    memory_byte: int | None = None
+    last_level_cache_byte: int | None = None
+    compute_capability: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One claim and whether it was proven. ``evidence`` says what was seen, or why nothing could be."""
+
+    name: str
+    status: CheckStatus
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """Something a reader of the number must know. An ``invalid`` flag keeps the row out of roofline and gates."""
+
+    name: str
+    evidence: str
+    invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """Per-round series, all of one length. ``steps`` is the number of steps in each round.
+
+    A whole series is None where the platform has no such reading. ``disturbed`` names what disturbed the round from
+    outside, or is None for a quiet one.
+    """
+
+    steps: int
+    wall_s: tuple[float, ...]
+    device_s: tuple[float, ...] | None = None
+    process_cpu_s: tuple[float, ...] | None = None
+    input_wait_s: tuple[float, ...] | None = None
+    involuntary_switches: tuple[int, ...] | None = None
+    steal_s: tuple[float, ...] | None = None
+    sm_clock_hz: tuple[float, ...] | None = None
+    disturbed: tuple[str | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """Single synchronised steps (inference only)."""
+
+    steps: int
+    median_s: float
+    p95_s: float
+    p99_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """The measured step time and how it came about.
+
+    ``step_time_s`` is the mean over the rounds, ``step_time_sd_s`` the standard deviation of the rounds' step times (or
+    of the repeats' means where ``repeat_step_time_s`` has more than one). ``margin`` is the half width of the
+    confidence interval of the mean *reached*, relative to the mean; None where the rounds don't support any claim.
+    """
+
+    protocol: str
+    step_time_s: float
+    step_time_sd_s: float | None
+    rounds: Rounds
+    warmup_steps: int
+    warmup_s: float
+    warmup_settled: bool | None
+    confidence: float
+    margin_target: float | None
+    margin: float | None
+    stop_reason: StopReason
+    autocorrelation_rounds: float | None = None
+    repeat_step_time_s: tuple[float, ...] = ()
+    sync_cost_s: float | None = None
+    input_wait_s: float | None = None
+    """Mean time per step spent waiting for the next batch."""
+    compile_s: float | None = None
+    latency: Latency | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncovered:
+    """An operation that does arithmetic and has no formula. Its FLOPs are not in the totals."""
+
+    name: str
+    calls: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Work of one step.
+
+    FLOPs are those of matrix products and convolutions, by the dtype they were computed in (``fp32``, ``tf32``,
+    ``bf16``, ``fp16``, ``fp64``); ``other_flop_per_step`` is everything else. ``byte_low_per_step`` and
+    ``byte_high_per_step`` bound the memory traffic of one step.
+    """
+
+    flop_per_step: float
+    flop_by_dtype: dict[str, float]
+    byte_low_per_step: float
+    byte_high_per_step: float
+    parameter_count: int | None = None
+    parameter_byte: int | None = None
+    gradient_byte: int | None = None
+    optimizer_state_byte: int | None = None
+    activation_byte: int | None = None
+    saved_for_backward_byte: int | None = None
+    other_flop_per_step: float | None = None
+    uncovered: tuple[Uncovered, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """All calls in one step of one operation on one set of shapes.
+
+    ``flop`` and ``byte`` are of all ``calls`` together: ``byte`` is what they read and write if nothing stays in a
+    cache. ``working_set_byte`` is what a single call touches. ``dtype`` is what it
+    computed in. ``winograd`` marks a 3x3 convolution that may run with 1/2.25 of the multiplications.
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    shape: str
+    calls: int
+    flop: float
+    byte: float
+    working_set_byte: float
+    winograd: bool = False
+    time_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """Hardware counters of one step. ``status`` says why they are None where they are."""
+
+    status: str
+    source: str | None = None
+    flop: float | None = None
+    dram_byte: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Device memory during the timed rounds, as the framework's allocator reports it."""
+
+    peak_allocated_byte: int | None = None
+    peak_reserved_byte: int | None = None
+    device_total_byte: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """What ``/usr/bin/time -v`` would say of the case: from before warm-up to after the last round."""
+
+    user_s: float
+    system_s: float
+    max_rss_byte: int | None
+    voluntary_switches: int | None
+    involuntary_switches: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Everything known of one benchmark. See the classes of its fields."""
+
+    schema: int = SCHEMA
+    case: Case
+    device: Device
+    checks: tuple[Check, ...] = ()
+    timing: Timing | None = None
+    work: Work | None = None
+    operations: tuple[Operation, ...] = ()
+    counters: Counters | None = None
+    memory: Memory | None = None
+    process: Process | None = None
+    energy_j_per_step: float | None = None
+    flags: tuple[Flag, ...] = ()
+    missing: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def valid(self) -> bool:
+        """Whether the row may stand on a roofline or in a gate."""
+        return not any(flag.invalid for flag in self.flags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoofSample:
+    """One sampling of a roof: the best value seen, when, and which kernel reached it."""
+
+    value: float
+    kernel: str
+    at: str
+    """UTC, ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roof:
+    """A ceiling of a machine.
+
+    ``kind`` ``flop``: FLOP/s of a compute dtype (``name`` is the dtype); ``byte``: byte/s of a level (``dram``,
+    ``llc``) or link (``host_to_device``); ``latency``: seconds a kernel launch (``launch``) takes at least. ``value``
+    is the best of ``samples`` (highest rate, least latency), ``spread`` (max - min) / value over them. ``detail`` says
+    how bytes or FLOPs were counted.
+    """
+
+    kind: RoofKind
+    name: str
+    value: float
+    source: RoofSource
+    detail: str
+    kernel: str | None = None
+    samples: tuple[RoofSample, ...] = ()
+    spread: float | None = None
+    measured_at: str | None = None
+    """UTC, ISO 8601: when `value` was seen. A roof older than the file was taken over from an earlier run."""
+    from_file: str | None = None
+    """Name of the earlier result file the roof was taken over from; None where this run measured it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotMeasured:
+    """A case that was selected and has no number, and why."""
+
+    id: str
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One run of the suite: what belongs to the file and not to a single case."""
+
+    schema: int = SCHEMA
+    started_at: str
+    label: str
+    roofs: tuple[Roof, ...] = ()
+    not_measured: tuple[NotMeasured, ...] = ()
+    wall_s: float | None = None
+    measuring_s: float | None = None
+    """Seconds of ``wall_s`` spent in warm-up and timed rounds."""
+    arguments: tuple[str, ...] = ()
+    """pytest's command line, paths made relative."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What is stable about a machine. ``fingerprint`` is a hash over what changes its speed."""
+
+    schema: int = SCHEMA
+    fingerprint: str
+    label: str
+    device: Device
+    cpu: str
+    cpu_count: int
+    memory_byte: int | None
+    os: str
+    versions: dict[str, str | None] = field(default_factory=dict)
+    threads: dict[str, int | None] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+    """cgroup quota, affinity, container, power limit; keys say the unit."""
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+Part = TypeVar("Part", Record, Machine, Session)
+
+
+class RecordError(ValueError):
+    """A part of a file that is not what this version reads. The message names the key."""
+
+
+def to_json(part: Record | Machine | Session) -> dict[str, Any]:
+    """Plain JSON values of a part: no tuple, no NaN.
+
+    A non-finite number is written as null and its path added to ``missing`` (``notes`` in a session): strict JSON has no NaN.
+    """
+    raw = _converter().unstructure(part)
+    dropped: list[str] = []
+    clean: dict[str, Any] = _without_nonfinite(raw, "", dropped)
+    for path in dropped:
+        if "missing" in clean:
+            clean["missing"].setdefault(path, "not a finite number")
+        else:
+            clean["notes"].append(f"{path}: not a finite number")
+    return clean
+
+
+def from_json(kind: type[Part], value: object, where: str) -> Part:
+    """Read a part back.
+
+    :param where: file and benchmark, for the message.
+    :raises RecordError: not a mapping, a newer schema, or a field that is missing or of a wrong type.
+    """
+    from cattrs import transform_error
+    from cattrs.errors import BaseValidationError
+
+    if not isinstance(value, Mapping):
+        raise RecordError(f"{where}: expected a JSON object, found {type(value).__name__}")
+    schema = value.get("schema")
+    if not isinstance(schema, int) or isinstance(schema, bool) or not 1 <= schema <= SCHEMA:
+        raise RecordError(f"{where}: schema is {schema!r}; this version reads 1 to {SCHEMA}. Upgrade pytest-roofline.")
+    try:
+        return _converter().structure(value, kind)
+    except BaseValidationError as error:
+        raise RecordError(f"{where}: " + "; ".join(transform_error(error, path="roofline"))) from error
+
+
+@cache
+def _converter() -> Any:
+    # Imported where a record is read or written, not before: the plugin must not slow other projects' pytest.
+    from cattrs import Converter
+
+    def number(value: object, _: type) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"expected a number, found {value!r}")
+        return float(value)
+
+    def whole(value: object, _: type) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"expected a whole number, found {value!r}")
+        return value
+
+    def truth(value: object, _: type) -> bool:
+        if not isinstance(value, bool):
+            raise TypeError(f"expected true or false, found {value!r}")
+        return value
+
+    def text(value: object, _: type) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"expected text, found {value!r}")
+        return value
+
+    converter = Converter(unstruct_collection_overrides={tuple: list})
+    converter.register_structure_hook(float, number)
+    converter.register_structure_hook(int, whole)
+    converter.register_structure_hook(bool, truth)
+    converter.register_structure_hook(str, text)
+    return converter
+
+
+def _without_nonfinite(value: Any, path: str, dropped: list[str]) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        dropped.append(path)
+        return None
+    if isinstance(value, dict):
+        return {key: _without_nonfinite(item, f"{path}.{key}".lstrip("."), dropped) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nonfinite(item, f"{path}[{index}]", dropped) for index, item in enumerate(value)]
+    return value

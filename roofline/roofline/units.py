@@ -1,0 +1,35 @@
+"""Numbers as people read them. Inside everything is SI base units; this is the edge."""
+
+from __future__ import annotations
+
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+
+
+def scaled(value: float | None, unit: str, digits: int = 3) -> str:
+    """``value`` in ``unit`` with an SI prefix and ``digits`` significant digits: ``scaled(2.5e-3, "s")`` is ``2.50 ms``.
+
+    None gives ``-``.
+    """
+    if value is None:
+        return "-"
+    if value == 0:
+        return f"0 {unit}"
+    # Rounded first: 999.96 is "1.00 k", not "1000".
+    rounded = float(f"{value:.{digits - 1}e}")
+    factor, prefix = next(((f, p) for f, p in _PREFIXES if abs(rounded) >= f), _PREFIXES[-1])
+    return f"{significant(rounded / factor, digits)} {prefix}{unit}"
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """``value`` with ``digits`` significant digits and no exponent: ``significant(12345.6)`` is ``12346``."""
+    if value is None:
+        return "-"
+    if value == 0:
+        return "0"
+    exponent = int(f"{value:.{digits - 1}e}".split("e")[1])
+    return f"{value:.{max(0, digits - 1 - exponent)}f}"
+
+
+def percent(fraction: float | None, digits: int = 2) -> str:
+    """``fraction`` as a percentage with ``digits`` significant digits: ``percent(0.0712)`` is ``7.1 %``."""
+    return "-" if fraction is None else f"{significant(100 * fraction, digits)} %"
