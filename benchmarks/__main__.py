@@ -1,0 +1,49 @@
+"""Measure the suite itself: ``python -m benchmarks [NAME ...] [--quick]``.
+
+Prints a table per benchmark and writes ``benchmarks/results/NAME.json``. Exit status 1: a figure misses its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from benchmarks import figures, handwritten, overhead, startup
+
+BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
+    "overhead": overhead.run,
+    "handwritten": handwritten.run,
+    "startup": startup.run,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the suite itself.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; none means all")
+    parser.add_argument("--quick", action="store_true", help="a few repetitions, to see that it runs; stores nothing")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"unknown benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    reached = True
+    for name in options.names or BENCHMARKS:
+        result = BENCHMARKS[name](quick=options.quick)
+        figures.show(name, result)
+        reached &= all(figure.reached for figure in result)
+        if not options.quick:
+            print(figures.store(name, result, _machine()))
+    return 0 if reached or options.quick else 1
+
+
+def _machine() -> dict[str, object]:
+    import torch
+
+    from pytest_roofline.machine import describe
+    from roofline.record import to_json
+
+    return to_json(describe(torch.device("cpu"), None))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,77 @@
+"""What the suite's timing adds to a step: against a bare loop over the same step, and in its own seconds per round."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from benchmarks.figures import Figure
+from benchmarks.pairs import alternate
+from benchmarks.steps import random_batches, training_step
+from perftests import models
+from pytest_roofline.devices import CpuInstruments
+from pytest_roofline.measuring import Plan, measure
+
+RESNET_BATCH = 4
+MLP_BATCH = 64
+ROUND_S = 0.1
+"""Shortest timed round of the suite."""
+
+
+def run(*, quick: bool) -> tuple[Figure, ...]:
+    return (
+        Figure(
+            name=f"resnet18 training, batch {RESNET_BATCH}: timed by the suite / bare loop",
+            unit="",
+            samples=_resnet_ratios(3 if quick else 60),
+            at_least=0.99,
+            at_most=1.01,
+        ),
+        Figure(
+            name=f"suite's own work in a timed round, mlp training, batch {MLP_BATCH}",
+            unit="s",
+            samples=_own_work_s(20 if quick else 400),
+            at_most=20e-6,
+        ),
+    )
+
+
+def _resnet_ratios(pairs: int) -> tuple[float, ...]:
+    spec = models.find("resnet18")
+    step = training_step(spec, spec.build(), random_batches(spec, RESNET_BATCH))
+    steps = _steps_of_a_round(step)
+    return alternate(lambda: timed_s(step, steps), lambda: bare_s(step, steps), pairs).ratios()
+
+
+def _own_work_s(pairs: int) -> tuple[float, ...]:
+    """A round around nothing at all, with as many steps as a round of the smallest model has, less the bare loop."""
+    spec = models.find("mlp")
+    steps = _steps_of_a_round(training_step(spec, spec.build(), random_batches(spec, MLP_BATCH)))
+    return alternate(lambda: timed_s(_nothing, steps), lambda: bare_s(_nothing, steps), pairs).differences_s()
+
+
+def timed_s(step: Callable[[], object], steps: int) -> float:
+    """Seconds of one round of ``steps`` steps as the suite measures it."""
+    plan = Plan(protocol="window", warmup_steps=0, steps=steps, repeats=1)
+    (wall_s,) = measure(step, plan, CpuInstruments()).timing.rounds.wall_s
+    return wall_s
+
+
+def bare_s(step: Callable[[], object], steps: int) -> float:
+    """Seconds of the same steps in a loop that does nothing else. On a CPU there is nothing to synchronise."""
+    start = time.perf_counter()
+    for _ in range(steps):
+        step()
+    return time.perf_counter() - start
+
+
+def _steps_of_a_round(step: Callable[[], object]) -> int:
+    for _ in range(3):
+        step()
+    start = time.perf_counter()
+    step()
+    return max(1, round(ROUND_S / (time.perf_counter() - start)))
+
+
+def _nothing() -> None:
+    return None
