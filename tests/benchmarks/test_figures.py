@@ -1,0 +1,72 @@
+"""Figures: the median is judged, bounds belong to the allowed side."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.figures import Figure, as_json
+
+
+def figure(*samples: float, at_least: float | None = None, at_most: float | None = None) -> Figure:
+    return Figure(name="f", unit="", samples=samples, at_least=at_least, at_most=at_most)
+
+
+@pytest.mark.parametrize(
+    ("at_least", "at_most", "reached"),
+    [
+        (None, None, True),
+        (2.0, None, True),
+        (2.1, None, False),
+        (None, 2.0, True),
+        (None, 1.9, False),
+        (1.0, 3.0, True),
+        (2.1, 3.0, False),
+        (1.0, 1.9, False),
+    ],
+)
+def test_the_median_is_held_against_both_bounds(at_least: float | None, at_most: float | None, reached: bool) -> None:
+    """The bound itself is allowed; one outlier doesn't decide."""
+    assert figure(1.0, 2.0, 100.0, at_least=at_least, at_most=at_most).reached is reached
+
+
+@pytest.mark.parametrize(
+    ("at_least", "at_most", "text"),
+    [
+        (None, None, "-"),
+        (0.99, None, "at least 0.9900"),
+        (None, 1.0, "at most 1.000"),
+        (0.99, 1.01, "0.9900 to 1.010"),
+    ],
+)
+def test_a_bound_reads_as_a_sentence(at_least: float | None, at_most: float | None, text: str) -> None:
+    """What was asked for stands beside what was found."""
+    assert figure(1.0, at_least=at_least, at_most=at_most).bound == text
+
+
+def test_units_are_scaled_for_people() -> None:
+    """Seconds are shown with a prefix; ratios have no unit."""
+    assert Figure(name="f", unit="s", samples=(1.0,), at_most=20e-6).bound == "at most 20.0 µs"
+
+
+def test_quartiles_are_of_the_samples() -> None:
+    """A single sample is its own spread."""
+    assert figure(1.0, 2.0, 3.0, 4.0, 5.0).quartiles == (2.0, 4.0)
+    assert figure(7.0).quartiles == (7.0, 7.0)
+
+
+def test_everything_a_figure_was_concluded_from_is_stored() -> None:
+    """The file holds the samples, the bound and the machine, in SI units."""
+    stored = as_json("b", [Figure(name="f", unit="s", samples=(1.0, 3.0), at_most=2.0)], {"cpu": "some"})
+    assert stored["machine"] == {"cpu": "some"}
+    assert stored["figures"] == [
+        {
+            "name": "f",
+            "unit": "s",
+            "median": 2.0,
+            "quartiles": [1.5, 2.5],
+            "at_least": None,
+            "at_most": 2.0,
+            "reached": True,
+            "samples": [1.0, 3.0],
+        }
+    ]
