@@ -343,7 +343,7 @@ def to_json(part: Record | Machine | Session) -> dict[str, Any]:
     """
     raw = _converter().unstructure(part)
     dropped: list[str] = []
-    clean: dict[str, Any] = _without_nonfinite(raw, "", dropped)
+    clean: dict[str, Any] = without_nonfinite(raw, dropped)
     for path in dropped:
         if "missing" in clean:
             clean["missing"].setdefault(path, "not a finite number")
@@ -353,7 +353,7 @@ def to_json(part: Record | Machine | Session) -> dict[str, Any]:
 
 
 def from_json(kind: type[Part], value: object, where: str) -> Part:
-    """Read a part back.
+    """Read a part back. Null where a number is required is NaN: what uses it must check, and say so.
 
     :param where: file and benchmark, for the message.
     :raises RecordError: not a mapping, a newer schema, or a field that is missing or of a wrong type.
@@ -378,6 +378,9 @@ def _converter() -> Any:
     from cattrs import Converter
 
     def number(value: object, _: type) -> float:
+        if value is None:
+            # `to_json` writes a required number that is not finite as null. Read back so, the rest of the row is usable.
+            return math.nan
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TypeError(f"expected a number, found {value!r}")
         return float(value)
@@ -405,12 +408,14 @@ def _converter() -> Any:
     return converter
 
 
-def _without_nonfinite(value: Any, path: str, dropped: list[str]) -> Any:
+def without_nonfinite(value: Any, dropped: list[str] | None = None, path: str = "") -> Any:
+    """``value`` with null for every number that is not finite; their paths are added to ``dropped``."""
     if isinstance(value, float) and not math.isfinite(value):
-        dropped.append(path)
+        if dropped is not None:
+            dropped.append(path)
         return None
-    if isinstance(value, dict):
-        return {key: _without_nonfinite(item, f"{path}.{key}".lstrip("."), dropped) for key, item in value.items()}
+    if isinstance(value, Mapping):
+        return {key: without_nonfinite(item, dropped, f"{path}.{key}".lstrip(".")) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nonfinite(item, f"{path}[{index}]", dropped) for index, item in enumerate(value)]
+        return [without_nonfinite(item, dropped, f"{path}[{index}]") for index, item in enumerate(value)]
     return value

@@ -1,0 +1,73 @@
+"""The suite's fixtures (device, data loader, warm-up), its cases, and the short spellings of the flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from perftests import options, suite
+from pytest_roofline.options import SETTINGS
+from pytest_roofline.settings import TakenFlags, add_flags, add_short_flags
+
+if TYPE_CHECKING:
+    import torch
+
+    from perftests.matrix import CaseSpec
+    from pytest_roofline.fixture import Roofline
+    from pytest_roofline.workload import Batches, Workload
+
+_PERFTESTS = Path(__file__).parent / "perftests"
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    group = parser.getgroup("perftests", "performance tests of this repository")
+    add_flags(parser, group, options.SETTINGS)
+    taken = add_short_flags(group, (*SETTINGS, *options.SETTINGS))
+    pluginmanager.register(TakenFlags(taken), TakenFlags.PLUGIN)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Build the cases before anything is collected, so that a bad flag ends the run with exit code 4 and its reason."""
+    if suite.is_asked_for(session.config, _PERFTESTS):
+        suite.prepare(session.config)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        parameters = suite.parameters(metafunc.config, metafunc.function)
+        metafunc.parametrize("case", parameters, indirect=True)
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest) -> CaseSpec:
+    """The case a test measures, from its id."""
+    return suite.prepare(request.config).case(request.param)
+
+
+@pytest.fixture
+def device(roofline: Roofline) -> torch.device:
+    """The device that ``--device`` selects, tried before the first case."""
+    return roofline.device
+
+
+@pytest.fixture
+def dataloader(request: pytest.FixtureRequest, case: CaseSpec, device: torch.device) -> Iterator[Batches]:
+    """Batches of the case without end; loader workers are started, and stopped at the end of the test."""
+    chosen = suite.prepare(request.config)
+    obstacle = chosen.obstacle(case, device)
+    if obstacle is not None:
+        pytest.skip(obstacle)
+    with chosen.threads(case):
+        batches = chosen.open_batches(case, device)
+        yield batches
+        batches.close()
+
+
+@pytest.fixture
+def workload(request: pytest.FixtureRequest, case: CaseSpec, device: torch.device, dataloader: Batches) -> Workload:
+    """The case's model on the device, with its batches and optimiser."""
+    return suite.prepare(request.config).workload(case, device, dataloader)

@@ -1,0 +1,67 @@
+"""The suite's own settings: which cases, on which data."""
+
+from __future__ import annotations
+
+from pytest_roofline.settings import Setting, truth, whole, words
+
+
+def _text(text: str) -> str:
+    return text
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        name="matrix",
+        metavar="TIERS",
+        parse=words,
+        default=("smoke",),
+        help="Tiers of perftests/matrix.toml (smoke, reports), or a TOML file of your own. Default: smoke.",
+    ),
+    Setting(
+        name="model",
+        metavar="NAMES",
+        parse=words,
+        help="Models: mlp, cnn, bert_base, and torchvision's classification models.",
+    ),
+    Setting(name="batch", metavar="SIZES", parse=words, help="Batch sizes, such as 16,32."),
+    Setting(
+        name="precision",
+        metavar="NAMES",
+        parse=words,
+        help="fp32, tf32, torch_default, amp_bf16, amp_fp16, bf16, fp16.",
+    ),
+    Setting(name="mode", metavar="NAMES", parse=words, help="train, infer."),
+    Setting(name="layout", metavar="NAMES", parse=words, help="contiguous, channels_last."),
+    Setting(name="channels_last", parse=truth, default=False, switch=True, help="The same as --layout channels_last."),
+    Setting(
+        name="data",
+        metavar="SOURCE",
+        parse=_text,
+        help="synthetic (ready on the device), fake (torchvision's FakeData), sample (real photographs), or imagefolder:PATH.",
+    ),
+    Setting(
+        name="workers", metavar="N", parse=whole(0), help="Data loader workers. Default: what the CPUs leave free."
+    ),
+    Setting(name="pin_memory", parse=truth, default=False, switch=True, help="Load into pinned memory (CUDA)."),
+    Setting(
+        name="prefetch_factor",
+        metavar="N",
+        parse=whole(1),
+        default=2,
+        help="Batches each worker prepares ahead. Default: 2.",
+    ),
+    Setting(
+        name="no_augment",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Resize and centre crop instead of random crop and flip.",
+    ),
+    Setting(
+        name="grad_accum_steps",
+        metavar="N",
+        parse=whole(1),
+        default=1,
+        help="Batches whose gradients one step adds up.",
+    ),
+)

@@ -1,0 +1,228 @@
+"""From pytest's flags to the cases of a session, and from a case to what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from perftests import data, data_source, loader_options, matrix, models
+from perftests.data_source import DataError, DataSpec
+from perftests.matrix import AXES, CaseSpec, MatrixError, Override
+from perftests.options import SETTINGS
+from pytest_roofline import devices, machine
+from pytest_roofline import precision as precisions
+from pytest_roofline.plugin import kind_of, options_of, taken_flags
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.settings import SettingError, resolve, source
+from pytest_roofline.workload import Workload, sgd
+
+if TYPE_CHECKING:
+    import torch
+
+    from pytest_roofline.workload import Batches
+
+_SUITE = pytest.StashKey["Suite"]()
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The cases of a session and the settings they share.
+
+    :param values: the suite's settings by name.
+    :param data_source: the flag that the data's name came from, for messages.
+    :param notes: what the checks of the data found worth telling.
+    """
+
+    cases: Mapping[str, CaseSpec]
+    values: Mapping[str, Any]
+    data_source: str
+    kind: devices.Kind
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    def case(self, id: str) -> CaseSpec:
+        return self.cases[id]
+
+    def data_of(self, case: CaseSpec) -> DataSpec:
+        return data_source.parse(case.data, self.data_source)
+
+    def loader(self, case: CaseSpec) -> loader_options.LoaderPlan:
+        return loader_options.plan(
+            data=self.data_of(case).kind,
+            device_kind=self.kind,
+            effective_cpus=machine.effective_cpus(),
+            workers=self.values["workers"],
+            pin_memory=self.values["pin_memory"],
+            prefetch_factor=self.values["prefetch_factor"],
+            augment=not self.values["no_augment"],
+        )
+
+    def obstacle(self, case: CaseSpec, device: torch.device) -> str | None:
+        """Why the case can't be measured on the device and is skipped, or None."""
+        reason = precisions.unsupported(PRECISIONS[case.precision], device)
+        return reason or models.find(case.model).obstacle(
+            mode=case.mode, batch=case.batch, layout=case.layout, data=self.data_of(case).kind
+        )
+
+    def open_batches(self, case: CaseSpec, device: torch.device) -> Batches:
+        """The case's batches; loader workers have delivered when this returns."""
+        return data.open_batches(
+            self.data_of(case),
+            models.find(case.model),
+            case.batch,
+            device,
+            case.layout,
+            self.loader(case).options,
+            self.seed,
+            with_target=case.mode == "train",
+            dtype=precisions.parameter_dtype(PRECISIONS[case.precision]),
+        )
+
+    def workload(self, case: CaseSpec, device: torch.device, batches: Batches) -> Workload:
+        """The case's model on the device with random weights, and all that a step of it needs."""
+        import torch
+
+        model_of, precision = models.find(case.model), PRECISIONS[case.precision]
+        torch.manual_seed(self.seed)
+        model = model_of.build().to(device=device, dtype=precisions.parameter_dtype(precision))
+        if case.layout == "channels_last":
+            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        training = case.mode == "train"
+        model.train(training)
+        loader = self.loader(case)
+        return Workload(
+            model=model,
+            batches=batches,
+            mode="train" if training else "infer",
+            precision=precision,
+            device=device,
+            loss=model_of.loss if training else None,
+            optimizer=sgd(model) if training else None,
+            grad_accum_steps=self.values["grad_accum_steps"] if training else 1,
+            name=case.model,
+            batch=case.batch,
+            sample_unit=model_of.sample_unit,
+            layout=case.layout,
+            data=self.data_of(case).label,
+            config={
+                **model_of.config(),
+                "data": data.describe(self.data_of(case)),
+                "loader": None if self.data_of(case).kind == "synthetic" else loader.options.describe(),
+                "threads": torch.get_num_threads(),
+            },
+        )
+
+    @contextmanager
+    def threads(self, case: CaseSpec) -> Iterator[None]:
+        """torch's threads while the case runs: what the loader's workers leave free."""
+        import torch
+
+        before = torch.get_num_threads()
+        if self.data_of(case).kind != "synthetic":
+            torch.set_num_threads(min(before, self.loader(case).threads))
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+def is_asked_for(config: pytest.Config, folder: Path) -> bool:
+    """Whether the command line names the suite's folder, something in it, or a folder above it."""
+    for argument in config.args:
+        path = Path(config.invocation_params.dir, argument.partition("::")[0]).resolve()
+        if path == folder or folder in path.parents or path in folder.parents:
+            return True
+    return False
+
+
+def prepare(config: pytest.Config) -> Suite:
+    """The session's suite, made once.
+
+    :raises pytest.UsageError: a setting, the matrix or the data can't be used, with the reason.
+    """
+    if _SUITE not in config.stash:
+        try:
+            config.stash[_SUITE] = _build(config)
+        except (SettingError, MatrixError, DataError) as error:
+            raise pytest.UsageError(str(error)) from error
+    return config.stash[_SUITE]
+
+
+def parameters(config: pytest.Config, test: Callable[..., object]) -> list[Any]:
+    """The cases of a test function as pytest parameters: ``test_train`` measures those that train.
+
+    Each carries its mode and the device it will run on as markers; one that isn't meant for this session's kind of
+    device carries one of its own, and is deselected.
+    """
+    suite = prepare(config)
+    mode = test.__name__.removeprefix("test_")
+    return [
+        pytest.param(
+            case.id, id=case.id, marks=[getattr(pytest.mark, case.mode), getattr(pytest.mark, _kind(case, suite.kind))]
+        )
+        for case in suite.cases.values()
+        if case.mode == mode
+    ]
+
+
+def _kind(case: CaseSpec, kind: devices.Kind) -> str:
+    return kind if kind in case.devices else min(case.devices)
+
+
+def _build(config: pytest.Config) -> Suite:
+    _refuse_parallel(config)
+    taken = taken_flags(config)
+    values = resolve(config, SETTINGS, taken)
+    sources = {setting.name: source(config, setting, taken) or setting.short_flag for setting in SETTINGS}
+    overrides = _overrides(values, sources)
+    cases = matrix.load(values["matrix"], _overrides(values, sources), source=sources["matrix"])
+    suite = Suite(
+        cases={case.id: case for case in cases},
+        values=values,
+        data_source=sources["data"],
+        kind=kind_of(config),
+        seed=options_of(config).seed,
+    )
+    return replace(suite, notes=_check_data(suite))
+
+
+def _overrides(values: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Override]:
+    overrides = {
+        axis: Override((values[axis],) if axis == "data" else values[axis], sources[axis])
+        for axis in AXES
+        if values[axis] is not None
+    }
+    if values["channels_last"]:
+        if "layout" in overrides:
+            raise MatrixError(f"{sources['channels_last']} says the layout, and so does {sources['layout']}: give one")
+        overrides["layout"] = Override(("channels_last",), sources["channels_last"])
+    return overrides
+
+
+def _check_data(suite: Suite) -> tuple[str, ...]:
+    """Look at the data of every case before anything is collected.
+
+    :returns: what a reader of the numbers should know.
+    """
+    notes: dict[str, None] = {}
+    for case in suite.cases.values():
+        spec = suite.data_of(case)
+        if suite.kind not in case.devices or spec.kind == "synthetic":
+            continue
+        model = models.find(case.model)
+        if model.obstacle(mode=case.mode, batch=case.batch, layout=case.layout, data=spec.kind) is None:
+            notes.update(dict.fromkeys(data.check(spec, model, case.batch)))
+        notes.update(dict.fromkeys(suite.loader(case).notes))
+    return tuple(notes)
+
+
+def _refuse_parallel(config: pytest.Config) -> None:
+    if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
+        raise pytest.UsageError(
+            "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out."
+        )

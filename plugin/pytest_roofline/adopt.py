@@ -1,0 +1,72 @@
+"""Make a workload of a model and a batch that somebody else's test brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pytest_roofline import precision as precisions
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.workload import ReadyBatches, Workload, sgd
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from pytest_roofline.fixture import Defaults
+
+
+class NotSupported(RuntimeError):
+    """The device can't run the precision natively. The message says why."""
+
+
+def adopt(
+    model: nn.Module,
+    inputs: tuple[torch.Tensor, ...],
+    *,
+    target: torch.Tensor | None,
+    loss: Callable[[Any, Any], torch.Tensor] | None,
+    optimizer: Callable[[nn.Module], torch.optim.Optimizer] | None,
+    config: Mapping[str, Any],
+    name: str,
+    defaults: Defaults,
+    device: torch.device,
+) -> Workload:
+    """Move the model and its batch to the device, in the precision and mode of ``defaults``.
+
+    :raises NotSupported: the device can't run the precision natively.
+    :raises ValueError: no input, or training without a target.
+    """
+    import torch
+
+    precision = PRECISIONS[defaults.precision]
+    reason = precisions.unsupported(precision, device)
+    if reason:
+        raise NotSupported(reason)
+    if not inputs:
+        raise ValueError("roofline(model, *inputs): give at least one input tensor")
+    training = defaults.mode == "train"
+    if training and target is None:
+        raise ValueError("roofline(model, *inputs, target=...): training needs a target")
+    dtype = precisions.parameter_dtype(precision)
+    model = model.to(device=device, dtype=dtype).train(training)
+
+    def moved(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else tensor.dtype)
+
+    batch = defaults.batch or (inputs[0].shape[0] if inputs[0].dim() else 1)
+    on_device = (tuple(moved(tensor) for tensor in inputs), None if target is None else moved(target))
+    return Workload(
+        model=model,
+        batches=ReadyBatches([on_device]),
+        mode=defaults.mode,
+        precision=precision,
+        device=device,
+        loss=(loss or torch.nn.functional.cross_entropy) if training else None,
+        optimizer=(optimizer or sgd)(model) if training else None,
+        name=name,
+        batch=batch,
+        sample_unit=defaults.sample_unit,
+        data="given",
+        config={"input_shapes": [list(tensor.shape) for tensor in inputs], "model": type(model).__name__, **config},
+    )

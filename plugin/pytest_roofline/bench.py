@@ -1,0 +1,235 @@
+"""Measure one workload: warm up, time, then prove and count in passes of their own, and put it all into a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pytest_roofline import precision as precisions
+from pytest_roofline import proof
+from pytest_roofline.counting import count_step
+from pytest_roofline.kernels import kernel_names
+from pytest_roofline.measuring import Measured, Plan, measure
+from pytest_roofline.measuring.process import ProcessUsage
+from pytest_roofline.options import Options
+from pytest_roofline.workload import Step, Workload, workload_hash
+from roofline.record import Case, Counters, Flag, Memory, Record
+
+if TYPE_CHECKING:
+    import torch
+
+    from pytest_roofline.run import Run
+
+
+def plan_of(options: Options) -> Plan:
+    return Plan(
+        protocol=options.protocol,  # type: ignore[arg-type]
+        warmup_steps=options.warmup,
+        steps=options.steps,
+        repeats=options.repeats,
+        margin=options.margin,
+        confidence=options.confidence,
+        max_time_s=options.max_time,
+    )
+
+
+def case_of(workload: Workload, case: str, options: Options) -> Case:
+    """The case's plain values, and the hash over all that changes its work."""
+    values: dict[str, Any] = {
+        "model": workload.name,
+        "mode": workload.mode,
+        "precision": workload.precision.name,
+        "batch": workload.batch,
+        "layout": workload.layout,
+        "data": workload.data,
+        "config": {
+            **workload.config,
+            "grad_accum_steps": workload.grad_accum_steps,
+            "optimizer": None if workload.optimizer is None else _optimizer(workload.optimizer),
+            "parameters": sum(parameter.numel() for parameter in workload.model.parameters()),
+            "deterministic": options.deterministic,
+            "cudnn_benchmark": options.cudnn_benchmark,
+            "seed": options.seed,
+        },
+    }
+    return Case(
+        id=case,
+        # Another seed gives other weights and data, but the same work.
+        workload_hash=workload_hash({**values, "config": {k: v for k, v in values["config"].items() if k != "seed"}}),
+        samples_per_step=workload.batch * workload.grad_accum_steps,
+        sample_unit=workload.sample_unit,
+        **values,
+    )
+
+
+def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    plain = (int, float, bool, str, type(None))
+    group = {key: value for key, value in optimizer.param_groups[0].items() if isinstance(value, plain)}
+    return {"name": type(optimizer).__name__, **group}
+
+
+def measure_workload(run: Run, workload: Workload, case: str) -> tuple[Record, Measured, float]:
+    """Measure, prove and count one workload.
+
+    :returns: the record; the timing with its log of steps; and the seconds of warm-up and timed rounds.
+    """
+    options, device = run.options, run.device
+    step = Step(workload)
+    process = ProcessUsage()
+    before = proof.snapshot(step)
+
+    def on_warm() -> None:
+        nonlocal before
+        step.freeze_scale()
+        _reset_peak_memory(device)
+        before = proof.snapshot(step)
+
+    with conditions(workload.precision, options, device, case):
+        start = run.clock()
+        measured = measure(
+            step,
+            plan_of(options),
+            run.instruments,
+            clock=run.clock,
+            input_wait=_input_wait(workload),
+            on_warm=on_warm,
+            latency=workload.mode == "infer",
+        )
+        seconds = run.clock() - start
+        usage = process.stop()
+        memory, missing = _peak_memory(device)
+        after = proof.snapshot(step)
+        # Before the counting pass takes a step more: this is the loss the timed rounds ended with.
+        finite = proof.check_finite(step)
+        switches = precisions.fp32_switches(device)
+        kernels = kernel_names(step, device)
+        counted = count_step(
+            step,
+            model=workload.model,
+            optimizer=workload.optimizer,
+            last_level_cache_byte=run.machine.device.last_level_cache_byte,
+            tf32_matmul=switches.matmul,
+            tf32_convolution=switches.convolution,
+        )
+    checks = (
+        proof.check_device(step, counted.devices),
+        proof.check_kernels(device, kernels),
+        proof.check_precision(workload.precision, counted.flop_by_dtype, kernels),
+        proof.check_graphs(before, after),
+        proof.check_optimizer_steps(step, before, after),
+        finite,
+    )
+    made = tuple(check for check in checks if check is not None)
+    record = Record(
+        case=case_of(workload, case, options),
+        device=run.machine.device,
+        checks=made,
+        timing=measured.timing,
+        work=counted.work,
+        operations=counted.operations,
+        counters=Counters(status="not_requested"),
+        memory=memory,
+        process=usage,
+        flags=proof.flags_of(made) + timing_flags(measured),
+        missing={**measured.missing, **missing, "energy_j_per_step": "not read by this version"},
+    )
+    return record, measured, seconds
+
+
+def timing_flags(measured: Measured) -> tuple[Flag, ...]:
+    """What a reader must know of the timing. None of it makes the row invalid."""
+    timing = measured.timing
+    flags = []
+    if timing.warmup_settled is False:
+        flags.append(
+            Flag(
+                name="unsteady",
+                evidence=f"not steady after {timing.warmup_steps} warm-up steps ({timing.warmup_s:.3g} s)",
+            )
+        )
+    if timing.margin_target is not None and (timing.margin is None or timing.margin > timing.margin_target):
+        reached = "no margin can be claimed" if timing.margin is None else f"±{timing.margin:.2%} reached"
+        flags.append(Flag(name="margin", evidence=f"{reached}, ±{timing.margin_target:.2%} asked for"))
+    disturbed = [reason for reason in timing.rounds.disturbed or () if reason]
+    if disturbed:
+        flags.append(
+            Flag(
+                name="disturbed",
+                evidence=f"{len(disturbed)} of {len(timing.rounds.wall_s)} rounds, first by {disturbed[0]}",
+            )
+        )
+    return tuple(flags)
+
+
+@contextmanager
+def conditions(precision: precisions.Precision, options: Options, device: torch.device, case: str) -> Iterator[None]:
+    """torch's switches as the case and the options ask, and put back after."""
+    import torch
+
+    with ExitStack() as stack:
+        stack.enter_context(precisions.applied(precision))
+        if options.cudnn_benchmark:
+            stack.enter_context(_cudnn_benchmark())
+        if options.deterministic:
+            stack.enter_context(_deterministic())
+        if options.nvtx and device.type == "cuda":
+            stack.enter_context(torch.cuda.nvtx.range(case))
+        yield
+
+
+@contextmanager
+def _cudnn_benchmark() -> Iterator[None]:
+    import torch
+
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    import torch
+
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+def _input_wait(workload: Workload) -> Callable[[], float] | None:
+    """The batches' own count of waiting, where they have one."""
+    if workload.batches.wait_s() is None:
+        return None
+
+    def seconds() -> float:
+        return workload.batches.wait_s() or 0.0
+
+    return seconds
+
+
+def _reset_peak_memory(device: torch.device) -> None:
+    import torch
+
+    if device.type == "cuda":
+        torch.accelerator.reset_peak_memory_stats(device)
+
+
+def _peak_memory(device: torch.device) -> tuple[Memory | None, dict[str, str]]:
+    import torch
+
+    if device.type != "cuda":
+        return None, {"memory": f"torch keeps no peak of {device.type} memory"}
+    return (
+        Memory(
+            peak_allocated_byte=torch.accelerator.max_memory_allocated(device),
+            peak_reserved_byte=torch.accelerator.max_memory_reserved(device),
+            device_total_byte=torch.cuda.get_device_properties(device).total_memory,
+        ),
+        {},
+    )

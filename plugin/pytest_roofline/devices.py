@@ -1,0 +1,303 @@
+"""Which device a run uses, and the instruments that belong to it: synchronising, device time, clocks.
+
+Every device kind has an implementation of its own here; one that is not known is an error, never a silent no-op.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from roofline.record import Device
+
+if TYPE_CHECKING:
+    import torch
+
+Kind = Literal["cpu", "cuda", "mps"]
+
+KINDS: tuple[Kind, ...] = ("cpu", "cuda", "mps")
+
+
+class DeviceError(RuntimeError):
+    """The device asked for can't be used. The message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for: a kind, or None for the best device present, and an index where one was given."""
+
+    kind: Kind | None
+    index: int | None = None
+
+
+def parse(text: str) -> Wanted:
+    """Read ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
+
+    :raises ValueError: anything else; the text says what is allowed.
+    """
+    name, colon, number = text.strip().lower().partition(":")
+    if name == "auto" and not colon:
+        return Wanted(None)
+    for kind in KINDS:
+        if name == kind and not colon:
+            return Wanted(kind)
+    if name == "cuda" and number.isdecimal():
+        return Wanted("cuda", int(number))
+    raise ValueError("use auto, cpu, cuda, cuda:N or mps")
+
+
+def kind_of(wanted: Wanted) -> Kind:
+    """The kind a run will use, without insisting that it works (so that collecting works anywhere)."""
+    if wanted.kind is not None:
+        return wanted.kind
+    import torch
+
+    if torch.cuda.is_available() and torch.cuda.device_count() > 0:
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def select(wanted: Wanted) -> torch.device:
+    """The device to run on, tried with one allocation.
+
+    :raises DeviceError: it can't be used, with the reason.
+    """
+    import torch
+
+    kind = kind_of(wanted)
+    if kind == "cpu":
+        return torch.device("cpu")
+    device = _select_cuda(wanted.index) if kind == "cuda" else _select_mps()
+    try:
+        torch.zeros(1, device=device)
+        torch.accelerator.synchronize(device)
+    except RuntimeError as error:
+        raise DeviceError(f"{device} is there, but a first allocation on it failed: {_first_line(error)}") from error
+    return device
+
+
+def _select_cuda(index: int | None) -> torch.device:
+    import torch
+
+    if not torch.backends.cuda.is_built():
+        raise DeviceError(
+            f"this torch ({torch.__version__}) was built without CUDA. Install a CUDA build of torch, or use --device cpu."
+        )
+    count = torch.cuda.device_count()
+    if count == 0:
+        raise DeviceError(_why_no_cuda())
+    chosen = index if index is not None else 0
+    if chosen >= count:
+        raise DeviceError(
+            f"cuda:{chosen} was asked for, but only {count} CUDA device(s) are visible (cuda:0 to cuda:{count - 1})."
+        )
+    return torch.device("cuda", chosen)
+
+
+def _why_no_cuda() -> str:
+    import torch
+
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    try:
+        torch.cuda.init()
+        reason = "CUDA starts, but counts no device"
+    except (RuntimeError, AssertionError) as error:
+        reason = _first_line(error)
+    if "driver" in reason.lower():
+        return f"no usable NVIDIA driver on this machine ({reason}). Install one, or use --device cpu."
+    hidden = f" CUDA_VISIBLE_DEVICES is {visible!r}: set it to the device's number." if visible is not None else ""
+    return f"no CUDA device is visible ({reason}).{hidden} Check nvidia-smi, or use --device cpu."
+
+
+def _select_mps() -> torch.device:
+    import torch
+
+    if not torch.backends.mps.is_built():
+        raise DeviceError(
+            f"this torch ({torch.__version__}) was built without MPS, which exists on macOS only. Use --device cpu."
+        )
+    if not torch.backends.mps.is_available():
+        raise DeviceError("MPS needs an Apple GPU and macOS 14 or newer; this machine has none. Use --device cpu.")
+    return torch.device("mps")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+
+
+def describe(device: torch.device) -> Device:
+    """What the record says of the device."""
+    import torch
+
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        return Device(
+            kind="cuda",
+            name=properties.name,
+            index=device.index,
+            memory_byte=properties.total_memory,
+            last_level_cache_byte=getattr(properties, "L2_cache_size", None) or None,
+            compute_capability=f"{properties.major}.{properties.minor}",
+        )
+    if device.type == "mps":
+        return Device(kind="mps", name=f"{cpu_name()} GPU", memory_byte=torch.mps.recommended_max_memory())
+    if device.type == "cpu":
+        return Device(
+            kind="cpu", name=cpu_name(), memory_byte=_memory_byte(), last_level_cache_byte=_cpu_last_level_cache_byte()
+        )
+    raise DeviceError(f"{device.type} is not supported; use one of {', '.join(KINDS)}.")
+
+
+def cpu_name() -> str:
+    """The processor's name as the system gives it."""
+    import platform
+
+    if sys.platform.startswith("linux"):
+        try:
+            lines = Path("/proc/cpuinfo").read_text().splitlines()
+        except OSError:
+            lines = []
+        for line in lines:
+            key, _, value = line.partition(":")
+            if key.strip() in ("model name", "Model") and value.strip():
+                return value.strip()
+    if sys.platform == "darwin":
+        import subprocess
+
+        answer = subprocess.run(
+            ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=False
+        )
+        if answer.stdout.strip():
+            return answer.stdout.strip()
+    return platform.processor() or platform.machine() or "unknown CPU"
+
+
+def _memory_byte() -> int:
+    import psutil
+
+    return int(psutil.virtual_memory().total)
+
+
+def _cpu_last_level_cache_byte(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int | None:
+    """Size of the largest-level data cache that Linux reports, in bytes; None elsewhere."""
+    best: tuple[int, int] | None = None
+    for folder in root.glob("index*"):
+        try:
+            kind, level, size = ((folder / name).read_text().strip() for name in ("type", "level", "size"))
+        except OSError:
+            continue
+        if kind in ("Unified", "Data") and size.endswith("K") and level.isdecimal():
+            best = max(best or (0, 0), (int(level), int(size[:-1]) * 1024))
+    return best[1] if best else None
+
+
+class CpuInstruments:
+    """A CPU runs what it is told to at once: nothing to wait for, and no device clock beside the host's."""
+
+    def synchronize(self) -> None:
+        return None
+
+    def mark(self) -> None:
+        return None
+
+    def between_s(self, first: object, second: object) -> float:
+        raise TypeError("a CPU has no device events")
+
+    def sm_clock_hz(self) -> None:
+        return None
+
+
+class AcceleratorInstruments:
+    """CUDA and MPS: torch's own synchronisation and events; the SM clock through NVML where there is one."""
+
+    def __init__(self, device: torch.device) -> None:
+        import torch
+
+        self._device = device
+        self._wait = torch.accelerator.synchronize
+        self._event = torch.Event
+        self._nvml = _open_nvml(device) if device.type == "cuda" else None
+
+    def synchronize(self) -> None:
+        self._wait(self._device)
+
+    def mark(self) -> object:
+        event = self._event(self._device, enable_timing=True)
+        event.record()
+        return event
+
+    def between_s(self, first: Any, second: Any) -> float:
+        return float(first.elapsed_time(second)) / 1e3
+
+    def sm_clock_hz(self) -> float | None:
+        return self._nvml.sm_clock_hz() if self._nvml else None
+
+
+Instruments = CpuInstruments | AcceleratorInstruments
+
+
+def instruments(device: torch.device) -> Instruments:
+    """The instruments of a device.
+
+    :raises DeviceError: a kind that has none.
+    """
+    if device.type == "cpu":
+        return CpuInstruments()
+    if device.type in ("cuda", "mps"):
+        return AcceleratorInstruments(device)
+    raise DeviceError(f"{device.type} is not supported; use one of {', '.join(KINDS)}.")
+
+
+class Nvml:
+    """One NVIDIA device through NVML."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml = nvml
+        self._handle = handle
+
+    def sm_clock_hz(self) -> float | None:
+        return self._read(lambda: 1e6 * self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
+
+    def power_limit_w(self) -> float | None:
+        return self._read(lambda: 1e-3 * self._nvml.nvmlDeviceGetPowerManagementLimit(self._handle))
+
+    def driver(self) -> str | None:
+        return self._read(lambda: str(self._nvml.nvmlSystemGetDriverVersion()))
+
+    def energy_j(self) -> float | None:
+        """Energy used since the driver was loaded (Volta and newer)."""
+        return self._read(lambda: 1e-3 * self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
+
+    def _read(self, get: Any) -> Any:
+        try:
+            return get()
+        except self._nvml.NVMLError:
+            return None
+
+
+def _open_nvml(device: torch.device) -> Nvml | None:
+    """NVML's handle of a CUDA device, found by its UUID: CUDA_VISIBLE_DEVICES renumbers CUDA's devices, not NVML's."""
+    import torch
+
+    try:
+        import pynvml  # nvidia-ml-py
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+        uuid = torch.cuda.get_device_properties(device).uuid
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            if str(uuid) in str(pynvml.nvmlDeviceGetUUID(handle)):
+                return Nvml(pynvml, handle)
+    except pynvml.NVMLError:
+        return None
+    return None
+
+
+def nvml_of(device: torch.device) -> Nvml | None:
+    """NVML of a CUDA device, or None where it can't be had."""
+    return _open_nvml(device) if device.type == "cuda" else None

@@ -1,0 +1,157 @@
+"""The ``roofline`` fixture: what a test calls to have a model measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_roofline.precision import PRECISIONS
+from roofline.record import KEY, Record, to_json
+
+if TYPE_CHECKING:
+    import pytest
+    import torch
+    from pytest_benchmark.fixture import BenchmarkFixture
+    from torch import nn
+
+    from pytest_roofline.run import Run
+    from pytest_roofline.workload import Workload
+
+Mode = Literal["train", "infer"]
+
+
+class Disproved(AssertionError):
+    """A measurement was taken, but a claim about it is false. The row stays in the results, marked invalid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What the marker ``roofline`` may set for the calls of a test."""
+
+    mode: Mode = "infer"
+    precision: str = "fp32"
+    batch: int | None = None
+    sample_unit: str = "sample"
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("train", "infer"):
+            raise ValueError(f"mode is {self.mode!r}; use 'train' or 'infer'")
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision is {self.precision!r}; use one of {', '.join(PRECISIONS)}")
+        if self.batch is not None and (not isinstance(self.batch, int) or self.batch < 1):
+            raise ValueError(f"batch is {self.batch!r}; use a whole number from 1 up")
+
+
+def defaults(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Defaults:
+    """Read the marker.
+
+    :raises ValueError: a positional argument, an unknown keyword or a bad value; the text says what is allowed.
+    """
+    allowed = [field.name for field in fields(Defaults)]
+    unknown = sorted(set(keywords) - set(allowed))
+    if arguments or unknown:
+        what = f"unknown keyword {unknown[0]!r}" if unknown else f"positional argument {arguments[0]!r}"
+        raise ValueError(f"@pytest.mark.roofline: {what}; it takes the keywords {', '.join(allowed)}")
+    try:
+        return Defaults(**keywords)
+    except ValueError as error:
+        raise ValueError(f"@pytest.mark.roofline: {error}") from error
+
+
+class Roofline:
+    """Measures what it is called with, once for each test.
+
+    Without a usable benchmark fixture (``--benchmark-disable``, pytest-xdist) a step is taken once and nothing is measured.
+    """
+
+    def __init__(self, run: Run, benchmark: BenchmarkFixture, item: pytest.Item, defaults: Defaults) -> None:
+        self.device: torch.device = run.device
+        self.defaults = defaults
+        self._run = run
+        self._benchmark = benchmark
+        self._item = item
+
+    def __call__(
+        self,
+        model: nn.Module,
+        *inputs: torch.Tensor,
+        target: torch.Tensor | None = None,
+        loss: Callable[[Any, Any], torch.Tensor] | None = None,
+        optimizer: Callable[[nn.Module], torch.optim.Optimizer] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> Record | None:
+        """Measure a model on one batch.
+
+        :param inputs: the arguments of the model's forward; the first dimension of the first is the batch.
+        :param target: what the loss compares the output with (training).
+        :param loss: ``(output, target) -> scalar``; cross entropy where it is left out.
+        :param optimizer: makes the optimiser of the model; SGD with momentum where it is left out.
+        :param config: plain values that tell this workload from others of the same name.
+        :returns: the record, or None where benchmarks are disabled.
+        :raises Disproved: a proof failed; the row is in the results, marked invalid.
+        """
+        from pytest_roofline.adopt import adopt
+
+        workload = adopt(
+            model,
+            inputs,
+            target=target,
+            loss=loss,
+            optimizer=optimizer,
+            config=config or {},
+            name=_test_name(self._item.name),
+            defaults=self.defaults,
+            device=self.device,
+        )
+        return self.run(workload, case=self._item.name)
+
+    def run(self, workload: Workload, case: str) -> Record | None:
+        """Measure a workload under the case's id. See `__call__` for what it returns and raises."""
+        from pytest_roofline.bench import measure_workload
+        from pytest_roofline.workload import Step
+
+        if not self._benchmark.enabled:
+            Step(workload)()
+            return None
+        record, measured, seconds = measure_workload(self._run, workload, case)
+        self._keep(record, seconds)
+        if measured.step_log_s is not None:
+            self._log_steps(case, measured.step_log_s)
+        failed = [f"{check.name}: {check.evidence}" for check in record.checks if check.status == "failed"]
+        if failed:
+            raise Disproved("measured, but not what was claimed. " + "; ".join(failed))
+        return record
+
+    def roof(self, name: str) -> Record | None:
+        """Measure a roof of the machine: ``fp32``, ``tf32``, ``bf16``, ``fp16``, ``dram``, ``llc``, ``host_to_device`` or ``launch``.
+
+        :returns: the record, or None where benchmarks are disabled.
+        :raises RoofUnavailable: the device has no such roof.
+        """
+        from pytest_roofline.roof_bench import measure_roof
+
+        if not self._benchmark.enabled:
+            return None
+        record, _, seconds = measure_roof(self._run, name)
+        self._keep(record, seconds)
+        return record
+
+    def _keep(self, record: Record, seconds: float) -> None:
+        from pytest_roofline.measuring.replay import hand_over
+
+        # First the record, then what may fail: a failing test's row stays in the file.
+        self._benchmark.extra_info[KEY] = to_json(record)
+        if record.timing is not None:
+            hand_over(self._benchmark, self._item, record.timing)
+        self._run.add(self._benchmark.stats, seconds)
+
+    def _log_steps(self, case: str, seconds: tuple[float, ...]) -> None:
+        if self._run.file is None:
+            return
+        lines = ["step,time_s", *(f"{number},{time!r}" for number, time in enumerate(seconds))]
+        self._run.file.beside(f"{case}.steps.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _test_name(name: str) -> str:
+    return name.partition("[")[0].removeprefix("test_")

@@ -1,0 +1,154 @@
+"""The plugin's own settings, and the frozen values a run works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_roofline import devices
+from pytest_roofline.settings import Config, Setting, choice, number, plain, resolve, truth, whole
+
+PROTOCOLS = ("adaptive", "window", "steps")
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        name="device",
+        metavar="DEVICE",
+        parse=devices.parse,
+        default=devices.Wanted(None),
+        help="Device to measure: auto (the best one present), cpu, cuda, cuda:N or mps. Default: auto.",
+    ),
+    Setting(
+        name="protocol",
+        metavar="NAME",
+        parse=choice(*PROTOCOLS),
+        default="adaptive",
+        help="adaptive: warm up until steady, then rounds until the margin or the budget is reached (default). "
+        "window: 10 warm-up steps and one window of 100, repeated. steps: 100 steps, each synchronised and logged to a CSV.",
+    ),
+    Setting(
+        name="warmup",
+        metavar="STEPS",
+        parse=whole(0),
+        help="Warm-up steps. Default: until steady (adaptive), 10 (window, steps).",
+    ),
+    Setting(
+        name="steps",
+        metavar="STEPS",
+        parse=whole(1),
+        help="Measured steps: per round (adaptive), per window, or in all (steps). Default: chosen (adaptive), 100.",
+    ),
+    Setting(
+        name="repeats",
+        metavar="N",
+        parse=whole(1),
+        default=1,
+        help="Measure each case N times, each with its own warm-up; mean and standard deviation are over the repeats. Default: 1.",
+    ),
+    Setting(
+        name="margin",
+        metavar="FRACTION",
+        parse=number(0, 1, hint=" (0.01 or 1%)"),
+        default=0.01,
+        help="Half width of the confidence interval to reach, relative to the step time: 0.01 or 1%%. Default: 1%%.",
+    ),
+    Setting(
+        name="confidence",
+        metavar="FRACTION",
+        parse=number(0.5, 1, hint=" (0.95 or 95%)"),
+        default=0.95,
+        help="Confidence of that interval. Default: 95%%.",
+    ),
+    Setting(
+        name="max_time",
+        metavar="SECONDS",
+        parse=number(0),
+        default=10.0,
+        help="Budget of timed rounds for a case (adaptive). Default: 10.",
+    ),
+    Setting(name="seed", metavar="N", parse=whole(0), default=0, help="Seed of weights and data. Default: 0."),
+    Setting(
+        name="deterministic",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Allow only deterministic algorithms (torch.use_deterministic_algorithms).",
+    ),
+    Setting(
+        name="cudnn_benchmark",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Let cuDNN try its algorithms during warm-up and keep the fastest (torch.backends.cudnn.benchmark).",
+    ),
+    Setting(
+        name="nvtx",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Put an NVTX range named after the case around its rounds.",
+    ),
+    Setting(
+        name="label",
+        metavar="TEXT",
+        parse=plain,
+        help="Name of this machine in results and plots; the host name is never stored. Default: from the device's name.",
+    ),
+    Setting(
+        name="results",
+        metavar="FOLDER",
+        parse=lambda text: Path(plain(text)),
+        help="Write FOLDER/<machine label>/<UTC time>-<commit>.json. Without it only --benchmark-json writes results.",
+    ),
+    Setting(
+        name="report",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="After the run make the tables, plots and CSVs of the results file, and print their paths.",
+    ),
+)
+
+MARKERS: tuple[str, ...] = (
+    "cpu: runs on the CPU.",
+    "cuda: runs on a CUDA device.",
+    "mps: runs on an Apple GPU.",
+    "train: measures training steps.",
+    "infer: measures forward passes.",
+    "roofs: measures the machine's roofs.",
+    "roofline(mode, precision, batch, sample_unit): defaults for the calls of the roofline fixture.",
+)
+"""Registered where the ini option roofline_markers is true."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The values of `SETTINGS`; see their help."""
+
+    device: devices.Wanted
+    protocol: str
+    warmup: int | None
+    steps: int | None
+    repeats: int
+    margin: float
+    confidence: float
+    max_time: float
+    seed: int
+    deterministic: bool
+    cudnn_benchmark: bool
+    nvtx: bool
+    label: str | None
+    results: Path | None
+    report: bool
+
+
+def options(config: Config, taken: Mapping[str, str] | None = None) -> Options:
+    """Read all settings of the plugin.
+
+    :param taken: short flags that another plugin owns, by setting name.
+    :raises SettingError: a value that is not allowed.
+    """
+    values: dict[str, Any] = resolve(config, SETTINGS, taken)
+    return Options(**values)

@@ -1,0 +1,193 @@
+"""pytest's entry point: flags, markers, the ``roofline`` fixture, and the decision whether this session measures.
+
+Everybody's pytest loads this module, so it imports nothing that is large, and in a project that doesn't use the
+fixture it does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_roofline import devices
+from pytest_roofline.options import MARKERS, SETTINGS, Options, options
+from pytest_roofline.settings import SettingError, TakenFlags, add_flags
+
+if TYPE_CHECKING:
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+    from pytest_roofline.fixture import Roofline
+
+_NO_TORCH = "measuring needs torch 2.9 or newer, which can't be imported: {}. Install it with: pip install 'pytest-roofline[torch]'"
+
+_OPTIONS = pytest.StashKey[Options]()
+_RUN = pytest.StashKey["Run"]()
+_COLLECTED = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_flags(parser, parser.getgroup("roofline", "deep-learning performance"), SETTINGS)
+    parser.addini(
+        "roofline_markers",
+        "Register the markers cpu, cuda, mps, train, infer, roofs and roofline, and mark every measuring test with its device.",
+        type="bool",
+        default=False,
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getini("roofline_markers"):
+        for marker in MARKERS:
+            config.addinivalue_line("markers", marker)
+
+
+def taken_flags(config: pytest.Config) -> Mapping[str, str]:
+    """Short flags that another plugin owns, by setting name."""
+    taken: TakenFlags | None = config.pluginmanager.get_plugin(TakenFlags.PLUGIN)
+    return {} if taken is None else taken.flags
+
+
+def options_of(config: pytest.Config) -> Options:
+    """The plugin's options, read once.
+
+    :raises pytest.UsageError: a value that is not allowed.
+    """
+    if _OPTIONS not in config.stash:
+        try:
+            config.stash[_OPTIONS] = options(config, taken_flags(config))
+        except SettingError as error:
+            raise pytest.UsageError(str(error)) from error
+    return config.stash[_OPTIONS]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    config = session.config
+    chosen = options_of(config)
+    if chosen.device.kind is not None and not config.option.collectonly:
+        _select(chosen.device)
+    result = yield
+    from pytest_roofline.session import uses_roofline
+
+    cases = [item for item in session.items if uses_roofline(item)]
+    if not config.option.collectonly:
+        _refuse_empty(config, session.items)
+        if cases:
+            _start(config, chosen, cases)
+    return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every measuring test with the device it will run on, put roofs first, leave out those meant for another device."""
+    from pytest_roofline.session import uses_roofline
+
+    cases = [item for item in items if uses_roofline(item)]
+    config.stash[_COLLECTED] = len(cases)
+    if not cases or not config.getini("roofline_markers"):
+        return
+    kind = kind_of(config)
+    other = []
+    for item in cases:
+        marked = {marker.name for marker in item.iter_markers() if marker.name in devices.KINDS}
+        if not marked:
+            item.add_marker(kind)
+        elif kind not in marked:
+            other.append(item)
+    if other:
+        config.hook.pytest_deselected(items=other)
+    left_out = set(other)
+    kept = [item for item in items if item not in left_out]
+    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("roofs") is None)
+
+
+@pytest.fixture
+def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roofline:
+    """Measures a model: ``roofline(model, *inputs)``. One call for each test."""
+    import torch
+
+    from pytest_roofline.fixture import Roofline, defaults
+
+    run = request.config.stash.get(_RUN, None)
+    if run is None:
+        pytest.fail("the roofline fixture needs a collected session: don't request it dynamically", pytrace=False)
+    if hasattr(request.config, "workerinput") and run.options.results is not None:
+        pytest.fail(
+            "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out.", pytrace=False
+        )
+    marker = request.node.get_closest_marker("roofline")
+    try:
+        chosen = defaults(marker.args, marker.kwargs) if marker is not None else defaults((), {})
+    except ValueError as error:
+        pytest.fail(str(error), pytrace=False)
+    torch.manual_seed(run.options.seed)
+    return Roofline(run, benchmark, request.node, chosen)
+
+
+def kind_of(config: pytest.Config) -> devices.Kind:
+    """The kind of device this session is for, whether or not it works.
+
+    :raises pytest.UsageError: torch is needed to tell and can't be imported.
+    """
+    try:
+        return devices.kind_of(options_of(config).device)
+    except ImportError as error:
+        raise pytest.UsageError(_NO_TORCH.format(error)) from error
+
+
+def _select(wanted: devices.Wanted) -> object:
+    try:
+        return devices.select(wanted)
+    except devices.DeviceError as error:
+        raise pytest.UsageError(f"--roofline-device: {error}") from error
+    except ImportError as error:
+        raise pytest.UsageError(_NO_TORCH.format(error)) from error
+
+
+def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:
+    collected = config.stash.get(_COLLECTED, 0)
+    if not collected or items:
+        return
+    kind = kind_of(config)
+    selection = " and ".join(
+        f"-{flag} {expression!r}"
+        for flag, expression in (("m", config.option.markexpr), ("k", config.option.keyword))
+        if expression
+    )
+    raise pytest.UsageError(
+        f"no case is left to measure: {collected} were collected for the device {kind}, and "
+        f"{selection or 'the selection'} leaves none. Choose the device with --roofline-device, see the cases with --collect-only."
+    )
+
+
+def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> None:
+    """Make the session's run: select the device, describe the machine, open the results file."""
+    from pytest_roofline import results
+    from pytest_roofline.run import Run
+    from pytest_roofline.session import SessionHooks, commit_info
+
+    worker = hasattr(config, "workerinput")
+    if chosen.results is not None and not worker:
+        _refuse_disabled(config)
+    device = _select(chosen.device)
+    if chosen.nvtx and device.type != "cuda":  # type: ignore[attr-defined]
+        raise pytest.UsageError(f"--roofline-nvtx: NVTX ranges exist on CUDA only, and this run measures {device}")
+    run = Run(chosen, device, tuple(config.invocation_params.args))  # type: ignore[arg-type]
+    try:
+        if not worker:
+            run.open_results(results.commit_of(commit_info(config)))
+    except results.ResultsError as error:
+        raise pytest.UsageError(str(error)) from error
+    config.stash[_RUN] = run
+    config.pluginmanager.register(SessionHooks(run, config, len(cases)), "roofline-session")
+
+
+def _refuse_disabled(config: pytest.Config) -> None:
+    """A project with a results folder measures or says why not; others may run their tests once without measuring."""
+    for flag in ("--benchmark-disable", "--benchmark-skip"):
+        if config.getoption(flag, False):
+            raise pytest.UsageError(
+                f"{flag}: nothing would be measured. Leave it out, or run only the tests that don't measure."
+            )

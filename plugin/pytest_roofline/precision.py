@@ -1,0 +1,183 @@
+"""The precisions a case can ask for, what each means, and which a device can run natively.
+
+``fp32`` is IEEE single precision (TF32 off), ``tf32`` its own precision, and ``torch_default`` whatever torch does
+unasked: on NVIDIA Ampere and later convolutions run in TF32 and matrix products in fp32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import torch
+
+Fp32Mode = Literal["ieee", "tf32"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """One precision.
+
+    :param parameters: dtype of parameters and inputs, as torch names it.
+    :param autocast: dtype of autocast, or None.
+    :param fp32_mode: how float32 operations compute; None leaves torch's own setting.
+    :param computes_in: the compute dtypes (as the record names them) its matrix operations may run in.
+    """
+
+    name: str
+    parameters: str
+    autocast: str | None
+    fp32_mode: Fp32Mode | None
+    computes_in: frozenset[str]
+
+
+PRECISIONS: dict[str, Precision] = {
+    precision.name: precision
+    for precision in (
+        Precision(name="fp32", parameters="float32", autocast=None, fp32_mode="ieee", computes_in=frozenset({"fp32"})),
+        Precision(name="tf32", parameters="float32", autocast=None, fp32_mode="tf32", computes_in=frozenset({"tf32"})),
+        Precision(
+            name="torch_default",
+            parameters="float32",
+            autocast=None,
+            fp32_mode=None,
+            computes_in=frozenset({"fp32", "tf32"}),
+        ),
+        # Autocast leaves no matrix product in fp32; what float32 operations remain must not run in TF32 unseen.
+        Precision(
+            name="amp_bf16",
+            parameters="float32",
+            autocast="bfloat16",
+            fp32_mode="ieee",
+            computes_in=frozenset({"bf16"}),
+        ),
+        Precision(
+            name="amp_fp16", parameters="float32", autocast="float16", fp32_mode="ieee", computes_in=frozenset({"fp16"})
+        ),
+        Precision(name="bf16", parameters="bfloat16", autocast=None, fp32_mode="ieee", computes_in=frozenset({"bf16"})),
+        Precision(name="fp16", parameters="float16", autocast=None, fp32_mode="ieee", computes_in=frozenset({"fp16"})),
+    )
+}
+
+
+def unsupported(precision: Precision, device: torch.device) -> str | None:
+    """Why the device can't run the precision natively, or None if it can."""
+    dtypes = {precision.parameters, precision.autocast} - {None, "float32"}
+    if precision.fp32_mode == "tf32":
+        dtypes.add("tf32")
+    for dtype in sorted(str(dtype) for dtype in dtypes):
+        reason = _REASONS[device.type](dtype, device)
+        if reason:
+            return f"{precision.name} is not native on {device}: {reason}"
+    return None
+
+
+def _cpu_reason(dtype: str, _device: torch.device) -> str | None:
+    import torch
+
+    capabilities = torch.cpu.get_capabilities()
+    if dtype == "tf32":
+        return "a CPU has no TF32"
+    wanted = {
+        "bfloat16": ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"),
+        "float16": ("avx512_fp16", "amx_fp16", "fp16_arith", "fp16", "asimdhp"),
+    }[dtype]
+    if any(capabilities.get(name) for name in wanted):
+        return None
+    return f"this CPU ({capabilities.get('cpu_name') or capabilities.get('architecture')}) has no {dtype} instructions"
+
+
+def _cuda_reason(dtype: str, device: torch.device) -> str | None:
+    import torch
+
+    major, minor = torch.cuda.get_device_capability(device)
+    needed = {"tf32": (8, 0), "bfloat16": (8, 0), "float16": (5, 3)}[dtype]
+    if torch.version.hip or (major, minor) >= needed:
+        return None
+    return f"it needs compute capability {needed[0]}.{needed[1]}, this device has {major}.{minor}"
+
+
+def _mps_reason(dtype: str, _device: torch.device) -> str | None:
+    import torch
+
+    if dtype == "tf32":
+        return "Apple GPUs have no TF32"
+    if dtype == "bfloat16" and not torch.backends.mps.is_macos_or_newer(14, 0):
+        return "it needs macOS 14"
+    return None
+
+
+_REASONS = {"cpu": _cpu_reason, "cuda": _cuda_reason, "mps": _mps_reason}
+
+
+def parameter_dtype(precision: Precision) -> torch.dtype:
+    import torch
+
+    dtype: torch.dtype = getattr(torch, precision.parameters)
+    return dtype
+
+
+def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[Any]:
+    """A context for one forward pass, to be entered again for each."""
+    import torch
+
+    if precision.autocast is None:
+        return nullcontext()
+    return torch.autocast(device.type, dtype=getattr(torch, precision.autocast))
+
+
+def needs_scaler(precision: Precision, device: torch.device) -> bool:
+    """Gradient scaling is for fp16 autocast on CUDA; bf16 has fp32's range, and CPU and MPS train without."""
+    return precision.autocast == "float16" and device.type == "cuda"
+
+
+@dataclass(frozen=True, slots=True)
+class Fp32Switches:
+    """Whether float32 matrix products and convolutions run in TF32."""
+
+    matmul: bool
+    convolution: bool
+
+
+def fp32_switches(device: torch.device) -> Fp32Switches:
+    """How torch's switches stand now, for the device."""
+    import torch
+
+    if device.type != "cuda" or torch.version.hip or torch.cuda.get_device_capability(device) < (8, 0):
+        return Fp32Switches(matmul=False, convolution=False)
+    return Fp32Switches(
+        matmul=torch.backends.cuda.matmul.fp32_precision == "tf32",
+        convolution=torch.backends.cudnn.conv.fp32_precision == "tf32",
+    )
+
+
+@contextmanager
+def applied(precision: Precision) -> Iterator[None]:
+    """torch's float32 switches set for the precision, and put back after."""
+    import torch
+
+    if precision.fp32_mode is None:
+        yield
+        return
+    backends = torch.backends
+    switches = [
+        backends.cuda.matmul,
+        backends.cudnn.conv,
+        backends.cudnn.rnn,
+        backends.mkldnn.matmul,
+        backends.mkldnn.conv,
+        backends.mkldnn.rnn,
+    ]
+    before = [switch.fp32_precision for switch in switches]
+    try:
+        for switch in switches:
+            # oneDNN takes no "tf32" on every build, and a CPU has none: it stays IEEE.
+            on_cpu = switch in switches[3:]
+            switch.fp32_precision = "ieee" if on_cpu else precision.fp32_mode
+        yield
+    finally:
+        for switch, value in zip(switches, before, strict=True):
+            switch.fp32_precision = value

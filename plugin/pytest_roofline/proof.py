@@ -1,0 +1,168 @@
+"""What is claimed of a measurement, and the evidence for it: device, precision, graphs, optimiser steps, finite loss.
+
+A check that can't be made on a device is recorded as not made; it is never counted as passed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_roofline.precision import Precision
+from roofline.record import Check, Flag
+
+if TYPE_CHECKING:
+    import torch
+
+    from pytest_roofline.workload import Step
+
+_TF32_KERNEL = re.compile(r"tf32|s1688(?!.*(?:bf16|f16))")
+"""cuBLAS, cuDNN and CUTLASS name their TF32 kernels by the type or by the TF32 instruction, m16n8k8 on 32-bit inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """State that must not change during the timed rounds."""
+
+    graphs: int
+    scale: float | None
+
+
+def snapshot(step: Step) -> Snapshot:
+    return Snapshot(graphs=compiled_graphs(), scale=step.scale())
+
+
+def compiled_graphs() -> int:
+    """Graphs torch.compile has made in this process; 0 where it was never used."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return 0 if dynamo is None else int(dynamo.counters["stats"]["unique_graphs"])
+
+
+def check_device(step: Step, operation_devices: Mapping[str, int]) -> Check:
+    """Parameters, gradients and the tensors of every operation were on the device asked for."""
+    asked = step.workload.device
+    parameters = list(step.workload.model.parameters())
+    on: dict[str, set[str]] = {
+        "parameters": {_place(parameter.device) for parameter in parameters},
+        "gradients": {_place(parameter.grad.device) for parameter in parameters if parameter.grad is not None},
+        "operations": set(operation_devices),
+    }
+    wrong = {what: places for what, places in on.items() if places - {asked.type, _place(asked)}}
+    seen = "; ".join(f"{what} on {', '.join(sorted(places)) or 'nothing'}" for what, places in on.items())
+    if wrong:
+        return Check(name="device", status="failed", evidence=f"asked for {asked}, but {seen}")
+    if not operation_devices:
+        return Check(
+            name="device", status="failed", evidence=f"asked for {asked}, but the step dispatched no operation"
+        )
+    if step.workload.mode == "train" and not on["gradients"]:
+        return Check(name="device", status="failed", evidence="a training step left no gradient on any parameter")
+    return Check(name="device", status="passed", evidence=f"{seen} ({sum(operation_devices.values())} operations)")
+
+
+def check_precision(precision: Precision, flop_by_dtype: Mapping[str, float], kernels: Iterable[str] | None) -> Check:
+    """Every matrix operation ran in a dtype that the precision allows.
+
+    :param kernels: names of the kernels of one step, where the device tells them.
+    """
+    total = sum(flop_by_dtype.values())
+    allowed = " or ".join(sorted(precision.computes_in))
+    if total == 0:
+        return Check(name="precision", status="not_made", evidence="the step has no matrix operation to tell by")
+    shares = ", ".join(f"{value / total:.1%} in {dtype}" for dtype, value in sorted(flop_by_dtype.items()) if value)
+    evidence = f"matrix FLOPs: {shares}"
+    if any(value for dtype, value in flop_by_dtype.items() if dtype not in precision.computes_in):
+        return Check(name="precision", status="failed", evidence=f"{precision.name} means {allowed}, but {evidence}")
+    tf32 = sorted({name for name in kernels or () if _TF32_KERNEL.search(name)})
+    if tf32 and "tf32" not in precision.computes_in:
+        return Check(
+            name="precision",
+            status="failed",
+            evidence=f"{precision.name} means {allowed}, but this kernel ran: {tf32[0]}",
+        )
+    if tf32:
+        evidence += f"; TF32 kernels: {len(tf32)}, such as {tf32[0][:80]}"
+    return Check(name="precision", status="passed", evidence=evidence)
+
+
+def check_kernels(device: torch.device, kernels: tuple[str, ...] | None) -> Check:
+    """Kernels really ran on the device (a CUDA device tells them through the profiler)."""
+    if device.type == "cpu":
+        return Check(name="kernels", status="not_made", evidence="a CPU has no kernels apart from its operations")
+    if kernels is None:
+        return Check(name="kernels", status="not_made", evidence=f"torch's profiler tells no kernels of {device.type}")
+    if not kernels:
+        return Check(name="kernels", status="failed", evidence=f"no kernel ran on {device} in one step")
+    return Check(name="kernels", status="passed", evidence=f"{len(kernels)} kernels ran on {device} in one step")
+
+
+def check_graphs(before: Snapshot, after: Snapshot) -> Check:
+    """torch.compile made no graph inside the timed rounds."""
+    made = after.graphs - before.graphs
+    if made:
+        return Check(name="graphs", status="failed", evidence=f"{made} graph(s) were compiled inside the timed rounds")
+    return Check(name="graphs", status="passed", evidence="no graph was compiled inside the timed rounds")
+
+
+def check_optimizer_steps(step: Step, before: Snapshot, after: Snapshot) -> Check | None:
+    """The gradient scaler skipped no optimiser step inside the timed rounds; None outside training."""
+    if step.workload.mode != "train":
+        return None
+    if step.scaler is None:
+        return Check(name="optimizer_steps", status="passed", evidence="no gradient scaler: every step was taken")
+    evidence = f"gradient scale {before.scale:g} before the rounds, {after.scale:g} after"
+    skipped = after.scale is not None and before.scale is not None and after.scale < before.scale
+    status = "failed" if skipped else "passed"
+    if skipped:
+        evidence += ": a smaller scale means that steps were skipped for non-finite gradients"
+    return Check(name="optimizer_steps", status=status, evidence=evidence)  # type: ignore[arg-type]
+
+
+def check_finite(step: Step) -> Check:
+    """The last loss (or output) and the model's buffers are finite."""
+    bad = [f"buffer {name}" for name, buffer in step.workload.model.named_buffers() if not _finite(buffer)]
+    results = list(_tensors(step.last))
+    what = "loss" if step.workload.mode == "train" else "output"
+    if not results:
+        return Check(name="finite", status="not_made", evidence=f"the step gives no tensor as its {what}")
+    if not all(_finite(result) for result in results):
+        bad.insert(0, what)
+    if bad:
+        return Check(name="finite", status="failed", evidence="not finite after the last round: " + ", ".join(bad[:5]))
+    shown = f" ({float(results[0].detach()):.4g})" if results[0].numel() == 1 else ""
+    return Check(name="finite", status="passed", evidence=f"the last {what}{shown} and all buffers are finite")
+
+
+def flags_of(checks: Iterable[Check]) -> tuple[Flag, ...]:
+    """The invalid flags of the checks that failed."""
+    return tuple(
+        Flag(name=f"{check.name}_disproved", evidence=check.evidence, invalid=True)
+        for check in checks
+        if check.status == "failed"
+    )
+
+
+def _place(device: torch.device) -> str:
+    return device.type if device.index is None else f"{device.type}:{device.index}"
+
+
+def _tensors(value: Any) -> Iterable[torch.Tensor]:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _tensors(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _finite(tensor: torch.Tensor) -> bool:
+    import torch
+
+    return not (tensor.is_floating_point() or tensor.is_complex()) or bool(torch.isfinite(tensor).all())

@@ -1,0 +1,171 @@
+"""One measuring session: its device, roofs, results file, and what became of every case."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import roofline
+from pytest_roofline import devices, machine, results, roofs
+from pytest_roofline.options import Options
+from roofline.record import KEY, Machine, NotMeasured, Outcome, Roof, Session, to_json
+
+if TYPE_CHECKING:
+    import torch
+
+REWRITE_S = 5.0
+"""The results file is rewritten at most this often while cases run."""
+
+
+class Run:
+    """Everything that belongs to a session and not to a single case.
+
+    :param device: already tried.
+    :param arguments: pytest's command line.
+    :param document: makes the whole pytest-benchmark document of the benchmarks measured so far.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        device: torch.device,
+        arguments: tuple[str, ...],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.options = options
+        self.device = device
+        self.clock = clock
+        self.instruments = devices.instruments(device)
+        self.machine: Machine = machine.describe(device, options.label)
+        self.ledger = roofs.Ledger()
+        self.stats: list[Any] = []
+        """pytest-benchmark's results of the cases measured so far."""
+        self.not_measured: list[NotMeasured] = []
+        self.file: results.ResultsFile | None = None
+        self.measured = 0
+        self.measuring_s = 0.0
+        self.printed: list[str] = []
+        """What the terminal summary shows."""
+        self._arguments = arguments
+        self._started = clock()
+        self._started_at = roofs.now()
+        self._written = clock()
+        self._earlier: tuple[Roof, ...] = ()
+
+    def open_results(self, commit: str) -> None:
+        """Make the results file, and look up the roofs measured last on this machine.
+
+        :raises results.ResultsError: it can't be made.
+        """
+        folder = self.options.results
+        if folder is None:
+            return
+        last = results.last_roofs(folder, self.machine.fingerprint)
+        if last is not None:
+            self._earlier = roofs.taken_over(last[1], last[0])
+        self.file = results.ResultsFile(folder, self.machine.label, commit)
+
+    def roofs(self) -> tuple[Roof, ...]:
+        """The roofs this run measured; those it didn't, from the last run on the same machine."""
+        own = self.ledger.roofs()
+        names = {roof.name for roof in own}
+        return own + tuple(roof for roof in self._earlier if roof.name not in names)
+
+    def sample_roofs(self) -> None:
+        """Take one more sample of every roof this run measures."""
+        start = self.clock()
+        self.ledger.sample_again(self.instruments, self.clock)
+        self.measuring_s += self.clock() - start
+
+    def add(self, stats: Any, seconds: float) -> None:
+        """A case has been measured: ``seconds`` of warm-up and timed rounds."""
+        self.measuring_s += seconds
+        self.measured += 1
+        if stats is not None:
+            self.stats.append(stats)
+
+    def give_up(self, case: str, outcome: Outcome, reason: str) -> None:
+        self.not_measured.append(NotMeasured(id=case, outcome=outcome, reason=reason))
+
+    def session(self) -> Session:
+        return Session(
+            started_at=self._started_at,
+            label=self.machine.label,
+            roofs=self.roofs(),
+            not_measured=tuple(self.not_measured),
+            wall_s=self.clock() - self._started,
+            measuring_s=self.measuring_s,
+            arguments=tuple(_relative(argument) for argument in self._arguments),
+        )
+
+    def describe_machine(self, machine_info: dict[str, Any]) -> None:
+        """Put the machine into pytest-benchmark's, and the label where the host name would stand."""
+        machine_info["node"] = self.machine.label
+        machine_info[KEY] = to_json(self.machine)
+
+    def describe_session(self, document: dict[str, Any]) -> None:
+        document[KEY] = to_json(self.session())
+
+    def write(self, document: Callable[[], Mapping[str, Any]], *, force: bool = False) -> None:
+        """Rewrite the results file, unless it was just written."""
+        if self.file is None or not self.stats or not (force or self.clock() - self._written >= REWRITE_S):
+            return
+        self.file.write(document())
+        self._written = self.clock()
+
+    def summarise(self, width: int) -> bool:
+        """Let the ``roofline`` program show the file, and make the report where one was asked for.
+
+        :returns: whether it did what it was asked for.
+        """
+        if self.file is None:
+            return True
+        if not self.stats:
+            self.file.discard_if_empty()
+            return True
+        path = str(self.file.path)
+        worked = self._roofline("summary", path, "--width", str(width))
+        self.printed.append(f"results: {_relative(path)}")
+        if self.options.report:
+            worked = self._roofline("report", path, "-o", str(self.file.beside("report"))) and worked
+        return worked
+
+    def _roofline(self, *arguments: str) -> bool:
+        # A process of its own: the file is the only border between measuring and analysing.
+        places = [str(Path(roofline.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), "PYTHONIOENCODING": "utf-8"}
+        answer = subprocess.run(
+            [sys.executable, "-m", "roofline", *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+            check=False,
+        )
+        self.printed.append(answer.stdout.rstrip())
+        if answer.returncode:
+            self.printed.append(
+                f"roofline {arguments[0]} ended with exit code {answer.returncode}: {answer.stderr.strip()}"
+            )
+        return answer.returncode == 0
+
+    def case_failed(self, case: str, outcome: Outcome, reason: str) -> None:
+        """Keep why a case has no valid number, once: a test can fail in its call and again in its teardown."""
+        if all(entry.id != case for entry in self.not_measured):
+            self.give_up(case, outcome, reason)
+
+
+def _relative(argument: str) -> str:
+    """An argument without the machine's folders: an absolute path becomes relative to where pytest runs."""
+    flag, equals, value = argument.partition("=")
+    path = value if equals else argument
+    if os.path.isabs(path):
+        path = os.path.relpath(path)
+        if path.startswith(".."):
+            path = os.path.basename(path)
+    return f"{flag}={path}" if equals else path

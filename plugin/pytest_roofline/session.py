@@ -1,0 +1,129 @@
+"""The hooks that are there only while a session measures: one object, registered when cases are about to run."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import pytest
+
+from pytest_roofline.results import ResultsError
+from pytest_roofline.run import Run
+
+
+class SessionHooks:
+    """Connects a `Run` to pytest and pytest-benchmark."""
+
+    def __init__(self, run: Run, config: pytest.Config, cases: int) -> None:
+        self._run = run
+        self._config = config
+        self._middle = cases // 2
+        self._done = 0
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        result = yield
+        if uses_roofline(item):
+            self._done += 1
+            if self._done == self._middle:
+                self._run.sample_roofs()
+            self._run.write(self.document)
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if uses_roofline(item) and report.outcome != "passed":
+            self._run.case_failed(case_name(item), *why(report, call))
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        result = yield
+        self._run.sample_roofs()
+        return result
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        try:
+            self._run.write(self.document, force=True)
+        except ResultsError as error:
+            self._run.printed.append(f"ERROR: {error}")
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        worked = self._run.summarise(_width(self._config))
+        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not self._run.measured:
+            self._run.printed.append("ERROR: nothing was measured. " + nothing_measured(self._run))
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif exitstatus == pytest.ExitCode.OK and not worked:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._run.printed:
+            terminalreporter.section("roofline")
+            for text in self._run.printed:
+                terminalreporter.write_line(text)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_benchmark_update_machine_info(self, machine_info: dict[str, Any]) -> None:
+        self._run.describe_machine(machine_info)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
+        self._run.describe_session(output_json)
+
+    def document(self) -> Mapping[str, Any]:
+        """The pytest-benchmark document of what has been measured so far, through pytest-benchmark's own hooks."""
+        config, hook = self._config, self._config.hook
+        machine_info = hook.pytest_benchmark_generate_machine_info(config=config)
+        hook.pytest_benchmark_update_machine_info(config=config, machine_info=machine_info)
+        document: dict[str, Any] = hook.pytest_benchmark_generate_json(
+            config=config,
+            benchmarks=self._run.stats,
+            include_data=True,
+            machine_info=machine_info,
+            commit_info=commit_info(config),
+        )
+        hook.pytest_benchmark_update_json(config=config, benchmarks=self._run.stats, output_json=document)
+        return document
+
+
+def commit_info(config: pytest.Config) -> dict[str, Any]:
+    info: dict[str, Any] = config.hook.pytest_benchmark_generate_commit_info(config=config)
+    config.hook.pytest_benchmark_update_commit_info(config=config, commit_info=info)
+    return info
+
+
+def uses_roofline(item: pytest.Item) -> bool:
+    return "roofline" in getattr(item, "fixturenames", ())
+
+
+def case_name(item: pytest.Item) -> str:
+    """The id of a suite's case (its parameter ``case``), or the test's own name."""
+    callspec = getattr(item, "callspec", None)
+    return str(callspec.id) if callspec is not None and "case" in callspec.params else item.name
+
+
+def why(report: pytest.TestReport, call: pytest.CallInfo[None]) -> tuple[Any, str]:
+    """The outcome of a report that didn't pass, and its reason in one line."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return "skipped", str(report.longrepr[2]).removeprefix("Skipped: ")
+    error = call.excinfo
+    text = error.exconly(tryshort=True).splitlines()[0] if error is not None else "no reason was given"
+    if error is not None and error.typename == "OutOfMemoryError":
+        return "out_of_memory", text
+    return ("failed" if report.when == "call" else "error"), text
+
+
+def nothing_measured(run: Run) -> str:
+    reasons = sorted({f"{entry.outcome}: {entry.reason}" for entry in run.not_measured})
+    if not reasons:
+        return "No test called the roofline fixture."
+    return f"{len(run.not_measured)} case(s) were given up. " + "; ".join(reasons[:3])
+
+
+def _width(config: pytest.Config) -> int:
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    # pytest's own width is the full one less a column, which Windows needs.
+    return int(reporter._tw.fullwidth) if reporter is not None else 80

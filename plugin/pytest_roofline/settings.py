@@ -1,0 +1,242 @@
+"""Settings: one table feeds the flags, the ini options, the validation and every message.
+
+A setting is read from its flag (``--roofline-NAME``, or the short spelling a suite adds), else from its ini option
+(``roofline_NAME``), else it has its default. Whatever the source, the text goes through the same parser, and an error
+names the source it came from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+
+class SettingError(ValueError):
+    """A setting holds a value that is not allowed. The message says which, where it came from and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting.
+
+    :param parse: turns the text into the value; raises ValueError with a text that says what is allowed.
+    :param default: the value where nobody set it, already parsed.
+    :param switch: the flag takes no value; the ini option takes ``true`` or ``false``.
+    :param short: short spelling, added by a suite's conftest where it is free; None: the name itself.
+    """
+
+    name: str
+    help: str
+    parse: Callable[[str], Any]
+    default: Any = None
+    metavar: str | None = None
+    switch: bool = False
+    short: str | None = None
+
+    @property
+    def flag(self) -> str:
+        return "--roofline-" + self.name.replace("_", "-")
+
+    @property
+    def short_flag(self) -> str:
+        return "--" + (self.short or self.name.replace("_", "-"))
+
+    @property
+    def ini(self) -> str:
+        return f"roofline_{self.name}"
+
+    @property
+    def dest(self) -> str:
+        return f"roofline_{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A text and the flag it was given with."""
+
+    text: str
+    flag: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakenFlags:
+    """Short flags that another plugin owns, by setting name. A suite's conftest registers it as the plugin `PLUGIN`."""
+
+    flags: Mapping[str, str]
+
+    PLUGIN: ClassVar[str] = "roofline-taken-flags"
+
+
+class Config(Protocol):
+    """The part of pytest's Config that is read here."""
+
+    option: argparse.Namespace
+
+    def getini(self, name: str) -> Any: ...
+
+
+class _Keep(argparse.Action):
+    """Keeps which of its spellings a flag was given with, for messages."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        text = "true" if self.nargs == 0 else str(values)
+        setattr(namespace, self.dest, Given(text, option_string or self.option_strings[0]))
+
+
+class Group(Protocol):
+    """The part of pytest's OptionGroup that is used here."""
+
+    def addoption(self, *opts: str, **attrs: Any) -> None: ...
+
+
+class Parser(Protocol):
+    """The part of pytest's Parser that is used here."""
+
+    def addini(self, name: str, help: str, type: Any = None, default: Any = None) -> None: ...
+
+
+def add_flags(parser: Parser, group: Group, settings: Iterable[Setting]) -> None:
+    """Register the long flags and the ini options."""
+    for setting in settings:
+        _add_flag(group, setting, setting.flag)
+        parser.addini(setting.ini, setting.help, type="string", default="")
+
+
+def add_short_flags(group: Group, settings: Iterable[Setting]) -> dict[str, str]:
+    """Register the short spellings that are free.
+
+    :returns: setting name -> flag, of those that another plugin owns. Their value is read from the owner's option.
+    """
+    taken = {}
+    for setting in settings:
+        try:
+            _add_flag(group, setting, setting.short_flag)
+        except (ValueError, argparse.ArgumentError):
+            taken[setting.name] = setting.short_flag
+    return taken
+
+
+def resolve(config: Config, settings: Iterable[Setting], taken: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The value of every setting by name.
+
+    :param taken: what `add_short_flags` returned.
+    :raises SettingError: a value that its parser doesn't take.
+    """
+    return {setting.name: _value(config, setting, (taken or {}).get(setting.name)) for setting in settings}
+
+
+def source(config: Config, setting: Setting, taken: Mapping[str, str] | None = None) -> str | None:
+    """Where the setting's value comes from (``--batch``, ``roofline_batch in the ini file``), or None for its default."""
+    given = _given(config, setting, (taken or {}).get(setting.name))
+    return given.flag if given else None
+
+
+def _add_flag(group: Group, setting: Setting, flag: str) -> None:
+    attributes: dict[str, Any] = (
+        {"nargs": 0} if setting.switch else {"metavar": setting.metavar or setting.name.upper()}
+    )
+    group.addoption(flag, dest=setting.dest, action=_Keep, default=None, help=setting.help, **attributes)
+
+
+def _given(config: Config, setting: Setting, taken: str | None) -> Given | None:
+    given = getattr(config.option, setting.dest, None)
+    if given is None and taken is not None:
+        given = _foreign(config, taken)
+    if given is None:
+        try:
+            text = config.getini(setting.ini)
+        except (KeyError, ValueError):  # a suite's setting, in a project that didn't register it
+            text = ""
+        if text:
+            given = Given(str(text), f"{setting.ini} in the ini file")
+    return given
+
+
+def _foreign(config: Config, flag: str) -> Given | None:
+    """What another plugin's option of the same name holds (pytest-playwright's ``--device`` collects a list)."""
+    value = getattr(config.option, flag.removeprefix("--").replace("-", "_"), None)
+    if isinstance(value, list | tuple):
+        value = value[-1] if value else None
+    return None if value is None or value == "" else Given(str(value), flag)
+
+
+def _value(config: Config, setting: Setting, taken: str | None) -> Any:
+    given = _given(config, setting, taken)
+    if given is None:
+        return setting.default
+    try:
+        return setting.parse(given.text)
+    except ValueError as error:
+        raise SettingError(f"{given.flag}: {given.text!r} is not allowed: {error}") from error
+
+
+def truth(text: str) -> bool:
+    """``true`` or ``false``."""
+    if text.lower() not in ("true", "false"):
+        raise ValueError("use true or false")
+    return text.lower() == "true"
+
+
+def whole(minimum: int, maximum: int | None = None) -> Callable[[str], int]:
+    """A parser for whole numbers from ``minimum`` to ``maximum``."""
+    allowed = f"use a whole number from {minimum}" + (f" to {maximum}" if maximum is not None else " up")
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError(allowed) from None
+        if value < minimum or (maximum is not None and value > maximum):
+            raise ValueError(allowed)
+        return value
+
+    return parse
+
+
+def number(above: float, below: float | None = None, *, hint: str = "") -> Callable[[str], float]:
+    """A parser for finite numbers greater than ``above`` and less than ``below``; a trailing ``%`` divides by 100."""
+    allowed = f"use a number above {above:g}" + (f" and below {below:g}" if below is not None else "") + hint
+
+    def parse(text: str) -> float:
+        bare = text.strip()
+        try:
+            value = float(bare[:-1]) / 100 if bare.endswith("%") else float(bare)
+        except ValueError:
+            raise ValueError(allowed) from None
+        if not math.isfinite(value) or value <= above or (below is not None and value >= below):
+            raise ValueError(allowed)
+        return value
+
+    return parse
+
+
+def choice(*allowed: str) -> Callable[[str], str]:
+    """A parser for one of the given words."""
+
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError("use " + " or ".join([", ".join(allowed[:-1]), allowed[-1]]))
+        return text
+
+    return parse
+
+
+def words(text: str) -> tuple[str, ...]:
+    """A comma-separated list; empty items are dropped, so an empty text is an empty tuple."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def plain(text: str) -> str:
+    """Any text that is not blank."""
+    if not text.strip():
+        raise ValueError("use a text that is not blank")
+    return text

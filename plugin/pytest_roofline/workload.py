@@ -1,0 +1,179 @@
+"""What is measured: a model, its batches and how one step of it is taken."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pytest_roofline import precision as precisions
+from pytest_roofline.precision import Precision
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+LEARNING_RATE = 1e-4
+"""Small enough that the loss of a random network on random data stays finite; it doesn't change the work."""
+
+
+class Batches(Protocol):
+    """Batches without end, on the device."""
+
+    def next(self) -> tuple[tuple[Tensor, ...], Tensor | None]:
+        """The next ``(inputs, target)``; the target is None in inference."""
+        ...
+
+    def wait_s(self) -> float | None:
+        """Seconds spent waiting for data so far, on the host's clock; None where the batches lie ready on the device."""
+        ...
+
+    def close(self) -> None:
+        """Stop what feeds the batches."""
+        ...
+
+
+class ReadyBatches:
+    """Batches that lie ready on the device and are taken in turn."""
+
+    def __init__(self, batches: Sequence[tuple[tuple[Tensor, ...], Tensor | None]]) -> None:
+        if not batches:
+            raise ValueError("at least one batch is needed")
+        self._batches = tuple(batches)
+        self._turn = 0
+
+    def next(self) -> tuple[tuple[Tensor, ...], Tensor | None]:
+        batch = self._batches[self._turn]
+        self._turn = (self._turn + 1) % len(self._batches)
+        return batch
+
+    def wait_s(self) -> float | None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+
+@dataclass(kw_only=True)
+class Workload:
+    """A model that lies on the device in the case's precision and layout, ready to take steps.
+
+    :param loss: ``(output, target) -> scalar``; needed in training. In inference the output itself is the result.
+    :param optimizer: needed in training; see `sgd`.
+    """
+
+    model: nn.Module
+    batches: Batches
+    mode: Literal["train", "infer"]
+    precision: Precision
+    device: torch.device
+    loss: Callable[[Any, Any], Tensor] | None = None
+    optimizer: torch.optim.Optimizer | None = None
+    grad_accum_steps: int = 1
+    name: str = "model"
+    batch: int = 1
+    sample_unit: str = "sample"
+    layout: str = "contiguous"
+    data: str = "synthetic"
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.mode == "train" and (self.loss is None or self.optimizer is None):
+            raise ValueError("training needs a loss and an optimizer")
+
+
+def sgd(model: nn.Module, *, momentum: float = 0.9, weight_decay: float = 1e-4) -> torch.optim.Optimizer:
+    """SGD with momentum and weight decay as in PyTorch's ImageNet example, with a learning rate that keeps losses finite."""
+    import torch
+
+    return torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=momentum, weight_decay=weight_decay)
+
+
+class Step:
+    """One step of a workload as a plain call, and what has to be known of it afterwards.
+
+    The call does what a user's loop does and nothing else; what differs between workloads is decided once, here.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self.last: Any = None
+        """Loss of the last training step, or output of the last inference."""
+        self.workload = workload
+        self.scaler = _scaler(workload)
+        self._run = self._training() if workload.mode == "train" else self._inference()
+
+    def __call__(self) -> None:
+        self._run()
+
+    def freeze_scale(self) -> None:
+        """Keep the gradient scale that warm-up found: growing it would skip a step sooner or later."""
+        if self.scaler is not None:
+            self.scaler.set_growth_interval(2**31 - 1)
+
+    def scale(self) -> float | None:
+        """The gradient scale now; None without a scaler."""
+        return None if self.scaler is None else float(self.scaler.get_scale())
+
+    def _inference(self) -> Callable[[], None]:
+        import torch
+
+        workload = self.workload
+        model, next_batch = workload.model, workload.batches.next
+        no_grad, cast = torch.inference_mode, precisions.autocast(workload.precision, workload.device)
+
+        def run() -> None:
+            inputs, _ = next_batch()
+            with no_grad(), cast:
+                self.last = model(*inputs)
+
+        return run
+
+    def _training(self) -> Callable[[], None]:
+        workload = self.workload
+        model, next_batch, loss_of = workload.model, workload.batches.next, workload.loss
+        optimizer, scaler = workload.optimizer, self.scaler
+        cast, parts = precisions.autocast(workload.precision, workload.device), workload.grad_accum_steps
+        assert loss_of is not None
+        assert optimizer is not None
+
+        def forward() -> Tensor:
+            inputs, target = next_batch()
+            with cast:
+                loss = loss_of(model(*inputs), target)
+            self.last = loss
+            return loss if parts == 1 else loss / parts
+
+        def run() -> None:
+            optimizer.zero_grad()
+            for _ in range(parts):
+                forward().backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+        def run_scaled() -> None:
+            optimizer.zero_grad()
+            for _ in range(parts):
+                scaler.scale(forward()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+        return run if scaler is None else run_scaled
+
+
+def _scaler(workload: Workload) -> Any:
+    if workload.mode != "train" or not precisions.needs_scaler(workload.precision, workload.device):
+        return None
+    import torch
+
+    return torch.amp.GradScaler(workload.device.type)
+
+
+def case_id(model: str, mode: str, batch: int, precision: str, *extra: str) -> str:
+    """The readable id of a case: ``resnet50-train-b32-amp_bf16``, with what isn't the default appended."""
+    return "-".join([model, mode, f"b{batch}", precision, *extra])
+
+
+def workload_hash(values: Mapping[str, Any]) -> str:
+    """A hash over everything that changes the work."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]
