@@ -1,0 +1,159 @@
+"""From a data source to batches on the device."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perftests import cache, image_folder, sample_images
+from perftests.data_source import DataError, DataSpec
+from perftests.loader_options import LoaderOptions, check_shared_memory
+from perftests.models import ModelSpec
+from pytest_roofline import machine
+from pytest_roofline.workload import Batches, ReadyBatches
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+READY_BATCHES = 4
+"""Synthetic batches that are taken in turn: one alone could stay in a cache that no real input stays in."""
+
+_FLOAT32_BYTE = 4
+
+
+def check(spec: DataSpec, model: ModelSpec, batch: int, cache_folder: Path | None = None) -> tuple[str, ...]:
+    """Make sure, before anything is timed, that the source can feed the model. Builds the sample images if need be.
+
+    Every image is decoded once; later runs only look whether it changed.
+
+    :param cache_folder: where sample images and verdicts are kept; None is the user's cache folder.
+    :returns: what a reader of the numbers should know, such as classes left out.
+    :raises DataError: no such folder, nothing in it, an image that can't be decoded, fewer images than a batch, or more
+        classes than the model has outputs.
+    """
+    folder = _folder(spec, cache_folder or cache.folder())
+    if folder is None:
+        return ()
+    images = len(folder.samples)
+    if images < batch:
+        raise DataError(
+            f"{spec.source}: {images} images < batch {batch}: {spec.label} has not one full batch. "
+            f"Use a --batch of at most {images}, or more images."
+        )
+    if len(folder.classes) > model.classes:
+        raise DataError(
+            f"{spec.source}: {spec.label} has {len(folder.classes)} classes, and {model.name} has {model.classes} "
+            "outputs. Use a folder with fewer classes or another --model."
+        )
+    if spec.kind == "imagefolder":
+        image_folder.verify(folder, spec.source, cache_folder or cache.folder(), machine.effective_cpus())
+    return folder.notes
+
+
+def describe(spec: DataSpec, cache_folder: Path | None = None) -> dict[str, Any]:
+    """What about the source changes the work, as JSON values without any path, for the workload's hash."""
+    folder = _folder(spec, cache_folder or cache.folder())
+    if folder is None:
+        return {"source": spec.label}
+    version = {"version": sample_images.VERSION} if spec.kind == "sample" else {}
+    return {"source": spec.label, "images": len(folder.samples), "classes": len(folder.classes), **version}
+
+
+def open_batches(
+    spec: DataSpec,
+    model: ModelSpec,
+    batch: int,
+    device: torch.device,
+    layout: str = "contiguous",
+    loader: LoaderOptions | None = None,
+    seed: int = 0,
+    *,
+    with_target: bool = True,
+    dtype: torch.dtype | None = None,
+    cache_folder: Path | None = None,
+) -> Batches:
+    """Batches of the source for the model, in the model's input shape, on the device.
+
+    Loader workers run and have delivered when this returns; `LoaderBatches.startup_s` tells what that took. Seeds fix
+    order, synthetic values and the workers' augmentation (without workers that draws from torch's global generator).
+
+    :param layout: ``contiguous`` or ``channels_last``.
+    :param with_target: False for inference.
+    :param dtype: of the inputs; None is float32. Tokens stay integers.
+    :raises DataError: see `check`, which should have been called before; too little shared memory; a failing worker.
+    """
+    if spec.kind == "synthetic":
+        return _synthetic(model, batch, device, layout, seed, with_target, dtype)
+    if model.input_kind == "tokens":
+        raise DataError(
+            f"{spec.source}: {spec.label} data are images, and {model.name} takes tokens; use synthetic data"
+        )
+    # Both import torch, which nothing before this needs.
+    from perftests import image_dataset
+    from perftests.loader import LoaderBatches
+
+    options = loader or LoaderOptions()
+    check_shared_memory(options, _FLOAT32_BYTE * batch * math.prod(model.input_shape))
+    folder = _folder(spec, cache_folder or cache.folder())
+    return LoaderBatches(
+        image_dataset.fake(model.input_shape, model.classes, batch)
+        if folder is None
+        else image_dataset.images(folder, model.input_shape, options.augment),
+        batch=batch,
+        device=device,
+        options=options,
+        seed=seed,
+        layout=layout,
+        dtype=dtype,
+        with_target=with_target,
+    )
+
+
+def drain(batches: Batches, count: int, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds it takes to get ``count`` batches with nothing done to them: the loader alone."""
+    began = clock()
+    for _ in range(count):
+        batches.next()
+    return clock() - began
+
+
+def _folder(spec: DataSpec, cache_folder: Path) -> image_folder.Folder | None:
+    """The image folder of a source that has one."""
+    if spec.kind == "sample":
+        return image_folder.find(sample_images.folder(cache_folder), spec.source)
+    if spec.kind == "imagefolder":
+        assert spec.path is not None
+        return image_folder.find(spec.path, spec.source)
+    return None
+
+
+def _synthetic(
+    model: ModelSpec,
+    batch: int,
+    device: torch.device,
+    layout: str,
+    seed: int,
+    with_target: bool,
+    dtype: torch.dtype | None,
+) -> ReadyBatches:
+    """Standard normal images, or uniform tokens, and uniform targets; the same values on every device."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    shape = (batch, *model.input_shape)
+
+    def one() -> tuple[tuple[Tensor, ...], Tensor | None]:
+        if model.vocabulary is not None:
+            inputs = torch.randint(model.vocabulary, shape, generator=generator).to(device)
+        else:
+            inputs = torch.randn(shape, generator=generator).to(device, dtype)
+            if layout == "channels_last":
+                inputs = inputs.contiguous(memory_format=torch.channels_last)
+        target = torch.randint(model.classes, (batch, *model.target_shape), generator=generator)
+        return (inputs,), target.to(device) if with_target else None
+
+    return ReadyBatches([one() for _ in range(READY_BATCHES)])

@@ -1,0 +1,62 @@
+"""What ``--data`` can name. Reading the text touches neither torch nor the disk."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["synthetic", "fake", "sample", "imagefolder"]
+
+ALLOWED = "synthetic, fake, sample or imagefolder:PATH"
+
+
+class DataError(ValueError):
+    """The data asked for can't be used. The message says what, from which flag, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSpec:
+    """A data source.
+
+    ``synthetic``: normal random values, ready on the device. ``fake``: torchvision's FakeData through a data loader.
+    ``sample``: photographs built once from installed packages. ``imagefolder``: the user's ``path``.
+
+    :param source: the flag or file the text came from, for messages.
+    """
+
+    kind: Kind
+    path: Path | None = None
+    source: str = "--data"
+
+    @property
+    def label(self) -> str:
+        """A word for ids and tables, without the path: ``imagefolder_imagenet-mini``."""
+        if self.path is None:
+            return self.kind
+        resolved = self.path.resolve()
+        name = resolved.parent.name if resolved.name == "train" else resolved.name
+        return f"imagefolder_{re.sub(r'[^A-Za-z0-9_.-]+', '_', name) or 'root'}"
+
+
+def parse(text: str, source: str = "--data") -> DataSpec:
+    """Read ``synthetic``, ``fake``, ``sample`` or ``imagefolder:PATH``. Whether PATH exists is checked later.
+
+    :raises DataError: anything else.
+    """
+    word = text.strip()
+    kind, colon, path = word.partition(":")
+    if kind == "imagefolder":
+        if not path.strip():
+            raise DataError(f"{source}: {text!r} names no folder; use imagefolder:PATH")
+        return DataSpec(kind="imagefolder", path=Path(path.strip()).expanduser(), source=source)
+    if not colon:
+        if word == "synthetic":
+            return DataSpec(kind="synthetic", source=source)
+        if word == "fake":
+            return DataSpec(kind="fake", source=source)
+        if word == "sample":
+            return DataSpec(kind="sample", source=source)
+    hint = f" (for a folder: imagefolder:{text})" if "/" in text or "\\" in text or Path(word).is_dir() else ""
+    raise DataError(f"{source}: {text!r} is not allowed; use {ALLOWED}{hint}")

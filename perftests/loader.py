@@ -1,0 +1,144 @@
+"""Batches from a data set through torch's DataLoader, without end, with the time spent waiting for them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sized
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch.utils.data import DataLoader, Sampler
+
+from perftests.data_source import DataError
+from perftests.loader_options import LoaderOptions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.utils.data import Dataset
+
+_SILENT_WORKER_S = 300.0
+"""A worker that delivers nothing for so long hangs. A forked one can, and would hold the run forever."""
+
+
+class EndlessBatches(Sampler[list[int]]):
+    """Shuffled full batches, epoch after epoch; what is left of an epoch is dropped.
+
+    One iterator serves the whole case: at the end of an epoch the workers go on with the next. A loader that is started
+    again drains its queue each time, which a folder of some hundred images would show in every round.
+    """
+
+    def __init__(self, images: int, batch: int, seed: int) -> None:
+        self._images = images
+        self._batch = batch
+        self._seed = seed
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = torch.Generator().manual_seed(self._seed)
+        while True:
+            order = torch.randperm(self._images, generator=generator).tolist()
+            for first in range(0, self._images - self._batch + 1, self._batch):
+                yield order[first : first + self._batch]
+
+
+class LoaderBatches:
+    """Batches of a data set on the device. Workers run, and each has delivered once, when it is made.
+
+    :param layout: ``contiguous`` or ``channels_last``.
+    :param dtype: of the inputs; None leaves what the data set gives.
+    :param with_target: False for inference, which has no use for targets.
+    :param clock: seconds on the host.
+    :raises DataError: fewer images than a batch, or a worker fails.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        *,
+        batch: int,
+        device: torch.device,
+        options: LoaderOptions,
+        seed: int,
+        layout: str = "contiguous",
+        dtype: torch.dtype | None = None,
+        with_target: bool = True,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        images = len(cast(Sized, dataset))
+        if images < batch:
+            raise DataError(f"{images} images < batch {batch}: not one full batch; use a smaller --batch")
+        self._device, self._dtype, self._with_target, self._clock = device, dtype, with_target, clock
+        self._format = torch.channels_last if layout == "channels_last" else torch.preserve_format
+        self._pinned = options.pin_memory
+        self._waited = 0.0
+        began = clock()
+        with _known_warnings():
+            self._iterator: Iterator[Any] | None = iter(_loader(dataset, batch, options, seed))
+            for _ in range(max(1, options.workers)):
+                self._fetch()
+        self.startup_s = clock() - began
+        """Seconds from asking for workers to the first batch of each: not part of any wait."""
+
+    def next(self) -> tuple[tuple[Tensor, ...], Tensor | None]:
+        """The next ``(inputs, target)``.
+
+        :raises DataError: a worker failed or died.
+        """
+        began = self._clock()
+        images, target = self._fetch()
+        self._waited += self._clock() - began
+        inputs = images.to(self._device, self._dtype, non_blocking=self._pinned, memory_format=self._format)
+        return (inputs,), target.to(self._device, non_blocking=self._pinned) if self._with_target else None
+
+    def wait_s(self) -> float:
+        """Seconds the host has waited for the loader so far.
+
+        Copying to the device isn't in it: an unpinned copy waits for the steps queued before it. An accelerator that
+        has steps queued may have been busy all the while.
+        """
+        return self._waited
+
+    def close(self) -> None:
+        """Stop the workers. Harmless when done twice."""
+        self._iterator = None  # torch stops them when their iterator goes
+
+    def _fetch(self) -> Any:
+        if self._iterator is None:
+            raise DataError("the loader is closed")
+        try:
+            return next(self._iterator)
+        # What torch raises for a worker that died, and what reading images raises, there or here.
+        except (OSError, RuntimeError, ValueError) as error:
+            self.close()
+            raise DataError(f"the data loader failed: {_last_line(error)}") from error
+
+
+def _loader(dataset: Dataset[Any], batch: int, options: LoaderOptions, seed: int) -> DataLoader[Any]:
+    workers = options.workers
+    return DataLoader(
+        dataset,
+        batch_sampler=EndlessBatches(len(cast(Sized, dataset)), batch, seed),
+        num_workers=workers,
+        pin_memory=options.pin_memory,
+        generator=torch.Generator().manual_seed(seed),
+        # torch takes these three only where there are workers
+        prefetch_factor=options.prefetch_factor if workers else None,
+        timeout=_SILENT_WORKER_S if workers else 0,
+        multiprocessing_context=options.start_method if workers else None,
+    )
+
+
+@contextmanager
+def _known_warnings() -> Iterator[None]:
+    """Silence what is known when workers start: that there are many is noted in the plan, and torch means to fork."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
+        warnings.filterwarnings("ignore", message=".*use of fork", category=DeprecationWarning)
+        yield
+
+
+def _last_line(error: Exception) -> str:
+    """What went wrong, of a message that may hold a worker's traceback."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

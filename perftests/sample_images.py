@@ -1,0 +1,178 @@
+"""A small image folder like ImageNet's, built from photographs that scikit-image and scikit-learn ship.
+
+Every photograph is a class; its images are random crops of it, scaled to 500 x 375 (or 375 x 500) and written as JPEGs
+of about 110 kB, the means of ImageNet's training set. The same packages give the same images.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perftests.data_source import DataError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+VERSION = 1
+"""Raised with every change of what is built; a folder of another version is built anew."""
+
+IMAGES_PER_CLASS = 32
+LONG_SIDE, SHORT_SIDE = 500, 375
+TARGET_BYTE = 110_000
+
+_QUALITY = 90
+_PORTRAITS = 0.25
+"""Share of images that stand upright."""
+_MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Photograph:
+    """A photograph inside an installed package, and the class its crops are in."""
+
+    name: str
+    package: str
+    file: str
+
+
+PHOTOGRAPHS = (
+    Photograph("astronaut", "skimage", "data/astronaut.png"),
+    Photograph("cat", "skimage", "data/chelsea.png"),
+    Photograph("coffee", "skimage", "data/coffee.png"),
+    Photograph("flower", "sklearn", "datasets/images/flower.jpg"),
+    Photograph("galaxies", "skimage", "data/hubble_deep_field.jpg"),
+    Photograph("motorcycle", "skimage", "data/motorcycle_left.png"),
+    Photograph("retina", "skimage", "data/retina.jpg"),
+    Photograph("rocket", "skimage", "data/rocket.jpg"),
+    Photograph("temple", "sklearn", "datasets/images/china.jpg"),
+)
+
+
+def folder(cache: Path, images_per_class: int = IMAGES_PER_CLASS) -> Path:
+    """The image folder, built in ``cache`` unless it stands there complete.
+
+    It is built beside its place and moved there whole, so that a run that is cut off leaves no half folder.
+
+    :raises DataError: no package with a photograph is installed, or the cache can't be written.
+    """
+    found = _installed(PHOTOGRAPHS)
+    if not found:
+        raise DataError("--data sample: its photographs are missing: python -m pip install scikit-image scikit-learn")
+    place = cache / f"sample-{images_per_class}"
+    recipe = {"version": VERSION, "images_per_class": images_per_class, "classes": sorted(p.name for p in found)}
+    if _complete(place, recipe):
+        return place
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=f"{place.name}.", dir=cache))
+        try:
+            sizes = _build(building, found, images_per_class)
+            (building / _MANIFEST).write_text(json.dumps({**recipe, "sizes": sizes}))
+            _put(building, place, recipe)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+    except OSError as error:
+        raise DataError(
+            f"--data sample: the images can't be built in {cache}: {error.strerror or error}. "
+            "Free some space there, or set ROOFLINE_CACHE to a folder that can be written."
+        ) from error
+    return place
+
+
+def _put(building: Path, place: Path, recipe: Mapping[str, object]) -> None:
+    """Move the finished folder to its place, unless another process has put one there meanwhile."""
+    if _complete(place, recipe):
+        return
+    if place.exists():
+        stale = building.with_name(f"{building.name}.stale")
+        place.rename(stale)
+        shutil.rmtree(stale, ignore_errors=True)
+    try:
+        building.rename(place)
+    except OSError:
+        if not _complete(place, recipe):
+            raise
+
+
+def _complete(place: Path, recipe: Mapping[str, object]) -> bool:
+    """Whether the folder was built by this recipe and every image still has the size it was written with."""
+    try:
+        manifest = json.loads((place / _MANIFEST).read_text())
+        sizes = manifest.pop("sizes")
+        return bool(manifest == recipe) and all((place / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, KeyError, AttributeError):
+        return False
+
+
+def _installed(photographs: tuple[Photograph, ...]) -> dict[Photograph, Path]:
+    """Where the photographs lie. The packages are found, not imported: importing them takes seconds."""
+    found = {}
+    for photograph in photographs:
+        spec = importlib.util.find_spec(photograph.package)
+        for root in (spec.submodule_search_locations or []) if spec else []:
+            path = Path(root, photograph.file)
+            if path.is_file():
+                found[photograph] = path
+    return found
+
+
+def _build(root: Path, photographs: Mapping[Photograph, Path], images_per_class: int) -> dict[str, int]:
+    """Write the images, one folder a class, and return the size of each by its path relative to ``root``."""
+    from PIL import Image
+
+    sizes = {}
+    for photograph, path in photographs.items():
+        with Image.open(path) as opened:
+            picture = opened.convert("RGB")
+        crops = [_crop(picture, random.Random(f"{photograph.name} {number}")) for number in range(images_per_class)]
+        grain = _grain_for(crops[:4])
+        (root / photograph.name).mkdir()
+        for number, crop in enumerate(crops):
+            name = f"{photograph.name}/{number:04}.jpg"
+            data = _jpeg(crop, grain, seed=number)
+            (root / name).write_bytes(data)
+            sizes[name] = len(data)
+    return sizes
+
+
+def _crop(picture: Image, chance: random.Random) -> Image:
+    """A part of the picture of 4:3 or 3:4, at least half its greatest possible width, scaled to the size wanted."""
+    width, height = (LONG_SIDE, SHORT_SIDE) if chance.random() >= _PORTRAITS else (SHORT_SIDE, LONG_SIDE)
+    cut_width = chance.uniform(0.5, 1.0) * min(picture.width, picture.height * width / height)
+    cut_height = cut_width * height / width
+    left, top = chance.uniform(0, picture.width - cut_width), chance.uniform(0, picture.height - cut_height)
+    return picture.resize((width, height), box=(left, top, left + cut_width, top + cut_height))
+
+
+def _jpeg(image: Image, grain: float, seed: int) -> bytes:
+    """The image as a JPEG, with noise like a sensor's added: standard deviation ``grain`` of 255."""
+    import numpy as np
+    import PIL.Image
+
+    noise = np.random.default_rng(seed).standard_normal((image.height, image.width, 1), dtype=np.float32)
+    values = np.asarray(image, dtype=np.float32) + grain * noise
+    out = BytesIO()
+    PIL.Image.fromarray(np.clip(values, 0, 255).astype(np.uint8)).save(out, "JPEG", quality=_QUALITY)
+    return out.getvalue()
+
+
+def _grain_for(crops: list[Image]) -> float:
+    """The noise at which the crops have the size wanted on average.
+
+    Scaled crops of clean photographs make files a third of ImageNet's size, and decoding time follows the size.
+    """
+    low, high = 0.0, 64.0
+    for _ in range(7):
+        middle = (low + high) / 2
+        mean = sum(len(_jpeg(crop, middle, seed)) for seed, crop in enumerate(crops)) / len(crops)
+        low, high = (low, middle) if mean > TARGET_BYTE else (middle, high)
+    return (low + high) / 2
