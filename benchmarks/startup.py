@@ -71,7 +71,7 @@ def _collect_s() -> float:
     # Train and infer, each at 5,000 batch sizes.
     batches = ",".join(str(batch) for batch in range(2, 2 + CASES // 2))
     selection = ["--model", "mlp", "--mode", "train,infer", "--precision", "fp32", "--batch", batches]
-    command = [sys.executable, "-c", COLLECT, "perftests/test_training.py", "perftests/test_inference.py"]
+    command = [sys.executable, "-c", COLLECT, "perftests/test_models.py"]
     child = _checked([*command, "--device", "cpu", "--collect-only", "-q", *selection], ROOT)
     code, seconds = child.splitlines()[-1].split()
     if code != "0" or child.count("::") < CASES:

@@ -45,7 +45,7 @@ def test_both_load_in_a_foreign_project(tmp_path: Path) -> None:
 def test_suite_measures_beside_it() -> None:
     """Here --device chooses what is measured, whoever registered the flag."""
     printed = run_pytest(
-        "perftests/test_inference.py",
+        "perftests/test_models.py",
         *("--device", "cpu", "--model", "mlp", "--batch", "2", "--precision", "fp32"),
         *("--protocol", "window", "--warmup", "1", "--steps", "2"),
         *("-o", "roofline_results=", "-rA"),

@@ -1,0 +1,93 @@
+"""The wheel is for others: a fresh project that has it measures its own model in ten lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from roofline.record import KEY, Machine, Record, Session, from_json
+
+pytest.importorskip("torch")
+
+ROOT = Path(__file__).parents[2]
+
+EXAMPLE = """
+import pytest
+import torch
+from torch import nn
+
+
+@pytest.mark.roofline(mode="train", batch=8, sample_unit="row")
+def test_my_model(roofline):
+    model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    roofline(model, torch.randn(8, 64), target=torch.randint(10, (8,)))
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder of somebody else with the wheel unpacked beside it."""
+    pytest.importorskip("hatchling", reason="hatchling builds the wheel; it is in the extra dev")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pytest.ini").write_text(
+        "[pytest]\n"
+        "addopts = --strict-markers\n"
+        "filterwarnings = error\n"
+        "roofline_markers = true\n"
+        "roofline_results = results\n"
+    )
+    (folder / "test_mine.py").write_text(EXAMPLE)
+    (folder / "test_place.py").write_text(
+        "import pytest_roofline\n"
+        "def test_place():\n"
+        f"    assert pytest_roofline.__file__.startswith({str(tmp_path / 'site')!r})\n"
+    )
+    return folder
+
+
+def run_pytest(folder: Path, *arguments: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["PYTHONPATH"] = str(folder.parent / "site")
+    child = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert child.returncode == 0, child.stdout + child.stderr
+    return child.stdout
+
+
+def test_ten_lines_measure_a_model(project: Path) -> None:
+    """The example is measured, proven and counted, and its record reads back."""
+    assert len(EXAMPLE.strip().splitlines()) <= 10
+    printed = run_pytest(project, "--roofline-max-time", "0.2", "--roofline-device", "cpu")
+    assert "2 passed" in printed
+    (path,) = (project / "results").rglob("*.json")
+    content = json.loads(path.read_text())
+    from_json(Session, content[KEY], path.name)
+    from_json(Machine, content["machine_info"][KEY], path.name)
+    (benchmark,) = content["benchmarks"]
+    record = from_json(Record, benchmark["extra_info"][KEY], path.name)
+    assert record.valid
+    assert (record.case.mode, record.case.batch, record.case.sample_unit) == ("train", 8, "row")
+    assert record.timing is not None
+    assert benchmark["stats"]["mean"] == pytest.approx(record.timing.step_time_s)
+    assert record.work is not None
+    # Forward and both gradients, less the gradient of the input, at 2 FLOP a multiply-add.
+    assert record.work.flop_per_step == 2 * 8 * (2 * 64 * 32 + 3 * 32 * 10)
