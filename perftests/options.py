@@ -37,7 +37,8 @@ SETTINGS: tuple[Setting, ...] = (
         name="data",
         metavar="SOURCE",
         parse=_text,
-        help="synthetic (ready on the device), fake (torchvision's FakeData), sample (real photographs), or imagefolder:PATH.",
+        help="synthetic (ready on the device), fake (torchvision's FakeData), sample (real photographs) "
+        "or imagefolder:PATH.",
     ),
     Setting(
         name="workers", metavar="N", parse=whole(0), help="Data loader workers. Default: what the CPUs leave free."

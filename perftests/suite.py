@@ -91,7 +91,7 @@ class Suite:
         torch.manual_seed(self.seed)
         model = model_of.build().to(device=device, dtype=precisions.parameter_dtype(precision))
         if case.layout == "channels_last":
-            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            model = model.to(memory_format=torch.channels_last)
         training = case.mode == "train"
         model.train(training)
         loader = self.loader(case)
@@ -179,7 +179,6 @@ def _build(config: pytest.Config) -> Suite:
     taken = taken_flags(config)
     values = resolve(config, SETTINGS, taken)
     sources = {setting.name: source(config, setting, taken) or setting.short_flag for setting in SETTINGS}
-    overrides = _overrides(values, sources)
     cases = matrix.load(values["matrix"], _overrides(values, sources), source=sources["matrix"])
     suite = Suite(
         cases={case.id: case for case in cases},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -84,7 +85,8 @@ def _select_cuda(index: int | None) -> torch.device:
 
     if not torch.backends.cuda.is_built():
         raise DeviceError(
-            f"this torch ({torch.__version__}) was built without CUDA. Install a CUDA build of torch, or use --device cpu."
+            f"this torch ({torch.__version__}) was built without CUDA. "
+            "Install a CUDA build of torch, or use --device cpu."
         )
     count = torch.cuda.device_count()
     if count == 0:
@@ -125,7 +127,9 @@ def _select_mps() -> torch.device:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+    """The first sentence of an error: torch goes on with where to download what."""
+    text = str(error).strip()
+    return text.splitlines()[0].partition(". ")[0].rstrip(".") if text else type(error).__name__
 
 
 def describe(device: torch.device) -> Device:
@@ -203,7 +207,7 @@ class CpuInstruments:
     def mark(self) -> None:
         return None
 
-    def between_s(self, first: object, second: object) -> float:
+    def between_s(self, _first: object, _second: object) -> float:
         raise TypeError("a CPU has no device events")
 
     def sm_clock_hz(self) -> None:
@@ -229,8 +233,8 @@ class AcceleratorInstruments:
         event.record()
         return event
 
-    def between_s(self, first: Any, second: Any) -> float:
-        return float(first.elapsed_time(second)) / 1e3
+    def between_s(self, first: object, second: object) -> float:
+        return float(first.elapsed_time(second)) / 1e3  # type: ignore[attr-defined]
 
     def sm_clock_hz(self) -> float | None:
         return self._nvml.sm_clock_hz() if self._nvml else None
@@ -259,21 +263,21 @@ class Nvml:
         self._handle = handle
 
     def sm_clock_hz(self) -> float | None:
-        return self._read(lambda: 1e6 * self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
+        return self._number(lambda: 1e6 * self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
 
     def power_limit_w(self) -> float | None:
-        return self._read(lambda: 1e-3 * self._nvml.nvmlDeviceGetPowerManagementLimit(self._handle))
+        return self._number(lambda: 1e-3 * self._nvml.nvmlDeviceGetPowerManagementLimit(self._handle))
 
     def driver(self) -> str | None:
-        return self._read(lambda: str(self._nvml.nvmlSystemGetDriverVersion()))
-
-    def energy_j(self) -> float | None:
-        """Energy used since the driver was loaded (Volta and newer)."""
-        return self._read(lambda: 1e-3 * self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
-
-    def _read(self, get: Any) -> Any:
         try:
-            return get()
+            return str(self._nvml.nvmlSystemGetDriverVersion())
+        except self._nvml.NVMLError:
+            return None
+
+    def _number(self, read: Callable[[], float]) -> float | None:
+        """A reading, or None where the device doesn't support it or the user may not see it."""
+        try:
+            return float(read())
         except self._nvml.NVMLError:
             return None
 

@@ -62,7 +62,7 @@ def defaults(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Default
 class Roofline:
     """Measures what it is called with, once for each test.
 
-    Without a usable benchmark fixture (``--benchmark-disable``, pytest-xdist) a step is taken once and nothing is measured.
+    Without a usable benchmark fixture (``--benchmark-disable``, pytest-xdist) one step is taken and nothing measured.
     """
 
     def __init__(self, run: Run, benchmark: BenchmarkFixture, item: pytest.Item, defaults: Defaults) -> None:
@@ -124,7 +124,7 @@ class Roofline:
         return record
 
     def roof(self, name: str) -> Record | None:
-        """Measure a roof of the machine: ``fp32``, ``tf32``, ``bf16``, ``fp16``, ``dram``, ``llc``, ``host_to_device`` or ``launch``.
+        """Measure a roof of the machine, one of `pytest_roofline.roofs.NAMES`.
 
         :returns: the record, or None where benchmarks are disabled.
         :raises RoofUnavailable: the device has no such roof.

@@ -23,5 +23,5 @@ def kernel_names(step: Callable[[], object], device: torch.device) -> tuple[str,
     return tuple(
         event.name
         for event in profiler.events()
-        if event.device_type == torch.autograd.DeviceType.CUDA and not event.name.startswith(("Memcpy", "Memset"))
+        if event.device_type.name == "CUDA" and not event.name.startswith(("Memcpy", "Memset"))
     )

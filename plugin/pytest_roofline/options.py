@@ -26,7 +26,8 @@ SETTINGS: tuple[Setting, ...] = (
         parse=choice(*PROTOCOLS),
         default="adaptive",
         help="adaptive: warm up until steady, then rounds until the margin or the budget is reached (default). "
-        "window: 10 warm-up steps and one window of 100, repeated. steps: 100 steps, each synchronised and logged to a CSV.",
+        "window: 10 warm-up steps and one window of 100, repeated. "
+        "steps: 100 steps, each synchronised and logged to a CSV.",
     ),
     Setting(
         name="warmup",
@@ -45,7 +46,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="N",
         parse=whole(1),
         default=1,
-        help="Measure each case N times, each with its own warm-up; mean and standard deviation are over the repeats. Default: 1.",
+        help="Measure each case N times, each with its own warm-up; mean and deviation are of the repeats.",
     ),
     Setting(
         name="margin",
@@ -94,7 +95,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="label",
         metavar="TEXT",
         parse=plain,
-        help="Name of this machine in results and plots; the host name is never stored. Default: from the device's name.",
+        help="Name of this machine in results and plots; the host name is never stored. Default: the device's name.",
     ),
     Setting(
         name="results",

@@ -16,14 +16,19 @@ from pytest_roofline.options import MARKERS, SETTINGS, Options, options
 from pytest_roofline.settings import SettingError, TakenFlags, add_flags
 
 if TYPE_CHECKING:
+    import torch
     from pytest_benchmark.fixture import BenchmarkFixture
 
     from pytest_roofline.fixture import Roofline
+    from pytest_roofline.run import Run
 
-_NO_TORCH = "measuring needs torch 2.9 or newer, which can't be imported: {}. Install it with: pip install 'pytest-roofline[torch]'"
+_NO_TORCH = (
+    "measuring needs torch 2.9 or newer, which can't be imported: {}. "
+    "Install it with: pip install 'pytest-roofline[torch]'"
+)
 
 _OPTIONS = pytest.StashKey[Options]()
-_RUN = pytest.StashKey["Run"]()
+_RUN: pytest.StashKey[Run] = pytest.StashKey()
 _COLLECTED = pytest.StashKey[int]()
 
 
@@ -31,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_flags(parser, parser.getgroup("roofline", "deep-learning performance"), SETTINGS)
     parser.addini(
         "roofline_markers",
-        "Register the markers cpu, cuda, mps, train, infer, roofs and roofline, and mark every measuring test with its device.",
+        "Register the markers cpu, cuda, mps, train, infer, roofs, roofline; mark measuring tests with their device.",
         type="bool",
         default=False,
     )
@@ -81,7 +86,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every measuring test with the device it will run on, put roofs first, leave out those meant for another device."""
+    """Mark measuring tests with the device they will run on, put roofs first, deselect those for another device."""
     from pytest_roofline.session import uses_roofline
 
     cases = [item for item in items if uses_roofline(item)]
@@ -137,7 +142,7 @@ def kind_of(config: pytest.Config) -> devices.Kind:
         raise pytest.UsageError(_NO_TORCH.format(error)) from error
 
 
-def _select(wanted: devices.Wanted) -> object:
+def _select(wanted: devices.Wanted) -> torch.device:
     try:
         return devices.select(wanted)
     except devices.DeviceError as error:
@@ -158,7 +163,8 @@ def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:
     )
     raise pytest.UsageError(
         f"no case is left to measure: {collected} were collected for the device {kind}, and "
-        f"{selection or 'the selection'} leaves none. Choose the device with --roofline-device, see the cases with --collect-only."
+        f"{selection or 'the selection'} leaves none. "
+        "Choose the device with --roofline-device; --collect-only shows the cases."
     )
 
 
@@ -172,9 +178,9 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     if chosen.results is not None and not worker:
         _refuse_disabled(config)
     device = _select(chosen.device)
-    if chosen.nvtx and device.type != "cuda":  # type: ignore[attr-defined]
+    if chosen.nvtx and device.type != "cuda":
         raise pytest.UsageError(f"--roofline-nvtx: NVTX ranges exist on CUDA only, and this run measures {device}")
-    run = Run(chosen, device, tuple(config.invocation_params.args))  # type: ignore[arg-type]
+    run = Run(chosen, device, tuple(config.invocation_params.args))
     try:
         if not worker:
             run.open_results(results.commit_of(commit_info(config)))

@@ -149,35 +149,34 @@ def fp32_switches(device: torch.device) -> Fp32Switches:
     if device.type != "cuda" or torch.version.hip or torch.cuda.get_device_capability(device) < (8, 0):
         return Fp32Switches(matmul=False, convolution=False)
     return Fp32Switches(
-        matmul=torch.backends.cuda.matmul.fp32_precision == "tf32",
-        convolution=torch.backends.cudnn.conv.fp32_precision == "tf32",
+        matmul=_switch("cuda", "matmul").fp32_precision == "tf32",
+        convolution=_switch("cudnn", "conv").fp32_precision == "tf32",
     )
 
 
 @contextmanager
 def applied(precision: Precision) -> Iterator[None]:
     """torch's float32 switches set for the precision, and put back after."""
-    import torch
-
     if precision.fp32_mode is None:
         yield
         return
-    backends = torch.backends
-    switches = [
-        backends.cuda.matmul,
-        backends.cudnn.conv,
-        backends.cudnn.rnn,
-        backends.mkldnn.matmul,
-        backends.mkldnn.conv,
-        backends.mkldnn.rnn,
+    wanted = [
+        (_switch(*name), precision.fp32_mode) for name in (("cuda", "matmul"), ("cudnn", "conv"), ("cudnn", "rnn"))
     ]
-    before = [switch.fp32_precision for switch in switches]
+    # A CPU has no TF32, and oneDNN's other fast modes are not asked for: it stays IEEE.
+    wanted += [(_switch("mkldnn", name), "ieee") for name in ("matmul", "conv", "rnn")]
+    before = [switch.fp32_precision for switch, _ in wanted]
     try:
-        for switch in switches:
-            # oneDNN takes no "tf32" on every build, and a CPU has none: it stays IEEE.
-            on_cpu = switch in switches[3:]
-            switch.fp32_precision = "ieee" if on_cpu else precision.fp32_mode
+        for switch, value in wanted:
+            switch.fp32_precision = value
         yield
     finally:
-        for switch, value in zip(switches, before, strict=True):
+        for (switch, _), value in zip(wanted, before, strict=True):
             switch.fp32_precision = value
+
+
+def _switch(backend: str, operation: str) -> Any:
+    """The object of ``torch.backends`` whose ``fp32_precision`` governs an operation; torch annotates some only."""
+    import torch
+
+    return getattr(getattr(torch.backends, backend), operation)

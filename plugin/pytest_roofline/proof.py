@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_roofline.workload import Step
 
 _TF32_KERNEL = re.compile(r"tf32|s1688(?!.*(?:bf16|f16))")
-"""cuBLAS, cuDNN and CUTLASS name their TF32 kernels by the type or by the TF32 instruction, m16n8k8 on 32-bit inputs."""
+"""cuBLAS, cuDNN and CUTLASS name TF32 kernels by the type, or by its instruction: m16n8k8 on 32-bit inputs."""
 
 
 @dataclass(frozen=True, slots=True)

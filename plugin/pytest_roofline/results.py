@@ -1,4 +1,4 @@
-"""The results file: opened before the first case, rewritten as cases are measured, so that a crash keeps what there is."""
+"""The results file: opened before the first case, rewritten as cases are measured: a crash keeps what there is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ResultsError(RuntimeError):
 
 
 class ResultsFile:
-    """A new file of one run. It is there, empty, from the start: an unwritable folder shows before anything is measured."""
+    """A new file of one run, there from the start: an unwritable folder shows before anything is measured."""
 
     def __init__(self, folder: Path, label: str, commit: str, now: datetime | None = None) -> None:
         """:raises ResultsError: the file can't be made."""

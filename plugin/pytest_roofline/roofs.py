@@ -208,7 +208,7 @@ def _launch(device: torch.device) -> RoofPlan:
 def find_best(plan: RoofPlan, instruments: Instruments, clock: Callable[[], float]) -> Candidate:
     """The candidate with the highest rate, each tried in one window.
 
-    A size that would take longer than `LARGEST_CALL_S` by the rates seen so far, or that doesn't fit into memory, is left out.
+    A size that by the rates seen would take longer than `LARGEST_CALL_S`, or doesn't fit into memory, is left out.
 
     :raises RoofUnavailable: none could be run.
     """

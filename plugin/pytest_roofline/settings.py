@@ -83,7 +83,7 @@ class _Keep(argparse.Action):
 
     def __call__(
         self,
-        parser: argparse.ArgumentParser,
+        _parser: argparse.ArgumentParser,
         namespace: argparse.Namespace,
         values: Any,
         option_string: str | None = None,
@@ -135,7 +135,7 @@ def resolve(config: Config, settings: Iterable[Setting], taken: Mapping[str, str
 
 
 def source(config: Config, setting: Setting, taken: Mapping[str, str] | None = None) -> str | None:
-    """Where the setting's value comes from (``--batch``, ``roofline_batch in the ini file``), or None for its default."""
+    """Where the value comes from (``--batch``, ``roofline_batch in the ini file``), or None for the default."""
     given = _given(config, setting, (taken or {}).get(setting.name))
     return given.flag if given else None
 

@@ -27,7 +27,7 @@ class Batches(Protocol):
         ...
 
     def wait_s(self) -> float | None:
-        """Seconds spent waiting for data so far, on the host's clock; None where the batches lie ready on the device."""
+        """Host seconds spent waiting for data so far; None where the batches lie ready on the device."""
         ...
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class Workload:
 
 
 def sgd(model: nn.Module, *, momentum: float = 0.9, weight_decay: float = 1e-4) -> torch.optim.Optimizer:
-    """SGD with momentum and weight decay as in PyTorch's ImageNet example, with a learning rate that keeps losses finite."""
+    """SGD with momentum and weight decay as in PyTorch's ImageNet example, and a learning rate that stays harmless."""
     import torch
 
     return torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=momentum, weight_decay=weight_decay)

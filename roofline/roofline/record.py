@@ -1,7 +1,7 @@
 """What a measured benchmark carries in its JSON: the one contract between measuring and analysing.
 
-``extra_info["roofline"]`` of each benchmark holds a `Record`, ``machine_info["roofline"]`` a `Machine`, and the top-level
-key ``roofline`` of the file a `Session`. They are written by `to_json` alone and read by `from_json` alone.
+``extra_info["roofline"]`` of each benchmark holds a `Record`, ``machine_info["roofline"]`` a `Machine`, and the
+top-level key ``roofline`` of the file a `Session`. They are written by `to_json` alone and read by `from_json` alone.
 
 Units are SI base units and stand in the name (``_s``, ``_byte``, ``_flop``, ``_hz``, ``_w``); 1 MAC is 2 FLOP. A value
 that could not be had is ``None``, and ``missing`` of the record tells why under the value's dotted path
@@ -58,7 +58,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """The device the case ran on. ``kind`` is ``cpu``, ``cuda`` or ``mps``; ``index`` is None where there is only one."""
+    """The device the case ran on. ``kind``: ``cpu``, ``cuda`` or ``mps``; ``index`` is None where there is only one."""
 
     kind: str
     name: str
@@ -339,7 +339,8 @@ class RecordError(ValueError):
 def to_json(part: Record | Machine | Session) -> dict[str, Any]:
     """Plain JSON values of a part: no tuple, no NaN.
 
-    A non-finite number is written as null and its path added to ``missing`` (``notes`` in a session): strict JSON has no NaN.
+    A non-finite number is written as null and its path added to ``missing`` (``notes`` in a session): strict JSON has
+    no NaN.
     """
     raw = _converter().unstructure(part)
     dropped: list[str] = []
@@ -367,9 +368,10 @@ def from_json(kind: type[Part], value: object, where: str) -> Part:
     if not isinstance(schema, int) or isinstance(schema, bool) or not 1 <= schema <= SCHEMA:
         raise RecordError(f"{where}: schema is {schema!r}; this version reads 1 to {SCHEMA}. Upgrade pytest-roofline.")
     try:
-        return _converter().structure(value, kind)
+        part: Part = _converter().structure(value, kind)
     except BaseValidationError as error:
         raise RecordError(f"{where}: " + "; ".join(transform_error(error, path="roofline"))) from error
+    return part
 
 
 @cache
@@ -379,7 +381,7 @@ def _converter() -> Any:
 
     def number(value: object, _: type) -> float:
         if value is None:
-            # `to_json` writes a required number that is not finite as null. Read back so, the rest of the row is usable.
+            # `to_json` writes a required number that is not finite as null. Read so, the rest of the row is usable.
             return math.nan
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TypeError(f"expected a number, found {value!r}")

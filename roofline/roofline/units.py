@@ -16,7 +16,7 @@ _PREFIXES = (
 
 
 def scaled(value: float | None, unit: str, digits: int = 3) -> str:
-    """``value`` in ``unit`` with an SI prefix and ``digits`` significant digits: ``scaled(2.5e-3, "s")`` is ``2.50 ms``.
+    """``value`` in ``unit`` with an SI prefix and ``digits`` significant digits: ``scaled(0.0025, "s")`` is "2.50 ms".
 
     None gives ``-``.
     """
