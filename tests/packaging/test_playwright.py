@@ -51,5 +51,5 @@ def test_suite_measures_beside_it() -> None:
         *("-o", "roofline_results=", "-rA"),
         folder=ROOT,
     )
-    assert "mlp-infer-b2-fp32" in printed
+    assert "mlp-train-b2-fp32" in printed
     assert "1 passed" in printed
