@@ -18,7 +18,7 @@ from roofline.record import Device, Machine
 if TYPE_CHECKING:
     import torch
 
-_VERSIONS = ("torch", "torchvision", "numpy", "pytest", "pytest-benchmark", "pytest-roofline")
+_VERSIONS = ("torchvision", "numpy", "pytest", "pytest-benchmark", "pytest-roofline")
 
 
 def describe(device: torch.device, label: str | None) -> Machine:
@@ -55,6 +55,8 @@ def describe(device: torch.device, label: str | None) -> Machine:
         os=f"{platform.system()} {platform.release()}",
         versions={
             "python": platform.python_version(),
+            "torch": torch.__version__,  # with the build, which the installed package's version may lack
+            "torch": str(torch.__version__),
             **{name: _version(name) for name in _VERSIONS},
             "cuda": torch.version.cuda,
             "cudnn": _cudnn_version() if device.type == "cuda" else None,

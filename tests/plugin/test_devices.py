@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from pytest_roofline import devices
 from pytest_roofline.devices import DeviceError, Wanted
 
@@ -88,7 +89,9 @@ def test_a_device_whose_first_allocation_fails_is_not_usable(monkeypatch: pytest
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch, "zeros", full)
-    with pytest.raises(DeviceError, match=r"^cuda:0 is there, but a first allocation on it failed: CUDA out of memory$"):
+    with pytest.raises(
+        DeviceError, match=r"^cuda:0 is there, but a first allocation on it failed: CUDA out of memory$"
+    ):
         devices.select(Wanted("cuda"))
 
 

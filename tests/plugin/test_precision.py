@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 from pytest_roofline import precision as precisions
 from pytest_roofline.precision import PRECISIONS
 
@@ -59,7 +60,8 @@ def test_mps_by_macos(monkeypatch: pytest.MonkeyPatch, new: bool, unsupported: s
 
 
 @pytest.mark.parametrize(
-    ("name", "matmul", "convolution"), [("fp32", "ieee", "ieee"), ("tf32", "tf32", "tf32"), ("amp_bf16", "ieee", "ieee")]
+    ("name", "matmul", "convolution"),
+    [("fp32", "ieee", "ieee"), ("tf32", "tf32", "tf32"), ("amp_bf16", "ieee", "ieee")],
 )
 def test_switches_are_set_and_put_back(name: str, matmul: str, convolution: str) -> None:
     """fp32 turns TF32 off everywhere, and afterwards torch is as it was."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from pytest_roofline import settings
 from pytest_roofline.settings import Given, Setting, SettingError, choice, number, resolve, source, truth, whole, words
 

@@ -1,0 +1,214 @@
+"""Proofs: each passes on what is true, and fails on what is not."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+import torch
+from torch import nn
+
+from pytest_roofline import proof
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.proof import Snapshot
+from pytest_roofline.workload import ReadyBatches, Step, Workload, sgd
+
+CPU = torch.device("cpu")
+
+
+def step_of(
+    mode: Literal["train", "infer"] = "train",
+    device: torch.device = CPU,
+    model: nn.Module | None = None,
+    scale: float = 1.0,
+) -> Step:
+    """A step of a tiny model on the CPU, that claims to run on ``device``."""
+    model = model or nn.Linear(4, 3)
+    images, labels = scale * torch.randn(2, 4), torch.tensor([0, 1])
+    training = mode == "train"
+    return Step(
+        Workload(
+            model=model,
+            batches=ReadyBatches([((images,), labels if training else None)]),
+            mode=mode,
+            precision=PRECISIONS["fp32"],
+            device=device,
+            loss=nn.functional.cross_entropy if training else None,
+            optimizer=sgd(model) if training else None,
+        )
+    )
+
+
+def test_device_is_proven_by_parameters_gradients_and_operations() -> None:
+    """All three on the device asked for."""
+    step = step_of()
+    step()
+    check = proof.check_device(step, {"cpu": 12})
+    assert (check.status, check.evidence) == (
+        "passed",
+        "parameters on cpu; gradients on cpu; operations on cpu (12 operations)",
+    )
+
+
+def test_a_model_on_another_device_is_disproved() -> None:
+    """A run that silently took the CPU for CUDA fails, and the evidence says where everything was."""
+    step = step_of(device=torch.device("cuda", 0))
+    step()
+    check = proof.check_device(step, {"cpu": 12})
+    assert check.status == "failed"
+    assert check.evidence.startswith("asked for cuda:0, but parameters on cpu")
+
+
+def test_one_operation_on_another_device_is_disproved() -> None:
+    """Parameters on the right device are not enough."""
+    step = step_of()
+    step()
+    assert proof.check_device(step, {"cpu": 12, "mps": 1}).status == "failed"
+
+
+def test_a_step_without_operations_or_gradients_proves_nothing() -> None:
+    """An empty step must not pass as having run on the device."""
+    step = step_of()
+    assert proof.check_device(step, {"cpu": 3}).evidence == "a training step left no gradient on any parameter"
+    step()
+    assert proof.check_device(step, {}).status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "flop", "kernels", "status"),
+    [
+        ("fp32", {"fp32": 9.0}, None, "passed"),
+        ("fp32", {"fp32": 9.0, "bf16": 1.0}, None, "failed"),
+        ("fp32", {"tf32": 9.0}, None, "failed"),
+        ("fp32", {"fp32": 9.0}, ["ampere_sgemm_32x32_sliced1x4_tn"], "passed"),
+        ("fp32", {"fp32": 9.0}, ["sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32"], "failed"),
+        ("fp32", {"fp32": 9.0}, ["cutlass_80_tensorop_s1688gemm_128x256"], "failed"),
+        ("amp_bf16", {"bf16": 9.0}, ["cutlass_80_tensorop_bf16_s1688gemm_bf16_128x256"], "passed"),
+        ("tf32", {"tf32": 9.0}, ["sm80_xmma_gemm_f32f32_tf32f32_f32_tn"], "passed"),
+        ("tf32", {"fp32": 9.0}, None, "failed"),
+        ("torch_default", {"fp32": 1.0, "tf32": 8.0}, None, "passed"),
+        ("amp_fp16", {"fp32": 9.0}, None, "failed"),
+        ("amp_fp16", {}, None, "not_made"),
+    ],
+)
+def test_precision_is_what_the_matrix_operations_ran_in(
+    name: str, flop: dict[str, float], kernels: list[str] | None, status: str
+) -> None:
+    """fp16 autocast that gave fp32, TF32 in an fp32 row: neither passes."""
+    assert proof.check_precision(PRECISIONS[name], flop, kernels).status == status
+
+
+def test_precision_evidence_tells_the_shares() -> None:
+    """Which share ran in which dtype."""
+    check = proof.check_precision(PRECISIONS["torch_default"], {"fp32": 1.0, "tf32": 3.0}, None)
+    assert check.evidence == "matrix FLOPs: 25.0% in fp32, 75.0% in tf32"
+
+
+@pytest.mark.parametrize(
+    ("device", "kernels", "status"),
+    [("cpu", None, "not_made"), ("mps", None, "not_made"), ("cuda", (), "failed"), ("cuda", ("gemm",), "passed")],
+)
+def test_kernels(device: str, kernels: tuple[str, ...] | None, status: str) -> None:
+    """No kernel on a CUDA device means that it ran elsewhere; what can't be told is not made, never passed."""
+    assert proof.check_kernels(torch.device(device), kernels).status == status
+
+
+def test_a_graph_compiled_inside_the_rounds_is_disproved() -> None:
+    """TIME-04: a new shape recompiles while timed."""
+    assert proof.check_graphs(Snapshot(1, None), Snapshot(1, None)).status == "passed"
+    check = proof.check_graphs(Snapshot(1, None), Snapshot(2, None))
+    assert (check.status, check.evidence) == ("failed", "1 graph(s) were compiled inside the timed rounds")
+
+
+def test_graphs_are_those_torch_compile_really_makes() -> None:
+    """A second shape makes a second graph in torch's own counters."""
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: torch.sin(x @ x.T), backend="eager", dynamic=False)
+    compiled(torch.ones(4, 4))
+    before = proof.compiled_graphs()
+    compiled(torch.ones(4, 4))
+    assert proof.compiled_graphs() == before
+    compiled(torch.ones(2, 2))
+    assert proof.compiled_graphs() == before + 1
+
+
+class FakeScaler:
+    """A gradient scaler that holds a scale."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale_now = scale
+        self.interval: int | None = None
+
+    def get_scale(self) -> float:
+        return self.scale_now
+
+    def set_growth_interval(self, interval: int) -> None:
+        self.interval = interval
+
+
+def test_a_skipped_optimizer_step_is_disproved() -> None:
+    """AMP-04: a scale that fell means that a step was skipped."""
+    step: Any = step_of()
+    assert proof.check_optimizer_steps(step, Snapshot(0, None), Snapshot(0, None)).status == "passed"  # type: ignore[union-attr]
+    step.scaler = FakeScaler(32768.0)
+    kept = proof.check_optimizer_steps(step, Snapshot(0, 65536.0), Snapshot(0, 65536.0))
+    fell = proof.check_optimizer_steps(step, Snapshot(0, 65536.0), Snapshot(0, 32768.0))
+    assert kept is not None
+    assert fell is not None
+    assert (kept.status, fell.status) == ("passed", "failed")
+    assert "65536 before the rounds, 32768 after" in fell.evidence
+    assert proof.check_optimizer_steps(step_of("infer"), Snapshot(0, None), Snapshot(0, None)) is None
+
+
+def test_the_scale_is_frozen_after_warm_up() -> None:
+    """A scale that goes on growing skips a step sooner or later."""
+    step: Any = step_of()
+    step.scaler = FakeScaler(65536.0)
+    step.freeze_scale()
+    assert step.scaler.interval == 2**31 - 1
+    assert proof.snapshot(step).scale == 65536.0
+
+
+def test_a_finite_loss_passes() -> None:
+    """The evidence shows it."""
+    step = step_of()
+    step()
+    check = proof.check_finite(step)
+    assert check.status == "passed"
+    assert check.evidence.startswith("the last loss (")
+
+
+def test_a_loss_that_is_not_finite_is_disproved() -> None:
+    """A benchmark of NaNs is no benchmark."""
+    step = step_of(scale=float("inf"))
+    step()
+    assert proof.check_finite(step).evidence == "not finite after the last round: loss"
+
+
+def test_poisoned_running_statistics_are_disproved() -> None:
+    """AMP-06: an output can be finite while a buffer is not."""
+    model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+    step = step_of("infer", model=model)
+    model.eval()
+    step()
+    model[1].running_mean[0] = float("nan")  # type: ignore[index, operator]
+    assert proof.check_finite(step).evidence == "not finite after the last round: buffer 1.running_mean"
+
+
+def test_outputs_are_found_in_mappings_and_sequences() -> None:
+    """A model may return a dict of tuples."""
+    step = step_of("infer")
+    step.last = {"logits": (torch.ones(2), [torch.tensor([float("nan")])])}
+    assert proof.check_finite(step).status == "failed"
+    step.last = None
+    assert proof.check_finite(step).status == "not_made"
+
+
+def test_only_what_failed_makes_a_row_invalid() -> None:
+    """A check that couldn't be made is no disproof."""
+    checks = [
+        proof.check_kernels(CPU, None),
+        proof.check_graphs(Snapshot(0, None), Snapshot(1, None)),
+    ]
+    flags = proof.flags_of(checks)
+    assert [(flag.name, flag.invalid) for flag in flags] == [("graphs_disproved", True)]

@@ -1,0 +1,131 @@
+"""The results file: there from the start, whole at every moment, strict JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_roofline import results
+from pytest_roofline.results import ResultsError, ResultsFile
+from roofline.record import Device, Machine, Roof, Session, to_json
+
+NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
+
+
+def test_the_name_says_machine_time_and_commit(tmp_path: Path) -> None:
+    """results/<machine label>/<UTC time>-<commit>.json"""
+    file = ResultsFile(tmp_path, "a-label", "1a2b3c4d", NOON)
+    assert file.path == tmp_path / "a-label" / "20260102T120000Z-1a2b3c4d.json"
+    assert file.path.read_bytes() == b""
+    assert file.beside("x.csv") == tmp_path / "a-label" / "20260102T120000Z-1a2b3c4d.x.csv"
+
+
+def test_two_runs_in_one_second_keep_both(tmp_path: Path) -> None:
+    """No run overwrites another."""
+    paths = {ResultsFile(tmp_path, "m", "c", NOON).path.name for _ in range(3)}
+    assert paths == {f"20260102T120000Z-c{suffix}.json" for suffix in ("", "-2", "-3")}
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_measured(tmp_path: Path) -> None:
+    """It names the folder, why, and the flag."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ResultsError, match=r"can't write results to .*file.*--roofline-results"):
+        ResultsFile(tmp_path / "file", "m", "c", NOON)
+
+
+def test_rewriting_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash while writing leaves the old document."""
+    file = ResultsFile(tmp_path, "m", "c", NOON)
+    file.write({"a": 1})
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(ResultsError, match="No space left on device"):
+        file.write({"a": 2})
+    assert json.loads(file.path.read_text()) == {"a": 1}
+
+
+def test_only_an_empty_file_is_discarded(tmp_path: Path) -> None:
+    """A run that measured nothing leaves nothing behind."""
+    empty, full = ResultsFile(tmp_path, "m", "a", NOON), ResultsFile(tmp_path, "m", "b", NOON)
+    full.write({})
+    empty.discard_if_empty()
+    full.discard_if_empty()
+    assert (empty.path.exists(), full.path.exists()) == (False, True)
+
+
+def test_json_is_strict() -> None:
+    """PB-03 and PB-04: no NaN, and no object with its memory address."""
+
+    def refuse(name: str) -> Any:
+        raise AssertionError(name)
+
+    text = results.dumps({"nan": float("nan"), "deep": [{"inf": -float("inf")}], "object": object()})
+    assert json.loads(text, parse_constant=refuse) == {"nan": None, "deep": [{"inf": None}], "object": "<object>"}
+
+
+@pytest.mark.parametrize(
+    ("info", "name"),
+    [
+        ({"id": "1a2b3c4d5e6f", "dirty": False}, "1a2b3c4d"),
+        ({"id": "1a2b3c4d5e6f", "dirty": True}, "1a2b3c4d-dirty"),
+        ({"id": "unknown"}, "nogit"),
+        ({}, "nogit"),
+    ],
+)
+def test_the_commit_of_the_file_name(info: dict[str, Any], name: str) -> None:
+    """Changed files show; outside git it says so."""
+    assert results.commit_of(info) == name
+
+
+def document(fingerprint: str, *roofs: Roof) -> str:
+    machine = Machine(
+        fingerprint=fingerprint,
+        label="m",
+        device=Device(kind="cpu", name="x"),
+        cpu="x",
+        cpu_count=1,
+        memory_byte=1,
+        os="x",
+    )
+    return json.dumps(
+        {
+            "machine_info": {"roofline": to_json(machine)},
+            "roofline": to_json(Session(started_at="t", label="m", roofs=roofs)),
+        }
+    )
+
+
+def test_the_last_roofs_are_those_measured_on_the_same_machine(tmp_path: Path) -> None:
+    """Newest first; another machine's, taken-over, published and unreadable ones don't count."""
+    own = Roof(kind="byte", name="dram", value=1.0, source="measured", detail="d")
+    files = {
+        "a/20260101T000000Z-c.json": document("here", own),
+        "a/20260102T000000Z-c.json": document(
+            "here", Roof(kind="byte", name="dram", value=2.0, source="measured", detail="d")
+        ),
+        "b/20260103T000000Z-c.json": document("elsewhere", own),
+        "a/20260104T000000Z-c.json": document(
+            "here", Roof(kind="byte", name="dram", value=3.0, source="measured", detail="d", from_file="x")
+        ),
+        "a/20260105T000000Z-c.json": document(
+            "here", Roof(kind="byte", name="dram", value=4.0, source="spec", detail="d")
+        ),
+        "a/20260106T000000Z-c.json": "",
+        "a/20260107T000000Z-c.json": "[]",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = results.last_roofs(tmp_path, "here")
+    assert found is not None
+    assert (found[0], [roof.value for roof in found[1]]) == ("20260102T000000Z-c.json", [2.0])
+    assert results.last_roofs(tmp_path, "nowhere") is None
+    assert results.last_roofs(tmp_path / "missing", "here") is None
