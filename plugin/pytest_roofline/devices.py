@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from roofline.record import Device
-
 if TYPE_CHECKING:
     import torch
+
+    from roofline.record import Device
 
 Kind = Literal["cpu", "cuda", "mps"]
 
@@ -135,6 +135,9 @@ def _first_line(error: BaseException) -> str:
 def describe(device: torch.device) -> Device:
     """What the record says of the device."""
     import torch
+
+    # Not above: everybody's pytest imports this module, and the record's classes take as long as all the rest of it.
+    from roofline.record import Device
 
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
