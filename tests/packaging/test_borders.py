@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -81,9 +82,11 @@ def test_foreign_project_loads_nothing_heavy(tmp_path: Path) -> None:
         f"    assert {{name.partition('.')[0] for name in sys.modules}} & {HEAVY!r} == set()\n"
     )
     entry = [] if _installed() else ["-p", "pytest_roofline.plugin"]
+    sources = {} if _installed() else {"PYTHONPATH": os.pathsep.join([str(PLUGIN.parent), str(ANALYSIS.parent)])}
     child = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *entry],
         cwd=tmp_path,
+        env={**os.environ, **sources},
         capture_output=True,
         text=True,
         timeout=120,
