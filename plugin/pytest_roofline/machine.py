@@ -55,8 +55,7 @@ def describe(device: torch.device, label: str | None) -> Machine:
         os=f"{platform.system()} {platform.release()}",
         versions={
             "python": platform.python_version(),
-            "torch": torch.__version__,  # with the build, which the installed package's version may lack
-            "torch": str(torch.__version__),
+            "torch": str(torch.__version__),  # with the build, which the installed package's version may lack
             **{name: _version(name) for name in _VERSIONS},
             "cuda": torch.version.cuda,
             "cudnn": _cudnn_version() if device.type == "cuda" else None,
