@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -90,7 +91,9 @@ def _checked(command: Sequence[str], folder: Path) -> str:
 
     :raises ChildError: it ended with another status than 0.
     """
-    child = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # Where byte code may not be written, every pytest rewrites and compiles its plugins anew, ours among them.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    child = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if child.returncode != 0:
         raise ChildError(f"{' '.join(command)[:300]} ended with {child.returncode}:\n{child.stdout}{child.stderr}")
     return child.stdout
