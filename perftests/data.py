@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable
@@ -35,7 +36,7 @@ def check(spec: DataSpec, model: ModelSpec, batch: int, cache_folder: Path | Non
     :raises DataError: no such folder, nothing in it, an image that can't be decoded, fewer images than a batch, or more
         classes than the model has outputs.
     """
-    folder = _folder(spec, cache_folder or cache.folder())
+    folder = _folder(spec, cache_folder)
     if folder is None:
         return ()
     images = len(folder.samples)
@@ -49,14 +50,14 @@ def check(spec: DataSpec, model: ModelSpec, batch: int, cache_folder: Path | Non
             f"{spec.source}: {spec.label} has {len(folder.classes)} classes, and {model.name} has {model.classes} "
             "outputs. Use a folder with fewer classes or another --model."
         )
-    if spec.kind == "imagefolder":
-        image_folder.verify(folder, spec.source, cache_folder or cache.folder(), machine.effective_cpus())
+    if spec.path is not None:
+        _verify(spec.path, spec.source, cache_folder or cache.folder())
     return folder.notes
 
 
 def describe(spec: DataSpec, cache_folder: Path | None = None) -> dict[str, Any]:
     """What about the source changes the work, as JSON values without any path, for the workload's hash."""
-    folder = _folder(spec, cache_folder or cache.folder())
+    folder = _folder(spec, cache_folder)
     if folder is None:
         return {"source": spec.label}
     version = {"version": sample_images.VERSION} if spec.kind == "sample" else {}
@@ -98,7 +99,7 @@ def open_batches(
 
     options = loader or LoaderOptions()
     check_shared_memory(options, _FLOAT32_BYTE * batch * math.prod(model.input_shape))
-    folder = _folder(spec, cache_folder or cache.folder())
+    folder = _folder(spec, cache_folder)
     return LoaderBatches(
         image_dataset.fake(model.input_shape, model.classes, batch)
         if folder is None
@@ -121,14 +122,29 @@ def drain(batches: Batches, count: int, clock: Callable[[], float] = time.perf_c
     return clock() - began
 
 
-def _folder(spec: DataSpec, cache_folder: Path) -> image_folder.Folder | None:
+def _folder(spec: DataSpec, cache_folder: Path | None) -> image_folder.Folder | None:
     """The image folder of a source that has one."""
     if spec.kind == "sample":
-        return image_folder.find(sample_images.folder(cache_folder), spec.source)
-    if spec.kind == "imagefolder":
-        assert spec.path is not None
-        return image_folder.find(spec.path, spec.source)
-    return None
+        return _built(cache_folder or cache.folder())
+    return None if spec.path is None else _found(spec.path, spec.source)
+
+
+# The cases of a session share what these find: a folder of a million images is not read anew for each of them.
+
+
+@functools.cache
+def _built(cache_folder: Path) -> image_folder.Folder:
+    return image_folder.find(sample_images.folder(cache_folder), "--data sample")
+
+
+@functools.cache
+def _found(path: Path, source: str) -> image_folder.Folder:
+    return image_folder.find(path, source)
+
+
+@functools.cache
+def _verify(path: Path, source: str, cache_folder: Path) -> None:
+    image_folder.verify(_found(path, source), source, cache_folder, machine.effective_cpus())
 
 
 def _synthetic(

@@ -9,6 +9,8 @@ from typing import Literal
 
 Kind = Literal["synthetic", "fake", "sample", "imagefolder"]
 
+_WITHOUT_PATH: tuple[Kind, ...] = ("synthetic", "fake", "sample")
+
 ALLOWED = "synthetic, fake, sample or imagefolder:PATH"
 
 
@@ -49,14 +51,12 @@ def parse(text: str, source: str = "--data") -> DataSpec:
     kind, colon, path = word.partition(":")
     if kind == "imagefolder":
         if not path.strip():
-            raise DataError(f"{source}: {text!r} names no folder; use imagefolder:PATH")
+            raise DataError(f"{source}: {text!r} names no folder: use imagefolder:PATH")
         return DataSpec(kind="imagefolder", path=Path(path.strip()).expanduser(), source=source)
     if not colon:
-        if word == "synthetic":
-            return DataSpec(kind="synthetic", source=source)
-        if word == "fake":
-            return DataSpec(kind="fake", source=source)
-        if word == "sample":
-            return DataSpec(kind="sample", source=source)
-    hint = f" (for a folder: imagefolder:{text})" if "/" in text or "\\" in text or Path(word).is_dir() else ""
-    raise DataError(f"{source}: {text!r} is not allowed; use {ALLOWED}{hint}")
+        for without_path in _WITHOUT_PATH:
+            if word == without_path:
+                return DataSpec(kind=without_path, source=source)
+    is_path = "/" in word or "\\" in word or (word and Path(word).is_dir())
+    hint = f" (for a folder: imagefolder:{word})" if is_path else ""
+    raise DataError(f"{source}: {text!r} is not allowed: use {ALLOWED}{hint}")

@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 from torch.utils.data import Dataset
-from torchvision import transforms  # type: ignore[import-untyped]
-from torchvision.datasets import FakeData, ImageFolder  # type: ignore[import-untyped]
-from torchvision.datasets.folder import default_loader  # type: ignore[import-untyped]
+from torchvision import transforms
+from torchvision.datasets import FakeData, ImageFolder
+from torchvision.datasets.folder import default_loader
 
 from perftests.image_folder import Folder
 

@@ -84,7 +84,7 @@ def plan(
         notes.append(f"{workers} loader workers and {threads} thread compete for {effective_cpus} CPUs")
     if pin_memory and device_kind != "cuda":
         notes.append(f"pinned memory only speeds up copies to CUDA devices; left off for {device_kind}")
-    if prefetch_factor is not None and workers == 0:
+    if prefetch_factor not in (None, PREFETCH_FACTOR) and workers == 0:
         notes.append("without workers nobody prefetches; the prefetch factor has no effect")
     options = LoaderOptions(
         workers=workers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -55,8 +56,14 @@ class CaseSpec:
     def id(self) -> str:
         """``resnet50-train-b32-amp_bf16``, with layout and data appended where they aren't the default."""
         layout = [self.layout] if self.layout != "contiguous" else []
-        data = [data_source.parse(self.data).label] if self.data != "synthetic" else []
+        data = [_label(self.data)] if self.data != "synthetic" else []
         return case_id(self.model, self.mode, self.batch, self.precision, *layout, *data)
+
+
+@functools.cache
+def _label(data: str) -> str:
+    """Kept, for it looks at the disk and every case has it in its id."""
+    return data_source.parse(data).label
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,7 @@ def _check_labels(sources: set[str]) -> None:
     """Ids hold a folder's name, not its path: two folders of one name would be one case."""
     seen: dict[str, str] = {}
     for text in sorted(sources):
-        other = seen.setdefault(data_source.parse(text).label, text)
+        other = seen.setdefault(_label(text), text)
         if other != text:
             raise MatrixError(
                 f"--data: {other} and {text} would give cases of the same name; rename one of the folders"

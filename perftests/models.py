@@ -110,7 +110,7 @@ def names() -> tuple[str, ...]:
 @cache
 def _torchvision_names() -> tuple[str, ...]:
     try:
-        from torchvision import models  # type: ignore[import-untyped]
+        from torchvision import models
     except ModuleNotFoundError:
         return ()
     return tuple(models.list_models(module=models))

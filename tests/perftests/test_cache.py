@@ -1,0 +1,25 @@
+"""Where the suite's cache lies."""
+
+from pathlib import Path
+
+import pytest
+
+from perftests import cache
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "expected"),
+    [
+        ({"ROOFLINE_CACHE": "/fast/here", "XDG_CACHE_HOME": "/x"}, "linux", "/fast/here"),
+        ({"XDG_CACHE_HOME": "/x"}, "linux", "/x/pytest-roofline"),
+        ({"ROOFLINE_CACHE": "", "XDG_CACHE_HOME": ""}, "linux", "~/.cache/pytest-roofline"),
+        ({}, "darwin", "~/Library/Caches/pytest-roofline"),
+        ({"LOCALAPPDATA": "/local"}, "win32", "/local/pytest-roofline"),
+        ({}, "win32", "~/AppData/Local/pytest-roofline"),
+    ],
+)
+def test_the_folder_is_the_users_wish_or_the_platforms_habit(
+    environment: dict[str, str], platform: str, expected: str
+) -> None:
+    """ROOFLINE_CACHE wins; an empty variable is none."""
+    assert cache.folder(environment, platform) == Path(expected).expanduser()

@@ -1,0 +1,227 @@
+"""Models by name, what each needs, and the exact built-in layers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from perftests import models
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_built_in_models_are_known_without_torch() -> None:
+    """Looking up a built-in name imports neither torch nor torchvision."""
+    code = "import sys; from perftests import models; models.check('mlp'); models.check('bert_base'); print('torch' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert answer.stdout.strip() == "False"
+
+
+def test_every_torchvision_classification_model_is_known() -> None:
+    """The registry's classification models are all there, and nothing else of torchvision's."""
+    names = models.names()
+    assert names[:3] == ("mlp", "cnn", "bert_base")
+    assert {"resnet18", "vgg16", "mobilenet_v2", "vit_b_16", "swin_v2_t"} <= set(names)
+    assert "fasterrcnn_resnet50_fpn" not in names
+    assert len(names) == len(set(names))
+
+
+def test_an_unknown_name_says_near_matches() -> None:
+    """The message holds the name and names like it."""
+    with pytest.raises(models.UnknownModel, match=r"unknown model 'resnet5'; near matches: .*resnet50"):
+        models.check("resnet5")
+
+
+def test_a_name_in_the_wrong_spelling_finds_the_right_one() -> None:
+    """Capitals and hyphens don't keep a near match away."""
+    with pytest.raises(models.UnknownModel, match="near matches: mobilenet_v2"):
+        models.find("MobileNet-V2")
+
+
+def test_a_name_like_no_other_says_what_is_built_in() -> None:
+    """Without a near match the message still says something that works."""
+    with pytest.raises(models.UnknownModel, match="built in are mlp, cnn, bert_base"):
+        models.check("zzzzzzzzzzzz")
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("resnet18", 224), ("inception_v3", 299), ("efficientnet_b7", 600), ("swin_v2_t", 256), ("vit_h_14", 224)],
+)
+def test_a_model_gets_images_of_its_published_size(name: str, size: int) -> None:
+    """The size is that of the IMAGENET1K_V1 weights; a model without such gets 224, which vit_h_14 is built for."""
+    assert models.find(name).input_shape == (3, size, size)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "googlenet", "inception_v3", "vit_b_32"])
+def test_a_torchvision_model_runs_and_its_loss_fits(name: str) -> None:
+    """Training output goes through the model's loss: auxiliary heads included. On meta tensors: no time, no memory."""
+    spec = models.find(name)
+    with torch.device("meta"):
+        model = spec.build()
+        images = torch.empty(2, *spec.input_shape)
+        loss = spec.loss(model(images), torch.empty(2, dtype=torch.long))
+        assert model.training
+        logits = model.eval()(images)
+    assert loss.shape == ()
+    assert logits.shape == (2, spec.classes)
+
+
+def test_inception_weighs_its_auxiliary_head() -> None:
+    """The loss is that of the logits plus 0.4 of the auxiliary logits'."""
+    from torchvision.models.inception import InceptionOutputs
+
+    target = torch.tensor([1])
+    sure, even = torch.tensor([[0.0, 50.0]]), torch.zeros(1, 2)
+    loss = models.find("inception_v3").loss
+    assert loss(InceptionOutputs(sure, even), target).item() == pytest.approx(0.4 * 0.6931472)
+    assert loss(InceptionOutputs(even, sure), target).item() == pytest.approx(0.6931472)
+
+
+def test_googlenet_weighs_both_auxiliary_heads() -> None:
+    """The loss is that of the logits plus 0.3 of each auxiliary head's."""
+    from torchvision.models.googlenet import GoogLeNetOutputs
+
+    target = torch.tensor([1])
+    sure, even = torch.tensor([[0.0, 50.0]]), torch.zeros(1, 2)
+    loss = models.find("googlenet").loss
+    assert loss(GoogLeNetOutputs(sure, even, sure), target).item() == pytest.approx(0.3 * 0.6931472)
+    assert loss(GoogLeNetOutputs(sure, sure, even), target).item() == pytest.approx(0.3 * 0.6931472)
+
+
+def _layers(name: str) -> list[str]:
+    return [repr(module) for module in models.find(name).build().modules() if not list(module.children())]
+
+
+def test_the_mlp_has_the_layers_of_report_004() -> None:
+    """784-256-128-10 and a softmax: 235 146 parameters."""
+    assert _layers("mlp") == [
+        "Linear(in_features=784, out_features=256, bias=True)",
+        "Linear(in_features=256, out_features=128, bias=True)",
+        "Linear(in_features=128, out_features=10, bias=True)",
+        "Softmax(dim=1)",
+    ]
+
+
+def test_the_cnn_has_the_layers_of_report_004() -> None:
+    """Two single-channel 5x5 convolutions with pooling, then 16-100-10: 2 762 parameters."""
+    convolution = "Conv2d(1, 1, kernel_size=(5, 5), stride=(1, 1))"
+    pool = "MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)"
+    assert _layers("cnn") == [
+        convolution,
+        pool,
+        convolution,
+        pool,
+        "Linear(in_features=16, out_features=100, bias=True)",
+        "Linear(in_features=100, out_features=10, bias=True)",
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("mlp", 235_146), ("cnn", 2_762), ("resnet18", 11_689_512)])
+def test_parameter_counts(name: str, parameters: int) -> None:
+    """Known counts, from the layers by hand (resnet18: as published)."""
+    with torch.device("meta"):
+        assert _parameters(models.find(name).build()) == parameters
+
+
+def _parameters(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn"])
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_the_small_nets_give_probabilities(name: str, layout: torch.memory_format) -> None:
+    """Each row of the output sums to one, in both layouts."""
+    spec = models.find(name)
+    output = spec.build()(torch.randn(3, *spec.input_shape).contiguous(memory_format=layout))
+    assert output.shape == (3, 10)
+    assert torch.allclose(output.sum(dim=1), torch.ones(3))
+
+
+def test_the_mlp_clamps_its_last_layer() -> None:
+    """As in report 004 a ReLU follows the last layer: with a negative last bias all classes are equally likely."""
+    model = models.find("mlp").build()
+    with torch.no_grad():
+        model.fc3.weight.zero_()
+        model.fc3.bias.copy_(torch.arange(-10.0, 0.0))
+    assert torch.equal(model(torch.randn(2, 1, 28, 28)), torch.full((2, 10), 0.1))
+
+
+def test_the_small_nets_loss_is_that_of_report_004() -> None:
+    """Minus the probability of the right class, without a logarithm: its losses were between -1 and 0."""
+    probabilities = torch.tensor([[0.2, 0.8], [0.5, 0.5]])
+    assert models.find("mlp").loss(probabilities, torch.tensor([1, 0])).item() == pytest.approx(-0.65)
+
+
+def test_config_tells_what_changes_the_work() -> None:
+    """Plain values: name, shape, classes, loss, and of a built-in model its architecture."""
+    import json
+
+    config = models.find("bert_base").config()
+    assert json.loads(json.dumps(config)) == config
+    assert config == {
+        "model": "bert_base",
+        "input_shape": [128],
+        "classes": 128,
+        "loss": "answer_span",
+        "layers": 12,
+        "hidden": 768,
+        "heads": 12,
+        "intermediate": 3072,
+        "vocabulary": 28996,
+        "positions": 512,
+        "segments": 2,
+        "dropout": 0.1,
+        "norm_epsilon": 1e-12,
+    }
+    assert models.find("resnet18").config() == {
+        "model": "resnet18",
+        "input_shape": [3, 224, 224],
+        "classes": 1000,
+        "loss": "cross_entropy",
+    }
+
+
+def _obstacle(name: str, **changes: object) -> str | None:
+    case = {"mode": "train", "batch": 8, "layout": "contiguous", "data": "synthetic"} | changes
+    return models.find(name).obstacle(**case)  # type: ignore[arg-type]
+
+
+def test_a_case_that_makes_sense_has_no_obstacle() -> None:
+    """Images in any layout, tokens in the plain one."""
+    assert _obstacle("resnet18", layout="channels_last", data="sample") is None
+    assert _obstacle("bert_base") is None
+
+
+def test_tokens_take_no_images() -> None:
+    """A token model on image data is skipped with the reason."""
+    assert (
+        _obstacle("bert_base", data="sample") == "bert_base takes tokens and sample data are images; use synthetic data"
+    )
+
+
+def test_tokens_have_no_layout() -> None:
+    """A token model channels-last is skipped with the reason."""
+    assert (
+        _obstacle("bert_base", layout="channels_last") == "bert_base takes tokens, which have no channels_last layout"
+    )
+
+
+def test_a_batch_norm_over_one_value_is_an_obstacle_in_training_only() -> None:
+    """inception_v3 trains from batch 2 up, and infers with any."""
+    assert _obstacle("inception_v3", batch=1) == (
+        "inception_v3: train batch must be >= 2 (a batch norm sees a single value)"
+    )
+    assert _obstacle("inception_v3", batch=2) is None
+    assert _obstacle("inception_v3", batch=1, mode="infer") is None
+
+
+def test_inception_really_can_not_train_on_one_image() -> None:
+    """The least batch that is declared is the least that works."""
+    with torch.device("meta"):
+        model = models.find("inception_v3").build()
+        with pytest.raises(ValueError, match="more than 1 value per channel"):
+            model(torch.empty(1, 3, 299, 299))
