@@ -10,6 +10,7 @@ import pytest
 
 from perftests import options, suite
 from pytest_roofline.options import SETTINGS
+from pytest_roofline.plugin import device_of
 from pytest_roofline.settings import TakenFlags, add_flags, add_short_flags
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     pluginmanager.register(TakenFlags(taken), TakenFlags.PLUGIN)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The suite shows its own table; pytest-benchmark's, of 12 wide columns, comes with --benchmark-verbose."""
+    if suite.is_asked_for(config, _PERFTESTS):
+        config.option.benchmark_quiet = True
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Build the cases before anything is collected, so that a bad flag ends the run with exit code 4 and its reason."""
@@ -37,15 +44,21 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "case" in metafunc.fixturenames:
+    """Give ``test_train`` and ``test_infer`` their cases; a module with a parametrisation of its own does so itself."""
+    if "case" in metafunc.fixturenames and metafunc.function.__name__ in ("test_train", "test_infer"):
         parameters = suite.parameters(metafunc.config, metafunc.function)
         metafunc.parametrize("case", parameters, indirect=True)
 
 
 @pytest.fixture
 def case(request: pytest.FixtureRequest) -> CaseSpec:
-    """The case a test measures, from its id."""
-    return suite.prepare(request.config).case(request.param)
+    """The case a test measures, from its id; skipped here where this device can't run it, before anything is built."""
+    chosen = suite.prepare(request.config)
+    case = chosen.case(request.param)
+    obstacle = chosen.obstacle(case, device_of(request.config))
+    if obstacle is not None:
+        pytest.skip(obstacle)
+    return case
 
 
 @pytest.fixture
@@ -58,9 +71,6 @@ def device(roofline: Roofline) -> torch.device:
 def dataloader(request: pytest.FixtureRequest, case: CaseSpec, device: torch.device) -> Iterator[Batches]:
     """Batches of the case without end; loader workers are started, and stopped at the end of the test."""
     chosen = suite.prepare(request.config)
-    obstacle = chosen.obstacle(case, device)
-    if obstacle is not None:
-        pytest.skip(obstacle)
     with chosen.threads(case):
         batches = chosen.open_batches(case, device)
         yield batches

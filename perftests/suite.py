@@ -33,12 +33,14 @@ _SUITE = pytest.StashKey["Suite"]()
 class Suite:
     """The cases of a session and the settings they share.
 
+    :param fed: the cases of the input pipeline's test: one step, fed by each source.
     :param values: the suite's settings by name.
     :param data_source: the flag that the data's name came from, for messages.
     :param notes: what the checks of the data found worth telling.
     """
 
     cases: Mapping[str, CaseSpec]
+    fed: Mapping[str, CaseSpec]
     values: Mapping[str, Any]
     data_source: str
     kind: devices.Kind
@@ -46,7 +48,7 @@ class Suite:
     notes: tuple[str, ...] = ()
 
     def case(self, id: str) -> CaseSpec:
-        return self.cases[id]
+        return self.cases[id] if id in self.cases else self.fed[id]
 
     def data_of(self, case: CaseSpec) -> DataSpec:
         return data_source.parse(case.data, self.data_source)
@@ -170,6 +172,13 @@ def parameters(config: pytest.Config, test: Callable[..., object]) -> list[Any]:
     ]
 
 
+def fed_parameters(config: pytest.Config) -> list[Any]:
+    """The cases of the input pipeline's test as pytest parameters."""
+    suite = prepare(config)
+    marks = [pytest.mark.input, getattr(pytest.mark, suite.kind)]
+    return [pytest.param(id, id=id, marks=marks) for id in suite.fed]
+
+
 def _kind(case: CaseSpec, kind: devices.Kind) -> str:
     return kind if kind in case.devices else min(case.devices)
 
@@ -180,14 +189,33 @@ def _build(config: pytest.Config) -> Suite:
     values = resolve(config, SETTINGS, taken)
     sources = {setting.name: source(config, setting, taken) or setting.short_flag for setting in SETTINGS}
     cases = matrix.load(values["matrix"], _overrides(values, sources), source=sources["matrix"])
+    kind = kind_of(config)
     suite = Suite(
         cases={case.id: case for case in cases},
+        fed=_fed(cases, kind),
         values=values,
         data_source=sources["data"],
-        kind=kind_of(config),
+        kind=kind,
         seed=options_of(config).seed,
     )
     return replace(suite, notes=_check_data(suite))
+
+
+def _fed(cases: tuple[CaseSpec, ...], kind: devices.Kind) -> dict[str, CaseSpec]:
+    """One training step fed by each kind of source: the first model on colour images, at its largest batch."""
+    steps = [case for case in cases if case.mode == "train" and kind in case.devices and _takes_images(case)]
+    if not steps:
+        return {}
+    case = max((case for case in steps if case.model == steps[0].model), key=lambda case: case.batch)
+    real = case.data if data_source.parse(case.data).kind in ("sample", "imagefolder") else "sample"
+    sources = {"ready": "synthetic", "fake": "fake", data_source.parse(real).label: real}
+    step = replace(case, data="synthetic").id
+    return {f"input-{step}-{name}": replace(case, data=source) for name, source in sources.items()}
+
+
+def _takes_images(case: CaseSpec) -> bool:
+    model = models.find(case.model)
+    return model.input_kind == "image" and model.input_shape[0] == 3
 
 
 def _overrides(values: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, Override]:
@@ -209,7 +237,7 @@ def _check_data(suite: Suite) -> tuple[str, ...]:
     :returns: what a reader of the numbers should know.
     """
     notes: dict[str, None] = {}
-    for case in suite.cases.values():
+    for case in (*suite.cases.values(), *suite.fed.values()):
         spec = suite.data_of(case)
         if suite.kind not in case.devices or spec.kind == "synthetic":
             continue

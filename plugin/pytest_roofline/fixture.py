@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_roofline.precision import PRECISIONS
-from roofline.record import KEY, Record, to_json
+from roofline.record import KEY, Case, Record, to_json
 
 if TYPE_CHECKING:
     import pytest
@@ -129,11 +129,25 @@ class Roofline:
         :returns: the record, or None where benchmarks are disabled.
         :raises RoofUnavailable: the device has no such roof.
         """
-        from pytest_roofline.roof_bench import measure_roof
+        from pytest_roofline.plain_bench import measure_roof
 
         if not self._benchmark.enabled:
             return None
         record, _, seconds = measure_roof(self._run, name)
+        self._keep(record, seconds)
+        return record
+
+    def feed(self, fetch: Callable[[], object], case: Case) -> Record | None:
+        """Measure a data loader alone: ``fetch`` gets one batch.
+
+        :returns: the record, or None where benchmarks are disabled.
+        """
+        from pytest_roofline.plain_bench import measure_input
+
+        if not self._benchmark.enabled:
+            fetch()
+            return None
+        record, _, seconds = measure_input(self._run, fetch, case)
         self._keep(record, seconds)
         return record
 

@@ -119,6 +119,7 @@ MARKERS: tuple[str, ...] = (
     "train: measures training steps.",
     "infer: measures forward passes.",
     "roofs: measures the machine's roofs.",
+    "input: measures the input pipeline.",
     "roofline(mode, precision, batch, sample_unit): defaults for the calls of the roofline fixture.",
 )
 """Registered where the ini option roofline_markers is true."""

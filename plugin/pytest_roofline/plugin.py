@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_flags(parser, parser.getgroup("roofline", "deep-learning performance"), SETTINGS)
     parser.addini(
         "roofline_markers",
-        "Register the markers cpu, cuda, mps, train, infer, roofs, roofline; mark measuring tests with their device.",
+        "Register the markers cpu, cuda, mps, train, infer, input, roofs, roofline; mark tests with their device.",
         type="bool",
         default=False,
     )
@@ -129,6 +129,11 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
         pytest.fail(str(error), pytrace=False)
     torch.manual_seed(run.options.seed)
     return Roofline(run, benchmark, request.node, chosen)
+
+
+def device_of(config: pytest.Config) -> torch.device:
+    """The device of the running session."""
+    return config.stash[_RUN].device
 
 
 def kind_of(config: pytest.Config) -> devices.Kind:

@@ -130,7 +130,7 @@ class Run:
             return True
         path = str(self.file.path)
         worked = self._roofline("summary", path, "--width", str(width))
-        self.printed.append(f"results: {_relative(path)}")
+        self.printed.append(f"results: {path}")
         if self.options.report:
             worked = self._roofline("report", path, "-o", str(self.file.beside("report"))) and worked
         return worked
@@ -161,11 +161,9 @@ class Run:
 
 
 def _relative(argument: str) -> str:
-    """An argument without the machine's folders: an absolute path becomes relative to where pytest runs."""
-    flag, equals, value = argument.partition("=")
-    path = value if equals else argument
-    if os.path.isabs(path):
-        path = os.path.relpath(path)
-        if path.startswith(".."):
-            path = os.path.basename(path)
-    return f"{flag}={path}" if equals else path
+    """An argument without the machine's folders: of an absolute path only the last part is kept."""
+    start = min((argument.find(mark) for mark in ("/", "~", "\\") if mark in argument), default=-1)
+    before, path = argument[:start], argument[start:]
+    if start < 0 or (before and before[-1] not in "=:,"):
+        return argument
+    return before + os.path.basename(path.rstrip("/\\"))

@@ -1,0 +1,49 @@
+"""Does input bound the step? The loader alone, and one step fed by real images, by FakeData and by ready tensors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from perftests import suite
+from pytest_roofline.workload import workload_hash
+from roofline.record import Case
+
+if TYPE_CHECKING:
+    from perftests.matrix import CaseSpec
+    from pytest_roofline.fixture import Roofline
+    from pytest_roofline.workload import Batches, Workload
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    parameters = suite.fed_parameters(metafunc.config)
+    if metafunc.function is test_loader_alone:
+        # Ready tensors need no loader.
+        parameters = [parameter for parameter in parameters if not str(parameter.id).endswith("-ready")]
+    metafunc.parametrize("case", parameters, indirect=True)
+
+
+def test_loader_alone(case: CaseSpec, dataloader: Batches, roofline: Roofline, request: pytest.FixtureRequest) -> None:
+    """As many images a second as the loader delivers when nobody computes."""
+    values = {"model": "loader", "mode": "input", "precision": case.precision, "batch": case.batch}
+    config = suite.prepare(request.config).loader(case).options.describe()
+    roofline.feed(
+        dataloader.next,
+        Case(
+            id=request.node.callspec.id.replace("input-", "loader-", 1),
+            workload_hash=workload_hash({**values, "data": case.data, **config}),
+            samples_per_step=case.batch,
+            sample_unit="image",
+            data=suite.prepare(request.config).data_of(case).label,
+            config=config,
+            **values,
+        ),
+    )
+
+
+@pytest.mark.usefixtures("case")
+def test_step_fed(workload: Workload, roofline: Roofline, request: pytest.FixtureRequest) -> None:
+    """The same step, fed by each source: how much slower than on ready tensors, and how long it waits."""
+    roofline.run(replace(workload, config={**workload.config, "test": "input_pipeline"}), request.node.callspec.id)

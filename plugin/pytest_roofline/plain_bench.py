@@ -1,0 +1,92 @@
+"""Measure what has no model: a roof, by the kernel that reaches highest, or a data loader alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_roofline import roofs
+from pytest_roofline.bench import conditions, plan_of, timing_flags
+from pytest_roofline.measuring import Measured, Plan, measure
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.workload import workload_hash
+from roofline.record import Case, Counters, Record, Work
+
+if TYPE_CHECKING:
+    from pytest_roofline.run import Run
+
+BUDGET_S = 1.5
+"""Timed rounds of a roof's winner. The roof is their best round, and it is sampled again later in the session."""
+
+
+def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Record, Measured, float]:
+    """Measure a data loader alone: a step fetches one batch and does nothing with it."""
+    start = run.clock()
+    measured = measure(fetch, plan_of(run.options), run.instruments, clock=run.clock)
+    record = _record(run, case, measured, None, {"work": "a loader alone computes nothing for the model"})
+    return record, measured, run.clock() - start
+
+
+def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
+    """Measure a roof of `roofs.NAMES` and enter it into the run's ledger.
+
+    :returns: the record, the timing, and the seconds spent timing.
+    :raises roofs.RoofUnavailable: the device has no such roof.
+    """
+    plan = roofs.plan(name, run.device, run.machine.device.last_level_cache_byte)
+    with conditions(PRECISIONS[plan.precision], run.options, run.device, f"roof-{name}"):
+        start = run.clock()
+        winner = roofs.find_best(plan, run.instruments, run.clock)
+        measured = measure(winner.prepare(), _roof_timing(run), run.instruments, clock=run.clock)
+        seconds = run.clock() - start
+    rounds = measured.timing.rounds
+    best_step_s = min(rounds.wall_s) / rounds.steps
+    run.ledger.add(plan, winner, roofs.as_value(plan, winner.amount / best_step_s))
+    values = {"model": winner.kernel, "mode": "roof", "precision": plan.precision, "batch": 1}
+    case = Case(
+        id=f"roof-{plan.name}",
+        workload_hash=workload_hash(values),
+        samples_per_step=1,
+        sample_unit="call",
+        config={"detail": plan.detail},
+        **values,  # type: ignore[arg-type]
+    )
+    work = _work(plan, winner)
+    missing = {} if work else {"work": "a launch has neither FLOPs nor bytes to count"}
+    return _record(run, case, measured, work, missing), measured, seconds
+
+
+def _roof_timing(run: Run) -> Plan:
+    plan = plan_of(run.options)
+    return replace(
+        plan,
+        protocol="adaptive",
+        warmup_steps=None,
+        steps=None,
+        repeats=1,
+        max_time_s=min(BUDGET_S, plan.max_time_s),
+    )
+
+
+def _work(plan: roofs.RoofPlan, winner: roofs.Candidate) -> Work | None:
+    if plan.kind == "byte":
+        byte = winner.amount
+        return Work(flop_per_step=0.0, flop_by_dtype={}, byte_low_per_step=byte, byte_high_per_step=byte)
+    if plan.kind == "flop":
+        flop = winner.amount
+        # Its traffic isn't the point of a compute roof; what it computes is known exactly.
+        return Work(flop_per_step=flop, flop_by_dtype={plan.name: flop}, byte_low_per_step=0.0, byte_high_per_step=0.0)
+    return None
+
+
+def _record(run: Run, case: Case, measured: Measured, work: Work | None, missing: dict[str, str]) -> Record:
+    return Record(
+        case=case,
+        device=run.machine.device,
+        timing=measured.timing,
+        work=work,
+        counters=Counters(status="not_requested"),
+        flags=timing_flags(measured),
+        missing={**measured.missing, **missing, "energy_j_per_step": "not read by this version"},
+    )
