@@ -1,0 +1,101 @@
+"""FLOPs of attention in every back end, and of the fused inference paths of ``nn.MultiheadAttention`` and
+``nn.TransformerEncoderLayer``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+
+from pytest_roofline.counting import formulas
+from pytest_roofline.counting.calls import Call
+
+_HEADS_FIRST = ("query", "key", "value")
+
+
+def _forward(call: Call) -> int:
+    """Query, key and value are (batch, heads, tokens, width)."""
+    query, key, value = (call.shape(name) for name in _HEADS_FIRST)
+    return formulas.attention_flop(query, key, value)
+
+
+def _backward(call: Call) -> int:
+    query, key, value = (call.shape(name) for name in _HEADS_FIRST)
+    return formulas.attention_backward_flop(query, key, value)
+
+
+def _tokens_first(
+    flop: Callable[[formulas.Shape, formulas.Shape, formulas.Shape], int], lengths: str
+) -> Callable[[Call], int | None]:
+    """For kernels called with (batch, tokens, heads, width).
+
+    :param lengths: the argument that, where given, says that sequences of different lengths are packed into one. Their
+        lengths are data on the device; shapes don't tell the work.
+    """
+
+    def counted(call: Call) -> int | None:
+        if call.arguments[lengths] is not None:
+            return None
+        batch_tokens_heads_width = (call.shape(name) for name in _HEADS_FIRST)
+        return flop(*((b, h, t, w) for b, t, h, w in batch_tokens_heads_width))
+
+    return counted
+
+
+def _multi_head_attention(call: Call) -> int | None:
+    queries, keys = lengths(call.arguments["query"]), lengths(call.arguments["key"])
+    if queries is None or keys is None:
+        return None
+    return formulas.multi_head_attention_flop(queries, keys, call.arguments["embed_dim"])
+
+
+def _encoder_layer(call: Call) -> int | None:
+    tokens = lengths(call.arguments["src"])
+    if tokens is None:
+        return None
+    width = call.arguments["embed_dim"]
+    hidden = call.shape("ffn_weight_1")[0]
+    return formulas.multi_head_attention_flop(tokens, tokens, width) + formulas.feed_forward_flop(
+        sum(tokens), width, hidden
+    )
+
+
+def lengths(sequences: Tensor) -> list[int] | None:
+    """Length of every sequence of (batch, tokens, width), or of a nested tensor, whose padding is left out.
+
+    None where a nested tensor is a fake one and has no lengths.
+    """
+    if not sequences.is_nested:
+        batch, tokens, _ = sequences.shape
+        return [tokens] * batch
+    if isinstance(sequences, FakeTensor):
+        return None
+    return [int(size[0]) for size in sequences._nested_tensor_size().tolist()]
+
+
+FLOP: Mapping[str, Callable[[Call], int | None]] = {
+    "aten::_scaled_dot_product_flash_attention": _forward,
+    "aten::_scaled_dot_product_flash_attention_backward": _backward,
+    "aten::_scaled_dot_product_flash_attention_for_cpu": _forward,
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward": _backward,
+    "aten::_scaled_dot_product_efficient_attention": _forward,
+    "aten::_scaled_dot_product_efficient_attention_backward": _backward,
+    "aten::_scaled_dot_product_cudnn_attention": _forward,
+    "aten::_scaled_dot_product_cudnn_attention_backward": _backward,
+    "aten::_scaled_dot_product_fused_attention_overrideable": _forward,
+    "aten::_scaled_dot_product_fused_attention_overrideable_backward": _backward,
+    "aten::_scaled_dot_product_attention_math_for_mps": _forward,
+    "aten::_flash_attention_forward": _tokens_first(formulas.attention_flop, "cum_seq_q"),
+    "aten::_flash_attention_backward": _tokens_first(formulas.attention_backward_flop, "cum_seq_q"),
+    "aten::_efficient_attention_forward": _tokens_first(formulas.attention_flop, "cu_seqlens_q"),
+    "aten::_efficient_attention_backward": _tokens_first(formulas.attention_backward_flop, "cu_seqlens_q"),
+    "aten::_cudnn_attention_forward": _tokens_first(formulas.attention_flop, "cum_seq_q"),
+    "aten::_native_multi_head_attention": _multi_head_attention,
+    "aten::_triton_multi_head_attention": _multi_head_attention,
+    "aten::_transformer_encoder_layer_fwd": _encoder_layer,
+}
+"""FLOPs of one call by qualified name; None where shapes alone don't tell."""
+
+TAKES_NESTED = frozenset({"aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"})
+"""Operations whose formula counts sequences of different lengths (nested tensors) without their padding."""

@@ -1,0 +1,209 @@
+"""The operations that do matrix arithmetic, and what each call of one costs.
+
+The table is the single place where an operation's name meets its formula: products and convolutions stand here,
+attention and recurrent layers in modules of their own. `MATRIX_OPERATIONS` has them all.
+
+torch has such a registry too (`torch.utils.flop_counter`). It lacks CPU attention, the fused inference paths, recurrent
+layers and ``mv``, and its formula for the backward of grouped convolutions ignores the groups; it serves here only for
+operations that somebody registered a formula for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from pytest_roofline.counting import attention, formulas, recurrent
+from pytest_roofline.counting.calls import Call
+
+Switch = Literal["matmul", "convolution"]
+"""Which of torch's two TF32 switches governs an operation: that of cuBLAS or that of cuDNN."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixOperation:
+    """What is known of a matrix-like operation.
+
+    ``flop`` gives one call's FLOPs, or None where shapes alone don't tell. ``switch`` is None where TF32 never
+    applies: matrix-vector products don't run on tensor cores. ``takes_nested``: the formula knows nested tensors.
+    """
+
+    kind: Literal["matmul", "convolution", "attention", "rnn"]
+    flop: Callable[[Call], int | None]
+    switch: Switch | None
+    takes_nested: bool = False
+
+
+def _product(left: str, right: str) -> Callable[[Call], int]:
+    def flop(call: Call) -> int:
+        *batch, rows, depth = call.shape(left)
+        return formulas.product_flop(rows, call.shape(right)[-1], depth, prod(batch))
+
+    return flop
+
+
+def _matrix_vector(matrix: str) -> Callable[[Call], int]:
+    return lambda call: formulas.FLOP_PER_MAC * prod(call.shape(matrix))
+
+
+def _result_elements(call: Call) -> int:
+    return formulas.FLOP_PER_MAC * prod(call.result_shape)
+
+
+def _linear(source: str, weight: str) -> Callable[[Call], int]:
+    """Every weight, (out, in), meets every row of ``source`` (..., in)."""
+
+    def flop(call: Call) -> int:
+        out, depth = call.shape(weight)
+        return formulas.product_flop(prod(call.shape(source)[:-1]), out, depth)
+
+    return flop
+
+
+def _gradients(call: Call) -> int:
+    """How many of the gradients of input and weight are asked for. That of the bias is no matrix arithmetic."""
+    return sum(1 for wanted in call.arguments["output_mask"][:2] if wanted)
+
+
+def _linear_backward(call: Call) -> int:
+    return _gradients(call) * _linear("self", "weight")(call)
+
+
+def _linear_gradient(call: Call) -> int:
+    out, depth = call.shape("weight")
+    return formulas.product_flop(prod(call.shape("grad_output")[:-1]), out, depth)
+
+
+def _trilinear(call: Call) -> int:
+    def factor(number: str) -> list[int]:
+        shape = list(call.shape(f"i{number}"))
+        for dimension in sorted(call.arguments[f"expand{number}"]):
+            shape.insert(dimension, 1)
+        return shape
+
+    first_pair = set(call.arguments["sumdim"]) & set(call.arguments["expand3"])
+    return formulas.trilinear_flop(factor("1"), factor("2"), factor("3"), sorted(first_pair))
+
+
+def _convolution(source: str, weight: str = "weight", *, transposed: bool | None = None) -> Callable[[Call], int]:
+    """:param transposed: None where the operation has an argument that says so."""
+
+    def flop(call: Call) -> int:
+        turned = call.arguments["transposed"] if transposed is None else transposed
+        shape = call.shape(source)
+        positions = shape if turned else call.result_shape
+        return formulas.convolution_flop(shape[0], positions[2:], call.shape(weight))
+
+    return flop
+
+
+def _convolution_backward(source: str, *, transposed: bool | None = None) -> Callable[[Call], int]:
+    """The half for the input's gradient counts only where it is asked for: a model's first layer needs none."""
+
+    def flop(call: Call) -> int:
+        turned = call.arguments["transposed"] if transposed is None else transposed
+        positions = call.shape(source if turned else "grad_output")
+        return _gradients(call) * formulas.convolution_flop(positions[0], positions[2:], call.shape("weight"))
+
+    return flop
+
+
+def _time_batch_channel_convolution(call: Call) -> int:
+    """Weight (kernel, in, out), result (time, batch, out)."""
+    time, batch, _ = call.result_shape
+    return formulas.convolution_flop(batch, (time,), call.shape("weight"))
+
+
+def _matmul(flop: Callable[[Call], int | None], switch: Switch | None = "matmul") -> MatrixOperation:
+    return MatrixOperation(kind="matmul", flop=flop, switch=switch)
+
+
+def _conv(flop: Callable[[Call], int | None]) -> MatrixOperation:
+    return MatrixOperation(kind="convolution", flop=flop, switch="convolution")
+
+
+_PRODUCTS: Mapping[str, MatrixOperation] = {
+    "aten::mm": _matmul(_product("self", "mat2")),
+    "aten::addmm": _matmul(_product("mat1", "mat2")),
+    "aten::addmm_": _matmul(_product("mat1", "mat2")),
+    "aten::_addmm_activation": _matmul(_product("mat1", "mat2")),
+    "aten::bmm": _matmul(_product("self", "mat2")),
+    "aten::baddbmm": _matmul(_product("batch1", "batch2")),
+    "aten::baddbmm_": _matmul(_product("batch1", "batch2")),
+    "aten::addbmm": _matmul(_product("batch1", "batch2")),
+    "aten::addbmm_": _matmul(_product("batch1", "batch2")),
+    "aten::_int_mm": _matmul(_product("self", "mat2")),
+    "aten::_scaled_mm": _matmul(_product("self", "mat2")),
+    "aten::linear": _matmul(_linear("input", "weight")),
+    "aten::linear_backward": _matmul(_linear_backward),
+    "aten::mkldnn_linear": _matmul(_linear("self", "weight")),
+    "aten::mkldnn_linear_backward": _matmul(_linear_backward),
+    "aten::mkldnn_linear_backward_input": _matmul(_linear_gradient),
+    "aten::mkldnn_linear_backward_weights": _matmul(_linear_gradient),
+    "mkldnn::_linear_pointwise": _matmul(_linear("X", "W")),
+    "aten::_trilinear": _matmul(_trilinear),
+    "aten::mv": _matmul(_matrix_vector("self"), None),
+    "aten::addmv": _matmul(_matrix_vector("mat"), None),
+    "aten::addmv_": _matmul(_matrix_vector("mat"), None),
+    "aten::dot": _matmul(_matrix_vector("self"), None),
+    "aten::vdot": _matmul(_matrix_vector("self"), None),
+    "aten::addr": _matmul(_result_elements, None),
+    "aten::addr_": _matmul(_result_elements, None),
+}
+
+_CONVOLUTIONS: Mapping[str, MatrixOperation] = {
+    "aten::convolution": _conv(_convolution("input")),
+    "aten::_convolution": _conv(_convolution("input")),
+    "aten::convolution_overrideable": _conv(_convolution("input")),
+    "aten::convolution_backward": _conv(_convolution_backward("input")),
+    "aten::convolution_backward_overrideable": _conv(_convolution_backward("input")),
+    "aten::conv_tbc": _conv(_time_batch_channel_convolution),
+    **{
+        name: _conv(_convolution("self", transposed=False))
+        for name in (
+            "aten::mkldnn_convolution",
+            "aten::cudnn_convolution",
+            "aten::cudnn_convolution_relu",
+            "aten::cudnn_convolution_add_relu",
+            "aten::miopen_convolution",
+            "aten::miopen_convolution_relu",
+            "aten::miopen_depthwise_convolution",
+            "aten::_slow_conv2d_forward",
+            "aten::slow_conv3d_forward",
+            "aten::slow_conv_dilated2d",
+            "aten::slow_conv_dilated3d",
+            "aten::_conv_depthwise2d",
+            "aten::conv_depthwise3d",
+            "aten::_mps_convolution",
+        )
+    },
+    **{
+        name: _conv(_convolution("self", transposed=True))
+        for name in (
+            "aten::cudnn_convolution_transpose",
+            "aten::miopen_convolution_transpose",
+            "aten::slow_conv_transpose2d",
+            "aten::slow_conv_transpose3d",
+            "aten::_mps_convolution_transpose",
+        )
+    },
+    "aten::mps_convolution_backward": _conv(_convolution_backward("self", transposed=False)),
+    "aten::mps_convolution_transpose_backward": _conv(_convolution_backward("self", transposed=True)),
+    "mkldnn::_convolution_pointwise": _conv(_convolution("X", "W", transposed=False)),
+    "mkldnn::_convolution_pointwise_": _conv(_convolution("X", "W", transposed=False)),
+    "mkldnn::_convolution_transpose_pointwise": _conv(_convolution("X", "W", transposed=True)),
+    "torchvision::deform_conv2d": _conv(_convolution("input", transposed=False)),
+}
+
+MATRIX_OPERATIONS: Mapping[str, MatrixOperation] = {
+    **_PRODUCTS,
+    **_CONVOLUTIONS,
+    **{
+        name: MatrixOperation(kind="attention", flop=flop, switch="matmul", takes_nested=name in attention.TAKES_NESTED)
+        for name, flop in attention.FLOP.items()
+    },
+    **{name: MatrixOperation(kind="rnn", flop=flop, switch="convolution") for name, flop in recurrent.FLOP.items()},
+}
+"""Every matrix-like operation with a formula, by qualified name."""

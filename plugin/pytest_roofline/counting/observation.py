@@ -1,0 +1,103 @@
+"""What one dispatched operation is and costs, put together from the tables and models of the other modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from pytest_roofline.counting.arithmetic import Kind, describe
+from pytest_roofline.counting.calls import Call
+from pytest_roofline.counting.dtypes import COMPLEX_PRODUCT, Tf32, dtype_name
+from pytest_roofline.counting.matrix import MATRIX_OPERATIONS, MatrixOperation
+from pytest_roofline.counting.shapes import may_run_as_winograd, shape_text
+from pytest_roofline.counting.storages import has_storage
+from pytest_roofline.counting.traffic import Traffic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One operation that was dispatched: plain values, no tensors.
+
+    ``flop`` is matrix arithmetic, ``other_flop`` any other; None where no formula tells.
+    """
+
+    name: str
+    kind: Kind
+    dtype: str
+    shape: str
+    flop: int | None
+    other_flop: int | None
+    winograd: bool
+    traffic: Traffic
+
+    @property
+    def uncovered(self) -> bool:
+        """Whether it does arithmetic that isn't counted."""
+        return self.flop is None or self.other_flop is None
+
+
+def observe(
+    call: Call,
+    traffic: Traffic,
+    *,
+    tags: frozenset[torch.Tag],
+    registered: Callable[[], int] | None,
+    in_optimizer: bool,
+    tf32: Tf32,
+) -> Seen | None:
+    """Describe a call that has at least one tensor; None if it neither computes nor moves anything.
+
+    :param tags: torch's tags of the operation.
+    :param registered: gives the FLOPs by the formula that somebody registered with `torch.utils.flop_counter`, if any.
+    """
+    operand = (call.inputs or call.outputs)[0]
+    kind: Kind = "other"
+    dtype = dtype_name(operand.dtype)
+    flop: int | None = 0
+    other_flop: int | None = 0
+    winograd = False
+    if matrix := MATRIX_OPERATIONS.get(call.name):
+        kind = matrix.kind
+        dtype = "tf32" if tf32.applies(operand, matrix.switch) else dtype
+        flop = _matrix_flop(call, matrix)
+        winograd = kind == "convolution" and may_run_as_winograd(call, dtype)
+    elif registered:
+        flop = registered()
+    elif traffic.byte or not _all_strided(call):
+        known = describe(call.name, pointwise=torch.Tag.pointwise in tags)
+        kind = "optimizer" if in_optimizer else known.kind if known else "other"
+        dtype = dtype_name((*call.targets, operand)[0].dtype)
+        if _has_real_arithmetic(call):
+            other_flop = known.flop(call) if known and _all_strided(call) else None
+    if flop == 0 and other_flop == 0 and not traffic.byte:
+        return None
+    return Seen(
+        name=call.name,
+        kind=kind,
+        dtype=dtype,
+        shape=shape_text(call),
+        flop=flop,
+        other_flop=other_flop,
+        winograd=winograd,
+        traffic=traffic,
+    )
+
+
+def _matrix_flop(call: Call, operation: MatrixOperation) -> int | None:
+    """None for operands whose shape doesn't tell the work: sparse ones, and nested ones where the formula can't."""
+    for tensor in call.inputs:
+        if not (has_storage(tensor) or tensor.is_mkldnn) or (tensor.is_nested and not operation.takes_nested):
+            return None
+    flop = operation.flop(call)
+    return flop * COMPLEX_PRODUCT if flop is not None and call.inputs[0].is_complex() else flop
+
+
+def _all_strided(call: Call) -> bool:
+    return all(has_storage(tensor) for tensor in (*call.inputs, *call.outputs))
+
+
+def _has_real_arithmetic(call: Call) -> bool:
+    """Whether floating-point numbers are involved: integers and booleans alone make no FLOP."""
+    return any(tensor.is_floating_point() or tensor.is_complex() for tensor in (*call.inputs, *call.outputs))
