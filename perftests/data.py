@@ -134,7 +134,7 @@ def _folder(spec: DataSpec, cache_folder: Path | None) -> image_folder.Folder | 
 
 @functools.cache
 def _built(cache_folder: Path) -> image_folder.Folder:
-    return image_folder.find(sample_images.folder(cache_folder), "--data sample")
+    return image_folder.find(sample_images.folder(cache_folder, sample_images.IMAGES_PER_CLASS), "--data sample")
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
@@ -110,6 +111,7 @@ class LoaderBatches:
             return next(self._iterator)
         # What torch raises for a worker that died, and what reading images raises, there or here.
         except (OSError, RuntimeError, ValueError) as error:
+            traceback.clear_frames(error.__traceback__)  # they would keep the iterator, and so its workers, alive
             self.close()
             raise DataError(f"the data loader failed: {_last_line(error)}") from error
 

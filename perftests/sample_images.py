@@ -57,7 +57,7 @@ PHOTOGRAPHS = (
 )
 
 
-def folder(cache: Path, images_per_class: int = IMAGES_PER_CLASS) -> Path:
+def folder(cache: Path, images_per_class: int) -> Path:
     """The image folder, built in ``cache`` unless it stands there complete.
 
     It is built beside its place and moved there whole, so that a run that is cut off leaves no half folder.

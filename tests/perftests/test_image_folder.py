@@ -101,7 +101,7 @@ def test_a_class_that_is_the_root_itself_is_empty(root: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: None, "no such folder; it must hold one folder a class, with the class's images in it"),
+        (lambda _: None, "no such folder; it must hold one folder a class, with the class's images in it"),
         (lambda path: path.write_text("x"), "not a folder; it must hold one folder a class, with the class's images"),
         (lambda path: path.mkdir(), "it has no class folder; an image ends in .jpg, "),
         (lambda path: (path / "a").mkdir(parents=True), "its 1 class folders hold no image; an image ends in .jpg, "),
@@ -167,7 +167,7 @@ def test_a_cut_off_image_is_found_though_its_head_is_good(root: Path, tmp_path: 
     path.write_bytes(path.read_bytes()[:-2000])
     with Image.open(path) as image:
         assert image.size == (300, 300)
-    with pytest.raises(DataError, match="b/big.jpg: image file is truncated"):
+    with pytest.raises(DataError, match=r"b/big\.jpg: image file is truncated"):
         _verify(root, tmp_path / "cache")
 
 

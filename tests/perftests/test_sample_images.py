@@ -11,7 +11,6 @@ from PIL import Image
 from perftests import image_folder, sample_images
 from perftests.data_source import DataError
 
-
 TWO = sample_images.PHOTOGRAPHS[:2]
 
 
@@ -155,7 +154,7 @@ def test_without_photographs_the_packages_are_named(tmp_path: Path, monkeypatch:
     """What to install."""
     monkeypatch.setattr(sample_images, "PHOTOGRAPHS", (sample_images.Photograph("x", "no_such_package", "x.png"),))
     with pytest.raises(DataError, match=r"--data sample: .*pip install scikit-image scikit-learn"):
-        sample_images.folder(tmp_path)
+        sample_images.folder(tmp_path, images_per_class=1)
 
 
 def test_one_package_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

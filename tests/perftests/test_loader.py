@@ -1,0 +1,221 @@
+"""Batches from the data loader: real workers, small images."""
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import Dataset
+
+from perftests import image_dataset, image_folder
+from perftests.data_source import DataError
+from perftests.loader import EndlessBatches, LoaderBatches
+from perftests.loader_options import LoaderOptions
+
+
+class Numbers(Dataset[tuple[torch.Tensor, int]]):
+    """Sample n is an image of nothing but n, of class n. ``bad`` can't be read, ``deadly`` ends the process."""
+
+    def __init__(self, size: int = 10, bad: int | None = None, deadly: int | None = None) -> None:
+        self.size, self.bad, self.deadly = size, bad, deadly
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        if index == self.bad:
+            raise OSError(f"image {index} has gone")
+        if index == self.deadly:
+            os._exit(1)
+        return torch.full((3, 2, 2), float(index)), index
+
+
+class Ticking:
+    """A clock that goes on by a second whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def _open(dataset: Dataset[Any], options: LoaderOptions | None = None, **changes: Any) -> LoaderBatches:
+    keywords: dict[str, Any] = {"batch": 4, "seed": 0, "device": torch.device("cpu")}
+    return LoaderBatches(dataset, options=options or LoaderOptions(), **(keywords | changes))
+
+
+def _classes(batches: LoaderBatches, count: int) -> list[list[int]]:
+    targets = [batches.next()[1] for _ in range(count)]
+    return [target.tolist() for target in targets if target is not None]
+
+
+def _children() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+def test_batches_are_full_shuffled_and_without_end() -> None:
+    """Of ten images in fours an epoch gives two batches without repetition, in an order of its own."""
+    batches = iter(EndlessBatches(10, 4, seed=1))
+    epochs = [[*next(batches), *next(batches)] for _ in range(50)]
+    assert all(len(set(epoch)) == 8 for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 50
+    assert {image for epoch in epochs for image in epoch} == set(range(10))
+
+
+def test_a_batch_of_all_images_is_a_batch() -> None:
+    """The limit of ``N images < batch B``."""
+    assert sorted(next(iter(EndlessBatches(4, 4, seed=0)))) == [0, 1, 2, 3]
+
+
+def test_the_seed_decides_the_order() -> None:
+    """The same seed gives the same batches, another one others, with workers or without."""
+    first = _classes(_open(Numbers(), seed=3), 6)
+    with_worker = _open(Numbers(), LoaderOptions(workers=1), seed=3)
+    assert _classes(_open(Numbers(), seed=3), 6) == first == _classes(with_worker, 6)
+    assert _classes(_open(Numbers(), seed=4), 6) != first
+    with_worker.close()
+
+
+def test_images_and_targets_belong_together() -> None:
+    """What comes out is ``((images,), classes)``."""
+    (images,), target = _open(Numbers()).next()
+    assert images.shape == (4, 3, 2, 2)
+    assert target is not None
+    assert torch.equal(images[:, 0, 0, 0].long(), target)
+
+
+def test_inference_gets_no_target() -> None:
+    """It has no use for one."""
+    assert _open(Numbers(), with_target=False).next()[1] is None
+
+
+def test_layout_and_dtype_are_the_cases() -> None:
+    """Channels-last in bfloat16; targets stay whole numbers."""
+    (images,), target = _open(Numbers(), layout="channels_last", dtype=torch.bfloat16).next()
+    assert images.is_contiguous(memory_format=torch.channels_last)
+    assert images.dtype == torch.bfloat16
+    assert target is not None
+    assert target.dtype == torch.int64
+
+
+def test_batches_are_on_the_device() -> None:
+    """Inputs and targets; meta stands in for an accelerator."""
+    (images,), target = _open(Numbers(), device=torch.device("meta")).next()
+    assert target is not None
+    assert (images.device.type, target.device.type) == ("meta", "meta")
+
+
+def test_fewer_images_than_a_batch_is_refused() -> None:
+    """torch would give an empty loader and no error."""
+    with pytest.raises(DataError, match=r"^5 images < batch 8: not one full batch; use a smaller --batch$"):
+        _open(Numbers(5), batch=8)
+
+
+def test_waiting_is_counted_per_batch_and_apart_from_starting() -> None:
+    """The clock is read before and after each fetch and nowhere else: one tick a batch, one for the start."""
+    batches = _open(Numbers(), clock=Ticking())
+    assert (batches.startup_s, batches.wait_s()) == (1.0, 0.0)
+    batches.next()
+    batches.next()
+    assert batches.wait_s() == 2.0
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_every_worker_has_delivered_before_the_first_batch(workers: int) -> None:
+    """Starting fetches a batch from each worker, so that no round pays for a worker's start."""
+    order = _classes(_open(Numbers(100)), 6)
+    batches = _open(Numbers(100), LoaderOptions(workers=workers))
+    skipped = max(1, workers) - 1
+    assert _classes(batches, 4) == order[skipped : skipped + 4]
+    batches.close()
+
+
+def test_closing_stops_the_workers() -> None:
+    """No process is left, and closing again does no harm."""
+    before = _children()
+    batches = _open(Numbers(), LoaderOptions(workers=2))
+    assert len(_children() - before) == 2
+    batches.close()
+    batches.close()
+    assert _children() - before == set()
+    with pytest.raises(DataError, match="the loader is closed"):
+        batches.next()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_image_that_can_not_be_read_any_more_ends_it_with_its_reason(workers: int) -> None:
+    """What a worker raised is told in one line, and the workers are gone."""
+    before = _children()
+    batches = _open(Numbers(8, bad=0), LoaderOptions(workers=workers), seed=_seed_with_late(0))
+    with pytest.raises(DataError, match=r"^the data loader failed: (OSError: )?image 0 has gone$"):
+        _classes(batches, 8)
+    assert _children() - before == set()
+
+
+def test_a_worker_that_dies_ends_it_with_its_reason() -> None:
+    """As one does that runs out of shared memory."""
+    before = _children()
+    with pytest.raises(DataError, match=r"^the data loader failed: DataLoader worker .* exited unexpectedly"):
+        _classes(_open(Numbers(8, deadly=0), LoaderOptions(workers=1)), 8)
+    assert _children() - before == set()
+
+
+def _seed_with_late(image: int) -> int:
+    """A seed with which the image is in the second batch of 4 of 8, so that starting goes well."""
+    return next(seed for seed in range(100) if image not in next(iter(EndlessBatches(8, 4, seed))))
+
+
+def test_a_failure_while_starting_leaves_no_worker() -> None:
+    """The same error, from the constructor."""
+    before = _children()
+    with pytest.raises(DataError, match="the data loader failed"):
+        _open(Numbers(4, bad=0), LoaderOptions(workers=1))
+    assert _children() - before == set()
+
+
+def test_more_workers_than_cpus_warn_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in the plan's notes; here warnings are errors."""
+    if hasattr(os, "sched_getaffinity"):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        batches = _open(Numbers(), LoaderOptions(workers=2))
+    batches.close()
+
+
+def test_real_images_come_through_a_spawned_worker(tmp_path: Path) -> None:
+    """Everything a worker needs can be pickled: so it works on macOS, Windows and Python 3.14 too."""
+    for number in range(3):
+        path = tmp_path / "ab"[number % 2] / f"{number}.jpg"
+        path.parent.mkdir(exist_ok=True)
+        Image.effect_noise((40, 30), 50).convert("RGB").save(path)
+    folder = image_folder.find(tmp_path, "--data")
+    dataset = image_dataset.images(folder, (3, 16, 16), augment=True)
+    batches = _open(dataset, LoaderOptions(workers=1, start_method="spawn"), batch=2)
+    (images,), _ = batches.next()
+    batches.close()
+    assert images.shape == (2, 3, 16, 16)
+    assert images.isfinite().all()
+
+
+def test_augmentation_in_workers_follows_the_seed(tmp_path: Path) -> None:
+    """The same crops again for the same seed, and others for another."""
+    (tmp_path / "a").mkdir()
+    Image.effect_noise((60, 60), 50).convert("RGB").save(tmp_path / "a" / "1.png")
+    dataset = image_dataset.images(image_folder.find(tmp_path, "--data"), (3, 8, 8), augment=True)
+
+    def first(seed: int) -> torch.Tensor:
+        batches = _open(dataset, LoaderOptions(workers=1), batch=1, seed=seed)
+        (images,), _ = batches.next()
+        batches.close()
+        return images.clone()
+
+    assert torch.equal(first(1), first(1))
+    assert not torch.equal(first(1), first(2))
