@@ -103,9 +103,10 @@ def measure_workload(run: Run, workload: Workload, case: str) -> tuple[Record, M
         # Before the counting pass takes a step more: this is the loss the timed rounds ended with.
         finite = proof.check_finite(step)
         switches = precisions.fp32_switches(device)
-        kernels = kernel_names(step, device)
+        fetched = step.on_fetched_batches()
+        kernels = kernel_names(fetched, device)
         counted = count_step(
-            step,
+            fetched,
             model=workload.model,
             optimizer=workload.optimizer,
             last_level_cache_byte=run.machine.device.last_level_cache_byte,

@@ -33,6 +33,9 @@ class Wanted:
     kind: Kind | None
     index: int | None = None
 
+    def __str__(self) -> str:
+        return (self.kind or "auto") + ("" if self.index is None else f":{self.index}")
+
 
 def parse(text: str) -> Wanted:
     """Read ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.

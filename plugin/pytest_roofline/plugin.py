@@ -13,7 +13,7 @@ import pytest
 
 from pytest_roofline import devices
 from pytest_roofline.options import MARKERS, SETTINGS, Options, options
-from pytest_roofline.settings import SettingError, TakenFlags, add_flags
+from pytest_roofline.settings import SettingError, TakenFlags, add_flags, source
 
 if TYPE_CHECKING:
     import torch
@@ -72,7 +72,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     config = session.config
     chosen = options_of(config)
     if chosen.device.kind is not None and not config.option.collectonly:
-        _select(chosen.device)
+        _select(config)
     result = yield
     from pytest_roofline.session import uses_roofline
 
@@ -147,11 +147,13 @@ def kind_of(config: pytest.Config) -> devices.Kind:
         raise pytest.UsageError(_NO_TORCH.format(error)) from error
 
 
-def _select(wanted: devices.Wanted) -> torch.device:
+def _select(config: pytest.Config) -> torch.device:
+    wanted = options_of(config).device
     try:
         return devices.select(wanted)
     except devices.DeviceError as error:
-        raise pytest.UsageError(f"--roofline-device: {error}") from error
+        flag = source(config, next(setting for setting in SETTINGS if setting.name == "device"), taken_flags(config))
+        raise pytest.UsageError(f"{flag or 'device'} {wanted}: {error}") from error
     except ImportError as error:
         raise pytest.UsageError(_NO_TORCH.format(error)) from error
 
@@ -182,7 +184,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     worker = hasattr(config, "workerinput")
     if chosen.results is not None and not worker:
         _refuse_disabled(config)
-    device = _select(chosen.device)
+    device = _select(config)
     if chosen.nvtx and device.type != "cuda":
         raise pytest.UsageError(f"--roofline-nvtx: NVTX ranges exist on CUDA only, and this run measures {device}")
     run = Run(chosen, device, tuple(config.invocation_params.args))

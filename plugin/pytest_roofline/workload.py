@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pytest_roofline import precision as precisions
@@ -97,11 +97,11 @@ class Step:
     The call does what a user's loop does and nothing else; what differs between workloads is decided once, here.
     """
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, scaler: Any = None) -> None:
         self.last: Any = None
         """Loss of the last training step, or output of the last inference."""
         self.workload = workload
-        self.scaler = _scaler(workload)
+        self.scaler = scaler or _scaler(workload)
         self._run = self._training() if workload.mode == "train" else self._inference()
 
     def __call__(self) -> None:
@@ -115,6 +115,12 @@ class Step:
     def scale(self) -> float | None:
         """The gradient scale now; None without a scaler."""
         return None if self.scaler is None else float(self.scaler.get_scale())
+
+    def on_fetched_batches(self) -> Step:
+        """The same step on batches that are fetched now: what a data loader does is no part of the model's work."""
+        parts = self.workload.grad_accum_steps
+        batches = ReadyBatches([self.workload.batches.next() for _ in range(parts)])
+        return Step(replace(self.workload, batches=batches), self.scaler)
 
     def _inference(self) -> Callable[[], None]:
         import torch
