@@ -1,0 +1,108 @@
+"""The ``roofline`` program: which commands there are. Each is loaded when it is called, so that ``--help`` is quick.
+
+Other packages add commands through the entry-point group ``roofline.commands`` (name = "module:command").
+
+Exit codes: 0 pass; 1 regression or violated expectation; 2 usage error; 3 cannot compare (nothing matched, another
+machine, a changed workload, invalid or missing data).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+
+import click
+
+GROUP = "roofline.commands"
+
+_COMMANDS = {
+    "points": (
+        "roofline.commands.points:points",
+        "Where each case stands on its roofline; writes roofline_points.csv.",
+    ),
+    "metrics": ("roofline.commands.metrics:metrics", "Everything measured of each benchmark; writes metrics.csv."),
+    "plot": ("roofline.commands.plot:plot", "Roofline and throughput figures of each machine."),
+    "report": ("roofline.commands.report:report", "Table, figures, CSVs and environment in one go."),
+    "summary": ("roofline.commands.summary:summary", "One run: a row a case, and the roofs in use."),
+    "machines": ("roofline.commands.machines:machines", "Machines side by side: the same workload on each."),
+    "env": ("roofline.commands.env:env", "The environment of a run as Markdown."),
+    "devices": ("roofline.commands.devices:devices", "Published roofs per device and precision."),
+}
+"""Name: where it is, and its line in the list of commands (there, so that listing loads none)."""
+
+
+class Commands(click.Group):
+    """Loads a command when it is asked for by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        return [*_COMMANDS, *sorted(set(_plugged_in()) - set(_COMMANDS))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name in _COMMANDS:
+            module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
+            command = getattr(import_module(module), attribute)
+        elif (entry := _plugged_in().get(cmd_name)) is not None:
+            command = _load(entry)
+        else:
+            return None
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        plugged_in = _plugged_in()
+        rows = [
+            (name, _COMMANDS[name][1] if name in _COMMANDS else f"(from {_origin(plugged_in[name])})")
+            for name in self.list_commands(ctx)
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="pytest-roofline", message="%(package)s %(version)s")
+def program() -> None:
+    """Read pytest-benchmark results and place every case on its machine's roofline."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code. Bad input gives a message, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that can't show a character shows "?" for it.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        code = program.main(arguments, prog_name="roofline", standalone_mode=False)
+    except click.Abort:
+        click.echo("Aborted.", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _plugged_in() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _origin(entry: EntryPoint) -> str:
+    return entry.value if entry.dist is None else entry.dist.name
+
+
+def _load(entry: EntryPoint) -> click.Command:
+    try:
+        command = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise click.UsageError(
+            f"the command {entry.name!r} of {_origin(entry)} can't be loaded ({error}). Install what it needs."
+        ) from error
+    if not isinstance(command, click.Command):
+        raise click.UsageError(f"the command {entry.name!r} of {_origin(entry)} is no click command.")
+    return command

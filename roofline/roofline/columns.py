@@ -1,0 +1,227 @@
+"""Every figure of a benchmark that a table can show: its name, unit, heading and format have their home here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from roofline.bounds import input_share
+from roofline.points import Point
+from roofline.record import Latency, Machine, Memory, Process, Record, Session, Timing, Work
+from roofline.tables import Column
+from roofline.units import percent, scaled, significant
+
+Get = Callable[[Point], Any]
+
+
+def pick(*names: str) -> list[Column[Point]]:
+    """The columns of these names, in this order."""
+    return [_BY_NAME[name] for name in names]
+
+
+def between(low: float | None, high: float | None, show: Callable[[float], str]) -> str | None:
+    """A range as text, one number where both ends look the same: ``12-34``."""
+    if low is None or high is None:
+        return None
+    first, last = show(low), show(high)
+    return first if first == last else f"{first}-{last}"
+
+
+def percent_of(fraction: float) -> str:
+    """Under a heading that says percent: ``percent_of(0.0712)`` is ``7.1``."""
+    return significant(100 * fraction, 2)
+
+
+def prefixed(value: float) -> str:
+    """Under a heading that says the unit: ``prefixed(1.2e12)`` is ``1.20 T``."""
+    return scaled(value, "").strip()
+
+
+def _words(name: str, title: str, get: Get, drop: int = 0) -> Column[Point]:
+    return Column(name=name, title=title, get=get, right=False, drop=drop)
+
+
+def _number(name: str, title: str, get: Get, show: Callable[[Any], str] = str, drop: int = 0) -> Column[Point]:
+    return Column(name=name, title=title, get=lambda point: _finite(get(point)), show=show, drop=drop)
+
+
+def _seconds(name: str, title: str, get: Get, drop: int = 0) -> Column[Point]:
+    return _number(name, title, get, lambda value: scaled(value, "s"), drop)
+
+
+def _bytes(name: str, title: str, get: Get, drop: int = 0) -> Column[Point]:
+    return _number(name, title, get, lambda value: scaled(value, "B"), drop)
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# The parts of a row, each of which may be missing.
+
+
+def _record(get: Callable[[Record], Any]) -> Get:
+    return lambda point: None if point.benchmark.record is None else get(point.benchmark.record)
+
+
+def _timing(get: Callable[[Timing], Any]) -> Get:
+    return _record(lambda record: None if record.timing is None else get(record.timing))
+
+
+def _latency(get: Callable[[Latency], Any]) -> Get:
+    return _timing(lambda timing: None if timing.latency is None else get(timing.latency))
+
+
+def _work(get: Callable[[Work], Any]) -> Get:
+    return _record(lambda record: None if record.work is None else get(record.work))
+
+
+def _process(get: Callable[[Process], Any]) -> Get:
+    return _record(lambda record: None if record.process is None else get(record.process))
+
+
+def _memory(get: Callable[[Memory], Any]) -> Get:
+    return _record(lambda record: None if record.memory is None else get(record.memory))
+
+
+def _session(get: Callable[[Session], Any]) -> Get:
+    return lambda point: None if point.result.session is None else get(point.result.session)
+
+
+def _machine(get: Callable[[Machine], Any]) -> Get:
+    return lambda point: None if point.result.machine is None else get(point.result.machine)
+
+
+def _version(name: str) -> Column[Point]:
+    return _words(f"version_{name}", name, _machine(lambda machine: machine.versions.get(name)))
+
+
+# What has to be worked out of several fields.
+
+
+def _samples_sd(point: Point) -> float | None:
+    rate, spread = point.samples_per_s, point.spread
+    return None if rate is None or spread is None else rate * spread
+
+
+def _elapsed_s(timing: Timing) -> float:
+    return sum(timing.rounds.wall_s)
+
+
+def _steps(timing: Timing) -> int:
+    return timing.rounds.steps * len(timing.rounds.wall_s)
+
+
+def _started(point: Point) -> str | None:
+    return point.result.written_at if point.result.session is None else point.result.session.started_at
+
+
+def _intensity(point: Point) -> str | None:
+    text = between(point.placement.intensity_low, point.placement.intensity_high, lambda value: significant(value, 2))
+    # An estimate from time alone must not look like a count.
+    return f"({text})" if text is not None and point.placement.provenance == "time_only" else text
+
+
+def _of_roof(point: Point) -> str | None:
+    return between(point.placement.fraction_low, point.placement.fraction_high, percent_of)
+
+
+_ALL: tuple[Column[Point], ...] = (
+    # What was run, and where
+    _words("case", "case", lambda point: point.id),
+    _words("machine", "machine", lambda point: point.result.machine_label, drop=9),
+    _words("fingerprint", "fingerprint", lambda point: point.result.machine_key),
+    _words("host", "host", lambda point: point.result.host.node),
+    _words("device_kind", "kind", _record(lambda record: record.device.kind)),
+    _words("device", "device", _record(lambda record: record.device.name)),
+    _words("model", "model", _record(lambda record: record.case.model)),
+    _words("mode", "mode", _record(lambda record: record.case.mode)),
+    _number("batch", "batch", _record(lambda record: record.case.batch)),
+    _words("precision", "precision", _record(lambda record: record.case.precision)),
+    _words("layout", "layout", _record(lambda record: record.case.layout)),
+    _words("data", "data", _record(lambda record: record.case.data), drop=5),
+    _words("workload_hash", "workload", _record(lambda record: record.case.workload_hash)),
+    _number("samples_per_step", "samples", _record(lambda record: record.case.samples_per_step)),
+    _words("sample_unit", "unit", _record(lambda record: record.case.sample_unit)),
+    _words("label", "label", _session(lambda session: session.label)),
+    _words("started_at", "started", _started),
+    _words("commit", "commit", lambda point: point.result.commit),
+    _words("file", "file", lambda point: point.result.path.name),
+    _words("test", "test", lambda point: point.benchmark.fullname),
+    # How it was timed
+    _words("protocol", "protocol", _timing(lambda timing: timing.protocol)),
+    _number("warmup_steps", "warm-up\nsteps", _timing(lambda timing: timing.warmup_steps), drop=7),
+    _seconds("warmup_s", "warm-up", _timing(lambda timing: timing.warmup_s)),
+    _number("measured_steps", "steps", _timing(_steps), drop=6),
+    _seconds("elapsed_s", "elapsed", _timing(_elapsed_s), drop=3),
+    _seconds("step_time_s", "step", lambda point: point.step_time_s, drop=2),
+    _seconds("step_time_sd_s", "± sd", _timing(lambda timing: timing.step_time_sd_s)),
+    _number("spread", "sd\n%", lambda point: point.spread, percent_of, drop=6),
+    _number("margin", "margin", _timing(lambda timing: timing.margin), percent),
+    _number("confidence", "confidence", _timing(lambda timing: timing.confidence)),
+    _words("stop_reason", "stopped by", _timing(lambda timing: timing.stop_reason)),
+    _number("samples_per_s", "samples\n/s", lambda point: point.samples_per_s, significant),
+    _number("samples_per_s_sd", "± sd", _samples_sd, lambda value: significant(value, 2), drop=2),
+    _seconds("latency_median_s", "latency", _latency(lambda latency: latency.median_s), drop=3),
+    _seconds("latency_p95_s", "p95", _latency(lambda latency: latency.p95_s)),
+    _seconds("latency_p99_s", "p99", _latency(lambda latency: latency.p99_s)),
+    _seconds("input_wait_s", "input wait", _timing(lambda timing: timing.input_wait_s)),
+    _number("input_share", "input\nwait", _record(input_share), percent, drop=4),
+    _number("device_share", "device\nbusy", lambda point: point.placement.device_share, percent),
+    _seconds("compile_s", "compile", _timing(lambda timing: timing.compile_s)),
+    # The process, as /usr/bin/time has it
+    _seconds("real_s", "real", _timing(lambda timing: timing.warmup_s + _elapsed_s(timing))),
+    _seconds("user_s", "user", _process(lambda process: process.user_s), drop=5),
+    _seconds("system_s", "sys", _process(lambda process: process.system_s), drop=6),
+    _bytes("max_rss_byte", "max RSS", _process(lambda process: process.max_rss_byte), drop=4),
+    _number("involuntary_switches", "switches", _process(lambda process: process.involuntary_switches)),
+    _bytes("peak_allocated_byte", "peak memory", _memory(lambda memory: memory.peak_allocated_byte)),
+    _bytes("peak_reserved_byte", "reserved", _memory(lambda memory: memory.peak_reserved_byte)),
+    _number("energy_j_per_step", "J/step", _record(lambda record: record.energy_j_per_step), significant),
+    # The work
+    _number("flop_per_step", "FLOP", _work(lambda work: work.flop_per_step), prefixed),
+    _number("byte_low_per_step", "least byte", _work(lambda work: work.byte_low_per_step), prefixed),
+    _number("byte_high_per_step", "most byte", _work(lambda work: work.byte_high_per_step), prefixed),
+    _number("parameter_count", "parameters", _work(lambda work: work.parameter_count), prefixed),
+    # Where it stands
+    _number("attained_flop_per_s", "FLOP/s", lambda point: point.placement.attained_flop_per_s, prefixed, drop=2),
+    _words("intensity", "FLOP/\nbyte", _intensity, drop=3),
+    _number("intensity_low_flop_per_byte", "least", lambda point: point.placement.intensity_low, significant),
+    _number("intensity_high_flop_per_byte", "most", lambda point: point.placement.intensity_high, significant),
+    _words("provenance", "bytes from", lambda point: point.placement.provenance),
+    _words("time_basis", "time of", lambda point: point.placement.time_basis),
+    _number("compute_roof_flop_per_s", "compute roof", lambda point: point.placement.compute_flop_per_s, prefixed),
+    _number("memory_roof_byte_per_s", "memory roof", lambda point: point.placement.memory_byte_per_s, prefixed),
+    _words("memory_level", "level", lambda point: point.placement.memory_level),
+    _words("roof_source", "roofs", lambda point: point.placement.roof_source),
+    _number("knee_flop_per_byte", "knee", lambda point: point.placement.knee, significant),
+    _words("fraction_of_roof", "% of\nroof", _of_roof),
+    _number("fraction_of_roof_low", "% of roof", lambda point: point.placement.fraction_low, percent_of),
+    _number("fraction_of_roof_high", "% of roof", lambda point: point.placement.fraction_high, percent_of),
+    _number("fraction_of_compute_roof", "% of peak", lambda point: point.placement.fraction_of_compute, percent_of),
+    _seconds("speed_of_light_s", "speed of light", lambda point: point.sol.time_s),
+    _number("fraction_of_speed_of_light", "% of\nSOL", lambda point: point.fraction_of_sol, percent_of, drop=1),
+    Column(
+        name="bound",
+        title="bound",
+        get=lambda point: point.bound.kind,
+        narrow=lambda kind: "undet." if kind == "undetermined" else kind,
+        right=False,
+    ),
+    _words("bound_why", "why", lambda point: point.bound.why),
+    _words("bound_evidence", "evidence", lambda point: point.bound.evidence),
+    Column(name="plottable", title="placed", get=lambda point: point.placement.plottable),
+    _words("why_not_plottable", "not placed", lambda point: point.placement.why_not),
+    Column(name="valid", title="valid", get=lambda point: point.valid),
+    Column(
+        name="flags",
+        title="flags",
+        get=lambda point: [flag.name for flag in point.flags],
+        show=", ".join,
+        right=False,
+    ),
+    *(_version(name) for name in ("python", "torch", "torchvision", "cuda", "cudnn", "driver")),
+)
+
+_BY_NAME = {column.name: column for column in _ALL}

@@ -1,0 +1,146 @@
+"""What the commands share: their options, reading results, writing tables."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from roofline.devices import DeviceFileError, DeviceTable, load
+from roofline.points import Point, place_all
+from roofline.reader import ReadError, ResultFile, read, read_file
+from roofline.tables import FORMATS, Format, Table, render
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_SUFFIXES: dict[str, Format] = {".csv": "csv", ".json": "json", ".md": "markdown"}
+_LEAST_WIDTH = 40
+
+
+class CannotCompare(click.ClickException):
+    """There is no usable data: exit code 3."""
+
+    exit_code = 3
+
+
+def results_argument(function: Command) -> Command:
+    """``RESULTS...``: files and folders."""
+    kind = click.Path(exists=True, path_type=Path)
+    return click.argument("results", nargs=-1, required=True, type=kind)(function)
+
+
+def result_argument(function: Command) -> Command:
+    """``RESULT``: one file."""
+    kind = click.Path(exists=True, dir_okay=False, path_type=Path)
+    return click.argument("result", type=kind)(function)
+
+
+def devices_option(function: Command) -> Command:
+    return click.option(
+        "--devices",
+        "devices",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="TOML file with published roofs of more devices, in the form of the package's devices.toml.",
+    )(function)
+
+
+def table_options(function: Command) -> Command:
+    """``--format``, ``-o`` and ``--width``: passed on as ``form``, ``output`` and ``width``."""
+    function = click.option(
+        "--width",
+        type=click.IntRange(min=_LEAST_WIDTH),
+        help="Columns of the terminal. Default: asked of the terminal.",
+    )(function)
+    function = click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="File to write to. Without --format its ending decides: .csv, .json, .md; else a table.",
+    )(function)
+    return click.option("--format", "form", type=click.Choice(FORMATS), help="Default: table.")(function)
+
+
+def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:
+    """Read files and folders; what was left out goes to stderr.
+
+    :raises CannotCompare: nothing could be read.
+    """
+    try:
+        reading = read(paths)
+    except ReadError as error:
+        raise CannotCompare(str(error)) from error
+    for reason in reading.skipped:
+        click.echo(f"skipped {reason}", err=True)
+    for result in reading.files:
+        _warn_nonfinite(result)
+    return reading.files
+
+
+def read_one(path: Path) -> ResultFile:
+    """Read one file.
+
+    :raises CannotCompare: it can't be read.
+    """
+    try:
+        result = read_file(path)
+    except ReadError as error:
+        raise CannotCompare(str(error)) from error
+    _warn_nonfinite(result)
+    return result
+
+
+def device_table(extra: Path | None) -> DeviceTable:
+    """The published roofs, with the user's own.
+
+    :raises click.UsageError: the user's file is not of the form.
+    """
+    try:
+        return load(extra)
+    except DeviceFileError as error:
+        raise click.UsageError(f"--devices: {error}") from error
+
+
+def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...]:
+    """Every benchmark of the results, placed and judged."""
+    table = device_table(devices)
+    return place_all(read_results(paths), table)
+
+
+def terminal_width(asked: int | None) -> int:
+    return max(_LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
+
+
+def emit(tables: Iterable[Table[Any]], form: Format | None, output: Path | None, width: int | None) -> None:
+    """Print the tables, or write them to ``output``.
+
+    :raises click.UsageError: the file can't be written.
+    """
+    form = form or (_SUFFIXES.get(output.suffix.lower(), "table") if output is not None else "table")
+    color = output is None and form == "table" and sys.stdout.isatty()
+    text = "\n".join(render(table, form, terminal_width(width), color=color) for table in tables)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(output, text)
+        click.echo(f"wrote {output}", err=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """:raises click.UsageError: the file can't be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"{path}: can't be written ({error.strerror or error}).") from error
+
+
+def _warn_nonfinite(result: ResultFile) -> None:
+    if not result.nonfinite:
+        return
+    shown = ", ".join(result.nonfinite[:5])
+    more = f" and {len(result.nonfinite) - 5} more" if len(result.nonfinite) > 5 else ""
+    click.echo(f"{result.path}: not finite, taken as missing: {shown}{more}", err=True)

@@ -1,0 +1,23 @@
+"""``roofline env``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.commands.common import read_one, result_argument, write_text
+from roofline.environment import environment
+
+
+@click.command()
+@result_argument
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to.")
+def env(result: Path, output: Path | None) -> None:
+    """Show the environment of one run as Markdown: machine, versions, limits, commit."""
+    text = environment(read_one(result))
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(output, text)
+        click.echo(f"wrote {output}", err=True)

@@ -1,0 +1,26 @@
+"""``roofline machines``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.commands.common import devices_option, emit, read_points, results_argument, table_options
+from roofline.machines import machines_table
+from roofline.tables import Format
+
+
+@click.command()
+@results_argument
+@table_options
+@devices_option
+def machines(
+    results: tuple[Path, ...], form: Format | None, output: Path | None, width: int | None, devices: Path | None
+) -> None:
+    """Put the machines of RESULTS (files or folders) side by side: the same workload on each.
+
+    The speed-up is over the machine of the first file. Runs are never pooled: of several runs of one machine the
+    newest counts. Nothing is judged: to gate a change, compare runs of one machine.
+    """
+    emit([machines_table(read_points(results, devices))], form, output, width)

@@ -1,0 +1,30 @@
+"""``roofline metrics``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.commands.common import devices_option, emit, read_points, results_argument, table_options
+from roofline.point_tables import metrics_table
+from roofline.tables import Format
+
+DEFAULT = Path("metrics.csv")
+
+
+@click.command()
+@results_argument
+@table_options
+@devices_option
+def metrics(
+    results: tuple[Path, ...], form: Format | None, output: Path | None, width: int | None, devices: Path | None
+) -> None:
+    """A row for each benchmark of RESULTS (files or folders), roofs included: how it was timed and what came out.
+
+    Without --format and -o the table is shown and metrics.csv is written.
+    """
+    table = metrics_table(read_points(results, devices))
+    emit([table], form, output, width)
+    if form is None and output is None:
+        emit([table], "csv", DEFAULT, width)

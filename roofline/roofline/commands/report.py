@@ -1,0 +1,68 @@
+"""``roofline report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from roofline.commands.common import (
+    device_table,
+    devices_option,
+    emit,
+    read_results,
+    results_argument,
+    terminal_width,
+    write_text,
+)
+from roofline.commands.plot import draw_figures
+from roofline.environment import environment
+from roofline.machines import machine_of, machines_table
+from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
+from roofline.points import cases, points_of
+from roofline.tables import Table, render
+
+
+@click.command()
+@results_argument
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("report"),
+    show_default=True,
+    help="Folder for everything.",
+)
+@click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")
+@devices_option
+def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: Path | None) -> None:
+    """Show the table of RESULTS (files or folders) and write figures, CSVs and the environment to one folder.
+
+    Written: roofline-MACHINE.png and throughput-MACHINE.png for each machine, roofline_points.csv, metrics.csv, env.md,
+    summary.md. The paths are printed at the end.
+    """
+    files = read_results(results)
+    table = device_table(devices)
+    points = tuple(point for result in files for point in points_of(result, table))
+    shown = cases(points)
+    tables: list[Table[Any]] = []
+    for result in files:
+        own = tuple(point for point in shown if point.result is result)
+        if own:
+            tables += [summary_table(result, own), roofs_table(own)]
+    if len({machine_of(point) for point in shown}) > 1:
+        tables.append(machines_table(points))
+    emit(tables, "table", None, width)
+    texts = {
+        "roofline_points.csv": render(points_table(shown), "csv", terminal_width(width)),
+        "metrics.csv": render(metrics_table(points), "csv", terminal_width(width)),
+        "env.md": "\n".join(environment(result) for result in files),
+        "summary.md": "\n".join(render(one, "markdown", terminal_width(width)) for one in tables),
+    }
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    click.echo()
+    for path in (*draw_figures(points, folder), *(folder / name for name in texts)):
+        click.echo(path)

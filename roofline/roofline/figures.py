@@ -1,0 +1,37 @@
+"""Which figures a set of points gives, and their files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from roofline.machines import machine_names, machine_of
+from roofline.plot_style import save, slug, style_for
+from roofline.points import Point, cases, newest
+from roofline.roofline_plot import roofline_figure
+from roofline.throughput_plot import throughput_figure
+
+
+def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
+    """Write a roofline and a throughput figure for each device; the paths, and notes on what was left out.
+
+    :raises OSError: a file can't be written.
+    """
+    shown, notes = newest(cases(points))
+    records = [point.benchmark.record for point in shown if point.benchmark.record is not None]
+    style = style_for((record.case.model for record in records), (record.case.precision for record in records))
+    names = machine_names(shown)
+    paths: list[Path] = []
+    remarks = list(notes)
+    for key, name in names.items():
+        own = [point for point in shown if machine_of(point) == key]
+        drawable = [point for point in own if point.mode in ("train", "infer") or point.benchmark.record is None]
+        title = name if not key.device or key.device in name else f"{name} · {key.device}"
+        if drawable:
+            paths.append(save(roofline_figure(drawable, title, style), folder / f"roofline-{slug(name)}.png"))
+        figure = throughput_figure(own, title, style)
+        if figure is None:
+            remarks.append(f"{name}: no throughput to draw: no case has a record with a time")
+        else:
+            paths.append(save(figure, folder / f"throughput-{slug(name)}.png"))
+    return paths, remarks

@@ -1,0 +1,166 @@
+"""What the analysis has to say against a number, each with its evidence and arithmetic. Nothing is clipped or dropped.
+
+The flags found here are added to those the measuring side put into the record.
+
+- ``above_roof``: attained more than the roof allows: a roof or a count is wrong.
+- ``faster_than_peak`` (invalid): attained more than three times the compute roof, beyond what Winograd (2.25 times
+  fewer multiplications) and a clock above the rated one explain: the time or the count is wrong.
+- ``faster_than_sol``: the step took less than its speed of light.
+- ``cache_resident``: the step's data fits into the last-level cache; DRAM is no roof of it.
+- ``host_bound``: the device was busy for less than 70 % of the wall time; the point is placed by device time.
+- ``memory_oversubscribed``: more than 95 % of the device's memory reserved: a driver that spills to host memory does so
+  without an error.
+- ``throughput_cliff``: less than half the throughput of a smaller batch of the same case.
+- ``uncovered``: operations without a formula; their FLOPs are not in the totals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
+from roofline.record import Flag, Record, Timing
+from roofline.roofs import Roofs
+from roofline.sol import SpeedOfLight
+from roofline.units import percent, scaled, significant
+
+FULL_MEMORY_SHARE = 0.95
+CLIFF = 0.5
+_BEYOND_PEAK = 3.0
+
+
+def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLight) -> tuple[Flag, ...]:
+    """The flags of one benchmark, in a fixed order."""
+    found = (
+        _above(placement, roofs),
+        _faster_than_light(record.timing, sol),
+        _resident(record, placement, roofs),
+        _host(placement),
+        oversubscribed(record),
+        _uncovered(record),
+    )
+    return tuple(flag for flag in found if flag is not None)
+
+
+def oversubscribed(record: Record) -> Flag | None:
+    """The flag for a device whose memory is full."""
+    memory = record.memory
+    if memory is None or memory.peak_reserved_byte is None:
+        return None
+    total = memory.device_total_byte or record.device.memory_byte
+    if not total or memory.peak_reserved_byte <= FULL_MEMORY_SHARE * total:
+        return None
+    reserved, share = memory.peak_reserved_byte, memory.peak_reserved_byte / total
+    return Flag(
+        name="memory_oversubscribed",
+        evidence=f"{scaled(reserved, 'B')} reserved of {scaled(total, 'B')} ({percent(share, 3)}): memory is full,"
+        " a driver may have spilled to the host without an error",
+    )
+
+
+def cliffs(records: Sequence[Record | None]) -> tuple[Flag | None, ...]:
+    """For each record the flag, where its throughput falls off a cliff against a smaller batch of the same case.
+
+    Compared with the best of all smaller batches, so that what comes after the first fall is found too. Invalid rows
+    and rows without a time are no measure for others.
+    """
+    return tuple(None if record is None else _cliff(record, records) for record in records)
+
+
+def throughput(record: Record) -> float | None:
+    """Samples per second, by the wall."""
+    if record.timing is None or not record.timing.step_time_s > 0:
+        return None
+    return record.case.samples_per_step / record.timing.step_time_s
+
+
+def _cliff(record: Record, others: Sequence[Record | None]) -> Flag | None:
+    own = throughput(record)
+    smaller = [
+        (rate, other.case.batch)
+        for other in others
+        if other is not None
+        and other.valid
+        and other.case.batch < record.case.batch
+        and _series(other) == _series(record)
+        and (rate := throughput(other)) is not None
+    ]
+    if own is None or not smaller:
+        return None
+    best, batch = max(smaller)
+    if own >= CLIFF * best:
+        return None
+    spilled = oversubscribed(record) is not None
+    return Flag(
+        name="throughput_cliff",
+        evidence=f"{significant(own)} {record.case.sample_unit}/s at batch {record.case.batch} against"
+        f" {significant(best)} at batch {batch}, {significant(best / own)} times less;"
+        f" cause: {'device memory is full' if spilled else 'not known'}",
+    )
+
+
+def _series(record: Record) -> tuple[str | None, ...]:
+    case, device = record.case, record.device
+    return (case.model, case.mode, case.precision, case.layout, case.data, device.kind, device.name)
+
+
+def _above(placement: Placement, roofs: Roofs) -> Flag | None:
+    peak = placement.fraction_of_compute
+    if peak is not None and peak > _BEYOND_PEAK:
+        attained = scaled(placement.attained_flop_per_s, "FLOP/s")
+        roof = scaled(placement.compute_flop_per_s, "FLOP/s")
+        return Flag(
+            name="faster_than_peak",
+            evidence=f"{attained} is {significant(peak)} times the compute roof of {roof} ({placement.roof_source}):"
+            " the time or the count is wrong",
+            invalid=True,
+        )
+    fraction = placement.fraction_low if placement.fraction_low is not None else peak
+    if fraction is None or fraction <= 1:
+        return None
+    spreads = ", ".join(f"{roof.name} {percent(roof.spread)}" for roof in roofs.roofs if roof.spread)
+    source = f"{placement.roof_source}; spread: {spreads}" if spreads else placement.roof_source
+    return Flag(
+        name="above_roof",
+        evidence=f"attained {percent(fraction, 3)} of its roof ({source}): the roof is too low, or a count too high",
+    )
+
+
+def _faster_than_light(timing: Timing | None, sol: SpeedOfLight) -> Flag | None:
+    if timing is None or sol.time_s is None or not timing.step_time_s < sol.time_s:
+        return None
+    reservations = "; ".join(("a roof was measured too low, or traffic stayed in a cache", *sol.reservations))
+    return Flag(
+        name="faster_than_sol",
+        evidence=f"{scaled(timing.step_time_s, 's')} for a step whose speed of light is {scaled(sol.time_s, 's')}"
+        f" (arithmetic {scaled(sol.compute_s, 's')}, traffic {scaled(sol.memory_s, 's')}): {reservations}",
+    )
+
+
+def _resident(record: Record, placement: Placement, roofs: Roofs) -> Flag | None:
+    if not placement.cache_resident or placement.time_s is None or record.work is None:
+        return None
+    traffic, dram = record.work.byte_high_per_step / placement.time_s, roofs.value("byte", "dram")
+    beyond = f", {significant(traffic / dram)} times DRAM" if dram is not None else ""
+    return Flag(
+        name="cache_resident",
+        evidence=f"the step's data fits into the last-level cache of {scaled(record.device.last_level_cache_byte, 'B')}"
+        f" (traffic up to {scaled(traffic, 'B/s')}{beyond}): DRAM is no roof of it",
+    )
+
+
+def _host(placement: Placement) -> Flag | None:
+    share = placement.device_share
+    if share is None or share >= HOST_BOUND_DEVICE_SHARE:
+        return None
+    return Flag(
+        name="host_bound",
+        evidence=f"the device was busy for {percent(share)} of the wall time; the point is placed by device time",
+    )
+
+
+def _uncovered(record: Record) -> Flag | None:
+    if record.work is None or not record.work.uncovered:
+        return None
+    names = ", ".join(f"{operation.name} ({operation.calls} calls)" for operation in record.work.uncovered)
+    return Flag(name="uncovered", evidence=f"no formula for {names}: not in the FLOPs")

@@ -1,0 +1,148 @@
+"""Machines side by side: the same workload on each. Nothing is pooled: a row is one run of one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from roofline.columns import pick
+from roofline.points import Point, cases, newest
+from roofline.tables import Column, Table
+from roofline.units import significant
+
+
+class Machine(NamedTuple):
+    """A device of a machine, as rows are told apart."""
+
+    key: str
+    kind: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A workload on one machine. ``speed_up`` is over the same workload on the first machine."""
+
+    point: Point
+    machine: str
+    speed_up: float | None
+
+
+def machine_of(point: Point) -> Machine:
+    """Equal for points of the same device of the same machine, and for those only."""
+    record = point.benchmark.record
+    kind, device = ("", "") if record is None else (record.device.kind, record.device.name)
+    return Machine(point.result.machine_key, kind, device)
+
+
+def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
+    """A name for each machine, in order of appearance: its label, with more where labels are not unique."""
+    names: dict[Machine, str] = {}
+    for point in points:
+        names.setdefault(machine_of(point), point.result.machine_label)
+    names = _told_apart(names, lambda machine, label: f"{label} ({machine.device})")
+    return _told_apart(names, lambda machine, label: f"{label} [{machine.key[-6:]}]")
+
+
+def machines_table(points: Sequence[Point]) -> Table[Row]:
+    """The workloads that were measured on more than one machine, with notes on what could not be compared.
+
+    Rows of one workload hash stand together; the same name with another hash is another workload. The first machine
+    given is the one the others are held against.
+    """
+    shown, notes = newest(cases(points))
+    names = machine_names(shown)
+    order = list(names)
+    by_workload: dict[tuple[str, str], list[Point]] = {}
+    for point in sorted(shown, key=lambda point: order.index(machine_of(point))):
+        by_workload.setdefault(point.workload, []).append(point)
+    alone = len(names) == 1
+    rows = [
+        Row(point=point, machine=names[machine_of(point)], speed_up=_speed_up(group[0], point))
+        for group in by_workload.values()
+        if alone or len({machine_of(point) for point in group}) > 1
+        for point in group
+    ]
+    first = next(iter(names.values()), "")
+    return Table(
+        title=f"{first}: no other machine beside it" if alone else f"Machines side by side; speed-up over {first}",
+        columns=[*_of(*_KEY), _MACHINE, *_of(*_RATE), _SPEED_UP, *_of(*_STANDING)],
+        rows=rows,
+        display=[_MACHINE, *_of("samples_per_s", "samples_per_s_sd"), _SPEED_UP, *_of(*_SHOWN)],
+        section=lambda row: row.point.id,
+        section_title="case",
+        notes=[*notes, *_not_compared(by_workload, names), *_differences(shown, names)],
+    )
+
+
+_KEY = ("case", "workload_hash", "device")
+_RATE = ("samples_per_s", "samples_per_s_sd", "sample_unit")
+_STANDING = (
+    *("fraction_of_roof_low", "fraction_of_roof_high", "fraction_of_speed_of_light", "bound", "bound_why"),
+    *("step_time_s", "latency_median_s", "latency_p95_s", "latency_p99_s", "valid", "flags", "started_at", "file"),
+)
+_SHOWN = ("fraction_of_roof", "bound", "latency_median_s")
+_MACHINE: Column[Row] = Column(name="machine", title="machine", get=lambda row: row.machine, right=False)
+_SPEED_UP: Column[Row] = Column(
+    name="speed_up", title="speed-up", get=lambda row: row.speed_up, show=lambda value: f"{significant(value)}x"
+)
+
+
+def _point(row: Row) -> Point:
+    return row.point
+
+
+def _of(*names: str) -> list[Column[Row]]:
+    return [column.of(_point) for column in pick(*names)]
+
+
+def _told_apart(names: dict[Machine, str], more: Callable[[Machine, str], str]) -> dict[Machine, str]:
+    taken = list(names.values())
+    return {key: more(key, label) if taken.count(label) > 1 else label for key, label in names.items()}
+
+
+def _speed_up(first: Point, point: Point) -> float | None:
+    if first is point or not (first.valid and point.valid) or not first.step_time_s or not point.step_time_s:
+        return None
+    # The same workload has the same samples a step: times say what throughputs say, and are there without a record.
+    return first.step_time_s / point.step_time_s
+
+
+def _not_compared(by_workload: dict[tuple[str, str], list[Point]], names: dict[Machine, str]) -> list[str]:
+    if len(names) == 1:
+        return []
+    notes = []
+    hashes: dict[str, set[str]] = {}
+    for name, digest in by_workload:
+        hashes.setdefault(name, set()).add(digest)
+    changed = sorted(name for name, found in hashes.items() if len(found) > 1)
+    if changed:
+        notes.append(f"Another workload under the same name (model, shapes or options differ): {', '.join(changed)}")
+    for key, machine in names.items():
+        only = [
+            group[0].id
+            for (name, _), group in by_workload.items()
+            if {machine_of(point) for point in group} == {key} and name not in changed
+        ]
+        if only:
+            notes.append(f"Only on {machine}: {', '.join(only)}")
+    if any(point.benchmark.record is None for group in by_workload.values() for point in group):
+        notes.append(
+            "Rows without a record were matched by the test's name alone: that the work is the same isn't proven"
+        )
+    return notes
+
+
+def _differences(points: Sequence[Point], names: dict[Machine, str]) -> list[str]:
+    """Versions that differ between the machines and so may explain a difference."""
+    notes = []
+    for package in ("torch", "cuda", "cudnn"):
+        found = {
+            names[machine_of(point)]: version
+            for point in points
+            if point.result.machine is not None and (version := point.result.machine.versions.get(package)) is not None
+        }
+        if len(set(found.values())) > 1:
+            notes.append(f"{package} differs: " + ", ".join(f"{version} on {name}" for name, version in found.items()))
+    return notes

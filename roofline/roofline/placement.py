@@ -1,0 +1,182 @@
+"""Where a case stands on its machine's roofline: attained FLOP/s, intensity, the roof above it.
+
+Attained = FLOP of a step / time of a step. Intensity = FLOP / byte, and a range where bytes are a range: from
+FLOP / byte_high to FLOP / byte_low. Attainable = min(compute roof, memory roof x intensity), at both ends of it.
+
+Provenance of the bytes, best first: ``counters`` (read from the hardware), ``analytic`` (counted from the operations),
+``time_only`` (no bytes: intensity = attained / memory roof, which puts every point on the memory roof by construction,
+so that nothing may be concluded from it), ``none`` (no FLOPs either).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from roofline.record import Record, Timing
+from roofline.roofs import Roofs
+from roofline.sol import memory_byte_per_s
+
+HOST_BOUND_DEVICE_SHARE = 0.70
+"""The device busy for less than this share of the wall time: the host sets the pace."""
+
+Provenance = Literal["counters", "analytic", "time_only", "none"]
+TimeBasis = Literal["wall", "device"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """A point and its roofs; every number is finite and above 0, or None.
+
+    ``time_s`` is the step time the point is placed by and ``time_basis`` whose: the device's where the host sets the
+    pace, since the roof is the device's. ``roof_source`` is that of the roofs over this point. ``fraction_low`` and
+    ``fraction_high`` are attained / attainable at the high and at the low end of the intensity range. ``why_not`` says
+    why the point can't be drawn.
+    """
+
+    provenance: Provenance
+    time_s: float | None = None
+    time_basis: TimeBasis = "wall"
+    device_share: float | None = None
+    attained_flop_per_s: float | None = None
+    intensity_low: float | None = None
+    intensity_high: float | None = None
+    compute_flop_per_s: float | None = None
+    memory_byte_per_s: float | None = None
+    memory_level: Literal["dram", "llc"] | None = None
+    roof_source: str | None = None
+    cache_resident: bool = False
+    fraction_low: float | None = None
+    fraction_high: float | None = None
+    why_not: str | None = None
+
+    @property
+    def knee(self) -> float | None:
+        """FLOP/byte at which the two roofs over this point meet."""
+        if self.compute_flop_per_s is None or self.memory_byte_per_s is None:
+            return None
+        return self.compute_flop_per_s / self.memory_byte_per_s
+
+    @property
+    def fraction_of_compute(self) -> float | None:
+        """Attained / compute roof, whatever the intensity: the "percent of peak" of reports."""
+        if self.attained_flop_per_s is None or self.compute_flop_per_s is None:
+            return None
+        return self.attained_flop_per_s / self.compute_flop_per_s
+
+    @property
+    def plottable(self) -> bool:
+        return self.why_not is None
+
+    @property
+    def intensity_middle(self) -> float | None:
+        """Geometric mean of the range: where the marker stands on a logarithmic axis."""
+        if self.intensity_low is None or self.intensity_high is None:
+            return None
+        return math.sqrt(self.intensity_low * self.intensity_high)
+
+
+def place(record: Record | None, roofs: Roofs) -> Placement:
+    """The point of one benchmark. Never raises: what is missing or unusable is said in ``why_not``."""
+    if record is None:
+        return Placement(provenance="none", why_not="no record of the work: another project's benchmark")
+    if record.timing is None or not _positive(record.timing.step_time_s):
+        return Placement(provenance="none", why_not="no step time")
+    time_s, basis, share = _time(record.timing)
+    flop = _flop(record)
+    if flop is None:
+        why = "the work was not counted" if record.work is None else "no FLOPs counted"
+        return Placement(provenance="none", time_s=time_s, time_basis=basis, device_share=share, why_not=why)
+    attained = flop / time_s
+    resident = is_cache_resident(record)
+    compute = roofs.compute_flop_per_s(record.work.flop_by_dtype) if record.work is not None else None
+    memory = memory_byte_per_s(roofs, fits_llc=resident)
+    level: Literal["dram", "llc"] | None = None if memory is None else "llc" if resident else "dram"
+    dtypes = [dtype for dtype, amount in record.work.flop_by_dtype.items() if amount > 0] if record.work else []
+    provenance, low, high, why_not = _intensity(record, flop, attained, roofs.value("byte", "dram"))
+    fraction_low = fraction_high = None
+    # From time alone the attainable is the attained: a fraction of that roof says nothing.
+    if low is not None and high is not None and compute is not None and provenance != "time_only":
+        fraction_low = attained / _attainable(high, compute, memory)
+        fraction_high = attained / _attainable(low, compute, memory)
+    return Placement(
+        provenance=provenance,
+        time_s=time_s,
+        time_basis=basis,
+        device_share=share,
+        attained_flop_per_s=attained,
+        intensity_low=low,
+        intensity_high=high,
+        compute_flop_per_s=compute,
+        memory_byte_per_s=memory,
+        memory_level=level,
+        roof_source=roofs.source_of([*dtypes, *([level] if level else [])]),
+        cache_resident=resident,
+        fraction_low=fraction_low,
+        fraction_high=fraction_high,
+        why_not=why_not,
+    )
+
+
+def is_cache_resident(record: Record) -> bool:
+    """Whether everything the step touches fits into the last-level cache, so that DRAM is no roof of it.
+
+    What a step touches is at most what it reads and writes altogether; where the parts are recorded, their sum.
+    """
+    size, work = record.device.last_level_cache_byte, record.work
+    if size is None or work is None or not _positive(work.byte_high_per_step):
+        return False
+    parts = (work.parameter_byte, work.gradient_byte, work.optimizer_state_byte, work.activation_byte)
+    known = [part for part in parts if part is not None]
+    touched = work.byte_high_per_step
+    if len(known) == len(parts):
+        touched = min(touched, sum(known))
+    return touched <= size
+
+
+def _time(timing: Timing) -> tuple[float, TimeBasis, float | None]:
+    rounds = timing.rounds
+    if rounds.device_s is None:
+        return timing.step_time_s, "wall", None
+    wall, device = sum(rounds.wall_s), sum(rounds.device_s)
+    if not _positive(wall) or not _positive(device):
+        return timing.step_time_s, "wall", None
+    share = device / wall
+    if share < HOST_BOUND_DEVICE_SHARE:
+        return timing.step_time_s * share, "device", share
+    return timing.step_time_s, "wall", share
+
+
+def _flop(record: Record) -> float | None:
+    if record.counters is not None and record.counters.flop is not None and _positive(record.counters.flop):
+        return record.counters.flop
+    if record.work is not None and _positive(record.work.flop_per_step):
+        return record.work.flop_per_step
+    return None
+
+
+def _intensity(
+    record: Record, flop: float, attained: float, dram: float | None
+) -> tuple[Provenance, float | None, float | None, str | None]:
+    counters, work = record.counters, record.work
+    if counters is not None and counters.dram_byte is not None and _positive(counters.dram_byte):
+        intensity = flop / counters.dram_byte
+        return "counters", intensity, intensity, None
+    if work is not None and math.isfinite(work.byte_low_per_step) and math.isfinite(work.byte_high_per_step):
+        if not 0 < work.byte_low_per_step <= work.byte_high_per_step:
+            counted = f"{work.byte_low_per_step:g} to {work.byte_high_per_step:g}"
+            return "none", None, None, f"the bytes counted are no range above 0: {counted}"
+        return "analytic", flop / work.byte_high_per_step, flop / work.byte_low_per_step, None
+    if dram is not None:
+        intensity = attained / dram
+        return "time_only", intensity, intensity, None
+    return "none", None, None, "no bytes counted, and no DRAM roof to estimate the intensity from"
+
+
+def _attainable(intensity: float, compute: float, memory: float | None) -> float:
+    return compute if memory is None else min(compute, memory * intensity)
+
+
+def _positive(value: float) -> bool:
+    return math.isfinite(value) and value > 0

@@ -1,0 +1,205 @@
+"""The tables of cases: `points` (where each stands), `metrics` (everything known of each) and the summary of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roofline.bounds import NEAR_KNEE, STRADDLES
+from roofline.columns import pick
+from roofline.points import Point
+from roofline.reader import ResultFile
+from roofline.record import Roof
+from roofline.roofs import Roofs
+from roofline.tables import Column, Table
+from roofline.units import percent, scaled, significant
+
+_POINT_COLUMNS = pick(
+    *("machine", "device_kind", "device", "case", "workload_hash", "model", "mode", "batch", "precision", "layout"),
+    *("data", "samples_per_s", "samples_per_s_sd", "sample_unit", "step_time_s", "step_time_sd_s", "margin"),
+    *("flop_per_step", "byte_low_per_step", "byte_high_per_step", "attained_flop_per_s", "time_basis", "provenance"),
+    *("intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "compute_roof_flop_per_s"),
+    *("memory_roof_byte_per_s", "memory_level", "roof_source", "knee_flop_per_byte", "fraction_of_roof_low"),
+    *("fraction_of_roof_high", "fraction_of_compute_roof", "speed_of_light_s", "fraction_of_speed_of_light"),
+    *(
+        "bound",
+        "bound_why",
+        "bound_evidence",
+        "plottable",
+        "why_not_plottable",
+        "valid",
+        "flags",
+        "label",
+        "started_at",
+    ),
+    *("file", "test"),
+)
+
+_METRIC_COLUMNS = pick(
+    *("label", "machine", "host", "fingerprint", "device_kind", "device", "case", "model", "mode", "batch"),
+    *("precision", "layout", "data", "workload_hash", "protocol", "warmup_steps", "measured_steps", "warmup_s"),
+    *("elapsed_s", "real_s", "user_s", "system_s", "max_rss_byte", "involuntary_switches", "step_time_s"),
+    *("step_time_sd_s", "margin", "confidence", "stop_reason", "samples_per_s", "samples_per_s_sd", "sample_unit"),
+    *("samples_per_step", "latency_median_s", "latency_p95_s", "latency_p99_s", "input_wait_s", "input_share"),
+    *("device_share", "compile_s", "peak_allocated_byte", "peak_reserved_byte", "energy_j_per_step", "flop_per_step"),
+    *("parameter_count", "valid", "flags", "version_python", "version_torch", "version_torchvision", "version_cuda"),
+    *("version_cudnn", "version_driver", "started_at", "commit", "file", "test"),
+)
+
+_CASE = ("case", "samples_per_s", "spread", "attained_flop_per_s", "intensity", "fraction_of_roof")
+_LINES_A_NOTE = 4
+_JUDGED = ("fraction_of_speed_of_light", "bound")
+
+
+def _unit(roof: Roof) -> str:
+    return {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}[roof.kind]
+
+
+def _when(roof: Roof) -> str | None:
+    return None if roof.measured_at is None else roof.measured_at[:16].replace("T", " ")
+
+
+_ROOF_COLUMNS: tuple[Column[Roof], ...] = (
+    Column(name="roof", title="roof", get=lambda roof: roof.name, right=False),
+    Column(name="value", title="value", get=lambda roof: roof.value),
+    Column(name="unit", title="unit", get=_unit, right=False),
+    Column(name="spread", title="spread", get=lambda roof: roof.spread, show=percent),
+    Column(name="source", title="source", get=lambda roof: roof.source, right=False),
+    Column(name="measured_at", title="when", get=lambda roof: roof.measured_at, right=False),
+    Column(name="from_file", title="from", get=lambda roof: roof.from_file, right=False),
+    Column(name="kernel", title="kernel", get=lambda roof: roof.kernel, right=False),
+    Column(name="detail", title="how counted", get=lambda roof: roof.detail, right=False),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Annotated:
+    """A point and the numbers of the notes below the table that speak of it."""
+
+    point: Point
+    notes: tuple[int, ...]
+
+
+def points_table(points: Sequence[Point]) -> Table[Point]:
+    """A row a case: what ``roofline_points.csv`` holds."""
+    where = ("machine",) if len({point.result.machine_key for point in points}) > 1 else ()
+    return Table(
+        title="Points on the roofline",
+        columns=_POINT_COLUMNS,
+        rows=points,
+        display=pick(_CASE[0], *where, *_CASE[1:], *_JUDGED, "flags"),
+    )
+
+
+def metrics_table(points: Sequence[Point]) -> Table[Point]:
+    """A row a benchmark, roofs included: what ``metrics.csv`` holds."""
+    return Table(
+        title="Metrics",
+        columns=_METRIC_COLUMNS,
+        rows=points,
+        display=pick(
+            *("case", "machine", "warmup_steps", "measured_steps", "elapsed_s", "user_s", "system_s", "max_rss_byte"),
+            *("samples_per_s", "samples_per_s_sd", "step_time_s", "latency_median_s", "input_share", "data"),
+        ),
+    )
+
+
+def summary_table(result: ResultFile, points: Sequence[Point]) -> Table[_Annotated]:
+    """A row a case of one run, with notes: what is said against a number, and why a bound is not determined."""
+    texts: dict[str, list[str]] = {}
+    rows = []
+    for point in points:
+        for heading, line in _remarks(point):
+            texts.setdefault(heading, []).extend([line] if line else [])
+        numbers = [list(texts).index(heading) + 1 for heading, _ in _remarks(point)]
+        rows.append(_Annotated(point=point, notes=tuple(numbers)))
+    columns = [column.of(_point) for column in pick(*_CASE, *_JUDGED)]
+    columns.append(
+        Column(
+            name="notes",
+            title="flags",
+            get=lambda row: list(row.notes),
+            show=lambda numbers: ",".join(map(str, numbers)),
+            right=False,
+        )
+    )
+    notes = [note for number, heading in enumerate(texts, 1) for note in _note(number, heading, texts[heading])]
+    return Table(title=_heading(result), columns=columns, rows=rows, notes=notes + _not_measured(result))
+
+
+def roofs_table(points: Sequence[Point]) -> Table[Roof]:
+    """The roofs over these points, each with its source; published ones only where a point needs them.
+
+    :param points: of one device.
+    """
+    roofs = points[0].roofs
+    needed = {dtype for point in points for dtype in _dtypes(point)} | {"dram"}
+    shown = [roof for roof in roofs.roofs if roof.source == "measured" or roof.name in needed]
+    display: list[Column[Roof]] = [
+        Column(name="roof", title="roof", get=lambda roof: roof.name, right=False),
+        Column(name="value", title="value", get=lambda roof: scaled(roof.value, _unit(roof))),
+        Column(name="knee", title="knee\nFLOP/byte", get=lambda roof: _knee(roof, roofs), show=significant, drop=4),
+        Column(name="spread", title="spread", get=lambda roof: roof.spread, show=percent, drop=3),
+        Column(name="source", title="source", get=lambda roof: roof.source, right=False),
+        Column(name="when", title="when (UTC)", get=_when, right=False, drop=1),
+        Column(name="by", title="kernel or document", get=lambda roof: roof.kernel or roof.detail, right=False, drop=5),
+    ]
+    older = sorted({roof.from_file for roof in shown if roof.from_file is not None})
+    notes = [f"Taken over from an earlier run of this machine: {', '.join(older)}"] if older else []
+    if not shown:
+        notes.append(f"None: {roofs.why_none}")
+    return Table(title="Roofs", columns=_ROOF_COLUMNS, rows=shown, display=display, notes=notes)
+
+
+def _point(row: _Annotated) -> Point:
+    return row.point
+
+
+def _knee(roof: Roof, roofs: Roofs) -> float | None:
+    return roofs.knee_flop_per_byte(roof.name) if roof.kind == "flop" else None
+
+
+def _dtypes(point: Point) -> tuple[str, ...]:
+    record = point.benchmark.record
+    if record is None or record.work is None:
+        return ()
+    return tuple(dtype for dtype, flop in record.work.flop_by_dtype.items() if flop > 0)
+
+
+def _remarks(point: Point) -> list[tuple[str, str | None]]:
+    """Headings, equal for what can stand under one number, and the line of this case."""
+    remarks: list[tuple[str, str | None]] = [
+        (f"{flag.name}{' (invalid)' if flag.invalid else ''}", f"{point.id}: {flag.evidence}") for flag in point.flags
+    ]
+    bound = point.bound
+    if bound.kind == "undetermined" and not any(flag.evidence in bound.evidence for flag in point.flags):
+        # Range and knee stand in the tables already.
+        line = None if bound.why in (STRADDLES, NEAR_KNEE) else f"{point.id}: {bound.evidence}"
+        remarks.append((f"undetermined: {bound.why}", line))
+    if point.sol.time_s is None and point.roofs.roofs and point.mode in ("train", "infer"):
+        remarks.append((f"no speed of light: {point.sol.why_none}", None))
+    return remarks
+
+
+def _note(number: int, heading: str, lines: Sequence[str]) -> list[str]:
+    shown = [f"    {line}" for line in lines[:_LINES_A_NOTE]]
+    if len(lines) > len(shown):
+        shown.append(f"    and {len(lines) - len(shown)} more (--format json of points has all)")
+    return [f"[{number}] {heading}", *shown]
+
+
+def _heading(result: ResultFile) -> str:
+    parts = [result.machine_label]
+    if result.machine is not None and result.machine.device.name not in parts[0]:
+        parts.append(result.machine.device.name)
+    if result.session is not None:
+        parts.append(result.session.started_at)
+    if result.commit:
+        parts.append(f"commit {result.commit[:10]}{' (changed)' if result.commit_dirty else ''}")
+    return ", ".join(parts)
+
+
+def _not_measured(result: ResultFile) -> list[str]:
+    if result.session is None:
+        return []
+    return [f"{case.id}: {case.outcome.replace('_', ' ')}: {case.reason}" for case in result.session.not_measured]

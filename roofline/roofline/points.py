@@ -1,0 +1,151 @@
+"""A result file's benchmarks, each placed, flagged and judged: what every table and figure is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from roofline.bounds import Bound, judge
+from roofline.devices import DeviceTable
+from roofline.flags import cliffs, derived, throughput
+from roofline.placement import Placement, place
+from roofline.reader import Benchmark, ResultFile
+from roofline.record import Flag, Mode, Record
+from roofline.roofs import Roofs, roofs_of
+from roofline.sol import SpeedOfLight, speed_of_light
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One benchmark of one run with everything concluded from it."""
+
+    result: ResultFile
+    benchmark: Benchmark
+    roofs: Roofs
+    placement: Placement
+    sol: SpeedOfLight
+    flags: tuple[Flag, ...]
+    bound: Bound
+
+    @property
+    def id(self) -> str:
+        """The case's id; the test's name where there is no record."""
+        return self.benchmark.name if self.benchmark.record is None else self.benchmark.record.case.id
+
+    @property
+    def mode(self) -> Mode | None:
+        return None if self.benchmark.record is None else self.benchmark.record.case.mode
+
+    @property
+    def valid(self) -> bool:
+        return not any(flag.invalid for flag in self.flags)
+
+    @property
+    def step_time_s(self) -> float | None:
+        """By the wall. Without a record: pytest-benchmark's mean of one iteration."""
+        record = self.benchmark.record
+        if record is None:
+            return self.benchmark.stats.mean_s
+        return None if record.timing is None else record.timing.step_time_s
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of the step time over its mean."""
+        record = self.benchmark.record
+        if record is None:
+            deviation = self.benchmark.stats.stddev_s
+        else:
+            deviation = None if record.timing is None else record.timing.step_time_sd_s
+        return deviation / self.step_time_s if deviation is not None and self.step_time_s else None
+
+    @property
+    def samples_per_s(self) -> float | None:
+        return None if self.benchmark.record is None else throughput(self.benchmark.record)
+
+    @property
+    def fraction_of_sol(self) -> float | None:
+        """Speed of light over step time."""
+        if self.sol.time_s is None or not self.step_time_s:
+            return None
+        return self.sol.time_s / self.step_time_s
+
+    @property
+    def workload(self) -> tuple[str, str]:
+        """Equal for two benchmarks of the same work. Without a record only the test's name is known."""
+        record = self.benchmark.record
+        return (self.benchmark.fullname, "") if record is None else (record.case.id, record.case.workload_hash)
+
+
+def points_of(result: ResultFile, table: DeviceTable) -> tuple[Point, ...]:
+    """All benchmarks of one file, in its order, roofs and loader-only benchmarks included."""
+    points = [_point(result, benchmark, table) for benchmark in result.benchmarks]
+    found = cliffs([_checked(point) for point in points])
+    return tuple(point if flag is None else _with(point, flag) for point, flag in zip(points, found, strict=True))
+
+
+def place_all(results: Iterable[ResultFile], table: DeviceTable) -> tuple[Point, ...]:
+    return tuple(point for result in results for point in points_of(result, table))
+
+
+def cases(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Without the benchmarks that measured a roof: they are ceilings, not cases under them."""
+    return tuple(point for point in points if point.mode != "roof")
+
+
+def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
+    """Of runs of the same workload on the same machine the newest alone, never a mean of them; and notes saying so."""
+    chosen: dict[tuple[str, ...], Point] = {}
+    dropped: dict[str, int] = {}
+    for point in sorted(points, key=lambda point: (_when(point.result), str(point.result.path))):
+        key = (point.result.machine_key, *_device(point.benchmark.record), *point.workload)
+        if key in chosen:
+            dropped[point.result.machine_label] = dropped.get(point.result.machine_label, 0) + 1
+        chosen[key] = point
+    kept = set(map(id, chosen.values()))
+    notes = tuple(
+        f"{label}: {count} older result{'s' if count > 1 else ''} of the same workload left out, the newest is shown"
+        for label, count in dropped.items()
+    )
+    return tuple(point for point in points if id(point) in kept), notes
+
+
+def _point(result: ResultFile, benchmark: Benchmark, table: DeviceTable) -> Point:
+    record = benchmark.record
+    if record is None:
+        roofs, sol = Roofs(roofs=(), why_none="no record"), SpeedOfLight(time_s=None, why_none="no record")
+        placement = place(None, roofs)
+        flags: tuple[Flag, ...] = ()
+    else:
+        roofs = roofs_of(result, record.device, table)
+        placement = place(record, roofs)
+        sol = speed_of_light(record, roofs, resident=placement.cache_resident)
+        flags = (*record.flags, *derived(record, placement, roofs, sol))
+    return Point(
+        result=result,
+        benchmark=benchmark,
+        roofs=roofs,
+        placement=placement,
+        sol=sol,
+        flags=flags,
+        bound=judge(record, placement, roofs, sol, flags),
+    )
+
+
+def _with(point: Point, flag: Flag) -> Point:
+    flags = (*point.flags, flag)
+    bound = judge(point.benchmark.record, point.placement, point.roofs, point.sol, flags)
+    return replace(point, flags=flags, bound=bound)
+
+
+def _checked(point: Point) -> Record | None:
+    """The record with the flags found by now, so that an invalid row is no measure for its neighbours."""
+    record = point.benchmark.record
+    return None if record is None else replace(record, flags=point.flags)
+
+
+def _when(result: ResultFile) -> str:
+    return result.session.started_at if result.session is not None else result.written_at or ""
+
+
+def _device(record: Record | None) -> tuple[str, str]:
+    return ("", "") if record is None else (record.device.kind, record.device.name)

@@ -1,0 +1,262 @@
+"""Result files in: pytest-benchmark JSON, of this suite or of any other project, old and new.
+
+`read` takes files and folders and returns what could be read and what could not. A file without this project's record
+still gives its times. JSON that is not strict is accepted (Python writes NaN and Infinity): such values become None,
+and their paths are reported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from roofline.record import KEY, Machine, Record, RecordError, Session, from_json
+
+_WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
+_CUT_OFF = "The run that wrote it was probably stopped, or the copy is incomplete: run or copy again."
+
+
+class ReadError(Exception):
+    """A file that can't be used. The message names the file, what is wrong and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """pytest-benchmark's own figures of one benchmark, seconds for one iteration. None: missing, or not finite."""
+
+    mean_s: float | None
+    stddev_s: float | None
+    median_s: float | None
+    min_s: float | None
+    max_s: float | None
+    rounds: int | None
+    iterations: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """One row of the file. ``record`` is None where another project wrote it."""
+
+    name: str
+    fullname: str
+    group: str | None
+    stats: Stats
+    record: Record | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What pytest-benchmark itself says of the machine."""
+
+    node: str | None
+    cpu: str | None
+    system: str | None
+    python: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFile:
+    """One run. ``machine`` and ``session`` are None where another project wrote the file.
+
+    ``nonfinite`` lists the paths of values that were NaN or infinite and count as missing.
+    """
+
+    path: Path
+    host: Host
+    machine: Machine | None
+    session: Session | None
+    benchmarks: tuple[Benchmark, ...]
+    written_at: str | None
+    commit: str | None
+    commit_dirty: bool | None
+    pytest_benchmark_version: str | None
+    nonfinite: tuple[str, ...]
+
+    @property
+    def machine_key(self) -> str:
+        """Equal for files of one machine, and for those only: rows of different keys are never pooled."""
+        if self.machine is not None:
+            return self.machine.fingerprint
+        parts = (self.host.node, self.host.cpu, self.host.system)
+        return "unproven:" + "|".join(part or "?" for part in parts)
+
+    @property
+    def machine_label(self) -> str:
+        if self.machine is not None:
+            return self.machine.label
+        return self.host.node or self.host.cpu or self.path.stem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What came of the paths that were given. ``skipped`` says which files of a folder were left out and why."""
+
+    files: tuple[ResultFile, ...]
+    skipped: tuple[str, ...]
+
+
+def read(paths: Iterable[Path]) -> Reading:
+    """Read files and, recursively, the ``*.json`` of folders; each file once.
+
+    :raises ReadError: a named file can't be read, or nothing at all could be. A file found in a folder that can't be
+        read is skipped with its reason instead: a run that crashed must not block the others.
+    """
+    files: dict[Path, ResultFile] = {}
+    skipped: list[str] = []
+    searched: list[str] = []
+    for path in paths:
+        searched.append(str(path))
+        if not path.is_dir():
+            files.setdefault(path.resolve(), read_file(path))
+            continue
+        for found in sorted(path.rglob("*.json")):
+            try:
+                files.setdefault(found.resolve(), read_file(found))
+            except ReadError as error:
+                skipped.append(str(error))
+    if not files:
+        reasons = "".join(f"\n  {reason}" for reason in skipped) or " No file there ends in .json."
+        raise ReadError(f"{', '.join(searched) or 'no path given'}: no result file to read.{reasons}")
+    return Reading(files=tuple(files.values()), skipped=tuple(skipped))
+
+
+def read_file(path: Path) -> ResultFile:
+    """Read one file.
+
+    :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, not pytest-benchmark's, no benchmarks in it, or
+        a record that this version doesn't read.
+    """
+    raw = _parse(path, _text(path))
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("benchmarks"), list):
+        raise ReadError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
+    nonfinite: list[str] = []
+    content: dict[str, Any] = _finite(raw, "", nonfinite)
+    machine_info = _mapping(content.get("machine_info"))
+    commit_info = _mapping(content.get("commit_info"))
+    dirty = commit_info.get("dirty")
+    try:
+        machine = from_json(Machine, machine_info[KEY], f"{path}: machine_info") if KEY in machine_info else None
+        session = from_json(Session, content[KEY], str(path)) if KEY in content else None
+        benchmarks = tuple(
+            _benchmark(item, f"{path}: benchmarks[{index}]") for index, item in enumerate(content["benchmarks"])
+        )
+    except RecordError as error:
+        raise ReadError(str(error)) from error
+    if not benchmarks:
+        raise ReadError(f"{path}: no benchmarks in it.{_why_empty(session)}")
+    return ResultFile(
+        path=path,
+        host=_host(machine_info),
+        machine=machine,
+        session=session,
+        benchmarks=benchmarks,
+        written_at=_string(content.get("datetime")),
+        commit=_string(commit_info.get("id")),
+        commit_dirty=dirty if isinstance(dirty, bool) else None,
+        pytest_benchmark_version=_string(content.get("version")),
+        nonfinite=tuple(nonfinite),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        # utf-8-sig: Windows editors put a byte order mark in front.
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ReadError(f"{path}: not UTF-8 text (byte {error.start}). {_WHAT_WE_READ}") from error
+    except OSError as error:
+        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
+    if not text.strip():
+        raise ReadError(f"{path}: empty. {_CUT_OFF}")
+    return text
+
+
+def _parse(path: Path, text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+            raise ReadError(f"{path}:{error.lineno}: truncated, the JSON ends in the middle. {_CUT_OFF}") from error
+        raise ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}") from error
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"{path}: JSON that can't be read ({error}). {_WHAT_WE_READ}") from error
+
+
+def _benchmark(item: object, where: str) -> Benchmark:
+    row = _mapping(item)
+    stats = _mapping(row.get("stats"))
+    name = _string(row.get("name"))
+    if name is None:
+        raise ReadError(f"{where}: a benchmark without a name. {_WHAT_WE_READ}")
+    extra = _mapping(row.get("extra_info"))
+    return Benchmark(
+        name=name,
+        fullname=_string(row.get("fullname")) or name,
+        group=_string(row.get("group")),
+        stats=Stats(
+            mean_s=_number(stats.get("mean")),
+            stddev_s=_number(stats.get("stddev")),
+            median_s=_number(stats.get("median")),
+            min_s=_number(stats.get("min")),
+            max_s=_number(stats.get("max")),
+            rounds=_whole(stats.get("rounds")),
+            iterations=_whole(stats.get("iterations")),
+        ),
+        record=from_json(Record, extra[KEY], f"{where} ({name})") if KEY in extra else None,
+    )
+
+
+def _host(machine_info: Mapping[str, Any]) -> Host:
+    cpu = _mapping(machine_info.get("cpu"))
+    system = " ".join(part for key in ("system", "release") if (part := _string(machine_info.get(key))))
+    return Host(
+        node=_string(machine_info.get("node")),
+        # "brand" until py-cpuinfo 5, "brand_raw" since.
+        cpu=_string(cpu.get("brand_raw")) or _string(cpu.get("brand")) or _string(machine_info.get("processor")),
+        system=system or None,
+        python=_string(machine_info.get("python_version")),
+    )
+
+
+def _why_empty(session: Session | None) -> str:
+    if session is None or not session.not_measured:
+        return " Every test was skipped or failed before it measured, or none used the benchmark fixture."
+    shown = "; ".join(f"{case.id}: {case.outcome}, {case.reason}" for case in session.not_measured[:3])
+    more = len(session.not_measured) - 3
+    return f" Not measured: {shown}" + (f"; and {more} more." if more > 0 else ".")
+
+
+def _finite(value: Any, path: str, dropped: list[str]) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        dropped.append(path)
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item, f"{path}.{key}".lstrip("."), dropped) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_finite(item, f"{path}[{index}]", dropped) for index, item in enumerate(value)]
+    return value
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _string(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond the range of floats
+        return None
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

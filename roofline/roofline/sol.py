@@ -1,0 +1,124 @@
+"""Speed of light: the least time a machine's roofs allow for the operations of one step.
+
+Eager: the sum over operations of max(FLOP / compute roof of its dtype, byte / roof of the fastest level that could hold
+its working set): each operation runs by itself, and inside it arithmetic and transfer may overlap completely.
+
+Compiled, or where operations were not recorded: max(sum of the arithmetic, least bytes of the step / memory roof).
+Fusion removes the traffic between operations, so their single bytes bound nothing; the step's least traffic does.
+
+A 3x3 fp32 convolution that may run as Winograd F(2x2, 3x3) needs 1/2.25 of the multiplications (Lavin, Gray 2016).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from roofline.record import Device, Operation, Record, Work
+from roofline.roofs import Roofs
+
+_WINOGRAD_SAVING = 2.25
+_NEGLIGIBLE_FLOP_SHARE = 0.01
+"""Share of the FLOPs whose dtype may lack a roof: counted as taking no time, the bound stays a bound."""
+
+Method = Literal["operations", "totals"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedOfLight:
+    """``time_s`` is the bound. ``compute_s`` and ``memory_s`` are what arithmetic and traffic alone would take.
+
+    ``method`` says whether operations were summed one by one or the step's totals were taken. Where ``time_s`` is
+    None, ``why_none`` tells why. ``reservations`` are what makes the bound less certain.
+    """
+
+    time_s: float | None
+    compute_s: float | None = None
+    memory_s: float | None = None
+    method: Method | None = None
+    why_none: str | None = None
+    reservations: tuple[str, ...] = ()
+
+
+def speed_of_light(record: Record, roofs: Roofs, *, resident: bool) -> SpeedOfLight:
+    """The bound for one step of ``record``.
+
+    :param resident: the whole step's data fits into the last-level cache (see placement), so DRAM bounds nothing.
+    """
+    if record.work is None:
+        return SpeedOfLight(time_s=None, why_none="the work of the step was not counted")
+    if not roofs.roofs:
+        return SpeedOfLight(time_s=None, why_none=f"no roofs: {roofs.why_none}")
+    flop_by_dtype = _flop_by_dtype(record.operations) or record.work.flop_by_dtype
+    total = sum(flop_by_dtype.values())
+    if not math.isfinite(total) or not math.isfinite(record.work.byte_low_per_step):
+        return SpeedOfLight(time_s=None, why_none="the count of the step is not a finite number")
+    without = roofs.missing(flop_by_dtype)
+    if sum(flop_by_dtype[dtype] for dtype in without) > _NEGLIGIBLE_FLOP_SHARE * total:
+        return SpeedOfLight(time_s=None, why_none=f"no compute roof for {', '.join(without)}")
+    if roofs.get("byte", "dram") is None:
+        return SpeedOfLight(time_s=None, why_none="no DRAM roof")
+    if record.operations and not compiled(record):
+        return _eager(record.operations, record.device, roofs)
+    return _whole(record, record.work, roofs, resident=resident)
+
+
+def compiled(record: Record) -> bool:
+    """Whether the step ran as a compiled graph."""
+    return bool(record.case.config.get("compile")) or (
+        record.timing is not None and record.timing.compile_s is not None
+    )
+
+
+def memory_byte_per_s(roofs: Roofs, *, fits_llc: bool) -> float | None:
+    """Roof of the fastest level that could hold the data; None where it fits into a cache whose roof is not known."""
+    dram, llc = roofs.value("byte", "dram"), roofs.value("byte", "llc")
+    if not fits_llc:
+        return dram
+    # A cache measured slower than DRAM is noise; the faster one is the bound that holds.
+    return None if llc is None else max(llc, dram or 0.0)
+
+
+def _eager(operations: Iterable[Operation], device: Device, roofs: Roofs) -> SpeedOfLight:
+    time = compute = memory = 0.0
+    for operation in operations:
+        arithmetic = _compute_s(operation, roofs)
+        fits = device.last_level_cache_byte is not None and operation.working_set_byte <= device.last_level_cache_byte
+        rate = memory_byte_per_s(roofs, fits_llc=fits)
+        transfer = 0.0 if rate is None else operation.byte / rate
+        time += max(arithmetic, transfer)
+        compute += arithmetic
+        memory += transfer
+    reservations = []
+    if device.last_level_cache_byte is None:
+        reservations.append("the cache's size is not known: every operation was taken to go to DRAM")
+    return SpeedOfLight(
+        time_s=time, compute_s=compute, memory_s=memory, method="operations", reservations=tuple(reservations)
+    )
+
+
+def _whole(record: Record, work: Work, roofs: Roofs, *, resident: bool) -> SpeedOfLight:
+    if record.operations:
+        compute = sum(_compute_s(operation, roofs) for operation in record.operations)
+    else:
+        compute = sum(flop / roof for dtype, flop in work.flop_by_dtype.items() if (roof := roofs.value("flop", dtype)))
+    rate = memory_byte_per_s(roofs, fits_llc=resident)
+    memory = 0.0 if rate is None else work.byte_low_per_step / rate
+    return SpeedOfLight(time_s=max(compute, memory), compute_s=compute, memory_s=memory, method="totals")
+
+
+def _compute_s(operation: Operation, roofs: Roofs) -> float:
+    roof = roofs.value("flop", operation.dtype)
+    if roof is None:
+        return 0.0
+    saving = _WINOGRAD_SAVING if operation.winograd and operation.dtype == "fp32" else 1.0
+    return operation.flop / saving / roof
+
+
+def _flop_by_dtype(operations: Iterable[Operation]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for operation in operations:
+        total[operation.dtype] = total.get(operation.dtype, 0.0) + operation.flop
+    return total

@@ -1,0 +1,232 @@
+"""Tables: columns and rows in, text out: for a terminal, CSV, JSON or Markdown.
+
+A column knows its name (with the unit, as the record spells it), its heading, how to get a value from a row and how to
+show it. CSV and JSON carry ``columns`` with raw values; terminal and Markdown show the columns chosen for display.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+Row = TypeVar("Row")
+Outer = TypeVar("Outer")
+
+Format = Literal["table", "csv", "json", "markdown"]
+FORMATS: tuple[Format, ...] = ("table", "csv", "json", "markdown")
+
+_KEY_WIDTH = 18
+"""A key column is broken into lines no narrower than this before other columns are dropped."""
+
+_GAP = 2
+"""Blanks between two columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column(Generic[Row]):
+    """One column.
+
+    ``get`` gives a plain JSON value (None: not had). ``show`` turns it into text; a value of None shows as ``-``.
+    ``narrow`` is a shorter ``show`` for where space is short. ``drop`` says which columns give way first there: the
+    highest goes first, 0 never goes.
+    """
+
+    name: str
+    title: str
+    get: Callable[[Row], Any]
+    show: Callable[[Any], str] = str
+    right: bool = True
+    narrow: Callable[[Any], str] | None = None
+    drop: int = 0
+
+    def of(self, part: Callable[[Outer], Row]) -> Column[Outer]:
+        """The same column for rows that have ours as a part."""
+        return Column(
+            name=self.name,
+            title=self.title,
+            get=lambda row: self.get(part(row)),
+            show=self.show,
+            right=self.right,
+            narrow=self.narrow,
+            drop=self.drop,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Generic[Row]):
+    """Rows under columns. The first displayed is the key: where space is short it is broken into lines at ``-``.
+
+    ``section`` gives the heading of the block a row belongs to: rows of a block stand together in ``rows``. Markdown
+    shows it as a first column, under ``section_title``. ``notes`` stand below the table.
+    """
+
+    title: str
+    columns: Sequence[Column[Row]]
+    rows: Sequence[Row]
+    display: Sequence[Column[Row]] = ()
+    section: Callable[[Row], str] | None = None
+    section_title: str = ""
+    notes: Sequence[str] = ()
+
+    def displayed(self) -> list[Column[Row]]:
+        return list(self.display or self.columns)
+
+
+def render(table: Table[Any], form: Format, width: int, *, color: bool = False) -> str:
+    """The table as text that ends in a newline.
+
+    :param width: columns of the terminal; only ``table`` heeds it.
+    """
+    if form == "csv":
+        return _csv(table)
+    if form == "json":
+        return _json(table)
+    if form == "markdown":
+        return _markdown(table)
+    return _terminal(table, width, color=color)
+
+
+def _csv(table: Table[Any]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([column.name for column in table.columns])
+    for row in table.rows:
+        writer.writerow([_flat(column.get(row)) for column in table.columns])
+    return out.getvalue()
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return "; ".join(str(item) for item in value)
+    return value
+
+
+def _json(table: Table[Any]) -> str:
+    rows = [{column.name: column.get(row) for column in table.columns} for row in table.rows]
+    document = {"title": table.title, "rows": rows, "notes": list(table.notes)}
+    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _markdown(table: Table[Any]) -> str:
+    columns = table.displayed()
+    if table.section is not None:
+        columns.insert(0, Column(name="section", title=table.section_title, get=table.section, right=False))
+    lines = [
+        "| " + " | ".join(cell(column.title.replace("\n", " ")) for column in columns) + " |",
+        "|" + "|".join(" ---: " if column.right else " --- " for column in columns) + "|",
+    ]
+    lines += ["| " + " | ".join(cell(_shown(column, row)) for column in columns) + " |" for row in table.rows]
+    notes = ["", *(f"- {note}" for note in table.notes)] if table.notes else []
+    return "\n".join([f"**{table.title}**", "", *lines, *notes]) + "\n"
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _terminal(table: Table[Any], width: int, *, color: bool) -> str:
+    # rich takes a while to load, and CSV and JSON don't need it.
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    columns, dropped = _fitting(table, width)
+    texts = _texts(table, columns)
+    room = width - sum(_GAP + one for one in _widths(columns, texts)[1:])
+    lines = [["\n".join(broken(row[0], room)), *row[1:]] for row in texts]
+    widths = _widths(columns, lines)
+    notes = list(table.notes)
+    if dropped:
+        notes.append(f"Too narrow for: {', '.join(dropped)} (--format csv has all)")
+    console = Console(file=io.StringIO(), width=width, force_terminal=color, no_color=not color, highlight=False)
+    with console.capture() as capture:
+        console.print(Text(table.title, style="bold"))
+        if table.rows:
+            console.print(_grid(columns, widths, [] if table.section else lines, header=True))
+        for heading, block in groupby(zip(table.rows, lines, strict=True), lambda pair: _heading(table, pair[0])):
+            if heading is not None:
+                console.print(Text(heading, style="bold"))
+                console.print(_grid(columns, widths, [line for _, line in block], header=False))
+        for note in notes:
+            console.print(Padding(Text(note), (0, 0, 0, 2)))
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def _heading(table: Table[Any], row: Any) -> str | None:
+    return None if table.section is None else table.section(row)
+
+
+def _grid(
+    columns: Sequence[Column[Any]], widths: Sequence[int], lines: Iterable[Sequence[str]], *, header: bool
+) -> Grid:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), show_edge=False, show_header=header)
+    for column, width in zip(columns, widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        grid.add_column(Text(column.title), justify=justify, no_wrap=True, min_width=width)
+    for line in lines:
+        grid.add_row(*(Text(cell) for cell in line))
+    return grid
+
+
+def _fitting(table: Table[Any], width: int) -> tuple[list[Column[Any]], list[str]]:
+    """The displayed columns that fit, with the key broken into lines if need be, and the titles of those that don't."""
+    columns = table.displayed()
+    dropped: list[str] = []
+    if _least_width(table, columns) > width:
+        columns = [replace(column, show=column.narrow) if column.narrow else column for column in columns]
+    while _least_width(table, columns) > width:
+        last = max(columns[1:], key=lambda column: column.drop, default=columns[0])
+        if last.drop == 0:
+            break
+        columns.remove(last)
+        dropped.append(last.title.replace("\n", " "))
+    return columns, dropped
+
+
+def _least_width(table: Table[Any], columns: Sequence[Column[Any]]) -> int:
+    texts = [["\n".join(broken(row[0], _KEY_WIDTH)), *row[1:]] for row in _texts(table, columns)]
+    widths = _widths(columns, texts)
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _widths(columns: Sequence[Column[Any]], texts: Sequence[Sequence[str]]) -> list[int]:
+    return [
+        max(len(line) for text in (column.title, *(row[index] for row in texts)) for line in text.split("\n"))
+        for index, column in enumerate(columns)
+    ]
+
+
+def broken(text: str, width: int) -> list[str]:
+    """``text`` in lines of at most ``width``, broken before a ``-`` where it has one; later lines are indented."""
+    lines = [""]
+    for part in text.replace("-", "\0-").split("\0"):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("  " + part)
+        else:
+            lines[-1] += part
+    return lines
+
+
+def _texts(table: Table[Any], columns: Sequence[Column[Any]]) -> list[list[str]]:
+    indent = "" if table.section is None else "  "
+    first, *rest = columns
+    return [[indent + _shown(first, row), *(_shown(column, row) for column in rest)] for row in table.rows]
+
+
+def _shown(column: Column[Any], row: Any) -> str:
+    value = column.get(row)
+    return "-" if value is None else column.show(value)
