@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,14 +110,6 @@ def open_batches(
         dtype=dtype,
         with_target=with_target,
     )
-
-
-def drain(batches: Batches, count: int, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds it takes to get ``count`` batches with nothing done to them: the loader alone."""
-    began = clock()
-    for _ in range(count):
-        batches.next()
-    return clock() - began
 
 
 def _folder(spec: DataSpec, cache_folder: Path | None) -> image_folder.Folder | None:

@@ -219,16 +219,6 @@ def test_too_little_shared_memory_is_refused_before_workers_start(monkeypatch: p
     assert seen == [(3, 8 * 28 * 28 * 4)]
 
 
-def test_draining_takes_so_many_batches_and_tells_the_time() -> None:
-    """The loader alone, for the test of the input pipeline."""
-    batches = data.open_batches(SYNTHETIC, MLP, 1, CPU)
-    taken: list[int] = []
-    real = batches.next
-    batches.next = lambda: (taken.append(1), real())[1]  # type: ignore[method-assign]
-    assert data.drain(batches, 5, clock=iter([10.0, 12.5]).__next__) == 2.5
-    assert len(taken) == 5
-
-
 def test_the_default_loader_has_no_workers() -> None:
     """Options are the caller's to plan."""
     assert LoaderOptions() == LoaderOptions(workers=0, pin_memory=False, prefetch_factor=loader_options.PREFETCH_FACTOR)

@@ -1,4 +1,4 @@
-"""Every wrong flag ends the run with exit code 4 before anything is measured; it says what, from where, what is allowed."""
+"""Every wrong flag ends the run with exit code 4 before anything is measured: what, from where, and what is allowed."""
 
 from __future__ import annotations
 
