@@ -16,7 +16,7 @@ from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.options import SETTINGS
 from pytest_roofline import devices, machine
 from pytest_roofline import precision as precisions
-from pytest_roofline.plugin import kind_of, options_of, taken_flags
+from pytest_roofline.plugin import NOTES, kind_of, options_of, taken_flags
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.settings import SettingError, resolve, source
 from pytest_roofline.workload import Workload, sgd
@@ -36,7 +36,6 @@ class Suite:
     :param fed: the cases of the input pipeline's test: one step, fed by each source.
     :param values: the suite's settings by name.
     :param data_source: the flag that the data's name came from, for messages.
-    :param notes: what the checks of the data found worth telling.
     """
 
     cases: Mapping[str, CaseSpec]
@@ -45,7 +44,6 @@ class Suite:
     data_source: str
     kind: devices.Kind
     seed: int
-    notes: tuple[str, ...] = ()
 
     def case(self, id: str) -> CaseSpec:
         return self.cases[id] if id in self.cases else self.fed[id]
@@ -198,7 +196,8 @@ def _build(config: pytest.Config) -> Suite:
         kind=kind,
         seed=options_of(config).seed,
     )
-    return replace(suite, notes=_check_data(suite))
+    config.stash.setdefault(NOTES, []).extend(_check_data(suite))
+    return suite
 
 
 def _fed(cases: tuple[CaseSpec, ...], kind: devices.Kind) -> dict[str, CaseSpec]:

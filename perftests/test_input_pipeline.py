@@ -27,18 +27,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_loader_alone(case: CaseSpec, dataloader: Batches, roofline: Roofline, request: pytest.FixtureRequest) -> None:
     """As many images a second as the loader delivers when nobody computes."""
-    values = {"model": "loader", "mode": "input", "precision": case.precision, "batch": case.batch}
     config = suite.prepare(request.config).loader(case).options.describe()
+    data = suite.prepare(request.config).data_of(case).label
     roofline.feed(
         dataloader.next,
         Case(
             id=request.node.callspec.id.replace("input-", "loader-", 1),
-            workload_hash=workload_hash({**values, "data": case.data, **config}),
+            workload_hash=workload_hash({"loader": config, "data": data, "batch": case.batch, "dtype": case.precision}),
+            model="loader",
+            mode="input",
+            precision=case.precision,
+            batch=case.batch,
             samples_per_step=case.batch,
             sample_unit="image",
-            data=suite.prepare(request.config).data_of(case).label,
+            data=data,
             config=config,
-            **values,
         ),
     )
 

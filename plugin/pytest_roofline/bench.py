@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline import precision as precisions
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def plan_of(options: Options) -> Plan:
     return Plan(
-        protocol=options.protocol,  # type: ignore[arg-type]
+        protocol=options.protocol,
         warmup_steps=options.warmup,
         steps=options.steps,
         repeats=options.repeats,
@@ -126,7 +127,7 @@ def measure_workload(run: Run, workload: Workload, case: str) -> tuple[Record, M
         case=case_of(workload, case, options),
         device=run.machine.device,
         checks=made,
-        timing=measured.timing,
+        timing=replace(measured.timing, input_startup_s=workload.batches.startup_s),
         work=counted.work,
         operations=counted.operations,
         counters=Counters(status="not_requested"),

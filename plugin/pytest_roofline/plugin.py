@@ -28,6 +28,9 @@ _NO_TORCH = (
 )
 
 _OPTIONS = pytest.StashKey[Options]()
+NOTES = pytest.StashKey[list[str]]()
+"""What a suite wants readers of the results to know; it puts it there while tests are collected."""
+
 _RUN: pytest.StashKey[Run] = pytest.StashKey()
 _COLLECTED = pytest.StashKey[int]()
 
@@ -187,7 +190,8 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     device = _select(config)
     if chosen.nvtx and device.type != "cuda":
         raise pytest.UsageError(f"--roofline-nvtx: NVTX ranges exist on CUDA only, and this run measures {device}")
-    run = Run(chosen, device, tuple(config.invocation_params.args))
+    notes = tuple(config.stash[NOTES]) if NOTES in config.stash else ()
+    run = Run(chosen, device, tuple(config.invocation_params.args), notes)
     try:
         if not worker:
             run.open_results(results.commit_of(commit_info(config)))

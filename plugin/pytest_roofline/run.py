@@ -27,7 +27,7 @@ class Run:
 
     :param device: already tried.
     :param arguments: pytest's command line.
-    :param document: makes the whole pytest-benchmark document of the benchmarks measured so far.
+    :param notes: what a reader of the results should know.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class Run:
         options: Options,
         device: torch.device,
         arguments: tuple[str, ...],
+        notes: tuple[str, ...] = (),
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.options = options
@@ -49,9 +50,10 @@ class Run:
         self.file: results.ResultsFile | None = None
         self.measured = 0
         self.measuring_s = 0.0
-        self.printed: list[str] = []
+        self.printed: list[str] = [f"note: {note}" for note in notes]
         """What the terminal summary shows."""
         self._arguments = arguments
+        self._notes = notes
         self._started = clock()
         self._started_at = roofs.now()
         self._written = clock()
@@ -101,6 +103,7 @@ class Run:
             wall_s=self.clock() - self._started,
             measuring_s=self.measuring_s,
             arguments=tuple(_relative(argument) for argument in self._arguments),
+            notes=self._notes,
         )
 
     def describe_machine(self, machine_info: dict[str, Any]) -> None:

@@ -22,6 +22,11 @@ LEARNING_RATE = 1e-4
 class Batches(Protocol):
     """Batches without end, on the device."""
 
+    @property
+    def startup_s(self) -> float | None:
+        """Seconds until the first batch was there; None where nothing had to start."""
+        ...
+
     def next(self) -> tuple[tuple[Tensor, ...], Tensor | None]:
         """The next ``(inputs, target)``; the target is None in inference."""
         ...
@@ -43,6 +48,10 @@ class ReadyBatches:
             raise ValueError("at least one batch is needed")
         self._batches = tuple(batches)
         self._turn = 0
+
+    @property
+    def startup_s(self) -> float | None:
+        return None
 
     def next(self) -> tuple[tuple[Tensor, ...], Tensor | None]:
         batch = self._batches[self._turn]
@@ -154,7 +163,7 @@ class Step:
         def run() -> None:
             optimizer.zero_grad()
             for _ in range(parts):
-                forward().backward()  # type: ignore[no-untyped-call]
+                forward().backward()
             optimizer.step()
 
         def run_scaled() -> None:

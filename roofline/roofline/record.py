@@ -140,6 +140,8 @@ class Timing:
     sync_cost_s: float | None = None
     input_wait_s: float | None = None
     """Mean time per step spent waiting for the next batch."""
+    input_startup_s: float | None = None
+    """Time the data loader took to start its workers and deliver its first batch; not part of any step."""
     compile_s: float | None = None
     latency: Latency | None = None
 
