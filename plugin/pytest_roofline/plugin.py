@@ -190,8 +190,8 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     device = _select(config)
     if chosen.nvtx and device.type != "cuda":
         raise pytest.UsageError(f"--roofline-nvtx: NVTX ranges exist on CUDA only, and this run measures {device}")
-    notes = tuple(config.stash[NOTES]) if NOTES in config.stash else ()
-    run = Run(chosen, device, tuple(config.invocation_params.args), notes)
+    found: list[str] = config.stash.get(NOTES, [])
+    run = Run(chosen, device, tuple(config.invocation_params.args), tuple(found))
     try:
         if not worker:
             run.open_results(results.commit_of(commit_info(config)))
