@@ -1,0 +1,121 @@
+"""Does input bound the step? One step fed by ready tensors, by generated images and by real ones, and the loader alone.
+
+A step that waits for its next batch for at least `bounds.INPUT_SHARE` of its time is bound by input. One that doesn't
+wait and is slower than on ready tensors all the same shares its CPUs with the loader's workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from roofline.bounds import INPUT_SHARE, input_share
+from roofline.flags import throughput
+from roofline.reader import ResultFile
+from roofline.record import Record
+from roofline.units import percent, significant
+
+TEST = "input_pipeline"
+"""``case.config["test"]`` of a step that was measured for this comparison."""
+
+LEAST_SLOWDOWN = 0.02
+"""Beyond both margins, a loss of less than this is not worth a word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One step fed by one source, against the same step on ready tensors.
+
+    :param loss: share of the throughput on ready tensors that is lost; negative where the fed step was faster.
+    :param significant: whether the loss is larger than both margins and `LEAST_SLOWDOWN`.
+    :param loader_samples_per_s: what the loader delivers when nobody computes; None where it wasn't measured.
+    """
+
+    step: str
+    source: str
+    sample_unit: str
+    samples_per_s: float
+    ready_samples_per_s: float
+    loss: float
+    significant: bool
+    wait_share: float | None
+    loader_samples_per_s: float | None
+
+    @property
+    def input_bounds(self) -> bool:
+        return self.wait_share is not None and self.wait_share >= INPUT_SHARE
+
+    def sentence(self) -> str:
+        parts = [
+            f"{self.step} on {self.source}: {significant(self.samples_per_s)} {self.sample_unit}s/s, "
+            f"{percent(abs(self.loss))} {'less' if self.loss > 0 else 'more'} than on ready tensors"
+        ]
+        if self.wait_share is not None:
+            parts.append(f"waits {percent(self.wait_share)} of the step")
+        if self.loader_samples_per_s is not None:
+            times = significant(self.loader_samples_per_s / self.ready_samples_per_s, 2)
+            delivered = significant(self.loader_samples_per_s)
+            parts.append(f"the loader alone delivers {delivered} ({times}x what ready tensors allow)")
+        return f"{'; '.join(parts)}. {self._conclusion()}"
+
+    def _conclusion(self) -> str:
+        if self.input_bounds:
+            return "Input bounds the step."
+        if self.significant and self.loss > 0:
+            return "Input does not bound the step, but the loader's workers take CPU time from it."
+        return "Input does not bound the step."
+
+
+def verdicts(result: ResultFile) -> tuple[Verdict, ...]:
+    """A verdict for every fed step of the file that has its counterpart on ready tensors."""
+    records = [benchmark.record for benchmark in result.benchmarks if benchmark.record is not None]
+    fed = [record for record in records if record.case.config.get("test") == TEST and throughput(record)]
+    ready = {_step(record): record for record in fed if _wait(record) is None}
+    alone = {_feed(record): throughput(record) for record in records if record.case.mode == "input"}
+    return tuple(
+        _verdict(record, ready[_step(record)], alone.get(_feed(record)))
+        for record in fed
+        if _wait(record) is not None and _step(record) in ready
+    )
+
+
+def lines(results: Iterable[ResultFile]) -> tuple[str, ...]:
+    """The verdicts of several files as sentences."""
+    return tuple(verdict.sentence() for result in results for verdict in verdicts(result))
+
+
+def _verdict(record: Record, ready: Record, alone: float | None) -> Verdict:
+    rate, reference = throughput(record) or 0.0, throughput(ready) or 0.0
+    loss = 1 - rate / reference
+    return Verdict(
+        step="-".join(_step(record)),
+        source=record.case.data,
+        sample_unit=record.case.sample_unit,
+        samples_per_s=rate,
+        ready_samples_per_s=reference,
+        loss=loss,
+        significant=abs(loss) > LEAST_SLOWDOWN + _margin(record) + _margin(ready),
+        wait_share=input_share(record),
+        loader_samples_per_s=alone,
+    )
+
+
+def _margin(record: Record) -> float:
+    """The margin reached; 0 where none could be claimed would make noise significant, so that counts as everything."""
+    margin = None if record.timing is None else record.timing.margin
+    return 1.0 if margin is None else margin
+
+
+def _wait(record: Record) -> float | None:
+    return None if record.timing is None else record.timing.input_wait_s
+
+
+def _step(record: Record) -> tuple[str, ...]:
+    case = record.case
+    return (case.model, case.mode, f"b{case.batch}", case.precision) + (
+        () if case.layout == "contiguous" else (case.layout,)
+    )
+
+
+def _feed(record: Record) -> tuple[str, int]:
+    return (record.case.data, record.case.batch)
