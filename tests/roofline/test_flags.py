@@ -1,0 +1,150 @@
+"""What contradicts a number is flagged with its arithmetic, never clipped."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from roofline.flags import cliffs, derived
+from roofline.placement import place
+from roofline.record import Device, Flag, Memory, Record, Rounds, Uncovered
+from roofline.roofs import Roofs
+from roofline.sol import speed_of_light
+from tests.roofline import build
+
+_ROOFS = Roofs(roofs=build.roofs(1e13, 1e11))
+
+
+def _flags(record: Record, roofs: Roofs = _ROOFS) -> dict[str, Flag]:
+    placement = place(record, roofs)
+    sol = speed_of_light(record, roofs, resident=placement.cache_resident)
+    return {flag.name: flag for flag in derived(record, placement, roofs, sol)}
+
+
+def test_a_clean_record_has_none() -> None:
+    """1 % to 40 % of the roofs, data from DRAM, everything covered."""
+    assert _flags(build.record()) == {}
+
+
+def test_faster_than_peak_is_invalid() -> None:
+    """1.7e13 FLOP in 1 ms against 2.7e13 FLOP/s: 630 times the peak can't be a measurement."""
+    roofs = Roofs(roofs=build.roofs(2.7e13, 1e12))
+    found = _flags(build.record(work=build.work(1.7e13, 1e9, 1e9), timing=build.timing(1e-3)), roofs)
+    assert found["faster_than_peak"].invalid
+    assert "17.0 PFLOP/s is 630 times the compute roof of 27.0 TFLOP/s (measured)" in found["faster_than_peak"].evidence
+    assert "above_roof" not in found
+
+
+def test_a_little_above_the_roof_is_flagged_and_stays() -> None:
+    """105 % of a roof that varied by 3 %: the roof was measured too low, or the count is too high."""
+    found = _flags(build.record(work=build.work(1.05e12, 1e9, 1e9)))
+    assert not found["above_roof"].invalid
+    assert "attained 105 % of its roof (measured; spread: fp32 3.0 %, dram 3.0 %)" in found["above_roof"].evidence
+
+
+def test_above_the_memory_roof_at_its_best() -> None:
+    """With the least bytes 5 FLOP/B, 5e11 FLOP/s attainable, 6e11 attained: 120 %."""
+    found = _flags(build.record(work=build.work(6e10, 1.2e10, 3e10)))
+    assert "attained 120 %" in found["above_roof"].evidence
+
+
+def test_above_only_at_the_pessimistic_end_is_no_contradiction() -> None:
+    """The range says how many bytes there may have been; fewer than the most is no fault."""
+    assert "above_roof" not in _flags(build.record(work=build.work(6e10, 1e9, 3e10)))
+
+
+def test_exactly_at_the_roof_is_not_above() -> None:
+    """100 % is allowed."""
+    assert "above_roof" not in _flags(build.record(work=build.work(1e12, 1e9, 1e9)))
+
+
+def test_faster_than_light() -> None:
+    """A step of 0.1 s whose operations need 0.2 s by the roofs."""
+    operations = (build.operation(flop=2e12, byte=1, working_set_byte=1e9),)
+    found = _flags(build.record(operations=operations))
+    assert not found["faster_than_sol"].invalid
+    assert "100 ms for a step whose speed of light is 200 ms" in found["faster_than_sol"].evidence
+
+
+def test_cache_resident() -> None:
+    """32 MB in 5 us with a 50 MB cache is 6.4 TB/s, 1.91 times a DRAM of 3.35 TB/s: not invalid."""
+    device = Device(kind="cuda", name="x", last_level_cache_byte=50 * 10**6)
+    record = build.record(device=device, work=build.work(1e6, 32e6, 32e6), timing=build.timing(5e-6))
+    found = _flags(record, Roofs(roofs=build.roofs(1e15, 3.35e12)))
+    assert set(found) == {"cache_resident"}
+    assert not found["cache_resident"].invalid
+    assert "traffic up to 6.40 TB/s, 1.91 times DRAM" in found["cache_resident"].evidence
+
+
+def test_host_bound() -> None:
+    """Wall 0.24 ms, device 0.09 ms."""
+    rounds = Rounds(steps=1, wall_s=(0.24e-3,), device_s=(0.09e-3,))
+    found = _flags(build.record(timing=build.timing(0.24e-3, rounds=rounds), work=build.work(1e6)))
+    assert "busy for 38 % of the wall time; the point is placed by device time" in found["host_bound"].evidence
+
+
+@pytest.mark.parametrize(
+    ("reserved", "flagged"), [(12.5e9, False), (15.2e9, False), (15.3e9, True), (19e9, True), (None, False)]
+)
+def test_oversubscribed(reserved: float | None, flagged: bool) -> None:
+    """More than 95 % of 16 GB reserved."""
+    memory = Memory(peak_reserved_byte=None if reserved is None else int(reserved), device_total_byte=16 * 10**9)
+    assert ("memory_oversubscribed" in _flags(build.record(memory=memory))) is flagged
+
+
+def test_the_devices_size_serves_where_the_allocator_told_none() -> None:
+    """The record of the device has its memory too."""
+    device = Device(kind="cuda", name="x", memory_byte=16 * 10**9)
+    memory = Memory(peak_reserved_byte=19 * 10**9)
+    assert "memory_oversubscribed" in _flags(build.record(device=device, memory=memory))
+    assert "memory_oversubscribed" not in _flags(build.record(device=Device(kind="cuda", name="x"), memory=memory))
+
+
+def test_uncovered() -> None:
+    """An operation without a formula is named."""
+    found = _flags(build.record(work=build.work(uncovered=(Uncovered(name="aten::foo", calls=3),))))
+    assert found["uncovered"].evidence == "no formula for aten::foo (3 calls): not in the FLOPs"
+
+
+def _batch(batch: int, rate: float, reserved: float = 0, **changes: object) -> Record:
+    return build.record(
+        case=build.case(batch=batch, **changes),
+        timing=build.timing(batch / rate),
+        memory=Memory(peak_reserved_byte=int(reserved), device_total_byte=16 * 10**9),
+    )
+
+
+def _cliffs(records: Sequence[Record]) -> list[str | None]:
+    return [None if flag is None else flag.evidence for flag in cliffs(records)]
+
+
+def test_the_cliff_of_a_spilled_batch() -> None:
+    """900, 1000, 1020, 85 images/s: only the last is flagged, and the full memory names the cause."""
+    records = [_batch(32, 900, 5e9), _batch(64, 1000, 9e9), _batch(96, 1020, 12.5e9), _batch(128, 85, 19e9)]
+    first, second, third, last = _cliffs(records)
+    assert (first, second, third) == (None, None, None)
+    assert last == "85.0 image/s at batch 128 against 1020 at batch 96, 12.0 times less; cause: device memory is full"
+
+
+def test_a_cliff_without_evidence_has_no_cause() -> None:
+    """It may be throttling, another process, an algorithm: not known."""
+    assert (_cliffs([_batch(32, 900), _batch(64, 400)])[1] or "").endswith("cause: not known")
+
+
+def test_what_follows_the_fall_is_found_too() -> None:
+    """Batch 128 is as slow as 96; both are far from 64."""
+    assert [bool(flag) for flag in _cliffs([_batch(64, 900), _batch(96, 85), _batch(128, 85)])] == [False, True, True]
+
+
+@pytest.mark.parametrize("changes", [{"precision": "bf16"}, {"model": "vgg16"}, {"mode": "infer"}, {"data": "sample"}])
+def test_only_the_same_case_counts(changes: dict[str, object]) -> None:
+    """Another model, precision, mode or data source is no neighbour."""
+    assert _cliffs([_batch(32, 900), _batch(64, 85, **changes)]) == [None, None]
+
+
+def test_half_is_no_cliff_and_an_invalid_row_no_measure() -> None:
+    """Exactly half passes; a row that is invalid says nothing about others."""
+    assert _cliffs([_batch(32, 900), _batch(64, 450)]) == [None, None]
+    invalid = build.record(
+        case=build.case(batch=32), timing=build.timing(1e-9), flags=(Flag(name="x", evidence="x", invalid=True),)
+    )
+    assert _cliffs([invalid, _batch(64, 900)]) == [None, None]

@@ -1,0 +1,261 @@
+"""Result files of any pytest-benchmark are read; what can't be is refused with file, fault and remedy."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roofline.reader import ReadError, ResultFile, read, read_file
+from roofline.record import KEY, NotMeasured, Record, to_json
+from tests.roofline import build
+
+
+def test_own_file_gives_machine_session_and_records(tmp_path: Path) -> None:
+    """Everything the measuring side wrote is there."""
+    path = build.write(tmp_path / "a.json", build.cpu_document())
+    result = read_file(path)
+    assert result.path == path
+    assert result.machine == build.machine()
+    assert result.session is not None
+    assert len(result.session.roofs) == 5
+    assert all(isinstance(benchmark.record, Record) for benchmark in result.benchmarks)
+    assert (result.commit, result.commit_dirty) == ("0123456789abcdef", False)
+    assert (result.machine_key, result.machine_label) == ("fingerprint of epyc-2cpu", "epyc-2cpu")
+    assert result.nonfinite == ()
+
+
+def test_foreign_file_gives_times(tmp_path: Path) -> None:
+    """Without our record the statistics are what there is."""
+    result = read_file(build.write(tmp_path / "a.json", build.document([None])))
+    (benchmark,) = result.benchmarks
+    assert benchmark.record is None
+    assert result.machine is None
+    assert result.session is None
+    assert (benchmark.stats.mean_s, benchmark.stats.rounds, benchmark.stats.iterations) == (0.1, 20, 5)
+    assert result.machine_label == "host"
+
+
+def test_oldest_schema(tmp_path: Path) -> None:
+    """Files of 2015 have no ``extra_info``, no ``cpu``, and other statistics."""
+    old = {
+        "machine_info": {"processor": "x86_64", "system": "Linux", "node": "minimal", "python_version": "2.7.3"},
+        "commit_info": {"id": "0123", "dirty": True},
+        "benchmarks": [
+            {
+                "name": "test_x[0]",
+                "fullname": "tests/t.py::test_x[0]",
+                "group": None,
+                "stats": {"mean": 2e-7, "rounds": 9},
+            }
+        ],
+        "datetime": "2015-08-15T00:01:46",
+        "version": "2.5.0",
+    }
+    result = read_file(build.write(tmp_path / "a.json", old))
+    assert result.host.cpu == "x86_64"
+    assert result.benchmarks[0].stats.mean_s == 2e-7
+    assert result.benchmarks[0].stats.median_s is None
+
+
+def test_cpu_brand_of_either_name(tmp_path: Path) -> None:
+    """py-cpuinfo renamed ``brand`` to ``brand_raw``."""
+    content = build.document([None])
+    content["machine_info"]["cpu"] = {"brand": "Old CPU"}
+    assert read_file(build.write(tmp_path / "a.json", content)).host.cpu == "Old CPU"
+
+
+def test_nonfinite_values_are_missing_and_reported(tmp_path: Path) -> None:
+    """Python's json writes NaN and Infinity: the file is accepted, and the paths are told."""
+    content = build.document([None, None])
+    content["benchmarks"][0]["stats"]["mean"] = float("nan")
+    content["benchmarks"][1]["extra_info"] = {"ai": float("inf"), "also": [1.0, float("-inf")]}
+    result = read_file(build.write(tmp_path / "a.json", content))
+    assert result.benchmarks[0].stats.mean_s is None
+    assert result.nonfinite == (
+        "benchmarks[0].stats.mean",
+        "benchmarks[1].extra_info.ai",
+        "benchmarks[1].extra_info.also[1]",
+    )
+
+
+def test_byte_order_mark(tmp_path: Path) -> None:
+    """Windows editors write one."""
+    path = tmp_path / "a.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(build.document([None])).encode())
+    assert len(read_file(path).benchmarks) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "remedy"),
+    [
+        ("", "empty", "run or copy again"),
+        ("  \n", "empty", "run or copy again"),
+        ('{"benchmarks": [{"name": "te', "1: truncated", "run or copy again"),
+        ('{"benchmarks": [', "1: truncated", "run or copy again"),
+        ('{\n"benchmarks": 1,\n', "3: truncated", "run or copy again"),
+        ("name,mean\ntest,1", "1: not JSON", "that pytest-benchmark wrote"),
+        ('{"a": 1} x', "1: not JSON", "that pytest-benchmark wrote"),
+        ('{"n": ' + "9" * 5000 + "}", "can't be read", "that pytest-benchmark wrote"),
+        ("[" * 100_000, "can't be read|truncated", "."),
+        ('{"a": 1}', "no list 'benchmarks'", "that pytest-benchmark wrote"),
+        ("[]", "no list 'benchmarks'", "that pytest-benchmark wrote"),
+        ('{"benchmarks": {}}', "no list 'benchmarks'", "that pytest-benchmark wrote"),
+        ('{"benchmarks": []}', "no benchmarks in it", "Every test was skipped or failed"),
+        ('{"benchmarks": [{"stats": {}}]}', "without a name", "that pytest-benchmark wrote"),
+        ('{"benchmarks": ["x"]}', "without a name", "that pytest-benchmark wrote"),
+    ],
+)
+def test_unusable_files(tmp_path: Path, text: str, fault: str, remedy: str) -> None:
+    """Each kind of broken file has its own message, which begins with the file."""
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(ReadError, match=fault) as error:
+        read_file(path)
+    assert str(error.value).startswith(str(path))
+    assert remedy in str(error.value)
+
+
+def test_not_text(tmp_path: Path) -> None:
+    """Another encoding, or a picture."""
+    path = tmp_path / "a.json"
+    path.write_bytes("ä".encode("utf-16"))
+    with pytest.raises(ReadError, match="not UTF-8 text"):
+        read_file(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """The operating system's reason is told."""
+    with pytest.raises(ReadError, match=r"can't be read .*No such file"):
+        read_file(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("part", ["record", "machine", "session"])
+def test_newer_schema(tmp_path: Path, part: str) -> None:
+    """A file of a later version is refused, with the place and the remedy, not half read."""
+    content = build.document([build.record()], of=build.session(), on=build.machine())
+    place = {
+        "record": content["benchmarks"][0]["extra_info"],
+        "machine": content["machine_info"],
+        "session": content,
+    }[part]
+    place[KEY]["schema"] = 99
+    with pytest.raises(ReadError, match=r"a\.json.*schema is 99.*Upgrade pytest-roofline"):
+        read_file(build.write(tmp_path / "a.json", content))
+
+
+def test_a_broken_record_names_its_benchmark(tmp_path: Path) -> None:
+    """Among hundreds of rows the one at fault is named."""
+    content = build.document([build.record(), build.record()])
+    content["benchmarks"][1]["extra_info"][KEY]["case"]["batch"] = "many"
+    with pytest.raises(ReadError, match=r"benchmarks\[1\] \(test_case.*batch"):
+        read_file(build.write(tmp_path / "a.json", content))
+
+
+def test_no_benchmarks_tells_why_none_was_measured(tmp_path: Path) -> None:
+    """The session says what happened to each case."""
+    cases = tuple(NotMeasured(id=f"case{index}", outcome="skipped", reason="no bf16") for index in range(5))
+    content = build.document([], of=build.session(not_measured=cases))
+    with pytest.raises(ReadError, match=r"case0: skipped, no bf16; .*case2.*; and 2 more\.$"):
+        read_file(build.write(tmp_path / "a.json", content))
+
+
+def test_a_folder_is_read_recursively_and_each_file_once(tmp_path: Path) -> None:
+    """A file given twice, by name and by folder, counts once."""
+    first, second = build.two_machines(tmp_path)
+    reading = read([first, tmp_path])
+    assert [result.path for result in reading.files] == [first, second]
+    assert reading.skipped == ()
+
+
+def test_a_folder_with_a_broken_file_still_gives_the_others(tmp_path: Path) -> None:
+    """A run that crashed must not block the rest, and is not passed over in silence."""
+    build.two_machines(tmp_path)
+    (tmp_path / "crashed.json").write_text("")
+    reading = read([tmp_path])
+    assert len(reading.files) == 2
+    assert len(reading.skipped) == 1
+    assert "crashed.json: empty" in reading.skipped[0]
+
+
+def test_a_named_broken_file_is_an_error(tmp_path: Path) -> None:
+    """Who names a file wants that file."""
+    good, _ = build.two_machines(tmp_path)
+    bad = tmp_path / "crashed.json"
+    bad.write_text("")
+    with pytest.raises(ReadError, match="empty"):
+        read([good, bad])
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_nothing_readable(tmp_path: Path, content: str | None) -> None:
+    """An empty folder, or one with broken files alone, is an error and not an empty table."""
+    if content is not None:
+        (tmp_path / "x.json").write_text(content)
+    with pytest.raises(ReadError, match="no result file to read"):
+        read([tmp_path])
+
+
+def test_machines_without_a_fingerprint_are_told_apart(tmp_path: Path) -> None:
+    """Another processor is another machine, even under one host name."""
+    one, other = build.document([None]), build.document([None])
+    other["machine_info"]["cpu"]["brand_raw"] = "Other CPU"
+    keys = {
+        read_file(build.write(tmp_path / f"{index}.json", content)).machine_key
+        for index, content in enumerate((one, other))
+    }
+    assert len(keys) == 2
+
+
+_JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_json_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+    """Whatever stands where a value should, the answer is a result or a ReadError."""
+    content = build.document([build.record(), None], of=build.session(build.roofs()), on=build.machine())
+    places: list[tuple[Any, Any]] = []
+    _collect(content, places)
+    for place, key in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=3, unique_by=id)):
+        place[key] = data.draw(_JSON)
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(content))
+    answer: ResultFile | str
+    try:
+        answer = read_file(path)
+    except ReadError as error:
+        answer = str(error)
+    assert isinstance(answer, ResultFile) or answer.startswith(str(path))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.integers(min_value=0, max_value=3000))
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path, cut: int) -> None:
+    """No prefix of a file passes for the file."""
+    text = json.dumps(build.document([build.record()]))
+    path = tmp_path / "a.json"
+    path.write_text(text[: min(cut, len(text) - 1)])
+    with pytest.raises(ReadError):
+        read_file(path)
+
+
+def _collect(value: Any, places: list[tuple[Any, Any]]) -> None:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        places.append((value, key))
+        _collect(item, places)
+
+
+def test_writing_what_was_read_changes_nothing(tmp_path: Path) -> None:
+    """The record keeps every digit through reading and writing."""
+    record = build.record()
+    result = read_file(build.write(tmp_path / "a.json", build.document([record])))
+    assert result.benchmarks[0].record is not None
+    assert to_json(result.benchmarks[0].record) == to_json(record)

@@ -1,0 +1,46 @@
+"""Numbers are shown with an SI prefix and significant digits, and never with an exponent."""
+
+import pytest
+
+from roofline.units import percent, scaled, significant
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "-"),
+        (0, "0 s"),
+        (2.5e-3, "2.50 ms"),
+        (1.0, "1.00 s"),
+        (12.3456, "12.3 s"),
+        (3e-9, "3.00 ns"),
+        (3e-12, "0.00300 ns"),
+        (1e18, "1000 Ps"),
+        (-2.5e-3, "-2.50 ms"),
+    ],
+)
+def test_scaled(value: float | None, shown: str) -> None:
+    """The largest prefix that leaves at least 1 is chosen; beyond the last one the number grows."""
+    assert scaled(value, "s") == shown
+
+
+def test_rounding_may_change_the_prefix() -> None:
+    """999.96 rounds to 1000, which is 1.00 k and not 1000."""
+    assert scaled(999.96, "B") == "1.00 kB"
+    assert scaled(999.4, "B") == "999 B"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "-"), (0, "0"), (12345.6, "12346"), (0.0123456, "0.0123"), (9.999, "10.0"), (100, "100")],
+)
+def test_significant(value: float | None, shown: str) -> None:
+    """Three digits count, and digits before the point are never cut."""
+    assert significant(value) == shown
+
+
+def test_percent() -> None:
+    """A fraction of 1 is 100 %."""
+    assert percent(0.0712) == "7.1 %"
+    assert percent(1.0, 3) == "100 %"
+    assert percent(None) == "-"
