@@ -81,8 +81,11 @@ def byte_low(trace: Trace, last_level_cache_byte: int | None) -> int:
 
 
 def activation_byte(trace: Trace) -> int:
-    """Bytes of everything operations made outside of the backward pass and the optimiser: the forward pass's results
-    and intermediates, loss included, each storage once, whether or not it is kept."""
+    """Bytes of everything that operations made outside of the backward pass and the optimiser.
+
+    These are the forward pass's results and intermediates, with the loss and the gradient of 1 that the backward pass
+    starts from; each storage once, whether it is kept or not.
+    """
     return sum(storage.byte for storage in trace.storages.all if storage.forward and not storage.external)
 
 

@@ -1,0 +1,138 @@
+"""Attention in its back ends and the fused inference paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from pytest_roofline.counting import Counted
+from pytest_roofline.counting.calls import Call
+from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
+
+KNOWN = 12_582_912
+"""Scaled dot product attention of (1, 12, 64, 64) with itself: 2 x 2 x 12 x 64 x 64 x 64."""
+
+BACK_ENDS = ("flash_attention", "efficient_attention", "cudnn_attention", "fused_attention_overrideable")
+
+
+def heads() -> Tensor:
+    return torch.randn(1, 12, 64, 64, requires_grad=True)
+
+
+@pytest.mark.parametrize("inference", [False, True])
+@pytest.mark.parametrize("back_end", [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH], ids=lambda one: one.name)
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_counts_the_same_on_every_back_end(
+    back_end: Any, inference: bool, causal: bool, flop: Callable[..., float]
+) -> None:
+    """torch alone counts 0 on the CPU. The masked half of causal attention counts: the number is the workload's."""
+    query = heads()
+    with torch.inference_mode(inference), sdpa_kernel(back_end):
+        assert flop(lambda: functional.scaled_dot_product_attention(query, query, query, is_causal=causal)) == KNOWN
+
+
+def test_fused_backward_computes_the_scores_again(flop: Callable[..., float]) -> None:
+    """Five products where the forward has two; written out as matrix products it is four."""
+    for back_end, products in ((SDPBackend.FLASH_ATTENTION, 5), (SDPBackend.MATH, 4)):
+        with sdpa_kernel(back_end):
+            query, key, value = heads(), heads(), heads()
+            loss = functional.scaled_dot_product_attention(query, key, value).sum()
+            assert flop(loss.backward) == products * KNOWN / 2
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_back_ends_of_accelerators(back_end: str) -> None:
+    """Their operations by hand: query (2, 8, 5, 4), keys (2, 2, 7, 4) of fewer heads, values 6 wide."""
+    arguments = {
+        "query": torch.empty(2, 8, 5, 4, device="meta"),
+        "key": torch.empty(2, 2, 7, 4, device="meta"),
+        "value": torch.empty(2, 2, 7, 6, device="meta"),
+    }
+    pairs = 2 * 8 * 5 * 7
+    assert counted(f"aten::_scaled_dot_product_{back_end}", arguments) == 2 * pairs * (4 + 6)
+    assert counted(f"aten::_scaled_dot_product_{back_end}_backward", arguments) == 2 * pairs * (3 * 4 + 2 * 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [("_flash_attention", "cum_seq_q"), ("_efficient_attention", "cu_seqlens_q")],
+)
+def test_kernels_with_tokens_before_heads(name: str, packed: str) -> None:
+    """(batch, tokens, heads, width); packed sequences of unknown lengths are unknown work."""
+    arguments: dict[str, Any] = {
+        "query": torch.empty(2, 5, 8, 4, device="meta"),
+        "key": torch.empty(2, 7, 8, 4, device="meta"),
+        "value": torch.empty(2, 7, 8, 4, device="meta"),
+        packed: None,
+    }
+    pairs = 2 * 8 * 5 * 7
+    assert counted(f"aten::{name}_forward", arguments) == 2 * pairs * 8
+    assert counted(f"aten::{name}_backward", arguments) == 2 * pairs * 20
+    assert counted(f"aten::{name}_forward", {**arguments, packed: torch.empty(3, device="meta")}) is None
+
+
+def counted(name: str, arguments: dict[str, Any]) -> int | None:
+    call = Call(name=name, arguments=arguments, written=frozenset(), out=frozenset(), metadata_only=False, result=None)
+    return MATRIX_OPERATIONS[name].flop(call)
+
+
+def tokens() -> Tensor:
+    return torch.randn(2, 16, 64)
+
+
+LAYER, ATTENTION = 2_228_224, 1_179_648
+
+
+@pytest.mark.parametrize("gradients", [False, True], ids=["fast path", "slow path"])
+def test_encoder_layer_counts_the_same_fused_or_not(gradients: bool, flop: Callable[..., float]) -> None:
+    """Under inference_mode it is one operation; torch alone counts 0 there and misses attention otherwise."""
+    layer, source = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True).eval(), tokens()
+    with torch.inference_mode(not gradients):
+        assert flop(lambda: layer(source)) == LAYER
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("gradients", [False, True], ids=["fast path", "slow path"])
+def test_multi_head_attention_counts_the_same_fused_or_not(
+    gradients: bool, weights: bool, flop: Callable[..., float]
+) -> None:
+    """Whether or not it returns its weights."""
+    layer, source = nn.MultiheadAttention(64, 4, batch_first=True).eval(), tokens()
+    with torch.inference_mode(not gradients):
+        assert flop(lambda: layer(source, source, source, need_weights=weights)) == ATTENTION
+
+
+def test_fused_paths_are_one_operation(count: Callable[..., Counted]) -> None:
+    """The fast path is counted as it runs, not by turning it off."""
+    layer, source = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True).eval(), tokens()
+    with torch.inference_mode():
+        (operation,) = count(lambda: layer(source)).operations
+    assert (operation.name, operation.kind) == ("aten::_transformer_encoder_layer_fwd", "attention")
+
+
+def test_fake_tensors_count_the_same(flop: Callable[..., float]) -> None:
+    """Whichever way the layer takes on tensors without data."""
+    with FakeTensorMode(), torch.inference_mode():
+        layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True).eval()
+        assert flop(lambda: layer(torch.randn(2, 16, 64))) == LAYER
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")
+def test_padding_is_no_work_where_it_is_left_out(flop: Callable[..., float]) -> None:
+    """With a padding mask the encoder's fast path drops the padding; so does the count."""
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), 2).eval()
+    mask = torch.zeros(2, 16, dtype=torch.bool)
+    mask[0, 10:] = True
+
+    def layer(length: int) -> int:
+        return 2 * (4 * length * 64 * 64 + 2 * length * length * 64 + 2 * length * 64 * 128)
+
+    with torch.inference_mode():
+        assert flop(lambda: encoder(tokens(), src_key_padding_mask=mask)) == 2 * (layer(10) + layer(16))

@@ -1,0 +1,229 @@
+"""Matrix products as torch dispatches them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.flop_counter import flop_registry, register_flop_formula
+
+from pytest_roofline.counting import Counted
+from pytest_roofline.counting.calls import Call
+from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
+
+
+def square(*sizes: int) -> torch.Tensor:
+    return torch.randn(*(sizes or (8, 8)))
+
+
+PRODUCTS: dict[str, tuple[Callable[[], object], int]] = {
+    "mm": (lambda: torch.mm(square(3, 4), square(4, 5)), 2 * 3 * 4 * 5),
+    "addmm": (lambda: torch.addmm(square(5), square(3, 4), square(4, 5)), 2 * 3 * 4 * 5),
+    "addmm_": (lambda: square(3, 5).addmm_(square(3, 4), square(4, 5)), 2 * 3 * 4 * 5),
+    "_addmm_activation": (lambda: torch._addmm_activation(square(5), square(3, 4), square(4, 5)), 2 * 3 * 4 * 5),
+    "bmm": (lambda: torch.bmm(square(2, 3, 4), square(2, 4, 5)), 2 * 2 * 3 * 4 * 5),
+    "baddbmm": (lambda: torch.baddbmm(square(2, 3, 5), square(2, 3, 4), square(2, 4, 5)), 2 * 2 * 3 * 4 * 5),
+    "addbmm": (lambda: torch.addbmm(square(3, 5), square(2, 3, 4), square(2, 4, 5)), 2 * 2 * 3 * 4 * 5),
+    "mv": (lambda: torch.mv(square(), square(8)), 128),
+    "addmv": (lambda: torch.addmv(square(8), square(), square(8)), 128),
+    "dot": (lambda: torch.dot(square(8), square(8)), 16),
+    "vdot": (lambda: torch.vdot(square(8), square(8)), 16),
+    "addr": (lambda: torch.addr(square(3, 4), square(3), square(4)), 24),
+    "inner": (lambda: torch.inner(square(3, 8), square(5, 8)), 2 * 3 * 5 * 8),
+    "matmul, broadcast": (lambda: square(7, 1, 3, 4) @ square(2, 4, 5), 2 * 7 * 2 * 3 * 4 * 5),
+    "matmul, folded": (lambda: square(7, 2, 3, 4) @ square(4, 5), 2 * 7 * 2 * 3 * 4 * 5),
+    "einsum": (lambda: torch.einsum("bij,bkj->bik", square(2, 3, 4), square(2, 5, 4)), 2 * 2 * 3 * 4 * 5),
+    "tensordot": (lambda: torch.tensordot(square(3, 4, 2), square(4, 2, 5)), 2 * 3 * 8 * 5),
+    "chain": (lambda: torch.linalg.multi_dot([square(3, 4), square(4, 5), square(5, 2)]), 2 * (4 * 5 * 2 + 3 * 4 * 2)),
+    "linear": (lambda: nn.Linear(4, 5)(square(2, 3, 4)), 2 * 2 * 3 * 4 * 5),
+    "linear, no bias": (lambda: nn.Linear(4, 5, bias=False)(square(4)), 2 * 4 * 5),
+    "bilinear": (lambda: nn.Bilinear(3, 4, 5)(square(6, 3), square(6, 4)), 2 * (6 * 5 * 3 * 4 + 6 * 5 * 4)),
+    "empty": (lambda: torch.mm(square(0, 4), square(4, 5)), 0),
+}
+
+
+@pytest.mark.parametrize("inference", [False, True], ids=["eager", "inference_mode"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_count_two_flop_a_term(name: str, inference: bool, flop: Callable[..., float]) -> None:
+    """Composite operations (linear, matmul, einsum) lose nothing under inference_mode, where they arrive undivided."""
+    step, expected = PRODUCTS[name]
+    with torch.inference_mode(inference):
+        assert flop(step) == expected
+
+
+def test_linear_backward_needs_no_gradient_of_the_input(flop: Callable[..., float]) -> None:
+    """One product for the weight, another for an input that wants its gradient."""
+    layer, forward = nn.Linear(4, 5), 2 * 3 * 4 * 5
+    for wanted in (False, True):
+        loss = layer(square(3, 4).requires_grad_(wanted)).sum()
+        assert flop(loss.backward) == forward * (1 + wanted)
+
+
+def test_onednn_linear_counts_like_linear(flop: Callable[..., float]) -> None:
+    """Its tensors are opaque; their shapes still tell."""
+    source, weight = square(3, 4).to_mkldnn(), square(5, 4).to_mkldnn()
+    assert flop(lambda: torch.ops.aten.mkldnn_linear(source, weight)) == 2 * 3 * 4 * 5
+
+
+def test_complex_products_count_four_real_ones(flop: Callable[..., float]) -> None:
+    """(a + bi)(c + di) takes four real multiply-accumulates."""
+    left, right = torch.randn(3, 4, dtype=torch.complex64), torch.randn(4, 5, dtype=torch.complex64)
+    assert flop(lambda: left @ right) == 4 * 2 * 3 * 4 * 5
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [(torch.float32, "fp32"), (torch.float64, "fp64"), (torch.bfloat16, "bf16"), (torch.float16, "fp16")],
+)
+def test_dtype_is_that_of_the_operands(dtype: torch.dtype, name: str, count: Callable[..., Counted]) -> None:
+    """FLOPs are kept apart by the dtype they ran in."""
+    assert count(lambda: torch.ones(3, 4, dtype=dtype) @ torch.ones(4, 5, dtype=dtype)).flop_by_dtype == {name: 120.0}
+
+
+def test_autocast_shows_as_what_really_ran(count: Callable[..., Counted]) -> None:
+    """bf16 autocast runs matrix products in bf16, forward and backward, whatever the parameters are."""
+    layer = nn.Linear(4, 5)
+
+    def step() -> None:
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = layer(square(3, 4)).float().sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    assert count(step).flop_by_dtype == {"bf16": 2.0 * 2 * 3 * 4 * 5}
+
+
+@pytest.mark.parametrize(("matmul", "convolution"), [(False, False), (True, False), (False, True), (True, True)])
+def test_tf32_follows_the_switch_that_governs_the_operation(
+    matmul: bool, convolution: bool, count: Callable[..., Counted]
+) -> None:
+    """cuBLAS and cuDNN have a switch each; float32 on CUDA only, and never a matrix-vector product."""
+
+    def step() -> None:
+        source, image = torch.randn(4, 4, device="cuda"), torch.randn(1, 4, 4, 4, device="cuda")
+        torch.mm(source, source)
+        torch.mv(source, source[0])
+        torch.mm(source.bfloat16(), source.bfloat16())
+        torch.conv2d(image, image)
+
+    with FakeTensorMode():
+        counted = count(step, tf32_matmul=matmul, tf32_convolution=convolution)
+    dtypes = {operation.name: operation.dtype for operation in counted.operations if operation.dtype != "bf16"}
+    assert dtypes["aten::mm"] == ("tf32" if matmul else "fp32")
+    assert dtypes["aten::convolution"] == ("tf32" if convolution else "fp32")
+    assert dtypes["aten::mv"] == "fp32"
+    assert counted.flop_by_dtype["bf16"] == 2 * 4 * 4 * 4
+
+
+def test_tf32_never_applies_on_the_cpu(count: Callable[..., Counted]) -> None:
+    """The switches are CUDA's."""
+    assert count(lambda: square() @ square(), tf32_matmul=True).flop_by_dtype == {"fp32": 1024.0}
+
+
+def test_sparse_product_is_named_not_counted_as_dense(count: Callable[..., Counted]) -> None:
+    """Shapes don't tell how much a sparse operand takes part."""
+    sparse = torch.eye(4).to_sparse()
+    work = count(lambda: torch.mm(sparse, square(4, 5))).work
+    assert work.flop_per_step == 0
+    assert [(one.name, one.calls) for one in work.uncovered] == [("aten::mm", 1)]
+
+
+def test_unknown_arithmetic_is_named_with_its_calls(count: Callable[..., Counted]) -> None:
+    """Never a silent 0: an operation without a formula makes the count incomplete, and the other column missing."""
+    counted = count(lambda: (torch.fft.fft(square()), torch.fft.fft(square()), torch.linalg.inv(torch.eye(3))))
+    assert {one.name: one.calls for one in counted.work.uncovered} == {
+        "aten::_fft_r2c": 2,
+        "aten::linalg_inv_ex": 1,
+    }
+    assert counted.work.other_flop_per_step is None
+    assert "aten::_fft_r2c" in counted.missing["work.other_flop_per_step"]
+
+
+@pytest.fixture
+def custom() -> Any:
+    """A user's operation: 4x4 products, opaque to everybody."""
+    with torch.library._scoped_library("counting_test", "FRAGMENT") as library:
+        library.define("product(Tensor a, Tensor b) -> Tensor")
+        library.impl("product", lambda a, b: a @ b, "CPU")
+        operation = torch.ops.counting_test.product
+        yield operation
+        flop_registry.pop(operation, None)
+        del torch.ops.counting_test.product
+
+
+def test_custom_operation_is_named_until_it_has_a_formula(custom: Any, count: Callable[..., Counted]) -> None:
+    """A formula registered the way torch documents is used."""
+    left = square(4, 4)
+    assert [one.name for one in count(lambda: custom(left, left)).work.uncovered] == ["counting_test::product"]
+    register_flop_formula(custom)(lambda a, b, **_: 2 * a[0] * a[1] * b[1])
+    work = count(lambda: custom(left, left)).work
+    assert (work.flop_per_step, work.uncovered) == (128.0, ())
+
+
+def call(name: str, result: object, **arguments: object) -> Call:
+    shapes = {
+        key: torch.empty(value, device="meta") if isinstance(value, tuple) else value
+        for key, value in arguments.items()
+    }
+    return Call(
+        name=name,
+        arguments=shapes,
+        written=frozenset(),
+        out=frozenset(),
+        metadata_only=False,
+        result=torch.empty(result, device="meta") if isinstance(result, tuple) else result,
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (call("aten::linear_backward", None, self=(3, 4), weight=(5, 4), output_mask=[True, True, True]), 2 * 120),
+        (call("aten::mkldnn_linear_backward", None, self=(3, 4), weight=(5, 4), output_mask=[False, True, True]), 120),
+        (call("aten::mkldnn_linear_backward_input", None, grad_output=(3, 5), weight=(5, 4)), 120),
+        (call("mkldnn::_linear_pointwise", (3, 5), X=(3, 4), W=(5, 4)), 120),
+        (call("aten::_scaled_mm", (3, 5), self=(3, 4), mat2=(4, 5)), 120),
+        (call("aten::cudnn_convolution", (2, 6, 5, 5), self=(2, 4, 7, 7), weight=(6, 2, 3, 3)), 2 * 2 * 25 * 6 * 2 * 9),
+        (
+            call("aten::cudnn_convolution_transpose", (2, 6, 9, 9), self=(2, 4, 7, 7), weight=(4, 3, 3, 3)),
+            2 * 2 * 49 * 4 * 3 * 9,
+        ),
+        (call("mkldnn::_convolution_pointwise", (2, 6, 5, 5), X=(2, 4, 7, 7), W=(6, 4, 3, 3)), 2 * 2 * 25 * 6 * 4 * 9),
+        (
+            call(
+                "aten::mps_convolution_backward",
+                None,
+                self=(2, 4, 7, 7),
+                grad_output=(2, 6, 5, 5),
+                weight=(6, 4, 3, 3),
+                output_mask=[False, True, False],
+            ),
+            2 * 2 * 25 * 6 * 4 * 9,
+        ),
+        (
+            call(
+                "aten::mps_convolution_transpose_backward",
+                None,
+                self=(2, 4, 7, 7),
+                grad_output=(2, 6, 9, 9),
+                weight=(4, 6, 3, 3),
+                output_mask=[True, True],
+            ),
+            2 * 2 * 2 * 49 * 4 * 6 * 9,
+        ),
+    ],
+    ids=lambda value: value.name if isinstance(value, Call) else "",
+)
+def test_operations_of_other_back_ends(made: Call, expected: int) -> None:
+    """Those that can't run here, called by hand with their arguments' names."""
+    assert MATRIX_OPERATIONS[made.name].flop(made) == expected
+
+
+def test_every_name_in_the_table_is_one_of_torch() -> None:
+    """A misspelt name would count nothing, without a word. Back ends of other builds may be absent, no more."""
+    names = {schema.name for schema in torch._C._jit_get_all_schemas()}
+    strangers = {name for name in MATRIX_OPERATIONS if name not in names}
+    assert all(name.startswith(("mkldnn::", "torchvision::")) for name in strangers)
