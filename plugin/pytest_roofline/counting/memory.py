@@ -46,18 +46,24 @@ def stored_byte(tensors: Iterable[Tensor]) -> int:
 
 
 class SavedTensors:
-    """Adds up what autograd saves for the backward pass, parameters and buffers of the model excluded.
+    """Adds up what autograd saves for a backward pass, parameters and buffers of the model excluded.
 
-    Its `save` and `restore` are a pair for `torch.autograd.graph.saved_tensors_hooks`; they hand tensors on unchanged.
+    Of several passes in one step (gradient accumulation) the largest counts: each is freed before the next. Its `save` and `restore` are a pair for `torch.autograd.graph.saved_tensors_hooks`; they hand tensors on unchanged.
     """
 
     def __init__(self, model: nn.Module) -> None:
         held = (*model.parameters(), *model.buffers())
         self._model = {tensor.untyped_storage()._cdata for tensor in held if has_storage(tensor)}
+        # The weak references keep addresses from being used again.
         self._saved: dict[int, tuple[StorageWeakRef, int]] = {}
+        self._largest_pass_byte = 0
+        self._going_back = False
 
     def save(self, tensor: Tensor) -> Tensor:
         """Note a tensor that is being saved."""
+        if self._going_back and torch._C._current_graph_task_id() == -1:
+            self._largest_pass_byte, self._going_back = self.byte, False
+            self._saved.clear()
         if has_storage(tensor):
             storage = tensor.untyped_storage()
             if storage._cdata not in self._model and storage._cdata not in self._saved:
@@ -65,10 +71,11 @@ class SavedTensors:
         return tensor
 
     def restore(self, tensor: Tensor) -> Tensor:
-        """Give a saved tensor back."""
+        """Give a saved tensor back: the backward pass has come to it."""
+        self._going_back = True
         return tensor
 
     @property
     def byte(self) -> int:
-        """Bytes of all storages saved in the step. With gradient accumulation that is the sum over its parts."""
-        return sum(byte for _, byte in self._saved.values())
+        """Bytes of all storages that were saved for one pass."""
+        return max(self._largest_pass_byte, sum(byte for _, byte in self._saved.values()))

@@ -84,7 +84,7 @@ def activation_byte(trace: Trace) -> int:
     """Bytes of everything that operations made outside of the backward pass and the optimiser.
 
     These are the forward pass's results and intermediates, with the loss and the gradient of 1 that the backward pass
-    starts from; each storage once, whether it is kept or not.
+    starts from; each storage once, whether it is kept or not. With gradient accumulation those of all its passes.
     """
     return sum(storage.byte for storage in trace.storages.all if storage.forward and not storage.external)
 
