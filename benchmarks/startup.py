@@ -25,8 +25,8 @@ start = time.perf_counter()
 code = pytest.main(sys.argv[1:])
 print(f"{code:d} {time.perf_counter() - start:.6f}")
 """
-"""Times collecting alone. All of torch that collecting loads is there already: torchvision asks for its ``_dynamo``, which
-takes longer than the rest of it."""
+"""Times collecting alone. All that collecting loads of torch is there already: torchvision asks for ``torch._dynamo``,
+which takes longer than the rest of it."""
 
 
 class ChildError(RuntimeError):
