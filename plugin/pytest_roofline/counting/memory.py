@@ -48,7 +48,8 @@ def stored_byte(tensors: Iterable[Tensor]) -> int:
 class SavedTensors:
     """Adds up what autograd saves for a backward pass, parameters and buffers of the model excluded.
 
-    Of several passes in one step (gradient accumulation) the largest counts: each is freed before the next. Its `save` and `restore` are a pair for `torch.autograd.graph.saved_tensors_hooks`; they hand tensors on unchanged.
+    Of several passes in one step (gradient accumulation) the largest counts: each is freed before the next. Its `save`
+    and `restore` are a pair for `torch.autograd.graph.saved_tensors_hooks`; they hand tensors on unchanged.
     """
 
     def __init__(self, model: nn.Module) -> None:

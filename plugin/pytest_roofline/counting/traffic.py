@@ -103,7 +103,7 @@ def traffic_of(call: Call, storages: Storages, *, forward: bool) -> Traffic:
     if not made and not written:
         return Traffic((), (), 0)
 
-    limits = _limits(call)
+    unread, limits = _unread(call), _limits(call)
     touched: dict[Location, int] = {}
 
     def access(tensor: Tensor, *, external: bool, at_most: int | None = None) -> Access:
@@ -114,7 +114,7 @@ def traffic_of(call: Call, storages: Storages, *, forward: bool) -> Traffic:
 
     reads = tuple(
         access(tensor, external=True, at_most=limits.get(name))
-        for name, tensor in _distinct(call, [name for name in call.arguments if name not in _unread(call)])
+        for name, tensor in _distinct(call, [name for name in call.arguments if name not in unread])
         if counts(tensor)
     )
     writes = tuple(
