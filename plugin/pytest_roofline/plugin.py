@@ -90,10 +90,13 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark measuring tests with the device they will run on, put roofs first, deselect those for another device."""
+    from pytest_roofline.measuring import replay
     from pytest_roofline.session import uses_roofline
 
     cases = [item for item in items if uses_roofline(item)]
     config.stash[_COLLECTED] = len(cases)
+    for item in cases:
+        replay.install(item)
     if not cases or not config.getini("roofline_markers"):
         return
     kind = kind_of(config)

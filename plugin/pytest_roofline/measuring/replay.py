@@ -1,0 +1,52 @@
+"""Hand rounds that have been measured to pytest-benchmark, through its public seams: ``pedantic`` and a timer.
+
+pytest-benchmark takes the timer of a test from its ``benchmark`` marker when it makes the fixture. The timer put there
+replays the rounds, so pytest-benchmark's statistics are of exactly those times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+    from roofline.record import Timing
+
+_TIMER = pytest.StashKey["ReplayTimer"]()
+
+
+class ReplayTimer:
+    """A clock that tells the ends of given rounds in turn: 0 at a round's start, its length at its end."""
+
+    def __init__(self) -> None:
+        self._readings: Iterator[float] = iter(())
+
+    def load(self, rounds_s: tuple[float, ...]) -> None:
+        self._readings = iter([reading for length in rounds_s for reading in (0.0, length)])
+
+    def __call__(self) -> float:
+        return next(self._readings)
+
+
+def install(item: pytest.Item) -> None:
+    """Give the test a replaying timer, before its fixtures are made. Other keywords of its own marker stay."""
+    marker = item.get_closest_marker("benchmark")
+    timer = ReplayTimer()
+    item.stash[_TIMER] = timer
+    keywords = {**(marker.kwargs if marker is not None else {}), "timer": timer}
+    item.add_marker(pytest.mark.benchmark(**keywords), append=False)
+
+
+def hand_over(benchmark: BenchmarkFixture, item: pytest.Item, timing: Timing) -> None:
+    """Let pytest-benchmark see the timing's rounds as its own."""
+    rounds = timing.rounds
+    item.stash[_TIMER].load(rounds.wall_s)
+    benchmark.pedantic(_nothing, rounds=len(rounds.wall_s), iterations=rounds.steps)
+
+
+def _nothing() -> None:
+    """pytest-benchmark calls it between two readings of the timer; the work has been done before."""
