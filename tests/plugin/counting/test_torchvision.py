@@ -26,8 +26,6 @@ BATCH = 2
 MODELS = (
     "alexnet",
     "squeezenet1_1",
-    "googlenet",
-    "mnasnet0_5",
     "shufflenet_v2_x0_5",
     "mobilenet_v3_small",
     "efficientnet_b0",
@@ -36,7 +34,6 @@ MODELS = (
     "convnext_tiny",
     "vit_b_16",
     "swin_t",
-    "swin_v2_t",
 )
 """One of every family that is quick to count; transformers and grouped convolutions among them."""
 
@@ -89,7 +86,6 @@ COUNTS: dict[type, Callable[[Any, Tensor, Tensor], dict[str, int]]] = {
     nn.Linear: linear,
     nn.MultiheadAttention: self_attention,
     swin.ShiftedWindowAttention: shifted_windows,
-    swin.ShiftedWindowAttentionV2: shifted_windows,
 }
 
 
