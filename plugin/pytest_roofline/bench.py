@@ -134,7 +134,7 @@ def measure_workload(run: Run, workload: Workload, case: str) -> tuple[Record, M
         memory=memory,
         process=usage,
         flags=proof.flags_of(made) + timing_flags(measured),
-        missing={**measured.missing, **missing, "energy_j_per_step": "not read by this version"},
+        missing={**measured.missing, **counted.missing, **missing, "energy_j_per_step": "not read by this version"},
     )
     return record, measured, seconds
 

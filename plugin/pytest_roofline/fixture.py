@@ -91,19 +91,24 @@ class Roofline:
         :returns: the record, or None where benchmarks are disabled.
         :raises Disproved: a proof failed; the row is in the results, marked invalid.
         """
-        from pytest_roofline.adopt import adopt
+        import pytest
 
-        workload = adopt(
-            model,
-            inputs,
-            target=target,
-            loss=loss,
-            optimizer=optimizer,
-            config=config or {},
-            name=_test_name(self._item.name),
-            defaults=self.defaults,
-            device=self.device,
-        )
+        from pytest_roofline.adopt import NotSupported, adopt
+
+        try:
+            workload = adopt(
+                model,
+                inputs,
+                target=target,
+                loss=loss,
+                optimizer=optimizer,
+                config=config or {},
+                name=_test_name(self._item.name),
+                defaults=self.defaults,
+                device=self.device,
+            )
+        except NotSupported as reason:
+            pytest.skip(str(reason))
         return self.run(workload, case=self._item.name)
 
     def run(self, workload: Workload, case: str) -> Record | None:
@@ -112,8 +117,7 @@ class Roofline:
         from pytest_roofline.workload import Step
 
         if not self._benchmark.enabled:
-            Step(workload)()
-            return None
+            return self._try(Step(workload))
         record, measured, seconds = measure_workload(self._run, workload, case)
         self._keep(record, seconds)
         if measured.step_log_s is not None:
@@ -132,7 +136,7 @@ class Roofline:
         from pytest_roofline.plain_bench import measure_roof
 
         if not self._benchmark.enabled:
-            return None
+            return self._try(lambda: None)
         record, _, seconds = measure_roof(self._run, name)
         self._keep(record, seconds)
         return record
@@ -145,11 +149,15 @@ class Roofline:
         from pytest_roofline.plain_bench import measure_input
 
         if not self._benchmark.enabled:
-            fetch()
-            return None
+            return self._try(fetch)
         record, _, seconds = measure_input(self._run, fetch, case)
         self._keep(record, seconds)
         return record
+
+    def _try(self, step: Callable[[], object]) -> None:
+        """Take one step, where benchmarks are disabled: the test still says whether it works."""
+        self._benchmark(step)
+        self._run.tried += 1
 
     def _keep(self, record: Record, seconds: float) -> None:
         from pytest_roofline.measuring.replay import hand_over

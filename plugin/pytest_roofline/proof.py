@@ -74,7 +74,8 @@ def check_precision(precision: Precision, flop_by_dtype: Mapping[str, float], ke
         return Check(name="precision", status="not_made", evidence="the step has no matrix operation to tell by")
     shares = ", ".join(f"{value / total:.1%} in {dtype}" for dtype, value in sorted(flop_by_dtype.items()) if value)
     evidence = f"matrix FLOPs: {shares}"
-    if any(value for dtype, value in flop_by_dtype.items() if dtype not in precision.computes_in):
+    other = sum(value for dtype, value in flop_by_dtype.items() if dtype not in precision.computes_in) / total
+    if other > precision.other_share:
         return Check(name="precision", status="failed", evidence=f"{precision.name} means {allowed}, but {evidence}")
     tf32 = sorted({name for name in kernels or () if _TF32_KERNEL.search(name)})
     if tf32 and "tf32" not in precision.computes_in:

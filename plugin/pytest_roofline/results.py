@@ -76,7 +76,7 @@ def dumps(document: Mapping[str, Any]) -> str:
 def commit_of(commit_info: Mapping[str, Any]) -> str:
     """The part of the file name that says which code was measured: ``1a2b3c4d``, ``1a2b3c4d-dirty`` or ``nogit``."""
     commit = str(commit_info.get("id") or "")
-    if not commit or commit == "unknown":
+    if commit in ("", "unknown", "unversioned"):
         return "nogit"
     return commit[:8] + ("-dirty" if commit_info.get("dirty") else "")
 

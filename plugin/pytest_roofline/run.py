@@ -49,6 +49,8 @@ class Run:
         self.not_measured: list[NotMeasured] = []
         self.file: results.ResultsFile | None = None
         self.measured = 0
+        self.tried = 0
+        """Cases of which one step was taken because benchmarks are disabled."""
         self.measuring_s = 0.0
         self.printed: list[str] = [f"note: {note}" for note in notes]
         """What the terminal summary shows."""

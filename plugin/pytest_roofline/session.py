@@ -53,7 +53,9 @@ class SessionHooks:
             self._run.printed.append(f"ERROR: {error}")
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
         worked = self._run.summarise(_width(self._config))
-        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not self._run.measured:
+        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not (
+            self._run.measured or self._run.tried
+        ):
             self._run.printed.append("ERROR: nothing was measured. " + nothing_measured(self._run))
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         elif exitstatus == pytest.ExitCode.OK and not worked:

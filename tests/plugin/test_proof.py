@@ -88,6 +88,8 @@ def test_a_step_without_operations_or_gradients_proves_nothing() -> None:
         ("tf32", {"fp32": 9.0}, None, "failed"),
         ("torch_default", {"fp32": 1.0, "tf32": 8.0}, None, "passed"),
         ("amp_fp16", {"fp32": 9.0}, None, "failed"),
+        ("amp_bf16", {"bf16": 96.0, "fp32": 4.0}, None, "passed"),
+        ("amp_bf16", {"bf16": 94.0, "fp32": 6.0}, None, "failed"),
         ("amp_fp16", {}, None, "not_made"),
     ],
 )

@@ -77,6 +77,7 @@ def test_json_is_strict() -> None:
         ({"id": "1a2b3c4d5e6f", "dirty": False}, "1a2b3c4d"),
         ({"id": "1a2b3c4d5e6f", "dirty": True}, "1a2b3c4d-dirty"),
         ({"id": "unknown"}, "nogit"),
+        ({"id": "unversioned"}, "nogit"),
         ({}, "nogit"),
     ],
 )
