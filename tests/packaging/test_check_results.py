@@ -110,6 +110,14 @@ def test_complete_results_pass(
     assert capsys.readouterr().out == "run.json: complete\n"
 
 
+def test_what_the_device_can_not_do_is_no_fault(main: Callable[[list[str]], int], tmp_path: Path) -> None:
+    """A skip has its reason in the file and leaves nothing out that was asked for by name."""
+    content = complete()
+    content["roofline"]["not_measured"].append({"id": "roof-tf32", "outcome": "skipped", "reason": "no TF32"})
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    assert main([str(tmp_path), "--case", CASE]) == 0
+
+
 FAULTS: dict[str, tuple[Change, str]] = {
     "no session": (lambda content: content.pop("roofline"), "no top-level key roofline"),
     "no machine": (lambda content: content["machine_info"].clear(), "machine_info: expected a JSON object"),
@@ -126,7 +134,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
         "x: failed: why",
     ),
     "no measuring time": (lambda content: content["roofline"].update(measuring_s=None), "how long it took"),
-    "no cases": (lambda content: content["benchmarks"].clear(), "found none"),
+    "no cases": (lambda content: content["benchmarks"].clear(), f"{CASE} is not in it"),
     "invalid record": (
         lambda content: record_of(content)["flags"].append({"name": "nan", "evidence": "seen", "invalid": True}),
         "invalid: nan: seen",
