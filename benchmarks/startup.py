@@ -17,6 +17,9 @@ ROOT = Path(__file__).parents[1]
 
 CASES = 10_000
 
+OTHERS = ["-p", "no:hypothesispytest", "-p", "no:playwright"]
+"""Plugins that only developing this brings along, and that load more than ours does."""
+
 COLLECT = """
 import sys, time
 import torch, torch._dynamo
@@ -56,7 +59,7 @@ def run(*, quick: bool) -> tuple[Figure, ...]:
 
 def _added_s(arguments: Sequence[str], folder: Path, pairs: int) -> tuple[float, ...]:
     """Seconds that the plugin adds to ``pytest ARGUMENTS``, by pairs of children with and without it."""
-    command = [sys.executable, "-m", "pytest", *arguments]
+    command = [sys.executable, "-m", "pytest", *OTHERS, *arguments]
     without = [*command, "-p", "no:roofline"]
     _child_s(command, folder)  # both may have byte code to write the first time
     _child_s(without, folder)
@@ -73,7 +76,7 @@ def _collect_s() -> float:
     # Train and infer, each at 5,000 batch sizes.
     batches = ",".join(str(batch) for batch in range(2, 2 + CASES // 2))
     selection = ["--model", "mlp", "--mode", "train,infer", "--precision", "fp32", "--batch", batches]
-    command = [sys.executable, "-c", COLLECT, "perftests/test_models.py"]
+    command = [sys.executable, "-c", COLLECT, *OTHERS, "perftests/test_models.py"]
     child = _checked([*command, "--device", "cpu", "--collect-only", "-q", *selection], ROOT)
     code, seconds = child.splitlines()[-1].split()
     if code != "0" or child.count("::") < CASES:
