@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -17,17 +18,13 @@ pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
 
-EXAMPLE = """
-import pytest
-import torch
-from torch import nn
 
-
-@pytest.mark.roofline(mode="train", batch=8, sample_unit="row")
-def test_my_model(roofline):
-    model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
-    roofline(model, torch.randn(8, 64), target=torch.randint(10, (8,)))
-"""
+def documented(language: str) -> str:
+    """The only block of the language in README's section on other projects."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme.split("\n## Measure your own model\n")[1].split("\n## ")[0]
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    return str(block)
 
 
 @pytest.fixture
@@ -41,14 +38,8 @@ def project(tmp_path: Path) -> Path:
         archive.extractall(tmp_path / "site")
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "pytest.ini").write_text(
-        "[pytest]\n"
-        "addopts = --strict-markers\n"
-        "filterwarnings = error\n"
-        "roofline_markers = true\n"
-        "roofline_results = results\n"
-    )
-    (folder / "test_mine.py").write_text(EXAMPLE)
+    (folder / "pytest.ini").write_text(documented("ini") + "addopts = --strict-markers\nfilterwarnings = error\n")
+    (folder / "test_mine.py").write_text(documented("python"))
     (folder / "test_place.py").write_text(
         "import pytest_roofline\n"
         "def test_place():\n"
@@ -74,8 +65,8 @@ def run_pytest(folder: Path, *arguments: str) -> str:
 
 
 def test_ten_lines_measure_a_model(project: Path) -> None:
-    """The example is measured, proven and counted, and its record reads back."""
-    assert len(EXAMPLE.strip().splitlines()) <= 10
+    """README's example, as it stands there, is measured, proven and counted, and its record reads back."""
+    assert len(documented("python").strip().splitlines()) <= 10
     printed = run_pytest(project, "--roofline-max-time", "0.2", "--roofline-device", "cpu")
     assert "2 passed" in printed
     (path,) = (project / "results").rglob("*.json")
