@@ -1,135 +1,43 @@
-"""The measuring loop: warm up until steady, then rounds until the margin or the budget is reached.
+"""The measuring loop: warm up, take rounds until the margin or the budget is reached, and put it all into a `Timing`.
 
-A round is: synchronise, read the clock, run its steps free, synchronise, read the clock. Nothing else of ours happens
-in between but one event at either end on devices that have them. Python's garbage collector stays on, as in the loop
-that a user runs; it is only made to start every measurement from the same state.
+A round is: synchronise, read the clock, run its steps free, synchronise, read the clock; nothing else of ours happens
+in between but one event at either end on devices that have them. Telemetry is read outside.
+
+Python's garbage collector is left as it is, on in most programs, for it runs in the loops that users write too, and
+with it off a model that makes reference cycles would run out of memory. It is only made to start each measurement from
+the same state, before the warm-up: a collection takes a tenth of a second here, and a device that waits lowers its
+clocks. A debugger, a profiler or coverage that traces Python is switched off while steps are timed.
 """
 
 from __future__ import annotations
 
 import gc
-import math
 import statistics
+import sys
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
-from pytest_roofline.measuring import telemetry as host
-from pytest_roofline.measuring.margin import margin
-from pytest_roofline.measuring.plan import WINDOW_STEPS, WINDOW_WARMUP_STEPS, Instruments, Measured, Plan
+from pytest_roofline.measuring import latency as latencies
+from pytest_roofline.measuring.disturbance import disturbances
+from pytest_roofline.measuring.margin import MarginEstimator
+from pytest_roofline.measuring.plan import Clock, Instruments, Measured, Plan, Step
+from pytest_roofline.measuring.stopwatch import Round, Stopwatch
+from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
+from pytest_roofline.measuring.warmup import Warmup, warm_up
 from roofline.record import Latency, Rounds, StopReason, Timing
 
 ROUND_S = 0.1
-"""A round takes at least this long, so that the clock's resolution and the ends of the round don't matter,"""
+"""A round takes at least this long, so that the clock's resolution and the round's ends don't matter,"""
 
 SYNC_COSTS = 1000
 """and at least this many times what a synchronisation costs."""
 
-WARMUP_WINDOW_S = 0.05
-WARMUP_WINDOWS = 3
-STEADY = 0.02
-"""Steady: the best of the last `WARMUP_WINDOWS` windows is not faster than the best before by more than this."""
-
-WARMUP_BUDGET_S = 5.0
-"""Bound of a warm-up, after its first step (which may compile)."""
-
-LATENCY_STEPS = 100
-LATENCY_BUDGET_S = 2.0
-
-Step = Callable[[], object]
-Clock = Callable[[], float]
-
-
-@dataclass(frozen=True, slots=True)
-class _Warmup:
-    steps: int
-    seconds: float
-    settled: bool | None
-    step_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Round:
-    """One round's readings; see `roofline.record.Rounds`."""
-
-    wall_s: float
-    device_s: float | None
-    input_wait_s: float | None
-    process_cpu_s: float
-    involuntary_switches: int | None
-    steal_s: float | None
-    sm_clock_hz: float | None
-
-
-class _Bench:
-    """Runs steps and reads instruments."""
-
-    def __init__(
-        self,
-        step: Step,
-        instruments: Instruments,
-        clock: Clock,
-        telemetry: host.Telemetry,
-        input_wait: Callable[[], float] | None,
-    ) -> None:
-        self._step = step
-        self._instruments = instruments
-        self._clock = clock
-        self._telemetry = telemetry
-        self._input_wait = input_wait
-
-    def round(self, steps: int) -> _Round:
-        instruments, clock, step = self._instruments, self._clock, self._step
-        before = self._telemetry.read()
-        waited = self._input_wait() if self._input_wait else None
-        turns = range(steps)
-        instruments.synchronize()
-        start = clock()
-        first = instruments.mark()
-        for _ in turns:
-            step()
-        last = instruments.mark()
-        instruments.synchronize()
-        wall_s = clock() - start
-        after = self._telemetry.read()
-        return _Round(
-            wall_s=wall_s,
-            device_s=None if first is None or last is None else instruments.between_s(first, last),
-            input_wait_s=None if waited is None or self._input_wait is None else self._input_wait() - waited,
-            process_cpu_s=after.process_cpu_s - before.process_cpu_s,
-            involuntary_switches=_difference(before.involuntary_switches, after.involuntary_switches),
-            steal_s=_difference(before.steal_s, after.steal_s),
-            sm_clock_hz=instruments.sm_clock_hz(),
-        )
-
-    def window(self, steps: int) -> float:
-        """Seconds that steps take, synchronised at both ends."""
-        self._instruments.synchronize()
-        start = self._clock()
-        for _ in range(steps):
-            self._step()
-        self._instruments.synchronize()
-        return self._clock() - start
-
-    def sync_cost_s(self) -> float:
-        """What a synchronisation costs when there is nothing to wait for."""
-        self._instruments.synchronize()
-        return statistics.median(self.window(0) for _ in range(9)) / 2
-
+LEAST_ROUNDS = 3
+"""Taken even where they overrun the budget: fewer show no spread."""
 
 Number = TypeVar("Number", int, float)
-
-
-def _difference(before: Number | None, after: Number | None) -> Number | None:
-    return None if before is None or after is None else after - before
-
-
-def _column(values: Iterable[Number | None]) -> tuple[Number, ...] | None:
-    """A series, or None if any of its readings is missing."""
-    column = tuple(values)
-    whole = tuple(value for value in column if value is not None)
-    return whole if len(whole) == len(column) else None
 
 
 def measure(
@@ -138,7 +46,7 @@ def measure(
     instruments: Instruments,
     *,
     clock: Clock = time.perf_counter,
-    telemetry: host.Telemetry | None = None,
+    telemetry: Telemetry | None = None,
     input_wait: Callable[[], float] | None = None,
     prepare: Callable[[], None] | None = None,
     on_warm: Callable[[], None] | None = None,
@@ -146,107 +54,100 @@ def measure(
 ) -> Measured:
     """Measure a step by the plan.
 
-    :param input_wait: seconds the step has spent waiting for data so far.
-    :param prepare: called before every repeat, outside all timing.
-    :param on_warm: called after every warm-up, before its first timed round.
+    Repeats are whole measurements. They share the number of steps a round, which the first of them chooses; the mean,
+    its margin and the marks of disturbed rounds are of all rounds together, warm-up counts are sums over the repeats.
+
+    :param telemetry: None reads this process on this host.
+    :param input_wait: seconds the step has spent waiting for data so far; None where it never waits.
+    :param prepare: called before the warm-up of every repeat, to give it a fresh state.
+    :param on_warm: called once, between the first warm-up and the first timed round.
     :param latency: time single synchronised steps as well, after the rounds.
+    :raises ClockError: the clock stands still.
     """
-    bench = _Bench(step, instruments, clock, telemetry or host.HostTelemetry(), input_wait)
-    sync_s = bench.sync_cost_s()
-    steps = plan.steps or (None if plan.protocol == "adaptive" else WINDOW_STEPS)
-    warmups: list[_Warmup] = []
-    repeats: list[list[_Round]] = []
+    telemetry = telemetry or HostTelemetry()
+    stopwatch = Stopwatch(step, instruments, clock, telemetry, input_wait)
+    estimator = MarginEstimator(plan.confidence)
+    steps = plan.fixed_steps
+    warmups: list[Warmup] = []
+    repeats: list[list[Round]] = []
     stops: list[StopReason] = []
-    for _ in range(plan.repeats):
-        if prepare is not None:
-            prepare()
-        warmups.append(_warm_up(bench, plan))
-        steps = steps or max(1, math.ceil(max(ROUND_S, SYNC_COSTS * sync_s) / warmups[0].step_s))
-        gc.collect()
-        if on_warm is not None:
-            on_warm()
-        rounds, stop = _rounds(bench, plan, steps)
-        repeats.append(rounds)
-        stops.append(stop)
-    per_round = 1 if plan.protocol == "steps" else steps or 1
-    taken = [round for rounds in repeats for round in rounds]
-    return Measured(
-        timing=_timing(plan, warmups, repeats, stops, per_round, sync_s, _latency(bench) if latency else None),
-        step_log_s=tuple(round.wall_s for round in taken) if plan.protocol == "steps" else None,
-        missing=_missing(taken[0], latency),
-    )
+    with _untraced():
+        sync_cost_s = stopwatch.sync_cost_s()
+        round_s = max(ROUND_S, SYNC_COSTS * sync_cost_s)
+        for turn in range(plan.repeats):
+            if prepare is not None:
+                prepare()
+            gc.collect()
+            warmups.append(warm_up(stopwatch, plan.fixed_warmup_steps, round_s, choose=steps is None))
+            steps = steps or warmups[0].round_steps or 1
+            if on_warm is not None and turn == 0:
+                on_warm()
+            rounds, stop = _take_rounds(stopwatch, plan, steps, estimator)
+            repeats.append(rounds)
+            stops.append(stop)
+        singly = plan.protocol == "steps"
+        log = tuple(round.wall_s for rounds in repeats for round in rounds) if singly else None
+        single_steps = (log or latencies.single_steps(stopwatch)) if latency else None
+    assert steps is not None
+    missing = _missing(repeats[0][0], telemetry)
+    summary = None
+    if single_steps is None:
+        missing["timing.latency"] = "single steps are timed where latency is asked for, in inference"
+    elif len(single_steps) < 2:
+        missing["timing.latency"] = "one step has no percentiles"
+    else:
+        summary, remarks = latencies.summarise(single_steps)
+        missing |= remarks
+    timing = _timing(plan, warmups, repeats, stops, 1 if singly else steps, sync_cost_s, estimator, summary)
+    if timing.margin is None:
+        missing["timing.margin"] = f"{len(timing.rounds.wall_s)} rounds with this spread support no claim"
+    return Measured(timing=timing, step_log_s=log, first_step_s=warmups[0].first_step_s, missing=missing)
 
 
-def _warm_up(bench: _Bench, plan: Plan) -> _Warmup:
-    asked = plan.warmup_steps
-    if asked is None and plan.protocol != "adaptive":
-        asked = WINDOW_WARMUP_STEPS
-    if asked is not None:
-        seconds = bench.window(asked) if asked else 0.0
-        step_s = seconds / asked if asked else bench.window(1)
-        # Without a warm-up one step is needed all the same, to know how many make a round.
-        return _Warmup(asked or 1, seconds if asked else step_s, None, max(step_s, 1e-9))
-    return _until_steady(bench)
-
-
-def _until_steady(bench: _Bench) -> _Warmup:
-    first_s = bench.window(1)
-    steps, seconds = 1, 0.0
-    per_window, best = 1, math.inf
-    since_best = 0
-    while since_best < WARMUP_WINDOWS and (seconds < WARMUP_BUDGET_S or since_best == 0):
-        window_s = bench.window(per_window)
-        steps, seconds = steps + per_window, seconds + window_s
-        step_s = window_s / per_window
-        if window_s < WARMUP_WINDOW_S:
-            # Too short to tell anything: a longer one, of at most ten times the steps.
-            per_window = min(10 * per_window, math.ceil(per_window * WARMUP_WINDOW_S / max(window_s, 1e-9)))
-            best, since_best = min(best, step_s), 0
-            continue
-        since_best = 0 if step_s < (1 - STEADY) * best else since_best + 1
-        best = min(best, step_s)
-        if seconds >= WARMUP_BUDGET_S:
-            break
-    return _Warmup(steps, first_s + seconds, since_best >= WARMUP_WINDOWS, max(best, 1e-9))
-
-
-def _rounds(bench: _Bench, plan: Plan, steps: int) -> tuple[list[_Round], StopReason]:
+def _take_rounds(
+    stopwatch: Stopwatch, plan: Plan, steps: int, estimator: MarginEstimator
+) -> tuple[list[Round], StopReason]:
+    """One repeat's rounds, and why there are no more."""
     if plan.protocol == "window":
-        return [bench.round(steps)], "fixed"
+        return [stopwatch.round(steps)], "fixed"
     if plan.protocol == "steps":
-        return [bench.round(1) for _ in range(steps)], "fixed"
-    rounds: list[_Round] = []
+        return [stopwatch.round(1) for _ in range(steps)], "fixed"
+    rounds: list[Round] = []
+    times: list[float] = []
     spent_s = 0.0
     while True:
-        rounds.append(bench.round(steps))
-        spent_s += rounds[-1].wall_s
-        reached = margin([round.wall_s for round in rounds], plan.confidence).half_width_relative
+        rounds.append(stopwatch.round(steps))
+        times.append(rounds[-1].wall_s)
+        spent_s += times[-1]
+        reached = estimator.of(times, spent_s).half_width_relative
         if reached is not None and reached <= plan.margin:
             return rounds, "margin"
-        if spent_s >= plan.max_time_s:
+        # Not begun if it would end beyond the budget.
+        if len(rounds) >= LEAST_ROUNDS and spent_s + spent_s / len(rounds) > plan.max_time_s:
             return rounds, "budget"
 
 
 def _timing(
     plan: Plan,
-    warmups: list[_Warmup],
-    repeats: list[list[_Round]],
+    warmups: list[Warmup],
+    repeats: list[list[Round]],
     stops: list[StopReason],
     steps: int,
-    sync_s: float,
+    sync_cost_s: float,
+    estimator: MarginEstimator,
     latency: Latency | None,
 ) -> Timing:
-    taken = [round for rounds in repeats for round in rounds]
-    times = [round.wall_s / steps for round in taken]
-    means = [statistics.fmean(round.wall_s for round in rounds) / steps for rounds in repeats]
-    reached = margin(times, plan.confidence)
+    rounds = [round for repeat in repeats for round in repeat]
+    times = [round.wall_s / steps for round in rounds]
+    means = [statistics.fmean(round.wall_s for round in repeat) / steps for repeat in repeats]
+    reached = estimator.of(times, sum(round.wall_s for round in rounds))
     spread_of = means if len(means) > 1 else times
-    waits = [round.input_wait_s for round in taken if round.input_wait_s is not None]
+    waits = _series(round.input_wait_s for round in rounds)
     return Timing(
         protocol=plan.protocol,
         step_time_s=statistics.fmean(times),
         step_time_sd_s=statistics.stdev(spread_of) if len(spread_of) > 1 else None,
-        rounds=_series(taken, steps),
+        rounds=_record_rounds(rounds, steps),
         warmup_steps=sum(warmup.steps for warmup in warmups),
         warmup_s=sum(warmup.seconds for warmup in warmups),
         warmup_settled=None if warmups[0].settled is None else all(warmup.settled for warmup in warmups),
@@ -256,46 +157,58 @@ def _timing(
         stop_reason="budget" if "budget" in stops else stops[0],
         autocorrelation_rounds=reached.autocorrelation_rounds,
         repeat_step_time_s=tuple(means) if len(means) > 1 else (),
-        sync_cost_s=sync_s,
-        input_wait_s=sum(waits) / (len(waits) * steps) if waits else None,
+        sync_cost_s=sync_cost_s,
+        input_wait_s=None if waits is None else sum(waits) / (len(waits) * steps),
         latency=latency,
     )
 
 
-def _series(taken: list[_Round], steps: int) -> Rounds:
-    wall_s = tuple(round.wall_s for round in taken)
-    switches = _column(round.involuntary_switches for round in taken)
-    steal_s = _column(round.steal_s for round in taken)
-    sm_clock_hz = _column(round.sm_clock_hz for round in taken)
+def _record_rounds(rounds: list[Round], steps: int) -> Rounds:
+    wall_s = tuple(round.wall_s for round in rounds)
+    switches = _series(round.involuntary_switches for round in rounds)
+    steal_s = _series(round.steal_s for round in rounds)
+    sm_clock_hz = _series(round.sm_clock_hz for round in rounds)
     return Rounds(
         steps=steps,
         wall_s=wall_s,
-        device_s=_column(round.device_s for round in taken),
-        process_cpu_s=tuple(round.process_cpu_s for round in taken),
-        input_wait_s=_column(round.input_wait_s for round in taken),
+        device_s=_series(round.device_s for round in rounds),
+        process_cpu_s=_series(round.process_cpu_s for round in rounds),
+        input_wait_s=_series(round.input_wait_s for round in rounds),
         involuntary_switches=switches,
         steal_s=steal_s,
         sm_clock_hz=sm_clock_hz,
-        disturbed=host.disturbances(wall_s, switches, steal_s, sm_clock_hz),
+        disturbed=disturbances(wall_s, switches=switches, steal_s=steal_s, sm_clock_hz=sm_clock_hz),
     )
 
 
-def _latency(bench: _Bench) -> Latency:
-    times: list[float] = []
-    while len(times) < LATENCY_STEPS and (len(times) < 2 or sum(times) < LATENCY_BUDGET_S):
-        times.append(bench.window(1))
-    cuts = statistics.quantiles(times, n=100, method="inclusive")
-    return Latency(steps=len(times), median_s=statistics.median(times), p95_s=cuts[94], p99_s=cuts[98])
+def _series(values: Iterable[Number | None]) -> tuple[Number, ...] | None:
+    """A series, or None if any of its readings is missing."""
+    series = tuple(values)
+    there = tuple(value for value in series if value is not None)
+    return there if len(there) == len(series) else None
 
 
-def _missing(round: _Round, latency: bool) -> dict[str, str]:
-    reasons = host.missing()
+def _missing(round: Round, telemetry: Telemetry) -> dict[str, str]:
+    """Why series of the rounds are missing, by their path in the record."""
+    reasons = {f"timing.rounds.{name}": reason for name, reason in telemetry.missing.items()}
     if round.device_s is None:
-        reasons["timing.rounds.device_s"] = "the device has no events of its own: what it does is over when the call is"
+        reasons["timing.rounds.device_s"] = "the device has no events: what it does is over when the call returns"
     if round.sm_clock_hz is None:
-        reasons["timing.rounds.sm_clock_hz"] = "no NVML for this device"
+        reasons["timing.rounds.sm_clock_hz"] = "the device's clock can't be read here"
     if round.input_wait_s is None:
+        reasons["timing.rounds.input_wait_s"] = "batches lie ready on the device"
         reasons["timing.input_wait_s"] = "batches lie ready on the device"
-    if not latency:
-        reasons["timing.latency"] = "single steps are timed in inference only"
     return reasons
+
+
+@contextmanager
+def _untraced() -> Iterator[None]:
+    """Take Python's trace and profile functions off, which would be called inside the timed steps."""
+    tracer, profiler = sys.gettrace(), sys.getprofile()
+    sys.settrace(None)
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.settrace(tracer)
+        sys.setprofile(profiler)

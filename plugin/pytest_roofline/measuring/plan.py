@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from roofline.record import Timing
 
+PROTOCOLS = ("adaptive", "window", "steps")
+
 WINDOW_WARMUP_STEPS = 10
 WINDOW_STEPS = 100
-"""The reports' protocol: 10 steps of warm-up, 100 measured."""
+"""The protocols ``window`` and ``steps`` of the students' reports: 10 steps of warm-up, 100 measured."""
+
+Step = Callable[[], object]
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How to measure.
 
-    :param protocol: ``adaptive``, ``window`` or ``steps``.
+    :param protocol: ``adaptive``: warm up until steady, then rounds until ``margin`` or ``max_time_s`` is reached.
+        ``window``: 10 steps of warm-up and one window of 100. ``steps``: 10 of warm-up and 100 single steps, each
+        synchronised and logged.
     :param warmup_steps: None: until steady (adaptive), 10 (window, steps).
-    :param steps: of a round (adaptive; None chooses), of a window, or in all (steps); None there is 100.
-    :param repeats: whole measurements, each with its own warm-up.
-    :param margin: relative half width asked for (adaptive).
+    :param steps: of a round (adaptive; None chooses), of the window, or in all (steps); None is 100 in both.
+    :param repeats: whole measurements, each with a warm-up, a budget and a stopping of its own.
+    :param margin: relative half width of the confidence interval asked for (adaptive).
+    :param confidence: of that interval.
     :param max_time_s: budget of the timed rounds of one repeat (adaptive).
+    :raises ValueError: a value that makes no measurement.
     """
 
     protocol: str = "adaptive"
@@ -31,6 +41,32 @@ class Plan:
     margin: float = 0.01
     confidence: float = 0.95
     max_time_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        allowed = {
+            "protocol": (self.protocol in PROTOCOLS, f"one of {', '.join(PROTOCOLS)}"),
+            "warmup_steps": (self.warmup_steps is None or self.warmup_steps >= 0, "None or a whole number from 0 up"),
+            "steps": (self.steps is None or self.steps >= 1, "None or a whole number from 1 up"),
+            "repeats": (self.repeats >= 1, "a whole number from 1 up"),
+            "margin": (self.margin > 0, "a number above 0"),
+            "confidence": (0 < self.confidence < 1, "a number between 0 and 1"),
+            "max_time_s": (self.max_time_s > 0, "a number above 0"),
+        }
+        for name, (good, what) in allowed.items():
+            if not good:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; use {what}")
+
+    @property
+    def fixed_steps(self) -> int | None:
+        """Steps of a round, of the window, or in all; None where they are to be chosen."""
+        return self.steps or (None if self.protocol == "adaptive" else WINDOW_STEPS)
+
+    @property
+    def fixed_warmup_steps(self) -> int | None:
+        """Steps of warm-up; None where it lasts until steady."""
+        if self.warmup_steps is None and self.protocol != "adaptive":
+            return WINDOW_WARMUP_STEPS
+        return self.warmup_steps
 
 
 class Instruments(Protocol):
@@ -55,8 +91,15 @@ class Instruments(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A timing, the single steps where they were logged, and why values are missing, by their path in the record."""
+    """A measurement.
+
+    :param step_log_s: every single step's time, in order, where the protocol is ``steps``.
+    :param first_step_s: the very first step of the first warm-up: what is done once (compiling, autotuning,
+        allocating) and a step. None where no warm-up was asked for.
+    :param missing: why values of the timing are None, by their path in the record.
+    """
 
     timing: Timing
     step_log_s: tuple[float, ...] | None = None
+    first_step_s: float | None = None
     missing: dict[str, str] = field(default_factory=dict)

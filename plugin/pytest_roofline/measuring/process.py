@@ -1,4 +1,4 @@
-"""What the process used, as ``/usr/bin/time -v`` would tell."""
+"""What the process used between two moments, as ``/usr/bin/time -v`` would tell."""
 
 from __future__ import annotations
 
@@ -13,30 +13,35 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 _RSS_UNIT_BYTE = 1 if sys.platform == "darwin" else 1024
-"""``ru_maxrss`` is in bytes on macOS and in KiB elsewhere."""
+"""``ru_maxrss`` is in bytes on macOS and in KiB elsewhere (getrusage(2))."""
 
 
 class ProcessUsage:
-    """Counts from its making to `stop`. The largest resident size is the process's so far: it can't be reset."""
+    """Counts from its making on, for this process and all its threads; worker processes are not in it."""
 
     def __init__(self) -> None:
         self._times = os.times()
         self._switches = _switches()
 
     def stop(self) -> Process:
+        """What was used so far. The largest resident size is that since the process began: it can't be reset."""
         times, switches = os.times(), _switches()
+        voluntary, involuntary = (
+            (None, None)
+            if switches is None or self._switches is None
+            else (switches[0] - self._switches[0], switches[1] - self._switches[1])
+        )
         return Process(
             user_s=times.user - self._times.user,
             system_s=times.system - self._times.system,
             max_rss_byte=_max_rss_byte(),
-            voluntary_switches=None if switches is None or self._switches is None else switches[0] - self._switches[0],
-            involuntary_switches=None
-            if switches is None or self._switches is None
-            else switches[1] - self._switches[1],
+            voluntary_switches=voluntary,
+            involuntary_switches=involuntary,
         )
 
 
 def _switches() -> tuple[int, int] | None:
+    """Voluntary and involuntary context switches so far; None where the platform doesn't count them."""
     if resource is None:
         return None
     usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -1,0 +1,105 @@
+"""Takes single readings: one timed round with its telemetry, a bare window, the cost of a synchronisation.
+
+What is inside the clock readings of a round is here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TypeVar
+
+from pytest_roofline.measuring.plan import Clock, Instruments, Step
+from pytest_roofline.measuring.telemetry import Telemetry
+
+_SYNC_BATCHES, _SYNC_BATCH = 5, 10
+
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """Readings of one round; see `roofline.record.Rounds`."""
+
+    wall_s: float
+    device_s: float | None
+    process_cpu_s: float | None
+    input_wait_s: float | None
+    involuntary_switches: int | None
+    steal_s: float | None
+    sm_clock_hz: float | None
+
+
+class Stopwatch:
+    """Runs a step between readings of the clock.
+
+    :param input_wait: seconds the step has spent waiting for data so far.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        instruments: Instruments,
+        clock: Clock,
+        telemetry: Telemetry,
+        input_wait: Callable[[], float] | None,
+    ) -> None:
+        self._step = step
+        self._instruments = instruments
+        self._clock = clock
+        self._telemetry = telemetry
+        self._input_wait = input_wait
+
+    def round(self, steps: int) -> Round:
+        """Time ``steps`` free-running steps, and read the telemetry before and after."""
+        instruments, clock, step, input_wait = self._instruments, self._clock, self._step, self._input_wait
+        before = self._telemetry.read()
+        waited_s = None if input_wait is None else input_wait()
+        turns = repeat(None, steps)
+        instruments.synchronize()
+        start = clock()
+        first = instruments.mark()
+        for _ in turns:
+            step()
+        last = instruments.mark()
+        instruments.synchronize()
+        wall_s = clock() - start
+        after = self._telemetry.read()
+        return Round(
+            wall_s=wall_s,
+            device_s=None if first is None or last is None else instruments.between_s(first, last),
+            process_cpu_s=_difference(before.process_cpu_s, after.process_cpu_s),
+            input_wait_s=_difference(waited_s, None if input_wait is None else input_wait()),
+            involuntary_switches=_difference(before.involuntary_switches, after.involuntary_switches),
+            steal_s=_difference(before.steal_s, after.steal_s),
+            sm_clock_hz=instruments.sm_clock_hz(),
+        )
+
+    def window(self, steps: int) -> float:
+        """Seconds that ``steps`` free-running steps take, synchronised at both ends; no telemetry."""
+        step = self._step
+        turns = repeat(None, steps)
+        self._instruments.synchronize()
+        start = self._clock()
+        for _ in turns:
+            step()
+        self._instruments.synchronize()
+        return self._clock() - start
+
+    def sync_cost_s(self) -> float:
+        """What a synchronisation costs when there is nothing to wait for: the median of five batches of ten."""
+        synchronize, clock = self._instruments.synchronize, self._clock
+        synchronize()
+        costs = []
+        for _ in range(_SYNC_BATCHES):
+            start = clock()
+            for _ in range(_SYNC_BATCH):
+                synchronize()
+            costs.append((clock() - start) / _SYNC_BATCH)
+        return statistics.median(costs)
+
+
+def _difference(before: Number | None, after: Number | None) -> Number | None:
+    return None if before is None or after is None else after - before

@@ -1,0 +1,135 @@
+"""Warm up: until the step time is steady, or for a number of steps, and learn how many steps make a round.
+
+The first step stands apart: it compiles, tunes and allocates, and says nothing of the others. After it, windows as long
+as a round are timed. They are steady when they neither climb nor fall any more: of the last six, the newer three reach
+into the range of the older three (or their medians agree within 2 %), and the very last is not a new extreme by more
+than 2 %. So a noisy step settles in about as many windows as a quiet one, and a drift does not settle. When the time
+allowed is spent first, the warm-up *gave up*, unless the few windows there were all agree within 2 %.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_roofline.measuring.stopwatch import Stopwatch
+
+LIMIT_S = 10.0
+"""Time allowed after the first step, which may compile for minutes."""
+
+TOLERANCE = 0.02
+HALF = 3
+"""Windows on either side of the comparison."""
+
+_GROWTH = 10
+"""A window grows at most this much at a time: a first short one may have been misleading."""
+
+_STANDSTILL_STEPS = 10_000_000
+
+
+class ClockError(RuntimeError):
+    """The clock does not advance while steps run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warmup:
+    """How a warm-up went.
+
+    :param seconds: of all its steps.
+    :param settled: None where a number of steps was asked for; False when it gave up at its limit.
+    :param first_step_s: None where it took no step.
+    :param round_steps: steps that take at least as long as a round must; None where they were not to be chosen.
+    """
+
+    steps: int
+    seconds: float
+    settled: bool | None
+    first_step_s: float | None
+    round_steps: int | None
+
+
+class _Course:
+    """The steps and seconds of a warm-up so far."""
+
+    def __init__(self, stopwatch: Stopwatch) -> None:
+        self._stopwatch = stopwatch
+        self.steps = 0
+        self.seconds = 0.0
+        self.first_step_s: float | None = None
+
+    def run(self, steps: int) -> float:
+        """Seconds of so many steps more."""
+        taken_s = self._stopwatch.window(steps)
+        if self.first_step_s is None:
+            self.first_step_s = taken_s / steps
+        self.steps += steps
+        self.seconds += taken_s
+        return taken_s
+
+    def end(self, *, settled: bool | None, round_steps: int | None) -> Warmup:
+        return Warmup(
+            steps=self.steps,
+            seconds=self.seconds,
+            settled=settled,
+            first_step_s=self.first_step_s,
+            round_steps=round_steps,
+        )
+
+
+def warm_up(stopwatch: Stopwatch, steps: int | None, round_s: float, *, choose: bool) -> Warmup:
+    """Warm up for ``steps``, or until steady where that is None.
+
+    :param round_s: what a round must last at least.
+    :param choose: find out how many steps that is. With a fixed number of warm-up steps, it may take some more.
+    :raises ClockError: the clock stands still.
+    """
+    course = _Course(stopwatch)
+    if steps is None:
+        return _until_steady(course, round_s)
+    if steps:
+        course.run(1)
+    if steps > 1:
+        course.run(steps - 1)
+    return course.end(settled=None, round_steps=_find_length(course, round_s)[0] if choose else None)
+
+
+def _until_steady(course: _Course, round_s: float) -> Warmup:
+    course.run(1)
+    end = course.seconds + LIMIT_S
+    length, window_s = _find_length(course, round_s)
+    step_times = [window_s / length]
+    while course.seconds < end and not is_steady(step_times):
+        step_times.append(course.run(length) / length)
+    settled = is_steady(step_times) or _all_agree(step_times)
+    return course.end(settled=settled, round_steps=max(1, math.ceil(round_s / min(step_times))))
+
+
+def _find_length(course: _Course, round_s: float) -> tuple[int, float]:
+    """Steps that take at least ``round_s``, and what they took."""
+    length = 1
+    while (window_s := course.run(length)) < round_s:
+        if window_s <= 0 and length >= _STANDSTILL_STEPS:
+            raise ClockError(f"the clock did not advance over {length} steps: it must tick while steps run")
+        # A tenth more than the estimate, so that the next window is long enough almost surely.
+        wanted = math.ceil(1.1 * length * round_s / window_s) if window_s > 0 else _GROWTH * length
+        length = max(length + 1, min(_GROWTH * length, wanted))
+    return length, window_s
+
+
+def is_steady(step_times: Sequence[float]) -> bool:
+    """Whether the last windows neither climb nor fall; False with fewer than six."""
+    if len(step_times) < 2 * HALF:
+        return False
+    older, newer = step_times[-2 * HALF : -HALF], step_times[-HALF:]
+    overlap = min(newer) <= max(older) and max(newer) >= min(older)
+    level, before = statistics.median(newer), statistics.median(older)
+    if not overlap and abs(level - before) > TOLERANCE * before:
+        return False
+    *rest, last = step_times[-2 * HALF :]
+    return (1 - TOLERANCE) * min(rest) <= last <= (1 + TOLERANCE) * max(rest)
+
+
+def _all_agree(step_times: Sequence[float]) -> bool:
+    return 2 <= len(step_times) < 2 * HALF and max(step_times) <= (1 + TOLERANCE) * min(step_times)
