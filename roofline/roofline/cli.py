@@ -30,6 +30,7 @@ _COMMANDS = {
     "machines": ("roofline.commands.machines:machines", "Machines side by side: the same workload on each."),
     "env": ("roofline.commands.env:env", "The environment of a run as Markdown."),
     "devices": ("roofline.commands.devices:devices", "Published roofs per device and precision."),
+    "audit": ("roofline.commands.audit:command", "Contradictions in results and published tables."),
 }
 """Name: where it is, and its line in the list of commands (there, so that listing loads none)."""
 

@@ -1,0 +1,62 @@
+"""All rules over all files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from roofline.audit.models import load
+from roofline.audit.row import Row
+from roofline.audit.rule import Known, Rule, Verdict, run
+from roofline.audit.rules import RULES
+from roofline.devices import DeviceTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What was read and what the rules say of it."""
+
+    rows: tuple[Row, ...]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def contradicted(self) -> bool:
+        return any(verdict.contradictions for verdict in self.verdicts)
+
+    @property
+    def examined(self) -> int:
+        """How often a rule had something to look at. 0: this audit says nothing."""
+        return sum(verdict.examined for verdict in self.verdicts)
+
+
+def audit(
+    rows: Sequence[Row],
+    devices: DeviceTable,
+    tolerances: Mapping[str, float] | None = None,
+    rules: Iterable[Rule] = RULES,
+) -> Audit:
+    """Apply rules to rows of any number of files.
+
+    :param tolerances: by the name of a rule, instead of its own.
+    """
+    known = Known(devices=devices, models=load())
+    chosen = tolerances or {}
+    verdicts = tuple(run(rule, rows, known, chosen.get(rule.name)) for rule in rules)
+    return Audit(rows=tuple(rows), verdicts=verdicts)
+
+
+def on_devices(rows: Iterable[Row], names: Mapping[str, str], otherwise: str | None) -> tuple[Row, ...]:
+    """The rows with the full names of their devices in place of what the table calls them.
+
+    :param names: a table's word -> the name in the table of published roofs.
+    :param otherwise: the device of rows that state none.
+    """
+    return tuple(
+        _renamed(row, names.get(row.device, row.device) if row.device is not None else otherwise) for row in rows
+    )
+
+
+def _renamed(row: Row, device: str | None) -> Row:
+    if device == row.device:
+        return row
+    return replace(row, device=device, device_kind=row.device_kind or "accelerator")

@@ -1,0 +1,30 @@
+"""Any file to rows: JSON by pytest-benchmark, or a table. Its first character tells which, not its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from roofline.audit import result_file, table_file
+from roofline.audit.row import Row
+from roofline.devices import DeviceTable
+from roofline.reader import ReadError
+
+
+def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
+    """The rows of one file.
+
+    :param devices: for the roofs of result files.
+    :raises ReadError: it can't be read, and why.
+    """
+    try:
+        # utf-8-sig: spreadsheets put a byte order mark in front.
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ReadError(f"{path}: not UTF-8 text (byte {error.start}). Save the table as CSV in UTF-8.") from error
+    except OSError as error:
+        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
+    if not text.strip():
+        raise ReadError(f"{path}: empty.")
+    if text.lstrip()[0] in "{[":
+        return result_file.rows_of(path, devices)
+    return table_file.rows_of(path, text)

@@ -1,0 +1,141 @@
+"""pytest-benchmark's files in: each benchmark a row, of this suite or of any other project.
+
+A benchmark of this suite brings its record: case, device, work, roofs, speed of light. One of another project brings
+its times, and of ``params`` and ``extra_info`` what has the name of a column of a plain table (see layouts).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from roofline.audit.figure import Figure, exact, plausible
+from roofline.audit.layouts import PLAIN, plain
+from roofline.audit.row import Mode, Roof, Row
+from roofline.audit.table_file import kind_of
+from roofline.devices import DeviceTable
+from roofline.points import Point, points_of
+from roofline.reader import read_file
+from roofline.record import Record
+
+_DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0-9])", re.IGNORECASE)
+_QUANTILES = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
+_MODES: dict[str, Mode] = {"train": "train", "infer": "infer"}
+
+
+def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
+    """The rows of a result file; benchmarks that measured a roof or a loader are no cases and stay out.
+
+    :raises ReadError: the file is no result file, or can't be used.
+    """
+    result = read_file(path)
+    # The reader keeps what the analysis is made of; quartiles, totals and foreign extra_info matter here alone. The
+    # file has just been read and checked, so its shape is known.
+    raw = json.loads(path.read_text(encoding="utf-8-sig"))["benchmarks"]
+    points = points_of(result, devices)
+    return tuple(
+        _row(point, item, index)
+        for index, (point, item) in enumerate(zip(points, raw, strict=True), 1)
+        if point.mode in (None, "train", "infer")
+    )
+
+
+def _row(point: Point, item: Mapping[str, Any], number: int) -> Row:
+    stats = _mapping(item.get("stats"))
+    figures: dict[str, Any] = {
+        "mean_s": _figure(stats.get("mean")),
+        "percentiles": tuple(
+            (share, figure) for name, share in _QUANTILES.items() if (figure := _figure(stats.get(name))) is not None
+        ),
+        "steps_per_s": _figure(stats.get("ops")),
+    }
+    record = point.benchmark.record
+    if record is None:
+        figures |= _foreign(point, item, stats)
+    else:
+        figures |= _own(point, record)
+    return Row(file=str(point.result.path), number=number, counted_in="benchmark", **figures)
+
+
+def _foreign(point: Point, item: Mapping[str, Any], stats: Mapping[str, Any]) -> dict[str, Any]:
+    fullname = point.benchmark.fullname
+    named = _DEVICE.search(fullname)
+    figures: dict[str, Any] = {
+        "name": point.benchmark.name,
+        "work": (_DEVICE.sub("DEVICE", fullname),),
+        "device": named[0].casefold() if named else point.result.machine_key,
+        "step_time_s": _figure(stats.get("mean")),
+        "step_time_sd_s": _figure(stats.get("stddev")),
+        "steps": _figure(stats.get("rounds")),
+        "total_s": _figure(stats.get("total")),
+    }
+    for source in ("params", "extra_info"):
+        for key, value in _mapping(item.get(source)).items():
+            column = plain(key)
+            if (field := PLAIN.words.get(column)) is not None and isinstance(value, str):
+                figures[field] = value
+            quantity = PLAIN.numbers.get(column)
+            if quantity is not None and quantity.share is None and (figure := _figure(value)) is not None:
+                figures[quantity.field] = figure * exact(quantity.factor)
+    if "mode" in figures:
+        figures["mode"] = _MODES.get(figures["mode"])
+    figures["device_kind"] = kind_of(figures["device"])
+    return figures
+
+
+def _own(point: Point, record: Record) -> dict[str, Any]:
+    case, timing, memory = record.case, record.timing, record.memory
+    figures: dict[str, Any] = {
+        "name": case.id,
+        "work": (case.id, case.workload_hash),
+        "model": case.model,
+        "mode": _MODES.get(case.mode),
+        "precision": case.precision,
+        "variant": f"{case.layout}, {case.data}",
+        "device": f"{record.device.name}, {point.result.machine_label}",
+        "device_kind": "cpu" if record.device.kind == "cpu" else "accelerator",
+        "device_proven": any(check.name == "device" and check.status == "passed" for check in record.checks),
+        "batch": _figure(case.samples_per_step),
+        "roof": _roof(point),
+        "speed_of_light_s": _figure(point.sol.time_s),
+        "launch_s": _figure(point.roofs.value("latency", "launch")),
+        "memory_byte": _figure(record.device.memory_byte),
+    }
+    if timing is not None:
+        rounds = timing.rounds
+        figures |= {
+            "step_time_s": _figure(timing.step_time_s),
+            "step_time_sd_s": _figure(timing.step_time_sd_s),
+            "steps": _figure(rounds.steps * len(rounds.wall_s)),
+            "total_s": _figure(sum(rounds.wall_s)),
+        }
+    if memory is not None:
+        figures["reserved_byte"] = _figure(memory.peak_reserved_byte)
+        figures["memory_byte"] = _figure(memory.device_total_byte) or figures["memory_byte"]
+    if record.work is not None:
+        figures["flop_per_step"] = _figure(record.work.flop_per_step)
+    return figures
+
+
+def _roof(point: Point) -> Roof | None:
+    """The roof over the point: at the intensity that allows most, else the compute roof alone."""
+    placement = point.placement
+    value = placement.compute_flop_per_s
+    if placement.attained_flop_per_s is not None and placement.fraction_low:
+        value = placement.attained_flop_per_s / placement.fraction_low
+    figure = _figure(value)
+    return None if figure is None else Roof(flop_per_s=figure, source=f"{placement.roof_source} roof")
+
+
+def _figure(value: object) -> Figure | None:
+    """JSON's numbers are not rounded. What no measurement gives is missing."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not plausible(value):
+        return None
+    return exact(float(value))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,126 @@
+"""``roofline audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.audit import RULES, audit, on_devices, rows_of
+from roofline.audit.report import findings_table, rules_table
+from roofline.audit.row import Row
+from roofline.commands.common import CannotCompare, device_table, devices_option, emit, table_options, terminal_width
+from roofline.devices import DeviceTable
+from roofline.reader import ReadError
+from roofline.tables import Format
+
+_NAMES = tuple(rule.name for rule in RULES)
+
+
+def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        emit([rules_table(RULES, terminal_width(None))], None, None, None)
+        context.exit()
+
+
+@click.command(name="audit")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@table_options
+@click.option(
+    "--tolerance",
+    "tolerances",
+    multiple=True,
+    metavar="[RULE=]SHARE",
+    help="Relative difference up to which figures agree, 0.03 for 3 %: of one rule, or of all that have one.",
+)
+@click.option("--rule", "chosen", multiple=True, type=click.Choice(_NAMES), help="Apply these rules alone.")
+@click.option(
+    "--device",
+    "named",
+    multiple=True,
+    metavar="[WORD=]NAME",
+    help="NAME in `roofline devices` of what a table calls WORD, or of rows without a device.",
+)
+@devices_option
+@click.option(
+    "--rules", is_flag=True, is_eager=True, expose_value=False, callback=_show_rules, help="Show the rules and exit."
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    files: tuple[Path, ...],
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    tolerances: tuple[str, ...],
+    chosen: tuple[str, ...],
+    named: tuple[str, ...],
+    devices: Path | None,
+) -> None:
+    """Look for contradictions in FILES: results of pytest-benchmark, timm's benchmark tables, tables of your own.
+
+    Exit code: 0 nothing found, 1 contradictions found, 3 a file that can't be read or rules that found nothing to look
+    at.
+    """
+    table = device_table(devices)
+    own_tolerances = _tolerances(tolerances)
+    names, otherwise = _devices(named, table)
+    rows, unreadable = _read(files, table)
+    rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
+    found = audit(on_devices(rows, names, otherwise), table, own_tolerances, rules)
+    if rows:
+        emit([findings_table(found, terminal_width(width))], form, output, width)
+    if unreadable:
+        raise CannotCompare("\n".join(unreadable))
+    if not found.examined:
+        raise CannotCompare("no rule had anything to look at: the files state too little to contradict itself.")
+    context.exit(1 if found.contradicted else 0)
+
+
+def _read(files: tuple[Path, ...], table: DeviceTable) -> tuple[list[Row], list[str]]:
+    rows: list[Row] = []
+    unreadable: list[str] = []
+    for path in dict.fromkeys(files):
+        try:
+            rows += rows_of(path, table)
+        except ReadError as error:
+            unreadable.append(str(error))
+    return rows, unreadable
+
+
+def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
+    """:raises click.UsageError: an unknown rule, one without a tolerance, or no share from 0 to below 1."""
+    settable = {rule.name for rule in RULES if rule.tolerance is not None}
+    tolerances: dict[str, float] = {}
+    for one in given:
+        name, equals, text = one.rpartition("=")
+        if equals and name not in settable:
+            raise click.UsageError(
+                f"--tolerance {one}: {name!r} is no rule with a tolerance; those are {', '.join(sorted(settable))}."
+            )
+        try:
+            share = float(text)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share < 1:
+            raise click.UsageError(f"--tolerance {one}: {text!r} is no share from 0 to below 1, for example 0.03.")
+        tolerances |= {name: share} if equals else dict.fromkeys(settable, share)
+    return tolerances
+
+
+def _devices(given: tuple[str, ...], table: DeviceTable) -> tuple[dict[str, str], str | None]:
+    """:raises click.UsageError: a device that is not in the table of published roofs."""
+    names: dict[str, str] = {}
+    otherwise: str | None = None
+    for one in given:
+        word, equals, name = one.rpartition("=")
+        if table.find(name) is None:
+            raise click.UsageError(
+                f"--device {one}: no published figures for {name!r}. `roofline devices` lists the names; add one with"
+                " --devices FILE."
+            )
+        if equals:
+            names[word] = name
+        else:
+            otherwise = name
+    return names, otherwise
