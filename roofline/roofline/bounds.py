@@ -27,7 +27,7 @@ from typing import Literal
 
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record
-from roofline.roofs import Roofs
+from roofline.roofs import Roofs, usable
 from roofline.sol import SpeedOfLight
 from roofline.units import percent, scaled, significant
 
@@ -71,7 +71,7 @@ def judge(record: Record | None, placement: Placement, roofs: Roofs, sol: SpeedO
 def input_share(record: Record) -> float | None:
     """Share of the step time spent waiting for the next batch; None where batches lie ready."""
     timing = record.timing
-    if timing is None or timing.input_wait_s is None or not timing.step_time_s > 0:
+    if timing is None or timing.input_wait_s is None or not usable(timing.step_time_s):
         return None
     return timing.input_wait_s / timing.step_time_s
 
@@ -89,7 +89,7 @@ def _unusable(record: Record, flags: Sequence[Flag]) -> Bound | None:
     invalid = next((flag for flag in flags if flag.invalid), None)
     if invalid is not None:
         return _undetermined("invalid", f"the row is invalid: {invalid.name}: {invalid.evidence}")
-    if record.timing is None or not record.timing.step_time_s > 0:
+    if record.timing is None or not usable(record.timing.step_time_s):
         return _undetermined("no time", record.missing.get("timing", "no step time in the record"))
     if "memory_oversubscribed" in by_name:
         return Bound(kind="capacity", why="memory full", evidence=by_name["memory_oversubscribed"].evidence)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record, Timing
-from roofline.roofs import Roofs
+from roofline.roofs import Roofs, usable
 from roofline.sol import SpeedOfLight
 from roofline.units import percent, scaled, significant
 
@@ -69,7 +69,7 @@ def cliffs(records: Sequence[Record | None]) -> tuple[Flag | None, ...]:
 
 def throughput(record: Record) -> float | None:
     """Samples per second, by the wall."""
-    if record.timing is None or not record.timing.step_time_s > 0:
+    if record.timing is None or not usable(record.timing.step_time_s):
         return None
     return record.case.samples_per_step / record.timing.step_time_s
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roofline.record import Record, Timing
-from roofline.roofs import Roofs
+from roofline.roofs import Roofs, usable
 from roofline.sol import memory_byte_per_s
 
 HOST_BOUND_DEVICE_SHARE = 0.70
@@ -81,7 +81,7 @@ def place(record: Record | None, roofs: Roofs) -> Placement:
     """The point of one benchmark. Never raises: what is missing or unusable is said in ``why_not``."""
     if record is None:
         return Placement(provenance="none", why_not="no record of the work: another project's benchmark")
-    if record.timing is None or not _positive(record.timing.step_time_s):
+    if record.timing is None or not usable(record.timing.step_time_s):
         return Placement(provenance="none", why_not="no step time")
     time_s, basis, share = _time(record.timing)
     flop = _flop(record)
@@ -125,7 +125,7 @@ def is_cache_resident(record: Record) -> bool:
     What a step touches is at most what it reads and writes altogether; where the parts are recorded, their sum.
     """
     size, work = record.device.last_level_cache_byte, record.work
-    if size is None or work is None or not _positive(work.byte_high_per_step):
+    if size is None or work is None or not usable(work.byte_high_per_step):
         return False
     parts = (work.parameter_byte, work.gradient_byte, work.optimizer_state_byte, work.activation_byte)
     known = [part for part in parts if part is not None]
@@ -140,7 +140,7 @@ def _time(timing: Timing) -> tuple[float, TimeBasis, float | None]:
     if rounds.device_s is None:
         return timing.step_time_s, "wall", None
     wall, device = sum(rounds.wall_s), sum(rounds.device_s)
-    if not _positive(wall) or not _positive(device):
+    if not usable(wall) or not usable(device):
         return timing.step_time_s, "wall", None
     share = device / wall
     if share < HOST_BOUND_DEVICE_SHARE:
@@ -149,9 +149,9 @@ def _time(timing: Timing) -> tuple[float, TimeBasis, float | None]:
 
 
 def _flop(record: Record) -> float | None:
-    if record.counters is not None and record.counters.flop is not None and _positive(record.counters.flop):
+    if record.counters is not None and record.counters.flop is not None and usable(record.counters.flop):
         return record.counters.flop
-    if record.work is not None and _positive(record.work.flop_per_step):
+    if record.work is not None and usable(record.work.flop_per_step):
         return record.work.flop_per_step
     return None
 
@@ -160,11 +160,12 @@ def _intensity(
     record: Record, flop: float, attained: float, dram: float | None
 ) -> tuple[Provenance, float | None, float | None, str | None]:
     counters, work = record.counters, record.work
-    if counters is not None and counters.dram_byte is not None and _positive(counters.dram_byte):
+    if counters is not None and counters.dram_byte is not None and usable(counters.dram_byte):
         intensity = flop / counters.dram_byte
         return "counters", intensity, intensity, None
     if work is not None and math.isfinite(work.byte_low_per_step) and math.isfinite(work.byte_high_per_step):
-        if not 0 < work.byte_low_per_step <= work.byte_high_per_step:
+        in_order = work.byte_low_per_step <= work.byte_high_per_step
+        if not in_order or not usable(work.byte_low_per_step) or not usable(work.byte_high_per_step):
             counted = f"{work.byte_low_per_step:g} to {work.byte_high_per_step:g}"
             return "none", None, None, f"the bytes counted are no range above 0: {counted}"
         return "analytic", flop / work.byte_high_per_step, flop / work.byte_low_per_step, None
@@ -176,7 +177,3 @@ def _intensity(
 
 def _attainable(intensity: float, compute: float, memory: float | None) -> float:
     return compute if memory is None else min(compute, memory * intensity)
-
-
-def _positive(value: float) -> bool:
-    return math.isfinite(value) and value > 0

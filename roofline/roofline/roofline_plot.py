@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _WIDTH, _LEFT, _RIGHT, _TOP = 10.5, 1.15, 2.5, 0.75
 _AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.0, 0.75, 0.27, 0.19
 _LEGEND_COLUMNS = 5
+_CLOSE = 2.0
 _LISTED = 8
 _LINE_STYLES: dict[str, Any] = {
     "fp64": (0, (1, 1)),
@@ -153,11 +154,15 @@ def _draw_roofs(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], dr
             zorder=2,
         )
         name = "DRAM" if strong else "last-level cache"
+        # Lines this close leave no room for a label between them: the lower one's goes below it.
+        below = strong and any(1 < other.value / level.value < _CLOSE for other in levels)
+        at = start * (1.6 if below else 1.15)
         axes.annotate(
             f"{name} {scaled(level.value, 'B/s')}{'' if level.source == 'measured' else ' (published)'}",
-            (start * 1.15, start * 1.15 * level.value),
-            xytext=(0, 4),
+            (at, at * level.value),
+            xytext=(0, -4 if below else 4),
             textcoords="offset points",
+            va="top" if below else "baseline",
             rotation=math.degrees(math.atan(_slope(axes))),
             rotation_mode="anchor",
             fontsize=8.5,

@@ -36,13 +36,16 @@ class Roofs:
         None where a dtype that was used has no roof: another dtype's would be a wrong ceiling.
         """
         used = {dtype: flop for dtype, flop in flop_by_dtype.items() if flop > 0}
+        if len(used) == 1:
+            return self.value("flop", next(iter(used)))  # the formula would round it
         seconds = 0.0
         for dtype, flop in used.items():
             roof = self.value("flop", dtype)
             if roof is None:
                 return None
             seconds += flop / roof
-        return sum(used.values()) / seconds if used else None
+        total = sum(used.values())
+        return total / seconds if usable(total) and usable(seconds) else None
 
     def knee_flop_per_byte(self, dtype: str) -> float | None:
         """Intensity above which ``dtype`` is limited by its units and not by DRAM."""
@@ -78,5 +81,13 @@ def roofs_of(result: ResultFile, device: Device, table: DeviceTable) -> Roofs:
     )
 
 
+def usable(value: float) -> bool:
+    """Whether a rate, time or amount can be calculated with: above 0, finite, and of a size that could be measured.
+
+    Beyond 1e30 either way something is broken, and quotients of such numbers leave the range of floats.
+    """
+    return math.isfinite(value) and 1e-30 < value < 1e30
+
+
 def _usable(roofs: Iterable[Roof]) -> tuple[Roof, ...]:
-    return tuple(roof for roof in roofs if math.isfinite(roof.value) and roof.value > 0)
+    return tuple(roof for roof in roofs if usable(roof.value))

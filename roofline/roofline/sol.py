@@ -61,8 +61,12 @@ def speed_of_light(record: Record, roofs: Roofs, *, resident: bool) -> SpeedOfLi
     if roofs.get("byte", "dram") is None:
         return SpeedOfLight(time_s=None, why_none="no DRAM roof")
     if record.operations and not compiled(record):
-        return _eager(record.operations, record.device, roofs)
-    return _whole(record, record.work, roofs, resident=resident)
+        sol = _eager(record.operations, record.device, roofs)
+    else:
+        sol = _whole(record, record.work, roofs, resident=resident)
+    if sol.time_s is None or not math.isfinite(sol.time_s):
+        return SpeedOfLight(time_s=None, why_none="the counts of the operations are not finite numbers")
+    return sol
 
 
 def compiled(record: Record) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # Inches.
 _LEFT, _BETWEEN, _PANEL, _RIGHT, _HEIGHT = 0.95, 0.75, 4.6, 2.1, 4.7
+_LEGEND_ROWS = 15
 _MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
 _VARIANT_LINES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 
@@ -43,7 +45,12 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     if not modes:
         return None
     variants = sorted({one.variant for one in measured})
-    width = _LEFT + len(modes) * _PANEL + (len(modes) - 1) * _BETWEEN + _RIGHT
+    handles = style.model_handles(one.model for one in measured)
+    handles += style.precision_handles(one.precision for one in measured)
+    handles += _variant_handles(variants)
+    legend_columns = math.ceil(len(handles) / _LEGEND_ROWS)
+    right = legend_columns * _RIGHT
+    width = _LEFT + len(modes) * _PANEL + (len(modes) - 1) * _BETWEEN + right
     figure = new_figure(width, _HEIGHT)
     for index, mode in enumerate(modes):
         left = (_LEFT + index * (_PANEL + _BETWEEN)) / width
@@ -55,13 +62,11 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     figure.text(_LEFT / width, 1 - 0.35 / _HEIGHT, title, fontsize=12.5, fontweight="bold", color=DARK)
     subtitle = "mean of the rounds, bars: one standard deviation"
     figure.text(_LEFT / width, 1 - 0.57 / _HEIGHT, subtitle, fontsize=9, color="#666666")
-    handles = style.model_handles(one.model for one in measured)
-    handles += style.precision_handles(one.precision for one in measured)
-    handles += _variant_handles(variants)
     figure.legend(
         handles=handles,
+        ncols=legend_columns,
         loc="upper left",
-        bbox_to_anchor=((width - _RIGHT + 0.2) / width, (_HEIGHT - 0.85) / _HEIGHT),
+        bbox_to_anchor=((width - right + 0.2) / width, (_HEIGHT - 0.85) / _HEIGHT),
         frameon=False,
         fontsize=9,
         borderaxespad=0,
@@ -120,6 +125,12 @@ def _variant_handles(variants: Sequence[str]) -> list[Line2D]:
     if len(variants) < 2:
         return []
     return [
-        Line2D([], [], color=DARK, linestyle=_VARIANT_LINES[index % len(_VARIANT_LINES)], label=variant or "synthetic")
+        Line2D(
+            [],
+            [],
+            color=DARK,
+            linestyle=_VARIANT_LINES[index % len(_VARIANT_LINES)],
+            label=variant or "contiguous, synthetic",
+        )
         for index, variant in enumerate(variants)
     ]

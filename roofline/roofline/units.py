@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 _PREFIXES = (
     (1e15, "P"),
     (1e12, "T"),
@@ -20,7 +22,7 @@ def scaled(value: float | None, unit: str, digits: int = 3) -> str:
 
     None gives ``-``.
     """
-    if value is None:
+    if value is None or not math.isfinite(value):
         return "-"
     if value == 0:
         return f"0 {unit}"
@@ -32,7 +34,7 @@ def scaled(value: float | None, unit: str, digits: int = 3) -> str:
 
 def significant(value: float | None, digits: int = 3) -> str:
     """``value`` with ``digits`` significant digits and no exponent: ``significant(12345.6)`` is ``12346``."""
-    if value is None:
+    if value is None or not math.isfinite(value):
         return "-"
     if value == 0:
         return "0"
@@ -42,4 +44,4 @@ def significant(value: float | None, digits: int = 3) -> str:
 
 def percent(fraction: float | None, digits: int = 2) -> str:
     """``fraction`` as a percentage with ``digits`` significant digits: ``percent(0.0712)`` is ``7.1 %``."""
-    return "-" if fraction is None else f"{significant(100 * fraction, digits)} %"
+    return "-" if fraction is None or not math.isfinite(fraction) else f"{significant(100 * fraction, digits)} %"

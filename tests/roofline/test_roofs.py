@@ -70,6 +70,7 @@ def test_mixture_is_weighted_by_flop() -> None:
     roofs = Roofs(roofs=(build.roof("flop", "fp32", 1e12), build.roof("flop", "tf32", 4e12)))
     assert roofs.compute_flop_per_s({"fp32": 1e12, "tf32": 1e12}) == pytest.approx(1.6e12, rel=1e-12)
     assert roofs.compute_flop_per_s({"fp32": 1e12, "tf32": 0.0}) == 1e12
+    assert Roofs(roofs=(build.roof("flop", "fp32", 121e9),)).compute_flop_per_s({"fp32": 86201280000.0}) == 121e9
 
 
 def test_a_dtype_without_roof_has_no_mixture() -> None:

@@ -114,12 +114,17 @@ def terminal_width(asked: int | None) -> int:
     return max(_LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
 
 
+def chosen_format(form: Format | None, output: Path | None) -> Format:
+    """What was asked for, else what the ending of the file says, else a table."""
+    return form or (_SUFFIXES.get(output.suffix.lower(), "table") if output is not None else "table")
+
+
 def emit(tables: Iterable[Table[Any]], form: Format | None, output: Path | None, width: int | None) -> None:
     """Print the tables, or write them to ``output``.
 
     :raises click.UsageError: the file can't be written.
     """
-    form = form or (_SUFFIXES.get(output.suffix.lower(), "table") if output is not None else "table")
+    form = chosen_format(form, output)
     color = output is None and form == "table" and sys.stdout.isatty()
     text = "\n".join(render(table, form, terminal_width(width), color=color) for table in tables)
     if output is None:

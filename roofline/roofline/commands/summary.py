@@ -6,8 +6,16 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import device_table, devices_option, emit, read_one, result_argument, table_options
-from roofline.point_tables import roofs_table, summary_table
+from roofline.commands.common import (
+    chosen_format,
+    device_table,
+    devices_option,
+    emit,
+    read_one,
+    result_argument,
+    table_options,
+)
+from roofline.point_tables import points_table, roofs_table, summary_table
 from roofline.points import cases, points_of
 from roofline.tables import Format
 
@@ -19,9 +27,12 @@ from roofline.tables import Format
 def summary(result: Path, form: Format | None, output: Path | None, width: int | None, devices: Path | None) -> None:
     """Show one run: a row a case, what is said against a number, and the roofs in use.
 
-    CSV and JSON carry the cases alone; the roofs stand in each row.
+    CSV and JSON are those of `roofline points`: a single table with the roofs in each row.
     """
     content = read_one(result)
     points = points_of(content, device_table(devices))
     shown = cases(points)
-    emit([summary_table(content, shown), roofs_table(shown or points)], form, output, width)
+    if chosen_format(form, output) in ("csv", "json"):
+        emit([points_table(shown)], form, output, width)
+    else:
+        emit([summary_table(content, shown), roofs_table(shown or points)], form, output, width)

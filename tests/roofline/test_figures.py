@@ -1,0 +1,249 @@
+"""Figures are drawn for every device, name what they leave out, and keep their texts apart. They never fail."""
+
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from roofline.devices import load
+from roofline.figures import draw
+from roofline.plot_style import style_for
+from roofline.points import Point, cases, place_all, points_of
+from roofline.reader import read, read_file
+from roofline.record import Case, Device, Flag, Memory, Record
+from roofline.roofline_plot import roofline_figure
+from roofline.throughput_plot import throughput_figure
+from tests.roofline import build
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def _points(tmp_path: Path, *records: Record | None, **session: Any) -> tuple[Point, ...]:
+    session.setdefault("roofs", build.roofs())
+    return points_of(build.result(tmp_path / "a.json", records, of=build.session(**session)), load())
+
+
+def _figure(points: tuple[Point, ...]) -> "Figure":
+    return roofline_figure(points, "title", _style(points))
+
+
+def _style(points: tuple[Point, ...]) -> Any:
+    found: list[Case] = [point.benchmark.record.case for point in points if point.benchmark.record]
+    return style_for((case.model for case in found), (case.precision for case in found))
+
+
+def _texts(figure: "Figure") -> list[Any]:
+    """All that can be read: without the labels of ticks that lie outside their axis."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()
+    hidden = set()
+    for axes in figure.axes:
+        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+            hidden |= {id(tick.label1) for tick in ticks if not low <= tick.get_loc() <= high}
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    return [text for text in texts if id(text) not in hidden]
+
+
+def _box(text: Any) -> Any:
+    from matplotlib.text import Text
+
+    return Text.get_window_extent(text)  # an annotation's own would include its arrow
+
+
+def _words(figure: "Figure") -> str:
+    return "\n".join(text.get_text() for text in _texts(figure))
+
+
+def _lines(figure: "Figure") -> list[tuple[list[float], list[float]]]:
+    return [
+        ([float(x) for x in line.get_xdata()], [float(y) for y in line.get_ydata()])  # type: ignore[union-attr]
+        for line in figure.axes[0].lines
+    ]
+
+
+def _overlaps(figure: "Figure") -> list[tuple[str, str]]:
+    boxes = [(text.get_text(), _box(text), text.get_rotation()) for text in _texts(figure)]
+    # The box of a slanted text is mostly empty: the two labels along the memory roofs are looked at by eye.
+    upright = [(text, box) for text, box, rotation in boxes if rotation in (0, 90)]
+    return [
+        (one, other)
+        for (one, first), (other, second) in combinations(upright, 2)
+        if first.padded(-1).overlaps(second.padded(-1))
+    ]
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["cpu", "cuda"])
+def test_texts_of_the_examples_do_not_overlap(tmp_path: Path, which: int) -> None:
+    """No label lies on another, and none is cut off at the edge."""
+    points = cases(points_of(read_file(build.two_machines(tmp_path)[which]), load()))
+    figures = [_figure(points), throughput_figure(points, "title", _style(points))]
+    for figure in figures:
+        assert figure is not None
+        assert _overlaps(figure) == []
+        for text in _texts(figure):
+            box = _box(text)
+            assert figure.bbox.x0 <= box.x0, text
+            assert box.x1 <= figure.bbox.x1, text
+            assert figure.bbox.y0 <= box.y0, text
+            assert box.y1 <= figure.bbox.y1, text
+
+
+def test_roofs_knees_and_ranges_are_drawn(tmp_path: Path) -> None:
+    """The memory roof up to the ceiling, the knee down from their corner, the range from 25 to 100 FLOP/byte."""
+    lines = _lines(_figure(_points(tmp_path, build.record())))
+    assert any(x == [25, 100] and y == [pytest.approx(1e12)] * 2 for x, y in lines)
+    assert any(x == [100, 100] and y[1] == 1e13 for x, y in lines)
+    assert any(x[-1] == 100 and y[-1] == 1e13 and y[0] == pytest.approx(1e11 * x[0]) for x, y in lines)
+
+
+def test_roofs_are_labelled_with_their_values(tmp_path: Path) -> None:
+    """Value and knee; a published figure says that it is one."""
+    words = _words(_figure(_points(tmp_path, build.record())))
+    assert "fp32  10.0 TFLOP/s, knee 100" in words
+    assert "DRAM 100 GB/s" in words
+    assert "published" not in words
+    published = _words(_figure(_points(tmp_path, build.record(device=build.CUDA), roofs=())))
+    assert "fp32  19.5 TFLOP/s (published), knee 9.56" in published
+    assert "bf16" not in published
+
+
+def _markers(figure: "Figure") -> list[tuple[bool, Any]]:
+    """Of each point whether it is filled, and its edge."""
+    return [
+        (len(collection.get_facecolor()) > 0, collection.get_edgecolor()[0].tolist())
+        for collection in figure.axes[0].collections
+    ]
+
+
+def test_an_estimate_from_time_alone_is_hollow(tmp_path: Path) -> None:
+    """Filled markers have bytes; the legend says what a hollow one is."""
+    hollow = _points(tmp_path, build.record(work=build.work(low=float("nan"), high=float("nan"))))
+    assert [filled for filled, _ in _markers(_figure(hollow))] == [False]
+    assert "from time alone: no bound" in _words(_figure(hollow))
+    counted = _points(tmp_path, build.record())
+    assert [filled for filled, _ in _markers(_figure(counted))] == [True]
+    assert "from time alone" not in _words(_figure(counted))
+
+
+def test_what_cannot_be_drawn_is_listed_below(tmp_path: Path) -> None:
+    """Five bad rows: no point, five lines, no exception."""
+    nan = float("nan")
+    points = _points(
+        tmp_path,
+        build.record(case=build.case(id="a"), work=build.work(0.0, 1e6, 1e6)),
+        build.record(case=build.case(id="b"), work=build.work(1e9, 0.0, 0.0)),
+        build.record(case=build.case(id="c"), timing=build.timing(0.0)),
+        build.record(case=build.case(id="d"), work=build.work(nan, 1e6, 1e6)),
+        build.record(case=build.case(id="e"), work=build.work(nan, nan, nan), timing=build.timing(nan)),
+    )
+    figure = _figure(points)
+    assert _markers(figure) == []
+    words = _words(figure)
+    assert "no case can be placed" in words
+    for line in ("a: no FLOPs counted", "b: the bytes counted", "c: no step time", "d: no FLOPs", "e: no step time"):
+        assert f"Not drawn: {line}" in words
+    assert _overlaps(figure) == []
+
+
+def test_invalid_and_spilled_rows_are_kept_out(tmp_path: Path) -> None:
+    """They are no measurements of the device; the list says why."""
+    spilled = Memory(peak_reserved_byte=19 * 10**9, device_total_byte=16 * 10**9)
+    points = _points(
+        tmp_path,
+        build.record(),
+        build.record(case=build.case(id="bad"), flags=(Flag(name="wrong_device", evidence="x", invalid=True),)),
+        build.record(case=build.case(id="full"), memory=spilled),
+    )
+    figure = _figure(points)
+    assert len(_markers(figure)) == 1
+    assert "Not drawn: bad: invalid: wrong_device" in _words(figure)
+    assert "Not drawn: full: device memory full" in _words(figure)
+
+
+def test_a_long_list_is_cut_with_its_number(tmp_path: Path) -> None:
+    """A figure is no table."""
+    points = _points(tmp_path, *(build.record(work=None, case=build.case(batch=size)) for size in range(1, 21)))
+    assert "and 12 more: `roofline points` lists all with the reason" in _words(_figure(points))
+
+
+@pytest.mark.parametrize(
+    "roofs",
+    [
+        (),
+        build.roofs()[:1],
+        build.roofs()[1:],
+        (build.roof("latency", "launch", 1e-6),),
+        (*build.roofs(), *(build.roof("flop", name, 1e13) for name in ("tf32", "bf16", "fp16", "fp64"))),
+    ],
+    ids=["none", "compute only", "memory only", "latency only", "equal roofs"],
+)
+def test_whatever_roofs_there_are(tmp_path: Path, roofs: Any) -> None:
+    """Missing and equal roofs give a figure with readable labels; no roofs at all are told below."""
+    figure = _figure(_points(tmp_path, build.record(), roofs=roofs))
+    assert len(_markers(figure)) == 1
+    assert _overlaps(figure) == []
+    assert ("No roofs:" in _words(figure)) is (roofs == ())
+
+
+def test_a_foreign_file_gives_a_figure_that_says_so(tmp_path: Path) -> None:
+    """There is nothing to draw, and the reason stands below."""
+    points = _points(tmp_path, None)
+    assert "Not drawn: test_0: no record of the work" in _words(_figure(points))
+    assert throughput_figure(points, "title", _style(points)) is None
+
+
+def test_throughput_lines(tmp_path: Path) -> None:
+    """One line per model, precision and variant, over the batch sizes; training and inference in panels."""
+    points = _points(
+        tmp_path,
+        *(build.record(case=build.case(batch=batch), timing=build.timing(batch / 100)) for batch in (8, 32)),
+        build.record(case=build.case(batch=8, layout="channels_last"), timing=build.timing(0.04)),
+        build.record(case=build.case(batch=1, mode="infer"), timing=build.timing(0.01)),
+        build.record(case=build.case(batch=64), flags=(Flag(name="x", evidence="x", invalid=True),)),
+    )
+    figure = throughput_figure(points, "title", _style(points))
+    assert figure is not None
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["training", "inference"]
+    drawn = [
+        ([int(x) for x in bars[0].get_xdata()], [float(y) for y in bars[0].get_ydata()])
+        for bars in figure.axes[0].containers
+    ]
+    assert drawn == [([8, 32], [pytest.approx(100)] * 2), ([8], [pytest.approx(200)])]
+    assert "channels_last" in _words(figure)
+
+
+def test_draw_writes_two_pictures_a_machine(tmp_path: Path) -> None:
+    """Roofline and throughput, named after the machine."""
+    build.two_machines(tmp_path / "results")
+    paths, notes = draw(place_all(read([tmp_path / "results"]).files, load()), tmp_path / "new" / "figures")
+    assert [path.name for path in paths] == [
+        "roofline-a100.png",
+        "throughput-a100.png",
+        "roofline-epyc-2cpu.png",
+        "throughput-epyc-2cpu.png",
+    ]
+    assert all(path.read_bytes().startswith(_PNG) for path in paths)
+    assert notes == []
+
+
+def test_draw_tells_two_devices_of_one_machine_apart(tmp_path: Path) -> None:
+    """A CPU and a GPU of one host are two rooflines."""
+    gpu = build.record(device=Device(kind="cuda", name="NVIDIA L4"))
+    paths, _ = draw(_points(tmp_path, build.record(), gpu), tmp_path)
+    assert [path.name for path in paths if path.name.startswith("roofline")] == [
+        "roofline-epyc-2cpu--AMD-EPYC-7B13.png",
+        "roofline-epyc-2cpu--NVIDIA-L4.png",
+    ]
+
+
+def test_draw_says_what_has_no_throughput(tmp_path: Path) -> None:
+    """A file of another project gives the roofline's list and a note."""
+    paths, notes = draw(_points(tmp_path, None), tmp_path)
+    assert [path.name for path in paths] == ["roofline-epyc-2cpu.png"]
+    assert notes == ["epyc-2cpu: no throughput to draw: no case has a record with a time"]

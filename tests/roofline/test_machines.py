@@ -1,0 +1,143 @@
+"""Machines stand side by side with the same workload each; nothing is pooled and nothing is left out in silence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.devices import load
+from roofline.machines import Row, machine_names, machines_table
+from roofline.points import Point, place_all
+from roofline.reader import ResultFile, read_file
+from roofline.record import Device, Flag, Record
+from roofline.tables import Table, render
+from tests.roofline import build
+
+
+def _run(
+    tmp_path: Path, label: str, *records: Record | None, started: str = "2026-11-20", **machine: Any
+) -> ResultFile:
+    return build.result(
+        tmp_path / f"{label}-{started}.json",
+        records,
+        of=build.session(build.roofs(), started_at=started),
+        on=build.machine(label, **machine),
+    )
+
+
+def _step(seconds: float, **changes: Any) -> Record:
+    return build.record(timing=build.timing(seconds), case=build.case(**changes))
+
+
+def _points(*results: ResultFile) -> tuple[Point, ...]:
+    return place_all(results, load())
+
+
+def _table(*results: ResultFile) -> Table[Row]:
+    return machines_table(_points(*results))
+
+
+def test_speed_up_is_over_the_first_machine(tmp_path: Path) -> None:
+    """0.2 s on one and 0.05 s on the other: four times."""
+    table = _table(_run(tmp_path, "slow", _step(0.2)), _run(tmp_path, "fast", _step(0.05)))
+    assert [(row.machine, row.speed_up) for row in table.rows] == [("slow", None), ("fast", pytest.approx(4))]
+    assert table.title == "Machines side by side; speed-up over slow"
+
+
+def test_rows_of_a_workload_stand_together_in_the_order_of_machines(tmp_path: Path) -> None:
+    """Whatever the order of the cases in the files."""
+    first = _run(tmp_path, "a", _step(1, batch=8), _step(1, batch=16))
+    second = _run(tmp_path, "b", _step(1, batch=16), _step(1, batch=8))
+    rows = _table(first, second).rows
+    assert [(row.point.id.split("-")[2], row.machine) for row in rows] == [
+        ("b8", "a"),
+        ("b8", "b"),
+        ("b16", "a"),
+        ("b16", "b"),
+    ]
+
+
+def test_what_one_machine_alone_measured_is_named(tmp_path: Path) -> None:
+    """Neither shown as compared nor dropped without a word."""
+    one = _run(tmp_path, "a", _step(1, batch=8), _step(1, batch=16))
+    other = _run(tmp_path, "b", _step(1, batch=8), _step(1, batch=4))
+    table = _table(one, other)
+    assert {row.point.benchmark.record.case.batch for row in table.rows if row.point.benchmark.record} == {8}
+    assert "Only on a: resnet50-train-b16-fp32" in table.notes
+    assert "Only on b: resnet50-train-b4-fp32" in table.notes
+
+
+def test_the_same_name_with_another_hash_is_another_workload(tmp_path: Path) -> None:
+    """Another shape or option under one id must not be compared."""
+    table = _table(_run(tmp_path, "a", _step(1)), _run(tmp_path, "b", _step(1, workload_hash="changed")))
+    assert list(table.rows) == []
+    assert any(
+        note.startswith("Another workload under the same name") and note.endswith(": resnet50-train-b32-fp32")
+        for note in table.notes
+    )
+
+
+def test_two_runs_of_one_machine_are_not_pooled(tmp_path: Path) -> None:
+    """The newest is shown, and that another was left out."""
+    older, newer = _run(tmp_path, "a", _step(0.1)), _run(tmp_path, "a", _step(0.3), started="2026-11-25")
+    table = _table(older, newer, _run(tmp_path, "b", _step(0.1)))
+    assert [row.point.step_time_s for row in table.rows] == [0.3, 0.1]
+    assert table.notes[0] == "a: 1 older result of the same workload left out, the newest is shown"
+
+
+def test_an_invalid_row_has_no_speed_up(tmp_path: Path) -> None:
+    """It is shown with its flag, and nothing is derived from it."""
+    invalid = build.record(flags=(Flag(name="wrong_device", evidence="x", invalid=True),))
+    table = _table(_run(tmp_path, "a", _step(0.1)), _run(tmp_path, "b", invalid))
+    assert [row.speed_up for row in table.rows] == [None, None]
+
+
+def test_a_single_machine_is_shown_alone(tmp_path: Path) -> None:
+    """There is nothing beside it, and that is said."""
+    table = _table(_run(tmp_path, "a", _step(0.1)))
+    assert len(table.rows) == 1
+    assert table.title == "a: no other machine beside it"
+    assert table.notes == []
+
+
+def test_versions_that_differ_are_told(tmp_path: Path) -> None:
+    """They may be the reason for a difference."""
+    old = {"torch": "2.11.0", "python": "3.12.4"}
+    table = _table(_run(tmp_path, "a", _step(0.1)), _run(tmp_path, "b", _step(0.1), versions=old))
+    assert "torch differs: 2.14.1 on a, 2.11.0 on b" in table.notes
+
+
+def test_one_label_for_two_machines(tmp_path: Path) -> None:
+    """Device first, then the fingerprint tells them apart."""
+    other = Device(kind="cuda", name="NVIDIA L4")
+    points = _points(
+        _run(tmp_path, "lab", _step(0.1)),
+        _run(tmp_path, "lab", build.record(device=other), started="2", fingerprint="0123456789"),
+        _run(tmp_path, "lab", _step(0.1), started="3", fingerprint="abcdefghij"),
+    )
+    assert list(machine_names(points).values()) == [
+        "lab (AMD EPYC 7B13) [of lab]",
+        "lab (NVIDIA L4)",
+        "lab (AMD EPYC 7B13) [efghij]",
+    ]
+
+
+def test_foreign_files_are_matched_by_name_with_a_warning(tmp_path: Path) -> None:
+    """Times can be compared; that the work is the same isn't proven."""
+    one, other = build.document([None]), build.document([None])
+    other["machine_info"]["node"] = "other"
+    other["benchmarks"][0]["stats"]["mean"] = 0.05
+    table = _table(
+        read_file(build.write(tmp_path / "one.json", one)), read_file(build.write(tmp_path / "other.json", other))
+    )
+    assert [row.speed_up for row in table.rows] == [None, pytest.approx(2)]
+    assert "that the work is the same isn't proven" in table.notes[-1]
+
+
+def test_the_table_fits_80_columns_with_all_that_is_asked(tmp_path: Path) -> None:
+    """Throughput and spread, speed-up, percent of the own roof, bound, latency."""
+    cpu, cuda = build.two_machines(tmp_path)
+    text = render(_table(read_file(cpu), read_file(cuda)), "table", 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.splitlines()[2].split() == ["machine", "/s", "±", "sd", "speed-up", "roof", "bound", "latency"]
+    assert "Too narrow" not in text

@@ -1,0 +1,61 @@
+"""Colours, markers and the spreading of labels."""
+
+from itertools import pairwise
+
+import pytest
+
+from roofline.plot_style import slug, spread, style_for
+
+
+@pytest.mark.parametrize(
+    ("wanted", "placed"),
+    [
+        ([], []),
+        ([0.5], [0.5]),
+        ([0.2, 0.8], [0.2, 0.8]),
+        ([0.5, 0.5], [0.45, 0.55]),
+        ([0.55, 0.5, 0.45], [0.6, 0.5, 0.4]),
+        ([0.99, 0.98], [1.0, 0.9]),
+        ([0.0, 0.01], [0.0, 0.1]),
+    ],
+)
+def test_spread(wanted: list[float], placed: list[float]) -> None:
+    """As near as possible to where they belong, in their order, a gap of 0.1 apart, inside 0 to 1."""
+    assert spread(wanted, 0.1) == [pytest.approx(value) for value in placed]
+
+
+def test_spread_of_a_chain() -> None:
+    """A label pushed away pushes the next."""
+    placed = spread([0.3, 0.31, 0.32, 0.5, 0.55], 0.1)
+    assert placed == sorted(placed)
+    assert all(second - first >= 0.1 - 1e-9 for first, second in pairwise(placed))
+
+
+def test_spread_of_too_many() -> None:
+    """More labels than fit keep their gap: they are cut off rather than laid over each other."""
+    placed = spread([0.5] * 20, 0.1)
+    assert all(second - first == pytest.approx(0.1) for first, second in pairwise(sorted(placed)))
+
+
+def test_a_model_keeps_its_colour_and_a_precision_its_marker() -> None:
+    """Whatever else is drawn beside it."""
+    style = style_for(["vgg16", "resnet50", "vgg16"], ["amp_bf16", "fp32", "int8"])
+    assert style.models == ("resnet50", "vgg16")
+    assert style.precisions == ("fp32", "amp_bf16", "int8")
+    assert style.color("resnet50") != style.color("vgg16")
+    assert len({style.marker(name) for name in style.precisions}) == 3
+    assert style_for(["x"], ["fp32"]).marker("fp32") == style.marker("fp32")
+
+
+def test_more_models_than_colours() -> None:
+    """Colours are used again; nothing fails."""
+    style = style_for([f"model{index:02}" for index in range(40)], [])
+    assert len({style.color(model) for model in style.models}) == 10
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [("a100", "a100"), ("my lab/GPU: 1", "my-lab-GPU--1"), ("../..", "machine"), ("", "machine")]
+)
+def test_slug(label: str, name: str) -> None:
+    """A label can't leave the folder it is written to."""
+    assert slug(label) == name

@@ -1,0 +1,197 @@
+"""The tables of cases carry what the reports need, and the summary says what speaks against a number."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.devices import load
+from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
+from roofline.points import Point, cases, points_of
+from roofline.reader import ResultFile, read_file
+from roofline.record import Device, Flag, NotMeasured, Process, Record
+from roofline.tables import render
+from tests.roofline import build
+
+
+def _all(tmp_path: Path, *records: Record | None, **session: Any) -> tuple[ResultFile, tuple[Point, ...]]:
+    result = build.result(tmp_path / "a.json", records, of=build.session(build.roofs(), **session))
+    return result, points_of(result, load())
+
+
+def _csv(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_points_csv(tmp_path: Path) -> None:
+    """Range, provenance, roofs with their source, fractions, bound and evidence of each case."""
+    _, points = _all(tmp_path, build.record())
+    (row,) = _csv(render(points_table(points), "csv", 80))
+    expected = {
+        "machine": "epyc-2cpu",
+        "device": "AMD EPYC 7B13",
+        "case": "resnet50-train-b32-fp32",
+        "samples_per_s": "320.0",
+        "attained_flop_per_s": "1000000000000.0",
+        "intensity_low_flop_per_byte": "25.0",
+        "intensity_high_flop_per_byte": "100.0",
+        "provenance": "analytic",
+        "roof_source": "measured",
+        "knee_flop_per_byte": "100.0",
+        "fraction_of_roof_low": "0.1",
+        "bound": "undetermined",
+        "bound_why": "range straddles the knee",
+        "plottable": "true",
+        "valid": "true",
+        "file": "a.json",
+    }
+    assert {key: row[key] for key in expected} == expected
+
+
+def test_metrics_csv_has_what_the_driver_of_the_reports_logged(tmp_path: Path) -> None:
+    """Host label, device, model, batch, precision, steps, elapsed, real/user/sys, RSS, throughput, sd, data, label."""
+    process = Process(user_s=12.0, system_s=1.5, max_rss_byte=10**9, voluntary_switches=None, involuntary_switches=None)
+    _, points = _all(tmp_path, build.record(process=process))
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "label": "test",
+        "host": "epyc-2cpu",
+        "device_kind": "cpu",
+        "model": "resnet50",
+        "batch": "32",
+        "precision": "fp32",
+        "mode": "train",
+        "data": "synthetic",
+        "warmup_steps": "12",
+        "measured_steps": "100",
+        "elapsed_s": "10.0",
+        "user_s": "12.0",
+        "system_s": "1.5",
+        "max_rss_byte": "1000000000",
+        "version_torch": "2.14.1",
+        "version_cuda": "",
+    }
+    assert {key: row[key] for key in expected} == expected
+    assert float(row["real_s"]) == pytest.approx(11.2)
+    assert float(row["samples_per_s_sd"]) == pytest.approx(6.4)
+
+
+def test_foreign_rows_have_empty_cells(tmp_path: Path) -> None:
+    """What is not known is empty in CSV and null in JSON; the time is there."""
+    _, points = _all(tmp_path, None)
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    assert (row["case"], row["step_time_s"], row["model"], row["samples_per_s"]) == ("test_0", "0.1", "", "")
+    document = json.loads(render(points_table(points), "json", 80))
+    assert document["rows"][0]["model"] is None
+    assert document["rows"][0]["why_not_plottable"] == "no record of the work: another project's benchmark"
+
+
+def test_a_missing_number_is_null_in_every_form(tmp_path: Path) -> None:
+    """A count that was not finite never becomes NaN in an export."""
+    _, points = _all(tmp_path, build.record(work=build.work(float("nan"), float("nan"), float("nan"))))
+    for table in (points_table(points), metrics_table(points)):
+        json.loads(render(table, "json", 80), parse_constant=pytest.fail)
+        assert all(cell != "nan" for row in _csv(render(table, "csv", 80)) for cell in row.values())
+
+
+def test_an_estimate_from_time_alone_looks_like_one(tmp_path: Path) -> None:
+    """Its intensity stands in brackets, and it has no percent of the roof."""
+    result, points = _all(tmp_path, build.record(work=build.work(low=float("nan"), high=float("nan"))))
+    line = render(summary_table(result, points), "table", 120).splitlines()[4]
+    assert "(10)" in line
+    assert line.split()[-2:] == ["undetermined", "1,2"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_the_summary_has_every_column_from_80_columns_on(tmp_path: Path, width: int) -> None:
+    """Throughput, spread, attained, intensity, roof, speed of light, bound and flags."""
+    cpu, cuda = build.two_machines(tmp_path)
+    for path in (cpu, cuda):
+        result = read_file(path)
+        text = render(summary_table(result, cases(points_of(result, load()))), "table", width)
+        assert max(map(len, text.splitlines())) <= width
+        assert text.splitlines()[1].split() == ["samples", "sd", "FLOP/", "%", "of", "%", "of"]
+        assert text.splitlines()[2].split() == ["case", "/s", "%", "FLOP/s", "byte", "roof", "SOL", "bound", "flags"]
+        assert "Too narrow" not in text
+
+
+def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
+    """One number for one kind of remark, with the evidence of each case below it, and at most four cases."""
+    flagged = [
+        build.record(case=build.case(batch=batch), flags=(Flag(name="disturbed", evidence=f"{batch} rounds"),))
+        for batch in range(1, 7)
+    ]
+    result, points = _all(tmp_path, *flagged)
+    lines = render(summary_table(result, points), "table", 120).splitlines()
+    assert "  [1] disturbed" in lines
+    assert "      resnet50-train-b1-fp32: 1 rounds" in lines
+    assert "      resnet50-train-b4-fp32: 4 rounds" in lines
+    assert "      and 2 more (--format json of points has all)" in lines
+    assert "  [2] undetermined: range straddles the knee" in lines
+    assert lines[4].split()[-1] == "1,2"
+
+
+def test_the_summary_marks_an_invalid_row(tmp_path: Path) -> None:
+    """With the evidence, once: the bound's reason would only repeat it."""
+    result, points = _all(
+        tmp_path, build.record(flags=(Flag(name="wrong_device", evidence="ran on cpu", invalid=True),))
+    )
+    text = render(summary_table(result, points), "table", 120)
+    assert "[1] wrong_device (invalid)" in text
+    assert text.count("ran on cpu") == 1
+
+
+def test_the_summary_tells_what_was_not_measured(tmp_path: Path) -> None:
+    """Failed, skipped and out of memory, each with its reason."""
+    left_out = (NotMeasured(id="vgg16-train-b512-fp32", outcome="out_of_memory", reason="needs 22 GB"),)
+    result, points = _all(tmp_path, build.record(), not_measured=left_out)
+    assert "vgg16-train-b512-fp32: out of memory: needs 22 GB" in render(summary_table(result, points), "table", 120)
+
+
+def test_the_summary_says_why_there_is_no_speed_of_light(tmp_path: Path) -> None:
+    """A roof is missing for the dtype it ran in."""
+    result, points = _all(tmp_path, build.record(work=build.work(dtype="bf16")))
+    assert "no speed of light: no compute roof for bf16" in render(summary_table(result, points), "table", 120)
+
+
+def test_the_roofs_in_use(tmp_path: Path) -> None:
+    """Value, knee, spread, source, time and kernel of each."""
+    _, points = _all(tmp_path, build.record())
+    lines = render(roofs_table(points), "table", 120).splitlines()
+    assert lines[4].split() == (
+        ["fp32", "10.0", "TFLOP/s", "100", "3.0", "%", "measured", "2026-11-20", "10:00", "matmul", "4096x4096x4096"]
+    )
+    assert lines[5].split()[:3] == ["dram", "100", "GB/s"]
+
+
+def test_roofs_of_an_earlier_run_are_marked(tmp_path: Path) -> None:
+    """Taken over: the file they come from is named."""
+    roofs = [build.roof("flop", "fp32", 1e13, from_file="20261101T000000Z-abc.json")]
+    result = build.result(tmp_path / "a.json", [build.record()], of=build.session(roofs))
+    text = render(roofs_table(points_of(result, load())), "table", 120)
+    assert "Taken over from an earlier run of this machine: 20261101T000000Z-abc.json" in text
+
+
+def test_a_published_roof_shows_its_document_where_a_case_needs_it(tmp_path: Path) -> None:
+    """fp32 ran: its figure and the bandwidth are shown, bf16's would only be clutter."""
+    result = build.result(
+        tmp_path / "a.json",
+        [build.record(device=build.CUDA)],
+        of=build.session(),
+        on=build.machine(device=build.CUDA),
+    )
+    text = render(roofs_table(points_of(result, load())), "table", 140)
+    assert "NVIDIA A100 Tensor Core GPU, data sheet, 2021" in text
+    assert "fp32" in text
+    assert "bf16" not in text
+
+
+def test_no_roofs_say_why(tmp_path: Path) -> None:
+    """And what to do."""
+    device = Device(kind="cuda", name="NVIDIA FooBar 9000")
+    result = build.result(tmp_path / "a.json", [build.record(device=device)], of=build.session(notes=("x",)))
+    text = render(roofs_table(points_of(result, load())), "table", 200)
+    assert "None: none measured in this file and none published for 'NVIDIA FooBar 9000'" in text

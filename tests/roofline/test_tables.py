@@ -1,0 +1,182 @@
+"""One table, four forms: raw values for programs, shown ones for people, and a width that is kept."""
+
+import csv
+import io
+import json
+from typing import Any, NamedTuple
+
+import pytest
+
+from roofline.tables import FORMATS, Column, Table, broken, render
+
+
+class _Row(NamedTuple):
+    name: str
+    value: float | None
+    group: str = "g"
+
+
+_NAME: Column[_Row] = Column(name="case", title="case", get=lambda row: row.name, right=False)
+_VALUE: Column[_Row] = Column(name="value_s", title="value", get=lambda row: row.value, show=lambda v: f"{v:.1f} s")
+_FLAGS: Column[_Row] = Column(name="flags", title="flags", get=lambda _: ["a", "b"], show=", ".join, right=False)
+_TRUTH: Column[_Row] = Column(name="ok", title="ok", get=lambda row: row.value is not None)
+
+
+def _table(*rows: _Row, **changes: Any) -> Table[_Row]:
+    values: dict[str, Any] = {
+        "title": "Title",
+        "columns": (_NAME, _VALUE, _FLAGS, _TRUTH),
+        "rows": rows,
+        "display": (_NAME, _VALUE, _FLAGS),
+        **changes,
+    }
+    return Table(**values)
+
+
+_ROWS = (_Row("resnet50-train-b32-fp32", 1.25), _Row("mlp", None))
+
+
+def test_csv_has_raw_values_of_every_column() -> None:
+    """Nothing is rounded; a missing value is empty; a list is one cell; truth is lower case."""
+    rows = list(csv.reader(io.StringIO(render(_table(*_ROWS), "csv", 80))))
+    assert rows == [
+        ["case", "value_s", "flags", "ok"],
+        ["resnet50-train-b32-fp32", "1.25", "a; b", "true"],
+        ["mlp", "", "a; b", "false"],
+    ]
+
+
+def test_json_has_raw_values_and_names() -> None:
+    """Null for a missing value, lists as lists, and it is strict."""
+    document = json.loads(render(_table(*_ROWS, notes=["n"]), "json", 80), parse_constant=pytest.fail)
+    assert document["rows"][0] == {"case": "resnet50-train-b32-fp32", "value_s": 1.25, "flags": ["a", "b"], "ok": True}
+    assert document["rows"][1]["value_s"] is None
+    assert document["notes"] == ["n"]
+
+
+def test_json_refuses_nan() -> None:
+    """A column must hand out None: strict JSON has no NaN."""
+    with pytest.raises(ValueError, match="JSON compliant"):
+        render(_table(_Row("x", float("nan"))), "json", 80)
+
+
+def test_markdown() -> None:
+    """The displayed columns, shown; a bar in a value is escaped."""
+    text = render(_table(_Row("a|b", 1.25), notes=["see"]), "markdown", 80)
+    assert text == ("**Title**\n\n| case | value | flags |\n| --- | ---: | --- |\n| a\\|b | 1.2 s | a, b |\n\n- see\n")
+
+
+def test_terminal() -> None:
+    """Headings, a rule, numbers to the right, notes below."""
+    text = render(_table(*_ROWS, notes=["see this"]), "table", 80)
+    assert text.splitlines() == [
+        "Title",
+        "case                     value  flags",
+        "─────────────────────────────────────",
+        "resnet50-train-b32-fp32  1.2 s  a, b",
+        "mlp                          -  a, b",
+        "  see this",
+    ]
+
+
+def test_an_empty_table_has_no_header() -> None:
+    """Title and notes say what there is to say."""
+    assert render(_table(notes=["nothing"]), "table", 80) == "Title\n  nothing\n"
+
+
+def test_a_long_key_is_broken_before_columns_are_dropped() -> None:
+    """Where 40 columns are short, the id goes on two lines and everything is still there."""
+    text = render(_table(_Row("mobilenet_v2-train-b128-torch_default", 1.0)), "table", 40)
+    assert text.splitlines()[3:] == [
+        "mobilenet_v2-train-b128  1.0 s  a, b",
+        "  -torch_default",
+    ]
+    assert "Too narrow" not in text
+
+
+def test_columns_are_dropped_in_their_order_and_named() -> None:
+    """The one with the highest number goes first; what is not shown is said."""
+    wide = [
+        Column(name=f"c{drop}", title=f"column{drop}", get=lambda _: "x" * 12, right=False, drop=drop)
+        for drop in (0, 1, 2)
+    ]
+    text = render(_table(_Row("k", 1.0), columns=(_NAME, *wide), display=(_NAME, *wide)), "table", 40)
+    assert "column0" in text.splitlines()[1]
+    assert "column1" in text.splitlines()[1]
+    assert "column2" not in text.splitlines()[1]
+    assert "Too narrow for: column2 (--format csv" in text
+
+
+def test_a_narrow_form_is_used_before_dropping() -> None:
+    """A shorter text keeps its column."""
+    column: Column[_Row] = Column(
+        name="bound", title="bound", get=lambda _: "undetermined", narrow=lambda _: "undet.", right=False, drop=1
+    )
+    table = _table(_Row("a" * 18, 1.0), display=(_NAME, _VALUE, _FLAGS, column))
+    assert "undetermined" in render(table, "table", 80)
+    narrow = render(table, "table", 42)
+    assert "undet." in narrow
+    assert "undetermined" not in narrow
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_no_line_is_wider_than_asked(width: int) -> None:
+    """Whatever the table, the terminal's width is kept."""
+    many = [
+        Column(name=f"c{index}", title=f"heading\n{index}", get=lambda row: row.value, right=True, drop=index + 1)
+        for index in range(12)
+    ]
+    rows = [_Row("vit_b_16-train-b64-amp_bf16-channels_last-sample", 1234.5), _Row("mlp", None)]
+    text = render(_table(*rows, columns=many, display=(_NAME, *many), notes=["note " * 60]), "table", width)
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_sections() -> None:
+    """A block has one heading, its rows are indented, and the columns stay in line."""
+    rows = (_Row("a", 1.0, "first"), _Row("b", 2.0, "first"), _Row("c", 33.0, "second"))
+    table = _table(*rows, display=(_NAME, _VALUE), section=lambda row: row.group, section_title="block")
+    assert render(table, "table", 80).splitlines() == [
+        "Title",
+        "case   value",
+        "────────────",
+        "first",
+        "  a    1.0 s",
+        "  b    2.0 s",
+        "second",
+        "  c   33.0 s",
+    ]
+    assert "| first | b | 2.0 s |" in render(table, "markdown", 80).splitlines()
+    assert "| block | case | value |" in render(table, "markdown", 80).splitlines()
+
+
+def test_color_is_only_on_request() -> None:
+    """Files and pipes get plain text."""
+    assert "\x1b" not in render(_table(*_ROWS), "table", 80)
+    assert "\x1b[1m" in render(_table(*_ROWS), "table", 80, color=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("resnet50-train-b32-fp32", 40, ["resnet50-train-b32-fp32"]),
+        ("resnet50-train-b32-fp32", 18, ["resnet50-train-b32", "  -fp32"]),
+        ("resnet50-train-b32-fp32", 10, ["resnet50", "  -train", "  -b32", "  -fp32"]),
+        ("a_name_without_any_break", 10, ["a_name_without_any_break"]),
+        ("", 10, [""]),
+    ],
+)
+def test_broken(text: str, width: int, lines: list[str]) -> None:
+    """Before a dash, later lines indented; what has no dash stays whole."""
+    assert broken(text, width) == lines
+
+
+def test_of_takes_a_column_to_a_larger_row() -> None:
+    """The same column, for rows that have the small one as a part."""
+    larger = _VALUE.of(lambda pair: pair[1])
+    assert larger.get(("x", _ROWS[0])) == 1.25
+    assert (larger.name, larger.title, larger.show(1.0)) == ("value_s", "value", "1.0 s")
+
+
+def test_formats_are_the_four() -> None:
+    """What --format offers."""
+    assert FORMATS == ("table", "csv", "json", "markdown")
