@@ -58,6 +58,8 @@ def judge(record: Record | None, placement: Placement, roofs: Roofs, sol: SpeedO
     """
     if record is None:
         return _undetermined("no record", "another project's benchmark: its work is not known")
+    if record.case.mode == "input":
+        return _undetermined("loader alone", "no model ran: its rate is compared in the verdict on the input")
     return (
         _unusable(record, flags)
         or _input(record)

@@ -46,11 +46,12 @@ def _machine(machine: Machine) -> list[str]:
         ("device", f"{device.name} ({device.kind}{'' if device.index is None else f':{device.index}'})"),
         ("device memory", _byte(device.memory_byte)),
         ("last-level cache", _byte(device.last_level_cache_byte)),
-        ("compute capability", device.compute_capability),
+        *([("compute capability", device.compute_capability)] if device.compute_capability else []),
     ]
     lines = ["", "## Machine", "", *_table(known)]
-    lines += ["", "## Versions", "", *_table(machine.versions.items())]
-    limits = [(_words(key), _value(key, value, machine)) for key, value in machine.limits.items()]
+    versions = [(name, _value(f"versions.{name}", value, machine)) for name, value in machine.versions.items()]
+    lines += ["", "## Versions", "", *_table(versions)]
+    limits = [(_words(key), _value(f"limits.{key}", value, machine)) for key, value in machine.limits.items()]
     threads = [(f"threads, {_words(key)}", value) for key, value in machine.threads.items()]
     return [*lines, "", "## Threads and limits", "", *_table([*threads, *limits])]
 
@@ -81,14 +82,15 @@ def _table(pairs: Iterable[tuple[str, Any]]) -> list[str]:
     return ["| what | value |", "| --- | --- |", *rows]
 
 
-def _value(key: str, value: Any, machine: Machine) -> str | None:
+def _value(path: str, value: Any, machine: Machine) -> str | None:
+    """As text: with the unit that the path's ending says; the reason where there is none."""
     if value is None:
-        reason = machine.missing.get(f"limits.{key}")
+        reason = machine.missing.get(path)
         return None if reason is None else f"not known: {reason}"
-    unit = next((unit for ending, unit in _UNIT_ENDINGS.items() if key.endswith(ending)), None)
-    if unit is not None and isinstance(value, int | float) and not isinstance(value, bool):
-        return scaled(value, unit)
-    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    unit = next((unit for ending, unit in _UNIT_ENDINGS.items() if path.endswith(ending)), None)
+    return scaled(value, unit) if unit is not None and isinstance(value, int | float) else str(value)
 
 
 def _words(key: str) -> str:

@@ -141,7 +141,7 @@ def _resident(record: Record, placement: Placement, roofs: Roofs) -> Flag | None
     if not placement.cache_resident or placement.time_s is None or record.work is None:
         return None
     traffic, dram = record.work.byte_high_per_step / placement.time_s, roofs.value("byte", "dram")
-    beyond = f", {significant(traffic / dram)} times DRAM" if dram is not None else ""
+    beyond = f", {significant(traffic / dram)} times DRAM" if dram is not None and traffic > dram else ""
     return Flag(
         name="cache_resident",
         evidence=f"the step's data fits into the last-level cache of {scaled(record.device.last_level_cache_byte, 'B')}"

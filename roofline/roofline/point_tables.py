@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from roofline import input_pipeline
 from roofline.bounds import NEAR_KNEE, STRADDLES
 from roofline.columns import pick
 from roofline.points import Point
@@ -124,6 +125,7 @@ def summary_table(result: ResultFile, points: Sequence[Point]) -> Table[_Annotat
         )
     )
     notes = [note for number, heading in enumerate(texts, 1) for note in _note(number, heading, texts[heading])]
+    notes += [f"input: {verdict}" for verdict in input_pipeline.lines([result])]
     return Table(title=_heading(result), columns=columns, rows=rows, notes=notes + _not_measured(result))
 
 
@@ -174,7 +176,7 @@ def _remarks(point: Point) -> list[tuple[str, str | None]]:
     bound = point.bound
     if bound.kind == "undetermined" and not any(flag.evidence in bound.evidence for flag in point.flags):
         # Range and knee stand in the tables already.
-        line = None if bound.why in (STRADDLES, NEAR_KNEE) else f"{point.id}: {bound.evidence}"
+        line = None if bound.why in (STRADDLES, NEAR_KNEE) or point.mode == "input" else f"{point.id}: {bound.evidence}"
         remarks.append((f"undetermined: {bound.why}", line))
     if point.sol.time_s is None and point.roofs.roofs and point.mode in ("train", "infer"):
         remarks.append((f"no speed of light: {point.sol.why_none}", None))

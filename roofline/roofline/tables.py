@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -137,14 +138,13 @@ def cell(text: str) -> str:
 def _terminal(table: Table[Any], width: int, *, color: bool) -> str:
     # rich takes a while to load, and CSV and JSON don't need it.
     from rich.console import Console
-    from rich.padding import Padding
     from rich.text import Text
 
     columns, dropped = _fitting(table, width)
     texts = _texts(table, columns)
     room = width - sum(_GAP + one for one in _widths(columns, texts)[1:])
-    lines = [["\n".join(broken(row[0], room)), *row[1:]] for row in texts]
-    widths = _widths(columns, lines)
+    rows = [["\n".join(broken(row[0], room)), *row[1:]] for row in texts]
+    widths = _widths(columns, rows)
     notes = list(table.notes)
     if dropped:
         notes.append(f"Too narrow for: {', '.join(dropped)} (--format csv has all)")
@@ -152,14 +152,22 @@ def _terminal(table: Table[Any], width: int, *, color: bool) -> str:
     with console.capture() as capture:
         console.print(Text(table.title, style="bold"))
         if table.rows:
-            console.print(_grid(columns, widths, [] if table.section else lines, header=True))
-        for heading, block in groupby(zip(table.rows, lines, strict=True), lambda pair: _heading(table, pair[0])):
+            console.print(_grid(columns, widths, [] if table.section else rows, header=True))
+        for heading, block in groupby(zip(table.rows, rows, strict=True), lambda pair: _heading(table, pair[0])):
             if heading is not None:
                 console.print(Text(heading, style="bold"))
                 console.print(_grid(columns, widths, [line for _, line in block], header=False))
-        for note in notes:
-            console.print(Padding(Text(note), (0, 0, 0, 2)))
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    lines += [line for note in notes for line in _wrapped(note, width)]
+    return "\n".join(lines) + "\n"
+
+
+def _wrapped(note: str, width: int) -> list[str]:
+    """A note under the table, indented; what doesn't fit hangs below its first line."""
+    indent = " " * (len(note) - len(note.lstrip()) + 2)
+    return textwrap.wrap(
+        note.lstrip(), width, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
+    )
 
 
 def _heading(table: Table[Any], row: Any) -> str | None:

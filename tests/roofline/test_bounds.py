@@ -144,6 +144,12 @@ def test_faster_than_peak_is_not_classified() -> None:
     assert _judge(_at(1000, 600)).why == "invalid"
 
 
+def test_a_loader_alone_has_no_bound() -> None:
+    """No model ran: there is nothing to bound."""
+    bound = _judge(build.record(case=build.case(mode="input"), work=None))
+    assert (bound.kind, bound.why) == ("undetermined", "loader alone")
+
+
 def _cached(intensity: float) -> Record:
     device = Device(kind="cuda", name="x", last_level_cache_byte=50 * 10**6)
     return build.record(

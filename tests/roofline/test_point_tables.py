@@ -157,6 +157,24 @@ def test_the_summary_says_why_there_is_no_speed_of_light(tmp_path: Path) -> None
     assert "no speed of light: no compute roof for bf16" in render(summary_table(result, points), "table", 120)
 
 
+def test_the_summary_says_whether_input_bounds_the_step(tmp_path: Path) -> None:
+    """A step fed by a loader beside the same on ready tensors, and the loader alone."""
+    config = {"test": "input_pipeline"}
+    result, points = _all(
+        tmp_path,
+        build.record(case=build.case(id="ready", config=config)),
+        build.record(
+            case=build.case(id="fed", data="sample", config=config), timing=build.timing(0.2, input_wait_s=0.1)
+        ),
+        build.record(case=build.case(id="alone", mode="input", data="sample"), work=None),
+    )
+    text = " ".join(render(summary_table(result, points), "table", 120).split())
+    assert "input: resnet50-train-b32-fp32 on sample: 160 images/s, 50 % less than on ready tensors;" in text
+    assert "Input bounds the step." in text
+    assert "undetermined: loader alone" in text
+    assert "alone: no model ran" not in text
+
+
 def test_the_roofs_in_use(tmp_path: Path) -> None:
     """Value, knee, spread, source, time and kernel of each."""
     _, points = _all(tmp_path, build.record())

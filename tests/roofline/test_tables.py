@@ -149,6 +149,16 @@ def test_sections() -> None:
     assert "| block | case | value |" in render(table, "markdown", 80).splitlines()
 
 
+def test_a_long_note_hangs() -> None:
+    """What doesn't fit stands below, further in; a word with dashes is not broken."""
+    text = render(_table(notes=["[1] flag", "    resnet50-train: the quick brown fox jumps"]), "table", 40)
+    assert text.splitlines()[1:] == [
+        "  [1] flag",
+        "      resnet50-train: the quick brown",
+        "        fox jumps",
+    ]
+
+
 def test_color_is_only_on_request() -> None:
     """Files and pipes get plain text."""
     assert "\x1b" not in render(_table(*_ROWS), "table", 80)
