@@ -12,11 +12,12 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 
 import click
 
 GROUP = "roofline.commands"
+_PACKAGE = "pytest-roofline"
 
 _COMMANDS = {
     "points": (
@@ -62,8 +63,18 @@ class Commands(click.Group):
             formatter.write_dl(rows)
 
 
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    try:
+        click.echo(f"{_PACKAGE} {version(_PACKAGE)}")
+    except PackageNotFoundError:
+        click.echo(f"{_PACKAGE}, from source (not installed)")
+    ctx.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="pytest-roofline", message="%(package)s %(version)s")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def program() -> None:
     """Read pytest-benchmark results and place every case on its machine's roofline."""
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +91,16 @@ def test_help(run: Run, arguments: tuple[str, ...]) -> None:
     assert out.startswith("Usage: roofline")
 
 
-def test_version(run: Run) -> None:
-    """The version of the package."""
-    code, out, _ = run("--version")
-    assert code == 0
-    assert out.startswith("pytest-roofline ")
+def test_version(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version of the package; a source tree that is only on the path has none, and says so."""
+    monkeypatch.setattr(cli, "version", lambda name: {"pytest-roofline": "1.2.3"}[name])
+    assert run("--version") == (0, "pytest-roofline 1.2.3\n", "")
+
+    def not_installed(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(cli, "version", not_installed)
+    assert run("--version") == (0, "pytest-roofline, from source (not installed)\n", "")
 
 
 def test_summary(run: Run, one: Path) -> None:
