@@ -93,8 +93,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     from pytest_roofline.measuring import replay
     from pytest_roofline.session import uses_roofline
 
-    cases = [item for item in items if uses_roofline(item)]
-    config.stash[_COLLECTED] = len(cases)
+    measuring = [item for item in items if uses_roofline(item)]
+    config.stash[_COLLECTED] = len(measuring)
+    # pytest makes one item of a parametrisation without values, to skip it: it is no case.
+    empty = {item for item in measuring if getattr(getattr(item, "callspec", None), "id", None) == "NOTSET"}
+    if empty:
+        items[:] = [item for item in items if item not in empty]
+    cases = [item for item in measuring if item not in empty]
     for item in cases:
         replay.install(item)
     if not cases or not config.getini("roofline_markers"):

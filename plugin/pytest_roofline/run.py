@@ -134,10 +134,12 @@ class Run:
             self.file.discard_if_empty()
             return True
         path = str(self.file.path)
-        worked = self._roofline("summary", path, "--width", str(width))
-        self.printed.append(f"results: {path}")
         if self.options.report:
-            worked = self._roofline("report", path, "-o", str(self.file.beside("report"))) and worked
+            command = ["report", path, "-o", str(self.file.beside("report"))]
+        else:
+            command = ["summary", path]
+        worked = self._roofline(*command, "--width", str(width))
+        self.printed.append(f"results: {path}")
         return worked
 
     def _roofline(self, *arguments: str) -> bool:
