@@ -134,10 +134,7 @@ class Run:
             self.file.discard_if_empty()
             return True
         path = str(self.file.path)
-        if self.options.report:
-            command = ["report", path, "-o", str(self.file.beside("report"))]
-        else:
-            command = ["summary", path]
+        command = ("report", path, "-o", str(self.file.beside("report"))) if self.options.report else ("summary", path)
         worked = self._roofline(*command, "--width", str(width))
         self.printed.append(f"results: {path}")
         return worked
