@@ -11,7 +11,6 @@ from roofline.audit.audit import Audit
 from roofline.audit.row import Row
 from roofline.audit.rule import Contradiction, Rule
 from roofline.tables import Column, Table
-from roofline.units import significant
 
 _LEAST_WIDTH = 24
 
@@ -127,18 +126,15 @@ def _notes(audit: Audit, files: Iterable[str]) -> list[str]:
         for row in (one.row, *one.others)
     }
     per_file = Counter(file for file, _ in flagged)
-    notes = [
-        f"{file}: {rows[file]} rows, {per_file[file]} in a contradiction ({_share(per_file[file], rows[file])})"
-        for file in files
-    ]
+    notes = [f"{file}: {_count(rows[file])}, {per_file[file]} in a contradiction" for file in files]
     idle = [verdict.rule.name for verdict in audit.verdicts if not verdict.examined]
     if idle:
         notes.append(f"Nothing to look at had: {', '.join(idle)}")
     return notes
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{significant(100 * part / whole, 2)} %" if whole else "-"
+def _count(rows: int) -> str:
+    return f"{rows} row{'' if rows == 1 else 's'}"
 
 
 def _wrap(room: int) -> Callable[[str], str]:

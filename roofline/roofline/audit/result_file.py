@@ -127,7 +127,7 @@ def _roof(point: Point) -> Roof | None:
     if placement.attained_flop_per_s is not None and placement.fraction_low:
         value = placement.attained_flop_per_s / placement.fraction_low
     figure = _figure(value)
-    return None if figure is None else Roof(flop_per_s=figure, source=f"{placement.roof_source} roof")
+    return None if figure is None else Roof(flop_per_s=figure, source=f"the {placement.roof_source} roof")
 
 
 def _figure(value: object) -> Figure | None:

@@ -30,7 +30,7 @@ def roof_of(row: Row, devices: DeviceTable) -> Roof | None:
     if row.roof is not None:
         return row.roof
     if row.peak_flop_per_s is not None:
-        return Roof(flop_per_s=row.peak_flop_per_s, source="the peak stated beside it")
+        return Roof(flop_per_s=row.peak_flop_per_s, source="the stated peak")
     published = None if row.device is None else devices.find(row.device)
     if published is None:
         return None

@@ -125,7 +125,7 @@ def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
     mode = layout.mode or _MODES.get((words.pop("mode", None) or "").casefold())
     batch, size = figures.get("batch"), figures.get("size_pixel")
     work = (
-        plain(words.get("model") or ""),
+        re.sub(r"[^a-z0-9.]", "", (words.get("model") or "").casefold()),
         mode or "",
         plain(words.get("precision") or ""),
         plain(words.get("variant") or ""),

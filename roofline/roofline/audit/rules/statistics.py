@@ -57,13 +57,13 @@ def zero_spread(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator
             (row.samples_per_s_sd, row.samples_per_s, "samples/s"),
             (row.step_time_sd_s, row.step_time_s, "s"),
         ):
-            if spread is None or value is None or not value.positive or spread.high > _FINE * value.value:
-                continue
             runs = row.runs or row.steps
-            if runs is not None and runs.value < 2:
+            if spread is None or value is None or not value.positive or (runs is not None and runs.value < 2):
                 continue
             if spread.value > 0:
                 yield None
+                continue
+            if spread.high > _FINE * value.value:
                 continue
             over = "" if runs is None else f" over {shown(runs)} runs"
             yield Contradiction(row=row, arithmetic=f"{shown(value)} ± 0 {unit}{over}: no clock gives that")
