@@ -93,8 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except BrokenPipeError:
-        # The reader (head, less) has seen enough. Python would complain once more when it closes stdout.
+    except SystemExit:
+        # The reader (head, less) has seen enough: click's answer to a broken pipe, and the only one for which it exits
+        # by itself. Python would complain once more when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code if isinstance(code, int) else 0

@@ -313,12 +313,13 @@ def test_a_closed_pipe_is_no_error(one: Path) -> None:
     """``roofline points ... | head`` ends in silence."""
     environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
     command = [sys.executable, "-m", "roofline", "metrics", str(one), "--format", "json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.read(1)
-        process.stdout.close()
-        assert process.stderr.read() == b""
+    reader, writer = os.pipe()
+    os.close(reader)  # before anything is written: one that goes later may come too late to matter
+    try:
+        process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, check=False)
+    finally:
+        os.close(writer)
+    assert process.stderr == b""
     assert process.returncode == 0
 
 
