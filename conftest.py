@@ -78,6 +78,12 @@ def dataloader(request: pytest.FixtureRequest, case: CaseSpec, device: torch.dev
 
 
 @pytest.fixture
+def warm_up(roofline: Roofline) -> int | None:
+    """Steps before the first timed round; None: until steady (compiled, tuned, memory and clocks settled), bounded."""
+    return roofline.plan.warmup_steps
+
+
+@pytest.fixture
 def workload(request: pytest.FixtureRequest, case: CaseSpec, device: torch.device, dataloader: Batches) -> Workload:
     """The case's model on the device, with its batches and optimiser."""
     return suite.prepare(request.config).workload(case, device, dataloader)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,11 +11,11 @@ if TYPE_CHECKING:
     from pytest_roofline.workload import Workload
 
 
-def test_train(case: CaseSpec, workload: Workload, roofline: Roofline) -> None:
+def test_train(case: CaseSpec, workload: Workload, warm_up: int | None, roofline: Roofline) -> None:
     """An optimiser step: forward, loss, backward, SGD with momentum."""
-    roofline.run(workload, case.id)
+    roofline.run(workload, case.id, replace(roofline.plan, warmup_steps=warm_up))
 
 
-def test_infer(case: CaseSpec, workload: Workload, roofline: Roofline) -> None:
+def test_infer(case: CaseSpec, workload: Workload, warm_up: int | None, roofline: Roofline) -> None:
     """A forward pass under inference_mode."""
-    roofline.run(workload, case.id)
+    roofline.run(workload, case.id, replace(roofline.plan, warmup_steps=warm_up))

@@ -70,9 +70,12 @@ def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     return {"name": type(optimizer).__name__, **group}
 
 
-def measure_workload(run: Run, workload: Workload, case: str) -> tuple[Record, Measured, float]:
+def measure_workload(
+    run: Run, workload: Workload, case: str, plan: Plan | None = None
+) -> tuple[Record, Measured, float]:
     """Measure, prove and count one workload.
 
+    :param plan: how to measure; None is what the options say.
     :returns: the record; the timing with its log of steps; and the seconds of warm-up and timed rounds.
     """
     options, device = run.options, run.device
@@ -90,7 +93,7 @@ def measure_workload(run: Run, workload: Workload, case: str) -> tuple[Record, M
         start = run.clock()
         measured = measure(
             step,
-            plan_of(options),
+            plan or plan_of(options),
             run.instruments,
             clock=run.clock,
             input_wait=_input_wait(workload),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
     from torch import nn
 
+    from pytest_roofline.measuring import Plan
     from pytest_roofline.run import Run
     from pytest_roofline.workload import Workload
 
@@ -111,15 +112,18 @@ class Roofline:
             pytest.skip(str(reason))
         return self.run(workload, case=self._item.name)
 
-    def run(self, workload: Workload, case: str) -> Record | None:
-        """Measure a workload under the case's id. See `__call__` for what it returns and raises."""
+    def run(self, workload: Workload, case: str, plan: Plan | None = None) -> Record | None:
+        """Measure a workload under the case's id. See `__call__` for what it returns and raises.
+
+        :param plan: how to measure; None is what the options say.
+        """
         from pytest_roofline.bench import measure_workload
         from pytest_roofline.workload import Step
 
         if not self._benchmark.enabled:
             self._try(Step(workload))
             return None
-        record, measured, seconds = measure_workload(self._run, workload, case)
+        record, measured, seconds = measure_workload(self._run, workload, case, plan)
         self._keep(record, seconds)
         if measured.step_log_s is not None:
             self._log_steps(case, measured.step_log_s)
@@ -127,6 +131,13 @@ class Roofline:
         if failed:
             raise Disproved("measured, but not what was claimed. " + "; ".join(failed))
         return record
+
+    @property
+    def plan(self) -> Plan:
+        """How the options say to measure: protocol, warm-up, steps, repeats, margin, budget."""
+        from pytest_roofline.bench import plan_of
+
+        return plan_of(self._run.options)
 
     def roof(self, name: str) -> Record | None:
         """Measure a roof of the machine, one of `pytest_roofline.roofs.NAMES`.
