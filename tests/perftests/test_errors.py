@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +52,9 @@ CASES = [
     wrong("tier", "--device cpu --matrix smok", "--matrix", "smok", "smoke"),
     wrong("data", "--device cpu --data imagenet", "--data: 'imagenet' is not allowed", "imagefolder:PATH"),
     wrong("no folder", "--device cpu --data imagefolder:nowhere", "--data", "nowhere"),
+    wrong("empty folder", "--device cpu --data imagefolder:{images}/empty", "--data: ", "empty"),
+    wrong("corrupt image", "--device cpu --data imagefolder:{images}/corrupt", "--data: ", "a/5.jpg"),
+    wrong("few images", "--device cpu --batch 7 --data imagefolder:{images}/few", "--data: 6 images < batch 7"),
     wrong("workers", "--device cpu --workers -1", "--workers: '-1' is not allowed: use a whole number from 0 up"),
     wrong("protocol", "--device cpu --protocol fast", "--protocol: 'fast' is not allowed", "adaptive, window or steps"),
     wrong("repeats", "--device cpu --repeats 0", "--repeats: '0' is not allowed: use a whole number from 1 up"),
@@ -71,8 +75,20 @@ CASES = [
 @pytest.fixture(scope="session")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
     """Exit code and output of every command line, run one after the other in one child process: torch starts once."""
-    results = tmp_path_factory.mktemp("results")
-    asked = json.dumps([[*case.arguments, "--results", str(results)] for case in CASES])
+    results, images = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("images")
+    (images / "empty").mkdir()
+    for folder, count in (("corrupt", 40), ("few", 6)):
+        (images / folder / "a").mkdir(parents=True)
+        for number in range(count):
+            Image.new("RGB", (64, 48), (number, 99, 0)).save(images / folder / "a" / f"{number}.jpg")
+    broken = images / "corrupt" / "a" / "5.jpg"
+    broken.write_bytes(broken.read_bytes()[:300])
+    asked = json.dumps(
+        [
+            [*(argument.format(images=images) for argument in case.arguments), "--results", str(results)]
+            for case in CASES
+        ]
+    )
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "200"}
     child = subprocess.run(
         [sys.executable, "-c", _RUN], input=asked, capture_output=True, text=True, cwd=ROOT, env=environment, check=True

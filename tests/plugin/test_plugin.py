@@ -383,3 +383,13 @@ def test_seeds_make_runs_alike(project: pytest.Pytester) -> None:
         return next(line for line in shown if "weight" in line).split("weight")[1]
 
     assert weight("1") == weight("1") != weight("2")
+
+
+def test_pytest_benchmark_reads_the_file(project: pytest.Pytester) -> None:
+    """The file is still pytest-benchmark's: its own compare shows it."""
+    project.makepyfile(MEASURES)
+    project.runpytest_subprocess(*QUICK, "--roofline-results", "results").assert_outcomes(passed=1)
+    (path,) = (project.path / "results").rglob("*.json")
+    compared = project.run("pytest-benchmark", "compare", str(path))
+    assert compared.ret == 0
+    compared.stdout.fnmatch_lines(["*test_mine*"])

@@ -1,0 +1,80 @@
+"""README and docs: every command in them is run here, or, where it takes gigabytes or minutes, by .ci/run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "results" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+BY_CI = {
+    "python -m pip install tox && python -m tox -e perf",
+    "python -m tox -e tests",
+}
+"""What .ci/run does from a bare checkout."""
+
+
+def commands() -> list[str]:
+    """Indented command lines of all pages, without their comments."""
+    found: dict[str, None] = {}
+    for page in PAGES:
+        for line in page.read_text(encoding="utf-8").splitlines():
+            match = re.match(r"    ((?:python|pip|pytest|roofline|tox|pytest-benchmark) .+)", line)
+            if match:
+                found[match[1].partition("  #")[0].strip()] = None
+    return list(found)
+
+
+def test_the_pages_have_commands() -> None:
+    """The pattern above still finds them."""
+    assert len(commands()) > 10
+    assert set(commands()) >= BY_CI
+
+
+@pytest.mark.parametrize("command", [command for command in commands() if command not in BY_CI])
+def test_every_command_runs(command: str, tmp_path: Path) -> None:
+    """As it stands: analysis on the committed results, and measuring as far as collecting the cases."""
+    program, *arguments = shlex.split(command)
+    if program == "python":
+        # An editable install of this very folder is how these tests run, or the wheel in its place.
+        assert arguments == ["-m", "pip", "install", "-e", ".[suite,dev]"]
+        return
+    if program == "roofline":
+        shutil.copytree(ROOT / "results", tmp_path / "results")
+        ran = subprocess.run(
+            [sys.executable, "-m", program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        return
+    assert program == "pytest"
+    if "imagefolder:PATH" in arguments:
+        folder = tmp_path / "images"
+        for number in range(40):
+            (folder / "a").mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (32, 32), (number, 0, 0)).save(folder / "a" / f"{number}.jpg")
+        arguments = [argument.replace("PATH", str(folder)) for argument in arguments]
+    ran = subprocess.run(
+        [sys.executable, "-m", program, *arguments, "--collect-only", "-q"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    if not arguments or arguments[0] == "perftests":
+        assert "tests collected" in ran.stdout
+
+
+def test_links_lead_somewhere() -> None:
+    """Pictures and pages that README names are there."""
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
