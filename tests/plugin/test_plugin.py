@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +391,6 @@ def test_pytest_benchmark_reads_the_file(project: pytest.Pytester) -> None:
     project.makepyfile(MEASURES)
     project.runpytest_subprocess(*QUICK, "--roofline-results", "results").assert_outcomes(passed=1)
     (path,) = (project.path / "results").rglob("*.json")
-    compared = project.run("pytest-benchmark", "compare", str(path))
+    compared = project.run(sys.executable, "-m", "pytest_benchmark", "compare", str(path))
     assert compared.ret == 0
     compared.stdout.fnmatch_lines(["*test_mine*"])
