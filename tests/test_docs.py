@@ -57,7 +57,7 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
     assert program == "pytest"
     if "imagefolder:PATH" in arguments:
         folder = tmp_path / "images"
-        for number in range(40):
+        for number in range(130):  # a batch of 128 in the smoke tier
             (folder / "a").mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (32, 32), (number, 0, 0)).save(folder / "a" / f"{number}.jpg")
         arguments = [argument.replace("PATH", str(folder)) for argument in arguments]
