@@ -41,6 +41,8 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     :param points: of one device.
     """
     measured = [found for point in points if (found := _measured(point)) is not None]
+    # A loader alone is no case: it has no throughput of a model.
+    measured = [one for one in measured if one.mode in _MODES]
     modes = [mode for mode in _MODES if any(one.mode == mode for one in measured)]
     if not modes:
         return None
