@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pytest_roofline.workload import Batches, Workload
 
 
+BUDGET_S = 5.0
+"""Timed rounds of a fed step: losses of some percent are looked for, not of one."""
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     parameters = suite.fed_parameters(metafunc.config)
     if metafunc.function is test_loader_alone:
@@ -47,6 +51,8 @@ def test_loader_alone(case: CaseSpec, dataloader: Batches, roofline: Roofline, r
 
 
 @pytest.mark.usefixtures("case")
-def test_step_fed(workload: Workload, roofline: Roofline, request: pytest.FixtureRequest) -> None:
+def test_step_fed(workload: Workload, warm_up: int | None, roofline: Roofline, request: pytest.FixtureRequest) -> None:
     """The same step, fed by each source: how much slower than on ready tensors, and how long it waits."""
-    roofline.run(replace(workload, config={**workload.config, "test": "input_pipeline"}), request.node.callspec.id)
+    plan = replace(roofline.plan, warmup_steps=warm_up, max_time_s=min(BUDGET_S, roofline.plan.max_time_s))
+    workload = replace(workload, config={**workload.config, "test": "input_pipeline"})
+    roofline.run(workload, request.node.callspec.id, plan)
