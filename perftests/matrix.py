@@ -57,7 +57,13 @@ class CaseSpec:
         """``resnet50-train-b32-amp_bf16``, with layout and data appended where they aren't the default."""
         layout = [self.layout] if self.layout != "contiguous" else []
         data = [_label(self.data)] if self.data != "synthetic" else []
-        return case_id(self.model, self.mode, self.batch, self.precision, *layout, *data)
+        return case_id(_model_label(self.model), self.mode, self.batch, self.precision, *layout, *data)
+
+
+@functools.cache
+def _model_label(model: str) -> str:
+    """Kept, for the label of a configuration file is made of its content."""
+    return models.label(model)
 
 
 @functools.cache

@@ -21,7 +21,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="model",
         metavar="NAMES",
         parse=words,
-        help="Models: mlp, cnn, bert_base, and torchvision's classification models.",
+        help="Models: mlp, cnn, bert_base, torchvision's classification models, timm:NAME, hf:MODEL_TYPE.",
     ),
     Setting(name="batch", metavar="SIZES", parse=words, help="Batch sizes, such as 16,32."),
     Setting(

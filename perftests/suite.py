@@ -104,7 +104,7 @@ class Suite:
             loss=model_of.loss if training else None,
             optimizer=sgd(model) if training else None,
             grad_accum_steps=self.values["grad_accum_steps"] if training else 1,
-            name=case.model,
+            name=model_of.name,
             batch=case.batch,
             sample_unit=model_of.sample_unit,
             layout=case.layout,

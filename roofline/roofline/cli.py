@@ -1,6 +1,7 @@
 """The ``roofline`` program: which commands there are. Each is loaded when it is called, so that ``--help`` is quick.
 
-Other packages add commands through the entry-point group ``roofline.commands`` (name = "module:command").
+Other packages add commands through the entry-point group ``roofline.commands`` (name = "module:command"). As click's
+context object they get `roofline.commands.plain.show`, which shows their tables as ours are shown.
 
 Exit codes: 0 pass; 1 regression or violated expectation; 2 usage error; 3 cannot compare (nothing matched, another
 machine, a changed workload, invalid or missing data).
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from typing import Any
 
 import click
 
@@ -86,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        code = program.main(arguments, prog_name="roofline", standalone_mode=False)
+        code = program.main(arguments, prog_name="roofline", standalone_mode=False, obj=_show)
     except click.Abort:
         click.echo("Aborted.", err=True)
         return 130
@@ -99,6 +101,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code if isinstance(code, int) else 0
+
+
+def _show(*arguments: Any, **options: Any) -> None:
+    """`roofline.commands.plain.show`, loaded when a command calls it."""
+    from roofline.commands.plain import show
+
+    show(*arguments, **options)
 
 
 def _plugged_in() -> dict[str, EntryPoint]:

@@ -1,0 +1,204 @@
+"""``roofline complexity``. Loads torch only once it has something to count."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import click
+
+from pytest_roofline.complexity import memory_size, project
+from pytest_roofline.models import ModelSpec, Registry, UnknownModel
+from pytest_roofline.precision import PRECISIONS
+from roofline.units import scaled
+
+if TYPE_CHECKING:
+    from pytest_roofline.complexity.summary import ModelNeeds
+
+FOLDER = Path("model_summaries")
+SUMMARY = "summary.json"
+
+
+class Show(Protocol):
+    """Shows a table; the program gives it as click's context object."""
+
+    def __call__(self, title: str, headings: Any, rows: Any, *, notes: Any, form: Any, width: Any) -> None: ...
+
+
+class _ManyCommand(click.Command):
+    """Takes ``--models a b c`` as well as ``--models a --models b --models c`` and ``--models a,b,c``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(_repeated(args, ("--models", "--batch-sizes"))))
+
+
+def _repeated(args: list[str], options: tuple[str, ...]) -> Iterator[str]:
+    """The arguments with an option's name before each of its values."""
+    option: str | None = None
+    fresh = False
+    for argument in args:
+        if argument in options:
+            option, fresh = argument, True
+            yield argument
+        elif argument.startswith("-"):
+            option = None
+            yield argument
+        else:
+            if option is not None and not fresh:
+                yield option
+            fresh = False
+            yield argument
+
+
+def _memory(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
+    try:
+        return None if text is None else memory_size.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _batches(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
+    batches: dict[int, None] = {}
+    for text in _separated(values):
+        if not (text.isascii() and text.isdigit() and int(text)):
+            raise click.BadParameter(f"{text!r} is no batch size: use whole numbers from 1")
+        batches[int(text)] = None
+    return tuple(batches)
+
+
+def _separated(values: tuple[str, ...]) -> list[str]:
+    return [text.strip() for value in values for text in value.split(",") if text.strip()]
+
+
+@click.command(cls=_ManyCommand)
+@click.option(
+    "--models",
+    multiple=True,
+    required=True,
+    metavar="NAME...",
+    help="torchvision's classification models, timm:NAME, hf:MODEL_TYPE, hf:PATH/config.json, and those of the "
+    "registry that pyproject.toml in this folder names under [tool.roofline] models.",
+)
+@click.option("--batch-sizes", multiple=True, default=("1",), show_default=True, metavar="SIZE...", callback=_batches)
+@click.option("--mode", type=click.Choice(("train", "infer")), default="train", show_default=True)
+@click.option("--precision", type=click.Choice(tuple(PRECISIONS)), default="fp32", show_default=True)
+@click.option(
+    "--device-memory", callback=_memory, metavar="SIZE", help="Say the largest batch predicted to fit: 24GiB, 80GB."
+)
+@click.option("--format", "form", type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Folder for a text per model and {SUMMARY}. Default without --format: {FOLDER}.",
+)
+@click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")
+@click.pass_obj
+def complexity(
+    show: Show,
+    models: tuple[str, ...],
+    batch_sizes: tuple[int, ...],
+    mode: Literal["train", "infer"],
+    precision: str,
+    device_memory: int | None,
+    form: str | None,
+    output: Path | None,
+    width: int | None,
+) -> None:
+    """Parameters, work and memory of models, before anything is measured.
+
+    Counted on tensors that have shapes and no data: no batch takes memory, nothing is downloaded.
+    """
+    if find_spec("torch") is None:
+        raise click.UsageError("complexity needs torch, which is not installed: pip install torch")
+    specs = _specs(_separated(models))
+    started = time.perf_counter()
+    needs = [_assess(spec, batch_sizes, mode, precision, device_memory) for spec in specs]
+    _show(show, needs, form, width, f"Counted in {scaled(time.perf_counter() - started, 's')} on fake tensors.")
+    if output is not None or form is None:
+        _write(output or FOLDER, needs)
+
+
+def _specs(names: list[str]) -> list[ModelSpec]:
+    try:
+        registry: Registry = project.registry(Path.cwd())
+        return [registry.find(name) for name in dict.fromkeys(names)]
+    except (UnknownModel, project.ProjectError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _assess(
+    spec: ModelSpec, batches: tuple[int, ...], mode: Literal["train", "infer"], precision: str, memory: int | None
+) -> ModelNeeds:
+    from pytest_roofline.complexity.assessment import Assessment, CannotAssess, largest_batch
+    from pytest_roofline.complexity.summary import ModelNeeds
+
+    try:
+        one = Assessment(spec, mode=mode, precision=PRECISIONS[precision])
+        steps = tuple(one.step(batch) for batch in batches)
+        largest = None if memory is None else largest_batch(one.peak_byte, memory, one.smallest_batch)
+        forward = one.forward
+    except CannotAssess as error:
+        raise click.UsageError(str(error)) from error
+    return ModelNeeds(
+        spec=spec,
+        mode=mode,
+        precision=precision,
+        forward=forward,
+        steps=steps,
+        memory_byte=memory,
+        largest_batch=largest,
+    )
+
+
+def _show(show: Show, needs: list[ModelNeeds], form: str | None, width: int | None, note: str) -> None:
+    from pytest_roofline.complexity.summary import rows
+
+    def unit(symbol: str) -> Any:
+        return lambda value: scaled(value, symbol, 4)
+
+    byte = unit("B")
+    headings: list[tuple[Any, ...]] = [
+        ("model", "model", None),
+        ("mode", "mode", None, 2),
+        ("precision", "precision", None, 2),
+        ("batch", "batch", str),
+        ("parameter_count", "parameters", lambda value: f"{value:,}"),
+        ("forward_mac_per_sample", "forward\nper sample", unit("MAC"), 5),
+        ("forward_flop_per_sample", "forward\nper sample", unit("FLOP"), 1),
+        ("mac_per_step", "step", unit("MAC"), 5),
+        ("flop_per_step", "step", unit("FLOP")),
+        ("activation_byte", "activations", byte, 3),
+        ("parameter_byte", "parameters", byte, 4),
+        ("gradient_byte", "gradients", byte, 4),
+        ("optimizer_state_byte", "optimiser\nstate", byte, 4),
+        ("saved_for_backward_byte", "saved for\nbackward", byte, 3),
+        ("peak_byte", "predicted\npeak", byte),
+        ("largest_batch", "largest batch\nthat fits", str),
+    ]
+    lines = [row for one in needs for row in rows(one)]
+    memory = needs[0].memory_byte
+    notes = [note, "1 MAC = 2 FLOP; matrix products and convolutions."]
+    if memory is not None:
+        notes.append(f"Fits: predicted peak at most {scaled(memory, 'B')}; libraries' own memory is not in it.")
+    else:
+        headings.pop()
+    show("Complexity", headings, lines, notes=notes, form=form, width=width)
+
+
+def _write(folder: Path, needs: list[ModelNeeds]) -> None:
+    from pytest_roofline.complexity.summary import document, text
+
+    files = {f"{one.spec.name}.txt": text(one) for one in needs}
+    files[SUMMARY] = json.dumps(document(needs), indent=2, allow_nan=False) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (folder / name).write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"-o {folder}: can't be written ({error.strerror or error})") from error
+    click.echo(f"wrote {', '.join(str(folder / name) for name in files)}", err=True)

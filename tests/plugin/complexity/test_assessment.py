@@ -1,0 +1,175 @@
+"""Work and memory of a step: published totals exactly, small models by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from torch import nn
+
+from pytest_roofline.complexity.assessment import MOST, Assessment, CannotAssess, largest_batch
+from pytest_roofline.models import ModelSpec, Registry, losses
+from pytest_roofline.precision import PRECISIONS
+
+FP32 = PRECISIONS["fp32"]
+
+
+def spec(build: Callable[[], nn.Module], shape: tuple[int, ...], *, min_train_batch: int = 1) -> ModelSpec:
+    return ModelSpec(
+        name="small",
+        build=build,
+        input_shape=shape,
+        input_kind="image",
+        classes=2,
+        sample_unit="image",
+        loss=losses.cross_entropy,
+        loss_name="cross_entropy",
+        min_train_batch=min_train_batch,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "forward", "train"),
+    [
+        ("resnet50", 25_557_032, 8.178, 24.299),
+        ("vgg16", 138_357_544, 30.941, 92.648),
+        ("mobilenet_v2", 3_504_872, 0.6015, 1.783),
+    ],
+)
+def test_published_totals(name: str, parameters: int, forward: float, train: float) -> None:
+    """GFLOP per image, forward and training, and parameters are those of the literature; layers add up to them."""
+    pytest.importorskip("torchvision")
+    assessment = Assessment(Registry().find(name), mode="train", precision=FP32)
+    assert sum(layer.parameter_count for layer in assessment.forward.layers) == parameters
+    assert assessment.forward.flop / 1e9 == pytest.approx(forward, rel=1e-4)
+    step = assessment.step(4)
+    assert step.work.parameter_count == parameters
+    assert step.work.flop_per_step / 4e9 == pytest.approx(train, rel=1e-4)
+
+
+def test_a_huge_batch_takes_no_memory() -> None:
+    """VGG-16 at batch 4096 would save 300 GB; counts are in proportion to a small batch, no tensor exists."""
+    pytest.importorskip("torchvision")
+    assessment = Assessment(Registry().find("vgg16"), mode="train", precision=FP32)
+    small, huge = assessment.step(2), assessment.step(4096)
+    assert huge.work.flop_per_step == 2048 * small.work.flop_per_step
+    assert huge.work.saved_for_backward_byte is not None
+    assert huge.work.saved_for_backward_byte > 3e11
+    assert huge.input_byte == 4096 * (3 * 224 * 224 * 4 + 8)
+    assert huge.peak_byte > huge.work.saved_for_backward_byte
+
+
+def test_memory_of_a_layer_in_inference_by_hand() -> None:
+    """A linear 1000 -> 10 at batch 8: weights, the batch, and its output; the last output is let go only after."""
+    assessment = Assessment(spec(lambda: nn.Linear(1000, 10), (1000,)), mode="infer", precision=FP32)
+    needs = assessment.step(8)
+    assert needs.work.parameter_byte == 4 * 10_010
+    assert needs.work.optimizer_state_byte is None
+    assert needs.input_byte == 4 * 8000
+    assert needs.peak_byte == 4 * (10_010 + 8000 + 80)
+
+
+def test_two_layers_in_inference_by_hand() -> None:
+    """Between two layers the first one's output is there with the second one's, and is freed after."""
+    build = lambda: nn.Sequential(nn.Linear(4, 1000, bias=False), nn.Linear(1000, 4, bias=False))  # noqa: E731
+    assessment = Assessment(spec(build, (4,)), mode="infer", precision=FP32)
+    assert assessment.peak_byte(8) == 4 * (8000 + 8 * 4 + 8 * 1000 + 8 * 4)
+
+
+def test_memory_of_training_by_hand() -> None:
+    """A linear layer whose weights outweigh all else: at the end weights, momenta, gradients and the decayed gradients.
+
+    SGD with weight decay adds ``decay * weight`` to a copy of each gradient in turn, so the most is the weight's copy
+    beside everything that stays: weight, bias, gradients, momenta, and the batch with its targets.
+    """
+    assessment = Assessment(spec(lambda: nn.Linear(1000, 10), (1000,)), mode="train", precision=FP32)
+    needs = assessment.step(2)
+    weights = 4 * 10_010
+    assert needs.work.parameter_byte == weights
+    assert needs.work.gradient_byte == weights
+    assert needs.work.optimizer_state_byte == weights
+    assert needs.input_byte == 4 * 2000 + 8 * 2
+    # The loss is held until the next one.
+    assert needs.peak_byte == pytest.approx(3 * weights + needs.input_byte + 4 * 10_000 + 4, abs=16)
+
+
+def test_what_is_saved_for_backward_by_hand() -> None:
+    """Two layers and a ReLU: the input, the ReLU's output (which both it and the second layer need), log-probabilities.
+
+    cross_entropy saves its log-softmax, the targets and nll_loss's total weight, a single value.
+    """
+    build = lambda: nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 2))  # noqa: E731
+    needs = Assessment(spec(build, (16,)), mode="train", precision=FP32).step(8)
+    assert needs.work.saved_for_backward_byte == 4 * (8 * 16 + 8 * 64 + 8 * 2) + 8 * 8 + 4
+
+
+def test_peak_and_count_agree() -> None:
+    """The quick prediction that the search uses is that of the full count."""
+    assessment = Assessment(spec(lambda: nn.Linear(1000, 2), (1000,)), mode="train", precision=FP32)
+    assert assessment.peak_byte(64) == assessment.step(64).peak_byte
+
+
+def test_half_precision_halves_the_parameters() -> None:
+    """bf16 parameters have 2 bytes; under autocast they keep 4, and the products are counted as bf16."""
+    small = spec(lambda: nn.Linear(1000, 10), (1000,))
+    half = Assessment(small, mode="train", precision=PRECISIONS["bf16"]).step(2)
+    mixed = Assessment(small, mode="train", precision=PRECISIONS["amp_bf16"]).step(2)
+    assert half.work.parameter_byte == 2 * 10_010
+    assert mixed.work.parameter_byte == 4 * 10_010
+    assert set(half.work.flop_by_dtype) == set(mixed.work.flop_by_dtype) == {"bf16"}
+
+
+def test_a_batch_too_small_says_which_is_not() -> None:
+    """The message is the one the suite skips with."""
+    assessment = Assessment(spec(lambda: nn.Linear(4, 2), (4,), min_train_batch=2), mode="train", precision=FP32)
+    with pytest.raises(CannotAssess, match="small: train batch must be >= 2"):
+        assessment.step(1)
+
+
+def test_a_model_that_fails_is_named() -> None:
+    """What a model raises when it runs is told as the model's, with the batch."""
+    assessment = Assessment(spec(lambda: nn.BatchNorm1d(4), (4,)), mode="train", precision=FP32)
+    with pytest.raises(CannotAssess, match=r"small can't take a step at batch 1 .*more than 1 value per channel"):
+        assessment.step(1)
+
+
+class LooksAtData(nn.Module):
+    """Its constructor looks at values, which fake tensors don't have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        import torch
+
+        self.linear = nn.Linear(int(torch.linspace(4, 8, 2)[0].item()), 2)
+
+    def forward(self, x: object) -> object:
+        return self.linear(x)
+
+
+def test_a_constructor_that_looks_at_values_is_run_really() -> None:
+    """Such a model is built once and copied without its data."""
+    assert Assessment(spec(LooksAtData, (4,)), mode="infer", precision=FP32).forward.flop == 2 * 4 * 2
+
+
+@pytest.mark.parametrize("smallest", [1, 2])
+@pytest.mark.parametrize("answer", [2, 3, 7, 8, 9, 64, 327, 5000])
+def test_the_largest_batch_that_fits(smallest: int, answer: int) -> None:
+    """It fits and one more doesn't, where the peak is the larger of two lines; few batches are tried."""
+    tried = []
+
+    def peak(batch: int) -> int:
+        tried.append(batch)
+        return max(1000 + 3 * batch, 7 * batch - 200)
+
+    assert largest_batch(peak, peak(answer), smallest) == answer
+    assert len(tried) < 15
+
+
+def test_no_batch_fits() -> None:
+    """None if even the smallest is too large."""
+    assert largest_batch(lambda batch: 100 + batch, 100) is None
+
+
+def test_a_peak_that_does_not_grow_ends_the_search() -> None:
+    """No batch larger than the limit is tried."""
+    assert largest_batch(lambda _batch: 100, 100) == MOST

@@ -1,0 +1,148 @@
+"""``roofline complexity``: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pytest_roofline.complexity import command
+from roofline.commands.plain import show
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: a project with a model of its own."""
+    (tmp_path / "pyproject.toml").write_text('[tool.roofline]\nmodels = "own_models_of_a_test:MODELS"\n')
+    (tmp_path / "own_models_of_a_test.py").write_text(
+        "from torch import nn\n"
+        "from pytest_roofline.models import ModelSpec, Registry, losses\n"
+        "SPEC = ModelSpec(name='own', build=lambda: nn.Linear(8, 2), input_shape=(8,), input_kind='image', classes=2,\n"
+        "    sample_unit='image', loss=losses.cross_entropy, loss_name='cross_entropy')\n"
+        "MODELS = Registry({'own': lambda: SPEC})\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(command.complexity, arguments, obj=show)
+
+
+def test_a_text_per_model_and_a_summary_are_written(folder: Path) -> None:
+    """Without options they lie in model_summaries; the numbers are the layer's by hand."""
+    result = run("--models", "own", "--batch-sizes", "2", "4", "--device-memory", "1kB")
+    assert result.exit_code == 0, result.output
+    summary = json.loads((folder / "model_summaries" / "summary.json").read_text())
+    own = summary["models"]["own"]
+    assert own["parameter_count"] == 18
+    assert own["forward_mac_per_sample"] == 16
+    assert own["forward_flop_per_sample"] == 32
+    assert [step["batch"] for step in own["steps"]] == [2, 4]
+    # The gradient of the input isn't needed: forward and weight gradient.
+    assert [step["flop_per_step"] for step in own["steps"]] == [2 * 64, 4 * 64]
+    assert [step["mac_per_step"] for step in own["steps"]] == [2 * 32, 4 * 32]
+    assert own["steps"][0]["parameter_byte"] == own["steps"][0]["gradient_byte"] == 72
+    assert own["steps"][0]["optimizer_state_byte"] == 72
+    assert [(layer["name"], layer["kind"], layer["flop"]) for layer in own["layers"]] == [("(model)", "Linear", 32)]
+    text = (folder / "model_summaries" / "own.txt").read_text()
+    assert "parameters          18\n" in text
+    assert "16.00 MAC = 32.00 FLOP" in text
+    assert "predicted peak" in text
+    assert re.search(rf"largest batch +{own['largest_batch']} in 1\.00 kB", text)
+
+
+def test_the_table_holds_everything_by_name_and_unit(folder: Path) -> None:
+    """CSV to the terminal, a row per batch; nothing is written unasked."""
+    result = run("--models", "own,own", "--batch-sizes", "2,4", "--mode", "infer", "--format", "csv")
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["model"], row["batch"], row["flop_per_step"]) for row in rows] == [
+        ("own", "2", "64.0"),
+        ("own", "4", "128.0"),
+    ]
+    assert rows[0]["gradient_byte"] == rows[0]["saved_for_backward_byte"] == ""
+    assert not (folder / "model_summaries").exists()
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "json"])
+def test_every_format_shows_the_model(folder: Path, form: str) -> None:
+    """And ``-o`` writes beside it."""
+    result = run("--models", "own", "--format", form, "-o", "out")
+    assert result.exit_code == 0, result.output
+    assert "own" in result.stdout
+    assert (folder / "out" / "own.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--models", "resnet5"], "near matches: .*resnet50"),
+        (["--models", "own", "--batch-sizes", "0"], "'0' is no batch size: use whole numbers from 1"),
+        (["--models", "own", "--device-memory", "lots"], "'lots' is no size of memory"),
+        (["--models", "inception_v3"], "inception_v3: train batch must be >= 2"),
+        (["--models", "own", "-o", "pyproject.toml/x"], "can't be written"),
+        ([], "Missing option '--models'"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_can_not_be_used_is_a_usage_error(arguments: list[str], message: str) -> None:
+    """Exit code 2 and what to do, never a traceback."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert re.search(message, " ".join(result.output.split()))
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that only reads results has none."""
+    monkeypatch.setattr(command, "find_spec", lambda _name: None)
+    result = run("--models", "resnet50")
+    assert result.exit_code == 2
+    assert "complexity needs torch, which is not installed: pip install torch" in result.output
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ('"nowhere_at_all:MODELS"', "can't be loaded .*; name it as module:attribute"),
+        ('"json:dumps"', "is no pytest_roofline.models.Registry but function"),
+        ("3", "models = 3 is no text"),
+        ('"', "pyproject.toml is no TOML"),
+    ],
+)
+def test_a_project_that_names_no_registry(folder: Path, named: str, message: str) -> None:
+    """The message says the file, what stands there, and how it should."""
+    (folder / "pyproject.toml").write_text(f"[tool.roofline]\nmodels = {named}\n")
+    result = run("--models", "resnet50")
+    assert result.exit_code == 2
+    assert re.search(message, " ".join(result.output.split()))
+
+
+def test_this_repository_names_its_own_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Run here, the suite's built-in models are known."""
+    monkeypatch.chdir(ROOT)
+    result = run("--models", "mlp", "-o", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "summary.json").read_text())["models"]["mlp"]["parameter_count"] == 235_146
+
+
+def test_the_page_s_commands_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Those that need no extra, as they stand there."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "complexity.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^roofline complexity (.+)$", page, re.MULTILINE)
+    assert lines
+    for line in lines:
+        if not re.search("timm:|hf:", line):
+            result = run(*shlex.split(line))
+            assert result.exit_code == 0, result.output
