@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,8 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
         # An editable install of this very folder is how these tests run, or the wheel in its place.
         assert arguments == ["-m", "pip", "install", "-e", ".[suite,dev]"]
         return
+    if program == "roofline" and arguments[0] == "complexity" and not entry_points(group="roofline.commands"):
+        pytest.skip("run from source: the plugin's own commands come with an installed package")
     if program == "roofline":
         shutil.copytree(ROOT / "results", tmp_path / "results")
         ran = subprocess.run(
