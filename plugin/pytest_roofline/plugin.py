@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_roofline import devices
+from pytest_roofline.items import uses_roofline
 from pytest_roofline.options import MARKERS, SETTINGS, Options, options
 from pytest_roofline.settings import SettingError, TakenFlags, add_flags, source
 
@@ -77,8 +78,6 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     if chosen.device.kind is not None and not config.option.collectonly:
         _select(config)
     result = yield
-    from pytest_roofline.session import uses_roofline
-
     cases = [item for item in session.items if uses_roofline(item)]
     if not config.option.collectonly:
         _refuse_empty(config, session.items)
@@ -90,9 +89,6 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark measuring tests with the device they will run on, put roofs first, deselect those for another device."""
-    from pytest_roofline.measuring import replay
-    from pytest_roofline.session import uses_roofline
-
     measuring = [item for item in items if uses_roofline(item)]
     config.stash[_COLLECTED] = len(measuring)
     # pytest makes one item of a parametrisation without values, to skip it: it is no case.
@@ -100,9 +96,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if empty:
         items[:] = [item for item in items if item not in empty]
     cases = [item for item in measuring if item not in empty]
+    if not cases:
+        return
+    from pytest_roofline.measuring import replay
+
     for item in cases:
         replay.install(item)
-    if not cases or not config.getini("roofline_markers"):
+    if not config.getini("roofline_markers"):
         return
     kind = kind_of(config)
     other = []

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_roofline.items import uses_roofline
 from pytest_roofline.results import ResultsError
 from pytest_roofline.run import Run
 
@@ -95,10 +96,6 @@ def commit_info(config: pytest.Config) -> dict[str, Any]:
     info: dict[str, Any] = config.hook.pytest_benchmark_generate_commit_info(config=config)
     config.hook.pytest_benchmark_update_commit_info(config=config, commit_info=info)
     return info
-
-
-def uses_roofline(item: pytest.Item) -> bool:
-    return "roofline" in getattr(item, "fixturenames", ())
 
 
 def case_name(item: pytest.Item) -> str:

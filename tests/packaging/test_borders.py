@@ -72,12 +72,13 @@ def test_plugin_entry_loads_nothing_heavy() -> None:
 
 
 def test_foreign_project_loads_nothing_heavy(tmp_path: Path) -> None:
-    """A project that doesn't measure runs its tests without loading what measuring needs."""
+    """A project that doesn't measure runs its tests without loading what measuring needs, the record included."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_foreign.py").write_text(
         "import sys\n"
         "def test_loaded(pytestconfig):\n"
         "    assert 'pytest_roofline.plugin' in sys.modules\n"
+        "    assert 'roofline.record' not in sys.modules\n"
         f"    assert {{name.partition('.')[0] for name in sys.modules}} & {HEAVY!r} == set()\n"
     )
     child = subprocess.run(
