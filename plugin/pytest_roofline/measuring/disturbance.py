@@ -8,62 +8,89 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from pytest_roofline.measuring.stopwatch import Round
+
 STEAL_SHARE = 0.02
 """The hypervisor took more than this share of the round from the process's CPUs, taken together."""
 
 SWITCHES_PER_S = 50.0
-"""The process lost a CPU this often while it had work. Alone on a machine it is a few times a second; beside another
-program that never pauses, 100 times and more on every shared CPU."""
+"""The process lost a CPU this often while it had work, and"""
+
+OTHERS_SHARE = 0.2
+"""other programs used this share of the round on its CPUs. Alone on a machine a process is interrupted a few times a
+second; beside a program that never pauses, 100 times and more. Its own workers interrupt it too, which is its own
+doing, and other programs on CPUs of their own don't disturb it: so both are asked for."""
 
 OUT_OF_LINE = 5.0
-"""Or that many standard deviations (of counts, or robust ones of the series) above the median of the rounds, and as
-many switches at the least."""
+"""Or it lost its CPUs this many standard deviations (of a count, or robust ones of the series) more often than in the
+median round."""
 
 CLOCK_DROP = 0.05
 """The device's clock lay this much below the median of the rounds."""
+
+MOST = 0.5
+"""With more than this share of its rounds disturbed a measurement tells of the machine's other users."""
 
 _LEAST_ROUNDS = 5
 _NORMAL = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 
 
-def disturbances(
-    wall_s: Sequence[float],
-    *,
-    switches: Sequence[int] | None,
-    steal_s: Sequence[float] | None,
-    sm_clock_hz: Sequence[float] | None,
-) -> tuple[str | None, ...] | None:
-    """What disturbed each round, or None for a quiet one; None altogether where nothing was read.
-
-    All series are per round and of one length.
-    """
-    if switches is None and steal_s is None and sm_clock_hz is None:
+def disturbances(rounds: Sequence[Round]) -> tuple[str | None, ...] | None:
+    """What disturbed each round, or None for a quiet one; None altogether where nothing was read to tell."""
+    first = rounds[0]
+    if first.steal_s is None and first.involuntary_switches is None and first.sm_clock_hz is None:
         return None
-    found: list[list[str]] = [[] for _ in wall_s]
-    if steal_s is not None:
-        for reasons, stolen, wall in zip(found, steal_s, wall_s, strict=True):
-            if stolen > STEAL_SHARE * wall:
-                reasons.append(f"{1e3 * stolen:.0f} ms stolen by the hypervisor")
-    if switches is not None:
-        limit = _switch_limit(switches)
-        for reasons, count, wall in zip(found, switches, wall_s, strict=True):
-            if count > SWITCHES_PER_S * wall and count >= OUT_OF_LINE:
-                reasons.append(f"{count} involuntary switches, {count / wall:.0f} a second")
-            elif limit is not None and count > limit:
-                reasons.append(f"{count} involuntary switches, where {statistics.median(switches):.0f} are usual")
-    if sm_clock_hz is not None and len(sm_clock_hz) >= _LEAST_ROUNDS:
-        usual = statistics.median(sm_clock_hz)
-        for reasons, clock in zip(found, sm_clock_hz, strict=True):
-            if clock < (1 - CLOCK_DROP) * usual:
-                reasons.append(f"clock at {clock / 1e6:.0f} MHz, where {usual / 1e6:.0f} are usual")
-    return tuple("; ".join(reasons) or None for reasons in found)
+    usual_switches, most_switches = _usual_switches(rounds)
+    usual_hz = _usual_clock(rounds)
+    return tuple(
+        "; ".join([*_stolen(round), *_shared(round, usual_switches, most_switches), *_slowed(round, usual_hz)]) or None
+        for round in rounds
+    )
 
 
-def _switch_limit(switches: Sequence[int]) -> float | None:
-    """Counts above this are out of line; None with too few rounds to tell."""
-    if len(switches) < _LEAST_ROUNDS:
+def mostly_disturbed(rounds: Sequence[Round]) -> str | None:
+    """Why the rounds are too disturbed to say anything of a longer run, or None."""
+    marks = [mark for mark in disturbances(rounds) or () if mark is not None]
+    if len(marks) <= MOST * len(rounds):
         return None
-    usual = statistics.median(switches)
-    deviation = _NORMAL * statistics.median(abs(count - usual) for count in switches)
-    return float(usual + OUT_OF_LINE * max(1.0, usual**0.5, deviation))
+    return f"{len(marks)} of {len(rounds)} rounds were disturbed from outside, the last by: {marks[-1]}"
+
+
+def _stolen(round: Round) -> list[str]:
+    if round.steal_s is None or round.steal_s <= STEAL_SHARE * round.wall_s:
+        return []
+    return [f"{1e3 * round.steal_s:.0f} ms stolen by the hypervisor"]
+
+
+def _shared(round: Round, usual: float | None, most: float | None) -> list[str]:
+    switches, others_s = round.involuntary_switches, round.others_cpu_s
+    if switches is None:
+        return []
+    often = switches > max(OUT_OF_LINE, SWITCHES_PER_S * round.wall_s)
+    if often and others_s is not None and others_s > OTHERS_SHARE * round.wall_s:
+        return [f"other programs used {1e3 * others_s:.0f} ms of its CPUs, {switches} involuntary switches"]
+    if usual is not None and most is not None and switches > most:
+        return [f"{switches} involuntary switches, {usual:.0f} are usual"]
+    return []
+
+
+def _slowed(round: Round, usual_hz: float | None) -> list[str]:
+    if usual_hz is None or round.sm_clock_hz is None or round.sm_clock_hz >= (1 - CLOCK_DROP) * usual_hz:
+        return []
+    return [f"clock at {round.sm_clock_hz / 1e6:.0f} MHz, {usual_hz / 1e6:.0f} are usual"]
+
+
+def _usual_switches(rounds: Sequence[Round]) -> tuple[float, float] | tuple[None, None]:
+    """The median count, and the largest that is in line; None where there are too few to tell."""
+    counts = [round.involuntary_switches for round in rounds if round.involuntary_switches is not None]
+    if len(counts) < _LEAST_ROUNDS:
+        return None, None
+    usual = statistics.median(counts)
+    robust = _NORMAL * statistics.median(abs(count - usual) for count in counts)
+    return usual, usual + OUT_OF_LINE * max(1.0, usual**0.5, robust)
+
+
+def _usual_clock(rounds: Sequence[Round]) -> float | None:
+    clocks = [round.sm_clock_hz for round in rounds if round.sm_clock_hz is not None]
+    return statistics.median(clocks) if len(clocks) >= _LEAST_ROUNDS else None

@@ -2,17 +2,18 @@
 
 Step times of real machines are not independent draws. They drift over seconds and minutes, they come in levels, they
 are interrupted; and a loop that stops as soon as its margin looks small picks the moments at which it is too small.
-Textbook margins (standard error, a few batch means) hold in 40 to 70 % of such runs instead of 95 %.
+Margins that allow for none of this, or only for correlation shorter than the run, hold in about half of the runs.
 
 The estimate here is made of two parts that are added:
 
-1. *What the rounds show.* The slow end of the series, its first 24 cosine coefficients (DCT-II), is compared with 11
-   spectra: white; white and 1/f of five strengths; white and 1/f^2 of five strengths. Under each the coefficients are
-   independent and normal, the scale is unknown, and the error of the mean *for the long run* is known up to that
-   scale: it includes the part of the spectrum that lies below one cycle a run, which a run can't see, for a long run of
-   some 30 to 100 times the length. The spectra are weighed by how well they explain the coefficients; the margin is a
-   quantile of the resulting mixture of t distributions. White noise is seen to be white in long runs and gets a margin
-   of 1.3 to 2 times the textbook's; a series that drifts gets one many times as wide.
+1. *What the rounds show.* The slow end of the series, its first 40 cosine coefficients (DCT-II), is compared with 13
+   spectra: white, and white beside 1/f, 1/f^2 (wandering) or 1/f^4 (a trend) of four strengths. Under each of them the
+   coefficients are independent and normal, their scale is unknown, and the error of the mean *for the long run* is
+   known up to that scale; it includes what a run can't see, the part of the spectrum below one cycle a run (down to a
+   hundredth of that for 1/f; steeper spectra, which would have no mean otherwise, are cut off sooner). The spectra are
+   weighed by how well they explain the coefficients, and the margin is a quantile of the resulting mixture of t
+   distributions. Noise without memory gets two to three times the textbook's margin after 100 rounds, for slow parts
+   that it might hide; a series that drifts gets one many times as wide.
 2. *What no round shows.* A run in which nothing happened says little of rare interruptions: `UNSEEN_S` of time
    lost may always have been missed. So a run of 5 s can't claim less than 1 %.
 
@@ -20,7 +21,7 @@ The approach (low-frequency cosine coefficients, a mixture over the unknown pers
 follows U. Mueller and M. Watson, "Measuring Uncertainty about Long-Run Predictions", Review of Economic Studies 83
 (2016); the use of few cosine coefficients with a t quantile, U. Mueller, "HAC Corrections for Strongly Autocorrelated
 Time Series", Journal of Business & Economic Statistics 32 (2014). Weights, strengths and `UNSEEN_S` were chosen on
-synthetic series (autoregressive, 1/f, bursts, levels, slow waves) and one recording; coverage is measured by
+synthetic series (white, autoregressive, 1/f, bursts, levels, slow waves) and one recording. Coverage is measured by
 ``benchmarks/margin_coverage.py``, with the product's own loop deciding when to stop.
 """
 
@@ -41,16 +42,17 @@ LARGEST = 0.5
 """A half width beyond this share of the mean is no claim either."""
 
 UNSEEN_S = 0.05
-"""Time lost to interruptions too rare to be seen in a run: a tenth of a second's half."""
+"""Time lost to interruptions too rare to be seen in a run: some scheduler slices, one page fault to disk."""
 
-COEFFICIENTS = 24
-"""Cosine coefficients looked at. Faster wobble than 12 cycles a run says nothing of the mean."""
+COEFFICIENTS = 40
+"""Cosine coefficients looked at: slow wobble, up to 20 cycles a run."""
 
-_STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
+_STRENGTHS = (3.0, 10.0, 30.0, 100.0)
 """Of the slow part beside the white one, at the lowest frequency."""
 
-# exponent of the slow part, its unseen share of the mean's variance (a multiple of its strength), weight beforehand
-_SHAPES = ((1, 4.0, 0.2), (2, 16.0, 0.2))
+# Of the slow part: exponent of its spectrum, what it adds unseen to the variance of the mean (in units of its strength
+# and the white part's variance), and its weight beforehand.
+_SHAPES = ((1, 4.0, 0.2), (2, 8.0, 0.15), (4, 15.0, 0.05))
 _WHITE_WEIGHT = 0.6
 
 _LAG_COEFFICIENTS = 8
@@ -61,7 +63,7 @@ class Margin:
     """The mean of a series of rounds and how well it is known.
 
     :param half_width_relative: of the confidence interval for the long-run mean, relative to the mean; None where the
-        rounds support no claim.
+        rounds support no claim, and ``reason`` tells why.
     :param autocorrelation_rounds: how many rounds tell as much as one independent one (at least 1).
     :param effective_rounds: number of independent rounds that would tell as much.
     """
@@ -70,6 +72,7 @@ class Margin:
     half_width_relative: float | None
     autocorrelation_rounds: float | None
     effective_rounds: float | None
+    reason: str | None = None
 
 
 class MarginEstimator:
@@ -104,16 +107,25 @@ class MarginEstimator:
         times = self._numpy.asarray(step_times, dtype=float)
         count, mean = len(times), float(times.mean())
         if count < LEAST_ROUNDS:
-            return Margin(mean=mean, half_width_relative=None, autocorrelation_rounds=None, effective_rounds=None)
+            reason = f"{count} rounds; at least {LEAST_ROUNDS} are needed for a claim"
+            return Margin(
+                mean=mean,
+                half_width_relative=None,
+                autocorrelation_rounds=None,
+                effective_rounds=None,
+                reason=reason,
+            )
         # Orthonormal: each squared coefficient of white noise has the noise's variance as its expectation.
         powers = self._cosine(times - mean, type=2, norm="ortho")[1:] ** 2
         lag = self._autocorrelation(powers)
         half_width = self._half_width(powers[:COEFFICIENTS], count) / mean + UNSEEN_S / span_s
+        claimed = half_width <= LARGEST
         return Margin(
             mean=mean,
-            half_width_relative=half_width if half_width <= LARGEST else None,
+            half_width_relative=half_width if claimed else None,
             autocorrelation_rounds=lag,
             effective_rounds=count / lag,
+            reason=None if claimed else f"the rounds spread so far that ±{half_width:.0%} would be claimed",
         )
 
     def _half_width(self, powers: NDArray[np.float64], count: int) -> float:

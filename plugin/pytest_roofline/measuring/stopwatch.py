@@ -21,7 +21,10 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """Readings of one round; see `roofline.record.Rounds`."""
+    """Readings of one round; see `roofline.record.Rounds`.
+
+    :param others_cpu_s: CPU time that other programs used on the process's CPUs meanwhile.
+    """
 
     wall_s: float
     device_s: float | None
@@ -29,6 +32,7 @@ class Round:
     input_wait_s: float | None
     involuntary_switches: int | None
     steal_s: float | None
+    others_cpu_s: float | None
     sm_clock_hz: float | None
 
 
@@ -74,6 +78,7 @@ class Stopwatch:
             input_wait_s=_difference(waited_s, None if input_wait is None else input_wait()),
             involuntary_switches=_difference(before.involuntary_switches, after.involuntary_switches),
             steal_s=_difference(before.steal_s, after.steal_s),
+            others_cpu_s=_difference(before.others_cpu_s, after.others_cpu_s),
             sm_clock_hz=instruments.sm_clock_hz(),
         )
 

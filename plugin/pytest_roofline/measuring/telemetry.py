@@ -1,4 +1,4 @@
-"""What the host tells of the process so far: CPU time, involuntary switches, stolen time. Read outside all timing."""
+"""What the host tells so far: CPU time, involuntary switches, stolen time, other programs. Read outside all timing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from pytest_roofline.measuring import proc
+
 try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
-
-_STEAL = 8
-"""Field of a ``cpu`` line of /proc/stat: name, user, nice, system, idle, iowait, irq, softirq, steal (proc(5))."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +25,13 @@ class Reading:
     :param process_cpu_s: user and system time of all threads of the process.
     :param involuntary_switches: how often any of them lost its CPU while it had work.
     :param steal_s: time the hypervisor gave the process's CPUs to others, summed over those CPUs.
+    :param others_cpu_s: CPU time that other programs used on those CPUs; workers of this process are none.
     """
 
     process_cpu_s: float | None
     involuntary_switches: int | None
     steal_s: float | None
+    others_cpu_s: float | None = None
 
 
 class Telemetry(Protocol):
@@ -38,7 +39,7 @@ class Telemetry(Protocol):
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """Field of `Reading` -> why it is None."""
+        """Field of `roofline.record.Rounds` -> why it can't be had."""
         ...
 
     def read(self) -> Reading:
@@ -47,38 +48,34 @@ class Telemetry(Protocol):
 
 
 class HostTelemetry:
-    """This process on this host: CPU time everywhere, switches on Unix, steal on Linux.
+    """This process on this host: CPU time everywhere, switches on Unix, steal and other programs on Linux.
 
-    Steal comes in clock ticks, of 10 ms as a rule.
-
-    :param stat: the kernel's table.
-    :param cpus: CPUs the process may run on; None asks the system.
+    :param folder: the mounted proc file system.
+    :param platform: as ``sys.platform`` names it.
     """
 
-    def __init__(self, stat: Path = Path("/proc/stat"), cpus: frozenset[int] | None = None) -> None:
+    def __init__(self, folder: Path = proc.PROC, platform: str = sys.platform) -> None:
         self.missing: dict[str, str] = {}
-        self._stat = stat
-        self._lines: frozenset[str] = frozenset()
+        self._folder = folder
+        self._cpus: frozenset[int] = frozenset()
         if resource is None:
-            self.missing["involuntary_switches"] = f"{sys.platform} doesn't count them"
-        if not sys.platform.startswith("linux"):
-            self.missing["steal_s"] = f"{sys.platform} doesn't tell stolen time"
+            self.missing["involuntary_switches"] = f"{platform} doesn't count them"
+        if not platform.startswith("linux"):
+            self.missing["steal_s"] = f"{platform} doesn't tell stolen time"
             return
-        self._lines = frozenset(f"cpu{number}" for number in cpus or os.sched_getaffinity(0))
-        if self._steal_s() is None:
-            self.missing["steal_s"] = f"{stat} tells no stolen time of this process's CPUs"
+        self._cpus = frozenset(os.sched_getaffinity(0))
+        if proc.cpu_times(self._cpus, folder) is None:
+            self.missing["steal_s"] = f"{folder / 'stat'} doesn't tell stolen time of this process's CPUs"
+            self._cpus = frozenset()
 
     def read(self) -> Reading:
+        process_cpu_s = time.process_time()
+        switches = None if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        cpus = proc.cpu_times(self._cpus, self._folder) if self._cpus else None
+        family_s = proc.family_cpu_s(os.getpid(), self._folder) if cpus else None
         return Reading(
-            process_cpu_s=time.process_time(),
-            involuntary_switches=None if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw,
-            steal_s=None if "steal_s" in self.missing else self._steal_s(),
+            process_cpu_s=process_cpu_s,
+            involuntary_switches=switches,
+            steal_s=cpus.stolen_s if cpus else None,
+            others_cpu_s=cpus.busy_s - family_s if cpus and family_s is not None else None,
         )
-
-    def _steal_s(self) -> float | None:
-        try:
-            lines = [line.split() for line in self._stat.read_text().splitlines() if line.startswith("cpu")]
-        except OSError:
-            return None
-        ticks = [int(line[_STEAL]) for line in lines if line[0] in self._lines and len(line) > _STEAL]
-        return sum(ticks) / os.sysconf("SC_CLK_TCK") if ticks else None

@@ -1,0 +1,233 @@
+"""Does the margin hold? Runs cut from recorded step times, judged against the mean of the whole recording.
+
+    python -m benchmarks.margin_coverage
+
+For every recording in ``benchmarks/data`` (see `margin_record`) and every workload in it, stretches that begin at
+random are handed to the product's own loop: its warm-up, its rounds, its stopping rule, under a clock that the recorded
+times advance. A run *holds* if the recording's mean lies within the margin that the run claims. Runs that claim nothing
+are counted apart. The same for synthetic series, whose long-run mean is known exactly.
+
+Stretches of one recording overlap, so they are not independent and the Clopper-Pearson intervals, which take them for
+that, are too narrow. A recording whose conditions change so much that its own mean is not known (its halves differ by
+more than `UNDEFINED`) is listed, but not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from benchmarks.margin_series import SERIES
+from pytest_roofline.measuring import Plan, measure
+from pytest_roofline.measuring.telemetry import Reading
+
+DATA = Path(__file__).parent / "data"
+
+UNDEFINED = 0.25
+"""The mean of a recording is not defined where those of its halves differ by more than this share."""
+
+SPARE_S = 3.0
+"""Recorded time kept for a run's warm-up, beside its budget."""
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What became of the runs of one series. ``margins`` are those claimed."""
+
+    held: int
+    runs: int
+    margins: tuple[float, ...]
+    seconds: tuple[float, ...]
+
+    @property
+    def claims(self) -> int:
+        return len(self.margins)
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.held + other.held,
+            self.runs + other.runs,
+            self.margins + other.margins,
+            self.seconds + other.seconds,
+        )
+
+
+class Exhausted(Exception):
+    """A run wanted more steps than the stretch has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Consecutive steps.
+
+    :param times: seconds of each step.
+    :param counters: field of `Reading` -> how far it advanced with each step; none for a synthetic series.
+    """
+
+    times: Values
+    counters: Mapping[str, Values]
+
+    def __getitem__(self, part: slice) -> Stretch:
+        return Stretch(self.times[part], {name: values[part] for name, values in self.counters.items()})
+
+
+class Playback:
+    """A step that takes as long as the recorded one did, on a clock of its own, beside the counters recorded with it.
+
+    Serves as step, clock, instruments (of a device without events) and telemetry of one measurement.
+    """
+
+    missing: Mapping[str, str] = {}
+
+    def __init__(self, stretch: Stretch) -> None:
+        self._ends = [0.0, *np.cumsum(stretch.times).tolist()]
+        self._counters = {name: [0.0, *np.cumsum(values).tolist()] for name, values in stretch.counters.items()}
+        self._steps = 0
+
+    def step(self) -> None:
+        if self._steps + 1 == len(self._ends):
+            raise Exhausted
+        self._steps += 1
+
+    def clock(self) -> float:
+        return float(self._ends[self._steps])
+
+    def synchronize(self) -> None:
+        return None
+
+    def mark(self) -> None:
+        return None
+
+    def between_s(self, _first: object, _second: object) -> float:
+        raise TypeError("no events were recorded")
+
+    def sm_clock_hz(self) -> None:
+        return None
+
+    def read(self) -> Reading:
+        now = {name: values[self._steps] for name, values in self._counters.items()}
+        switches = now.get("involuntary_switches")
+        return Reading(
+            process_cpu_s=None,
+            involuntary_switches=None if switches is None else round(switches),
+            steal_s=now.get("steal_s"),
+            others_cpu_s=now.get("others_cpu_s"),
+        )
+
+
+def judge(stretches: Iterator[Stretch], mean: float, plan: Plan) -> Tally:
+    """Measure every stretch and compare what is claimed with the true mean."""
+    held, runs = 0, 0
+    margins: list[float] = []
+    seconds: list[float] = []
+    for stretch in stretches:
+        player = Playback(stretch)
+        try:
+            timing = measure(player.step, plan, player, clock=player.clock, telemetry=player).timing
+        except Exhausted:
+            continue
+        runs += 1
+        seconds.append(sum(timing.rounds.wall_s))
+        if timing.margin is not None:
+            margins.append(timing.margin)
+            held += abs(timing.step_time_s - mean) <= timing.margin * timing.step_time_s
+    return Tally(held, runs, tuple(margins), tuple(seconds))
+
+
+def recordings() -> dict[str, dict[str, Stretch]]:
+    """Label -> workload -> all its steps."""
+    found = {}
+    for path in sorted(DATA.glob("step_times_*.npz")):
+        with np.load(path) as file:
+            about = json.loads(str(file["about"]))
+            units = {"time": about["tick_s"], "involuntary_switches": 1.0, "steal_s": 1e-3, "others_cpu_s": 1e-3}
+            columns: dict[str, dict[str, Values]] = {}
+            for name in file.files:
+                if name != "about":
+                    workload, _, column = name.partition(".")
+                    columns.setdefault(workload, {})[column] = file[name] * units[column]
+        found[path.stem.removeprefix("step_times_")] = {
+            workload: Stretch(series.pop("time"), series) for workload, series in columns.items()
+        }
+    return found
+
+
+def cut(steps: Stretch, seconds: float, count: int, rng: np.random.Generator) -> Iterator[Stretch]:
+    """``count`` stretches of ``seconds`` each that begin at random steps."""
+    ends = np.cumsum(steps.times)
+    last = int(np.searchsorted(ends, ends[-1] - seconds))
+    for start in rng.integers(0, max(1, last), count).tolist():
+        before = ends[start - 1] if start else 0.0
+        yield steps[start : int(np.searchsorted(ends, before + seconds)) + 1]
+
+
+def mean_is_defined(times: Values) -> bool:
+    half = int(np.searchsorted(np.cumsum(times), times.sum() / 2))
+    first, second = times[:half].mean(), times[half:].mean()
+    return bool(abs(first - second) <= UNDEFINED * times.mean())
+
+
+def line(name: str, tally: Tally, note: str = "") -> str:
+    """One row: coverage with its interval, width of the claims, length of the runs."""
+    if not tally.claims:
+        return f"{name:32} {tally.runs:5} runs, no claim {note}"
+    interval = stats.binomtest(tally.held, tally.claims).proportion_ci(0.95, method="exact")
+    return (
+        f"{name:32} {100 * tally.held / tally.claims:5.1f} % [{100 * interval.low:.1f}, {100 * interval.high:.1f}] hold"
+        f"; margin median {100 * np.median(tally.margins):5.2f} %, nine tenths below "
+        f"{100 * np.quantile(tally.margins, 0.9):5.2f} %; "
+        f"{100 * (1 - tally.claims / tally.runs):3.0f} % claim nothing; {np.median(tally.seconds):4.1f} s {note}"
+    )
+
+
+def report(plan: Plan, runs: int, rng: np.random.Generator, show: Callable[[str], None]) -> Tally:
+    """Print all rows; returns the tally of what counts."""
+    seconds = plan.max_time_s + SPARE_S
+    everything = Tally(0, 0, (), ())
+    for label, series in recordings().items():
+        together = Tally(0, 0, (), ())
+        for name, steps in series.items():
+            tally = judge(cut(steps, seconds, runs, rng), float(steps.times.mean()), plan)
+            counts = mean_is_defined(steps.times)
+            show(line(f"{label} {name}", tally, "" if counts else "(not counted: no one mean)"))
+            together += tally if counts else Tally(0, 0, (), ())
+        show(line(f"{label}: all counted", together))
+        everything += together
+    if everything.runs:
+        show(line("recordings: all counted", everything))
+    synthetic = Tally(0, 0, (), ())
+    for name, draw in SERIES.items():
+        tally = judge((Stretch(draw(rng, seconds), {}) for _ in range(runs)), draw.mean, plan)
+        show(line(f"synthetic {name}", tally))
+        synthetic += tally
+    show(line("synthetic: all", synthetic))
+    return everything
+
+
+def main() -> None:
+    """Print the coverage, and fail if the margin does not hold in 93 % of the runs that claim 95 %."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=200, help="of every series (default %(default)s)")
+    parser.add_argument("--margin", type=float, default=0.01, help="asked for (default %(default)s)")
+    parser.add_argument("--max-time", type=float, default=10.0, help="budget in seconds (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    plan = Plan(margin=arguments.margin, max_time_s=arguments.max_time)
+    counted = report(plan, arguments.runs, np.random.default_rng(arguments.seed), lambda text: print(text, flush=True))
+    if not counted.claims:
+        raise SystemExit("no recording made a claim: record some with benchmarks/margin_record.py")
+    if counted.held < 0.93 * counted.claims:
+        raise SystemExit("the margin holds in fewer than 93 % of the runs that claim 95 %")
+
+
+if __name__ == "__main__":
+    main()

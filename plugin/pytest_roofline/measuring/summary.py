@@ -1,0 +1,124 @@
+"""From the rounds taken to the timing in the record, and why parts of it are missing."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pytest_roofline.measuring import latency as latencies
+from pytest_roofline.measuring.disturbance import disturbances, mostly_disturbed
+from pytest_roofline.measuring.margin import MarginEstimator
+from pytest_roofline.measuring.plan import Plan
+from pytest_roofline.measuring.stopwatch import Round
+from pytest_roofline.measuring.warmup import Warmup
+from roofline.record import Latency, Rounds, StopReason, Timing
+
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """One whole measurement: its warm-up, its rounds (at least one), and why there are no more."""
+
+    warmup: Warmup
+    rounds: tuple[Round, ...]
+    stop: StopReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """Everything that was read.
+
+    :param steps: of a round.
+    :param single_steps_s: synchronised steps for the latency; None where it was not asked for.
+    """
+
+    repeats: tuple[Repeat, ...]
+    steps: int
+    sync_cost_s: float
+    single_steps_s: tuple[float, ...] | None
+
+
+def summarise(
+    plan: Plan, taken: Taken, estimator: MarginEstimator, unread: Mapping[str, str]
+) -> tuple[Timing, dict[str, str]]:
+    """The timing, and why values are missing from it, by their path in the record.
+
+    :param unread: series of the rounds that the host doesn't tell -> why.
+    """
+    rounds = [round for repeat in taken.repeats for round in repeat.rounds]
+    series = _rounds(rounds, taken.steps)
+    missing = {f"timing.rounds.{name}": reason for name, reason in unread.items()} | _missing_series(series)
+    latency, remarks = _latency(taken.single_steps_s)
+    missing |= remarks
+    times = [round.wall_s / taken.steps for round in rounds]
+    means = tuple(statistics.fmean(round.wall_s for round in repeat.rounds) / taken.steps for repeat in taken.repeats)
+    reached = estimator.of(times, sum(round.wall_s for round in rounds))
+    refused = reached.reason or mostly_disturbed(rounds)
+    if refused is not None:
+        missing["timing.margin"] = refused
+    warmups = [repeat.warmup for repeat in taken.repeats]
+    stops = [repeat.stop for repeat in taken.repeats]
+    spread_of = means if len(means) > 1 else times
+    timing = Timing(
+        protocol=plan.protocol,
+        step_time_s=statistics.fmean(times),
+        step_time_sd_s=statistics.stdev(spread_of) if len(spread_of) > 1 else None,
+        rounds=series,
+        warmup_steps=sum(warmup.steps for warmup in warmups),
+        warmup_s=sum(warmup.seconds for warmup in warmups),
+        warmup_settled=None if warmups[0].settled is None else all(warmup.settled for warmup in warmups),
+        confidence=plan.confidence,
+        margin_target=plan.margin if plan.protocol == "adaptive" else None,
+        margin=None if refused is not None else reached.half_width_relative,
+        stop_reason="budget" if "budget" in stops else stops[0],
+        autocorrelation_rounds=reached.autocorrelation_rounds,
+        repeat_step_time_s=means if len(means) > 1 else (),
+        sync_cost_s=taken.sync_cost_s,
+        input_wait_s=None if series.input_wait_s is None else sum(series.input_wait_s) / (len(rounds) * taken.steps),
+        latency=latency,
+    )
+    return timing, missing
+
+
+def _rounds(rounds: list[Round], steps: int) -> Rounds:
+    return Rounds(
+        steps=steps,
+        wall_s=tuple(round.wall_s for round in rounds),
+        device_s=_series(round.device_s for round in rounds),
+        process_cpu_s=_series(round.process_cpu_s for round in rounds),
+        input_wait_s=_series(round.input_wait_s for round in rounds),
+        involuntary_switches=_series(round.involuntary_switches for round in rounds),
+        steal_s=_series(round.steal_s for round in rounds),
+        sm_clock_hz=_series(round.sm_clock_hz for round in rounds),
+        disturbed=disturbances(rounds),
+    )
+
+
+def _series(values: Iterable[Number | None]) -> tuple[Number, ...] | None:
+    """A series, or None if any of its readings is missing."""
+    series = tuple(values)
+    there = tuple(value for value in series if value is not None)
+    return there if len(there) == len(series) else None
+
+
+def _latency(times: tuple[float, ...] | None) -> tuple[Latency | None, dict[str, str]]:
+    if times is None:
+        return None, {"timing.latency": "single steps are timed where latency is asked for, in inference"}
+    if len(times) < 2:
+        return None, {"timing.latency": "one step has no percentiles"}
+    return latencies.summarise(times)
+
+
+def _missing_series(rounds: Rounds) -> dict[str, str]:
+    reasons = {}
+    if rounds.device_s is None:
+        reasons["timing.rounds.device_s"] = "the device has no events: what it does is over when the call returns"
+    if rounds.sm_clock_hz is None:
+        reasons["timing.rounds.sm_clock_hz"] = "the device's clock can't be read here"
+    if rounds.input_wait_s is None:
+        reasons["timing.rounds.input_wait_s"] = "batches lie ready on the device"
+        reasons["timing.input_wait_s"] = "batches lie ready on the device"
+    return reasons

@@ -1,0 +1,360 @@
+"""The measuring loop on a clock of its own: protocols, stopping, repeats, and what is stored."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import sys
+from dataclasses import replace
+
+import pytest
+
+from pytest_roofline.measuring import Measured, Plan, measure
+from pytest_roofline.measuring.margin import UNSEEN_S
+from pytest_roofline.measuring.telemetry import Reading
+from tests.plugin.measuring.fakes import Lab
+
+
+def _measure(lab: Lab, plan: Plan | None = None, *, latency: bool = False) -> Measured:
+    return measure(lab.step, plan or Plan(), lab, clock=lab.clock, telemetry=lab, latency=latency)
+
+
+def test_a_round_lasts_a_tenth_of_a_second() -> None:
+    """A fast step is run many times a round; every round's steps and time are stored."""
+    timing = _measure(Lab(0.002)).timing
+    assert 50 <= timing.rounds.steps <= 52
+    assert min(timing.rounds.wall_s) >= 0.1 - 1e-9
+    assert timing.step_time_s == pytest.approx(0.002)
+
+
+def test_a_round_lasts_a_thousand_synchronisation_costs() -> None:
+    """Where synchronising is dear rounds get longer."""
+    lab = Lab(0.01, sync_s=0.0005)
+    timing = _measure(lab).timing
+    assert timing.sync_cost_s == pytest.approx(0.0005)
+    assert min(timing.rounds.wall_s) >= 0.5
+
+
+def test_a_slow_step_is_a_round_by_itself() -> None:
+    """At least one step a round."""
+    assert _measure(Lab(0.3)).timing.rounds.steps == 1
+
+
+def test_stops_as_soon_as_the_margin_is_reached() -> None:
+    """A step without spread reaches 1 % when what a run can't see is below 1 %: after 5 s, and not before."""
+    timing = _measure(Lab(0.25)).timing
+    assert timing.stop_reason == "margin"
+    assert sum(timing.rounds.wall_s) == UNSEEN_S / 0.01 == 5.0
+    assert timing.margin == 0.01
+    assert timing.margin_target == 0.01
+
+
+def test_a_wider_margin_is_reached_sooner() -> None:
+    """Twice the margin takes half of the time here."""
+    timing = _measure(Lab(0.25), Plan(margin=0.02)).timing
+    assert (timing.stop_reason, sum(timing.rounds.wall_s)) == ("margin", 2.5)
+
+
+def test_stops_before_the_budget_is_overrun() -> None:
+    """A round that would end beyond the budget isn't begun; the margin that was reached is stored, not the target."""
+    lab = Lab(*itertools.islice(itertools.cycle((0.25, 0.375)), 200))
+    timing = _measure(lab, Plan(margin=1e-4, max_time_s=4.125)).timing
+    assert timing.stop_reason == "budget"
+    # 13 rounds took 4.0 s or 4.125 s; one more, of 0.31 s on average, would have been too much.
+    assert len(timing.rounds.wall_s) == 13
+    assert timing.margin is not None
+    assert timing.margin > 1e-4
+    assert timing.margin_target == 1e-4
+
+
+def test_three_rounds_even_beyond_the_budget() -> None:
+    """A spread needs some rounds; three support no claim and the record says so."""
+    measured = _measure(Lab(8.0), Plan(max_time_s=1.0))
+    timing = measured.timing
+    assert len(timing.rounds.wall_s) == 3
+    assert timing.stop_reason == "budget"
+    assert timing.step_time_sd_s == 0.0
+    assert timing.margin is None
+    assert measured.missing["timing.margin"] == "3 rounds; at least 5 are needed for a claim"
+
+
+def test_mostly_disturbed_rounds_claim_nothing() -> None:
+    """A process that had to share its CPUs has no step time of its own: no margin, no stop at the margin."""
+    lab = Lab(0.25)
+    read = lab.read
+
+    def shared() -> Reading:
+        return replace(read(), involuntary_switches=int(200 * lab.now), others_cpu_s=lab.now)
+
+    lab.read = shared  # type: ignore[method-assign]
+    measured = _measure(lab, Plan(max_time_s=7.0))
+    assert measured.timing.stop_reason == "budget"
+    assert measured.timing.margin is None
+    assert measured.missing["timing.margin"].startswith("28 of 28 rounds were disturbed from outside")
+
+
+def test_disturbed_rounds_stay_in_the_series_and_in_the_mean() -> None:
+    """Marked, not hidden and not left out."""
+    lab = Lab(*[0.25] * 12, 2.0, 0.25, switches=(*[0] * 12, 90, 0))
+    timing = _measure(lab, Plan(margin=1e-4, max_time_s=8.0)).timing
+    assert timing.rounds.disturbed is not None
+    assert [index for index, mark in enumerate(timing.rounds.disturbed) if mark] == [5]
+    count = len(timing.rounds.wall_s)
+    assert timing.rounds.wall_s == (*[0.25] * 5, 2.0, *[0.25] * (count - 6))
+    assert timing.step_time_s == pytest.approx((0.25 * (count - 1) + 2.0) / count)
+
+
+def test_steps_of_a_round_may_be_given() -> None:
+    """Who asks for four steps a round gets them, however short the rounds are."""
+    timing = _measure(Lab(0.01), Plan(steps=4, max_time_s=1.0)).timing
+    assert timing.rounds.steps == 4
+    assert timing.rounds.wall_s[0] == pytest.approx(0.04)
+
+
+def test_a_number_of_warm_up_steps_may_be_given() -> None:
+    """Then nothing is said of settling."""
+    timing = _measure(Lab(0.2), Plan(warmup_steps=3, steps=1, max_time_s=1.0)).timing
+    assert (timing.warmup_steps, timing.warmup_settled) == (3, None)
+    assert timing.warmup_s == pytest.approx(0.6)
+
+
+def test_giving_up_the_warm_up_is_stored() -> None:
+    """A reader sees that the step had not settled when timing began."""
+    timing = _measure(Lab(*[0.1 * 1.03**n for n in range(400)]), Plan(max_time_s=1.0)).timing
+    assert timing.warmup_settled is False
+
+
+def test_the_window_protocol() -> None:
+    """Ten steps of warm-up and one window of a hundred; one window supports no claim and has no spread."""
+    lab = Lab(*[0.5] * 10, *[0.01] * 100)
+    timing = _measure(lab, Plan(protocol="window")).timing
+    assert lab.steps == 110
+    assert (timing.warmup_steps, timing.warmup_settled, timing.stop_reason) == (10, None, "fixed")
+    assert timing.rounds.steps == 100
+    assert len(timing.rounds.wall_s) == 1
+    assert timing.step_time_s == pytest.approx(0.01)
+    assert (timing.step_time_sd_s, timing.margin, timing.margin_target) == (None, None, None)
+
+
+def test_repeated_windows_have_a_warm_up_each() -> None:
+    """Mean and deviation are of the repeats; a margin is claimed from five windows on."""
+    lab = Lab(0.01)
+    timing = _measure(lab, Plan(protocol="window", repeats=5)).timing
+    assert lab.steps == 5 * 110
+    assert len(timing.rounds.wall_s) == 5
+    assert timing.repeat_step_time_s == pytest.approx((0.01,) * 5)
+    assert timing.step_time_sd_s == pytest.approx(0.0, abs=1e-12)
+    assert timing.warmup_steps == 50
+    assert timing.margin == pytest.approx(UNSEEN_S / 5.0, rel=1e-6)
+
+
+def test_the_steps_protocol() -> None:
+    """A hundred steps, each synchronised and logged in order."""
+    times = [0.001 * (1 + n) for n in range(100)]
+    lab = Lab(*[0.5] * 10, *times)
+    measured = _measure(lab, Plan(protocol="steps"))
+    assert measured.step_log_s == pytest.approx(times)
+    assert measured.timing.rounds.steps == 1
+    assert measured.timing.rounds.wall_s == measured.step_log_s
+    assert measured.timing.stop_reason == "fixed"
+    after_warm_up = lab.calls[lab.calls.index("telemetry") :]
+    assert after_warm_up.count("synchronize") == 200
+
+
+def test_only_the_steps_protocol_logs_steps() -> None:
+    """Other rounds don't know their single steps."""
+    assert _measure(Lab(0.25)).step_log_s is None
+
+
+def test_repeats_are_whole_measurements() -> None:
+    """Each is prepared, warmed up and has a budget of its own; the steps of a round are chosen once."""
+    lab = Lab(0.25)
+    measured = measure(
+        lab.step,
+        Plan(repeats=3, max_time_s=2.0, margin=1e-6),
+        lab,
+        clock=lab.clock,
+        telemetry=lab,
+        prepare=lab.noted("prepare"),
+        on_warm=lab.noted("warm"),
+    )
+    timing = measured.timing
+    assert len(timing.rounds.wall_s) == 3 * 8
+    assert timing.repeat_step_time_s == (0.25, 0.25, 0.25)
+    assert timing.warmup_steps == 3 * 7
+    assert timing.warmup_s == 3 * 7 * 0.25
+    assert [call for call in lab.calls if call in ("prepare", "warm")] == ["prepare", "warm", "prepare", "prepare"]
+
+
+def test_deviation_of_repeats_is_that_of_their_means() -> None:
+    """Mean ± deviation over repeats, the reports' figure; the mean itself is over all rounds."""
+    lab = Lab(*[0.25] * (7 + 4), *[0.5] * 100)
+    timing = _measure(lab, Plan(repeats=2, max_time_s=1.0, margin=1e-6)).timing
+    assert timing.repeat_step_time_s == (0.25, 0.5)
+    assert timing.step_time_sd_s == pytest.approx(0.25 / 2**0.5)
+    assert timing.step_time_s == pytest.approx((4 * 0.25 + 3 * 0.5) / 7)
+
+
+def test_a_level_that_differs_between_repeats_widens_the_margin() -> None:
+    """The margin is of all rounds together, and a jump between repeats is a drift to it."""
+    level, jump = Lab(0.25), Lab(*[0.25] * (7 + 8), 0.27)
+    plan = Plan(repeats=2, max_time_s=2.0, margin=1e-6)
+    same, different = _measure(level, plan).timing.margin, _measure(jump, plan).timing.margin
+    assert same is not None
+    assert different is not None
+    assert different > same + 0.05
+
+
+def test_on_warm_comes_between_warm_up_and_the_first_round() -> None:
+    """Proofs take their snapshots there: after the last warm-up step, before the first timed one."""
+    lab = Lab(0.25)
+    steps_at: list[int] = []
+    measured = measure(
+        lab.step,
+        Plan(),
+        lab,
+        clock=lab.clock,
+        telemetry=lab,
+        prepare=lambda: steps_at.append(lab.steps),
+        on_warm=lambda: steps_at.append(lab.steps),
+    )
+    assert steps_at == [0, measured.timing.warmup_steps]
+
+
+def test_latency_of_single_steps() -> None:
+    """After the rounds, each step synchronised: median, 95th and 99th percentile."""
+    timed = [0.25] * (7 + 20)
+    lab = Lab(*timed, *[0.010 + 0.0001 * n for n in range(101)], 0.02)
+    measured = _measure(lab, latency=True)
+    latency = measured.timing.latency
+    assert latency is not None
+    assert latency.steps >= 100
+    assert 0.010 < latency.median_s < latency.p95_s <= latency.p99_s
+    assert "timing.latency" not in measured.missing
+
+
+def test_no_latency_unless_asked_for() -> None:
+    """And the record says why there is none."""
+    measured = _measure(Lab(0.25))
+    assert measured.timing.latency is None
+    assert "inference" in measured.missing["timing.latency"]
+
+
+def test_latency_of_the_steps_protocol_is_that_of_its_steps() -> None:
+    """They are synchronised singly already."""
+    lab = Lab(*[1.0] * 10, *[0.001 * (1 + n) for n in range(100)])
+    latency = _measure(lab, Plan(protocol="steps"), latency=True).timing.latency
+    assert lab.steps == 110
+    assert latency is not None
+    assert latency.median_s == pytest.approx(0.0505)
+
+
+def test_waiting_for_input_is_told_apart() -> None:
+    """Per round in the series, per step as the mean."""
+    lab = Lab(0.05)
+    measured = measure(lab.step, Plan(), lab, clock=lab.clock, telemetry=lab, input_wait=lab.waited_s)
+    timing = measured.timing
+    assert timing.rounds.input_wait_s is not None
+    assert timing.rounds.input_wait_s[0] == pytest.approx(timing.rounds.wall_s[0] / 4)
+    assert timing.input_wait_s == pytest.approx(0.05 / 4)
+    assert not [path for path in measured.missing if "input_wait" in path]
+
+
+def test_series_of_all_rounds_are_stored() -> None:
+    """Wall, device, CPU time, switches, steal and clock, all of one length."""
+    lab = Lab(0.25, events=True, hz=(1.5e9,), switches=(1,))
+    rounds = _measure(lab).timing.rounds
+    count = len(rounds.wall_s)
+    assert rounds.device_s == rounds.wall_s == (0.25,) * count
+    assert rounds.process_cpu_s == (0.5,) * count
+    assert rounds.involuntary_switches == (1,) * count
+    assert rounds.steal_s == (0.0,) * count
+    assert rounds.sm_clock_hz == (1.5e9,) * count
+    assert rounds.disturbed == (None,) * count
+
+
+def test_what_is_missing_has_a_reason() -> None:
+    """Every None in the timing that the plan did not ask for is explained under its path."""
+    lab = Lab(0.25)
+    lab.missing["steal_s"] = "a fake host"
+    missing = _measure(lab).missing
+    assert missing["timing.rounds.steal_s"] == "a fake host"
+    assert {"timing.rounds.device_s", "timing.rounds.sm_clock_hz", "timing.input_wait_s"} <= set(missing)
+
+
+def test_a_clock_that_can_be_read_only_sometimes_is_missing() -> None:
+    """A series with a hole is no series."""
+    measured = _measure(Lab(0.25, hz=(1.5e9, None, 1.5e9)))
+    assert measured.timing.rounds.sm_clock_hz is None
+    assert "timing.rounds.sm_clock_hz" in measured.missing
+
+
+def test_the_first_step_is_told_apart() -> None:
+    """It compiles, tunes and allocates."""
+    assert _measure(Lab(12.0, 0.25)).first_step_s == 12.0
+
+
+def test_the_collector_runs_before_the_warm_up_and_stays_on() -> None:
+    """Each repeat begins with a collection, outside all timing; inside the rounds the collector is as it was."""
+    lab, seen, collected_at = Lab(0.25), set[bool](), list[int]()
+
+    def step() -> None:
+        seen.add(gc.isenabled())
+        lab.step()
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and info["generation"] == 2:
+            collected_at.append(lab.steps)
+
+    gc.callbacks.append(collected)
+    try:
+        measure(step, Plan(repeats=2, max_time_s=2.0, margin=1e-6), lab, clock=lab.clock, telemetry=lab)
+    finally:
+        gc.callbacks.remove(collected)
+    assert seen == {True}
+    assert {0, 15} <= set(collected_at)
+
+
+def test_tracing_is_off_while_steps_are_timed_and_back_after() -> None:
+    """Timing is never taken under a debugger, a profiler or coverage."""
+    lab, seen = Lab(0.25), set[object]()
+
+    def step() -> None:
+        seen.update((sys.gettrace(), sys.getprofile()))
+        lab.step()
+
+    def tracer(*_: object) -> None:
+        return None
+
+    before = sys.gettrace(), sys.getprofile()
+    sys.settrace(tracer)
+    sys.setprofile(tracer)
+    try:
+        measure(step, Plan(), lab, clock=lab.clock, telemetry=lab)
+        after = sys.gettrace(), sys.getprofile()
+    finally:
+        sys.settrace(before[0])
+        sys.setprofile(before[1])
+    assert seen == {None}
+    assert after == (tracer, tracer)
+
+
+def test_tracing_comes_back_after_a_step_that_fails() -> None:
+    """And the step's own error is what is seen."""
+    lab = Lab()
+
+    def step() -> None:
+        raise MemoryError("no room")
+
+    before = sys.gettrace()
+    with pytest.raises(MemoryError, match="no room"):
+        measure(step, Plan(), lab, clock=lab.clock, telemetry=lab)
+    assert sys.gettrace() is before
+
+
+def test_an_ordinary_host_is_read_by_default() -> None:
+    """Without a telemetry of its own the loop reads this process."""
+    lab = Lab(0.25)
+    rounds = measure(lab.step, Plan(max_time_s=1.0), lab, clock=lab.clock).timing.rounds
+    assert rounds.process_cpu_s is not None
+    assert all(seconds >= 0 for seconds in rounds.process_cpu_s)

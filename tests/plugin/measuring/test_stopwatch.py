@@ -1,0 +1,108 @@
+"""What is inside the clock readings of a round, in which order, and what the readings say."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_roofline.measuring.stopwatch import Stopwatch
+from tests.plugin.measuring.fakes import Lab
+
+
+def _stopwatch(lab: Lab, *, waits: bool = False) -> Stopwatch:
+    return Stopwatch(lab.step, lab, lab.clock, lab, lab.waited_s if waits else None)
+
+
+def test_order_of_calls_in_a_round() -> None:
+    """Synchronise, clock, event, steps, event, synchronise, clock; every other reading is outside."""
+    lab = Lab(events=True)
+    _stopwatch(lab, waits=True).round(3)
+    assert lab.calls == [
+        "telemetry",
+        "input_wait",
+        "synchronize",
+        "clock",
+        "mark",
+        "step",
+        "step",
+        "step",
+        "mark",
+        "synchronize",
+        "clock",
+        "telemetry",
+        "between",
+        "input_wait",
+        "sm_clock",
+    ]
+
+
+def test_order_of_calls_in_a_window() -> None:
+    """A window of warm-up or latency is timed like a round, and nothing else is read."""
+    lab = Lab(events=True)
+    _stopwatch(lab).window(2)
+    assert lab.calls == ["synchronize", "clock", "step", "step", "synchronize", "clock"]
+
+
+def test_a_round_is_what_its_steps_and_the_last_synchronisation_take() -> None:
+    """Waiting for what was done before is not in it; waiting for its own steps is."""
+    lab = Lab(0.5, sync_s=0.25, events=True)
+    taken = _stopwatch(lab, waits=True).round(4)
+    assert taken.wall_s == 2.25
+    assert taken.device_s == 2.0
+    # Counters are read around it, so the first synchronisation is in them.
+    assert taken.process_cpu_s == 2 * 2.5
+    assert taken.input_wait_s == 2.5 / 4
+    assert taken.steal_s == 0.0
+
+
+def test_work_still_queued_is_not_charged_to_the_round() -> None:
+    """A device that is busy before the round is waited for outside of it."""
+    lab = Lab(0.5)
+    queue = [7.0]
+
+    def synchronize() -> None:
+        lab.now += sum(queue)
+        queue.clear()
+
+    lab.synchronize = synchronize  # type: ignore[method-assign]
+    assert _stopwatch(lab).round(2).wall_s == 1.0
+
+
+def test_asynchronous_work_is_charged_to_the_round() -> None:
+    """A step that returns at once and works on for 5 ms takes 5 ms (TIME-01)."""
+    lab = Lab(0.0)
+    queued: list[float] = []
+
+    def step() -> None:
+        lab.now += 1e-6
+        queued.append(5e-3)
+
+    def synchronize() -> None:
+        lab.now += sum(queued)
+        queued.clear()
+
+    lab.synchronize = synchronize  # type: ignore[method-assign]
+    taken = Stopwatch(step, lab, lab.clock, lab, None).round(10)
+    assert taken.wall_s / 10 == pytest.approx(5e-3 + 1e-6)
+
+
+def test_a_device_without_events_or_readings_gives_none() -> None:
+    """What can't be read is None, not 0."""
+    taken = _stopwatch(Lab()).round(1)
+    assert (taken.device_s, taken.input_wait_s, taken.sm_clock_hz) == (None, None, None)
+
+
+def test_counters_are_differences() -> None:
+    """A round holds what was counted during it, not since the process began."""
+    lab = Lab(switches=(5, 5, 1, 2, 0), hz=(1.5e9, 1.4e9))
+    stopwatch = _stopwatch(lab)
+    first, second = stopwatch.round(2), stopwatch.round(2)
+    assert (first.involuntary_switches, second.involuntary_switches) == (10, 3)
+    assert (first.sm_clock_hz, second.sm_clock_hz) == (1.5e9, 1.4e9)
+
+
+def test_cost_of_a_synchronisation() -> None:
+    """Measured with nothing to wait for; what was queued before is waited for first."""
+    lab = Lab(sync_s=2e-6)
+    assert _stopwatch(lab).sync_cost_s() == pytest.approx(2e-6)
+    assert lab.calls[:2] == ["synchronize", "clock"]
+    assert lab.steps == 0
