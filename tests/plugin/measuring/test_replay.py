@@ -21,6 +21,9 @@ def pytest_collection_modifyitems(items):
         if "taken" in item.fixturenames:
             replay.install(item)
 
+def pytest_benchmark_generate_machine_info():
+    return {}  # looking the machine up takes longer than all the rest
+
 @pytest.fixture
 def taken(request, benchmark):
     def hand_over(wall_s, steps):

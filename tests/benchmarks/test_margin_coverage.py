@@ -1,0 +1,70 @@
+"""The judge of the margin, by cases whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.margin_coverage import Stretch, Tally, cut, judge, line, mean_is_defined, recordings
+from benchmarks.margin_series import SERIES, STEP_S
+from pytest_roofline.measuring import Plan
+
+PLAN = Plan(max_time_s=5.0)
+
+
+def _stretch(times: list[float], **counters: list[float]) -> Stretch:
+    return Stretch(np.array(times), {name: np.array(values) for name, values in counters.items()})
+
+
+def test_a_mean_inside_the_margin_holds_and_one_outside_does_not() -> None:
+    """Equal steps of 0.25 s claim 1 % after 5 s: a true mean 0.9 % off is inside, 1.1 % off outside."""
+    steps = _stretch([0.25] * 40)
+    assert judge(iter([steps]), 0.25 * 1.009, PLAN) == Tally(1, 1, (0.01,), (5.0,))
+    assert judge(iter([steps]), 0.25 * 1.011, PLAN) == Tally(0, 1, (0.01,), (5.0,))
+
+
+def test_a_run_that_claims_nothing_neither_holds_nor_fails() -> None:
+    """Nor does one that was disturbed by what was recorded with it: the counters reach the loop."""
+    disturbed = _stretch([0.25] * 40, involuntary_switches=[50.0] * 40, others_cpu_s=[0.25] * 40, steal_s=[0.0] * 40)
+    tally = judge(iter([disturbed]), 0.25, PLAN)
+    assert (tally.held, tally.runs, tally.claims, tally.silence) == (0, 1, 0, 1.0)
+    assert "no claim" in line("x", tally)
+
+
+def test_a_stretch_that_is_too_short_is_no_run() -> None:
+    """A run that would need more steps than there are isn't counted."""
+    assert judge(iter([_stretch([0.25] * 10)]), 0.25, PLAN).runs == 0
+
+
+def test_stretches_have_the_length_asked_for() -> None:
+    """Consecutive steps, as many as last so long and one more, beginning anywhere that leaves room."""
+    steps = _stretch([0.1] * 100, steal_s=[float(n) for n in range(100)])
+    for stretch in cut(steps, 2.0, 50, np.random.default_rng(0)):
+        assert 2.0 <= stretch.times.sum() <= 2.2
+        assert len(stretch.counters["steal_s"]) == len(stretch.times)
+        assert set(np.diff(stretch.counters["steal_s"])) == {1.0}
+
+
+def test_a_recording_whose_halves_differ_has_no_one_mean() -> None:
+    """By more than a quarter."""
+    assert mean_is_defined(np.array([1.0] * 10 + [1.2] * 8))
+    assert not mean_is_defined(np.array([1.0] * 10 + [1.5] * 7))
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_means_of_the_synthetic_series(name: str) -> None:
+    """What is called the true mean is the mean of many draws: within four standard errors of 40 means."""
+    draw, rng = SERIES[name], np.random.default_rng(3)
+    means = [draw(rng, 60.0).mean() for _ in range(40)]
+    error = np.std(means, ddof=1) / np.sqrt(len(means))
+    assert abs(np.mean(means) - draw.mean) <= 4 * error + 1e-5 * STEP_S
+
+
+def test_the_recordings_can_be_read() -> None:
+    """Every one has steps of plausible length, at least 40 s of each workload."""
+    found = recordings()
+    assert found
+    for series in found.values():
+        for steps in series.values():
+            assert 40 < steps.times.sum() < 120
+            assert steps.times.min() > 1e-4
