@@ -21,8 +21,12 @@ The approach (low-frequency cosine coefficients, a mixture over the unknown pers
 follows U. Mueller and M. Watson, "Measuring Uncertainty about Long-Run Predictions", Review of Economic Studies 83
 (2016); the use of few cosine coefficients with a t quantile, U. Mueller, "HAC Corrections for Strongly Autocorrelated
 Time Series", Journal of Business & Economic Statistics 32 (2014). Weights, strengths and `UNSEEN_S` were chosen on
-synthetic series (white, autoregressive, 1/f, bursts, levels, slow waves) and one recording. Coverage is measured by
-``benchmarks/margin_coverage.py``, with the product's own loop deciding when to stop.
+synthetic series (white, autoregressive, 1/f, bursts, levels, slow waves) and one recording.
+
+Measured with the product's own loop deciding when to stop (``benchmarks/margin_coverage.py``, asked for 1 % at 95 %
+within 10 s): the true mean lay within the margin in 96.7 % of the runs on six workloads recorded beside other programs
+(median margin 8.8 %; 12 % claimed nothing) and in 97.0 % on 16 synthetic series. The weakest are those whose trouble a
+run of 10 s may miss altogether or catch once: interruptions every 3 s (82 %), levels held for 3 s (84 %).
 """
 
 from __future__ import annotations
