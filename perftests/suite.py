@@ -94,7 +94,7 @@ class Suite:
             model = model.to(memory_format=torch.channels_last)
         training = case.mode == "train"
         model.train(training)
-        loader = self.loader(case)
+        loader, has_loader = self.loader(case).options, self.data_of(case).kind != "synthetic"
         return Workload(
             model=model,
             batches=batches,
@@ -112,7 +112,10 @@ class Suite:
             config={
                 **model_of.config(),
                 "data": data.describe(self.data_of(case)),
-                "loader": None if self.data_of(case).kind == "synthetic" else loader.options.describe(),
+                "augment": loader.augment if has_loader else None,
+            },
+            setting={
+                "loader": loader.describe() if has_loader else None,
                 "threads": torch.get_num_threads(),
             },
         )
@@ -123,8 +126,7 @@ class Suite:
         import torch
 
         before = torch.get_num_threads()
-        if self.data_of(case).kind != "synthetic":
-            torch.set_num_threads(min(before, self.loader(case).threads))
+        torch.set_num_threads(min(before, self.loader(case).threads))
         try:
             yield
         finally:

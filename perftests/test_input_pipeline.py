@@ -54,5 +54,5 @@ def test_loader_alone(case: CaseSpec, dataloader: Batches, roofline: Roofline, r
 def test_step_fed(workload: Workload, warm_up: int | None, roofline: Roofline, request: pytest.FixtureRequest) -> None:
     """The same step, fed by each source: how much slower than on ready tensors, and how long it waits."""
     plan = replace(roofline.plan, warmup_steps=warm_up, max_time_s=min(BUDGET_S, roofline.plan.max_time_s))
-    workload = replace(workload, config={**workload.config, "test": "input_pipeline"})
+    workload = replace(workload, setting={**workload.setting, "test": "input_pipeline"})
     roofline.run(workload, request.node.callspec.id, plan)

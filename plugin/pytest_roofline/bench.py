@@ -37,7 +37,7 @@ def plan_of(options: Options) -> Plan:
 
 def case_of(workload: Workload, case: str, options: Options) -> Case:
     """The case's plain values, and the hash over all that changes its work."""
-    values: dict[str, Any] = {
+    work: dict[str, Any] = {
         "model": workload.name,
         "mode": workload.mode,
         "precision": workload.precision.name,
@@ -51,23 +51,26 @@ def case_of(workload: Workload, case: str, options: Options) -> Case:
             "parameters": sum(parameter.numel() for parameter in workload.model.parameters()),
             "deterministic": options.deterministic,
             "cudnn_benchmark": options.cudnn_benchmark,
-            "seed": options.seed,
         },
     }
+    # Another seed gives other weights and data, but the same work.
+    recorded = {**work, "config": {**work["config"], **workload.setting, "seed": options.seed}}
     return Case(
         id=case,
-        # Another seed gives other weights and data, but the same work.
-        workload_hash=workload_hash({**values, "config": {k: v for k, v in values["config"].items() if k != "seed"}}),
+        workload_hash=workload_hash(work),
         samples_per_step=workload.batch * workload.grad_accum_steps,
         sample_unit=workload.sample_unit,
-        **values,
+        **recorded,
     )
 
 
+_OPTIMIZER_VALUES = ("lr", "momentum", "dampening", "weight_decay", "nesterov", "betas", "eps", "amsgrad")
+"""What of an optimiser's options decides its arithmetic. torch adds others, which choose an implementation."""
+
+
 def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    plain = (int, float, bool, str, type(None))
-    group = {key: value for key, value in optimizer.param_groups[0].items() if isinstance(value, plain)}
-    return {"name": type(optimizer).__name__, **group}
+    group = optimizer.param_groups[0]
+    return {"name": type(optimizer).__name__, **{key: group[key] for key in _OPTIMIZER_VALUES if key in group}}
 
 
 def measure_workload(
@@ -154,7 +157,8 @@ def timing_flags(measured: Measured) -> tuple[Flag, ...]:
             )
         )
     if timing.margin_target is not None and (timing.margin is None or timing.margin > timing.margin_target):
-        reached = "no margin can be claimed" if timing.margin is None else f"±{timing.margin:.2%} reached"
+        why = measured.missing.get("timing.margin", "too few rounds")
+        reached = f"no margin can be claimed ({why})" if timing.margin is None else f"±{timing.margin:.2%} reached"
         flags.append(Flag(name="margin", evidence=f"{reached}, ±{timing.margin_target:.2%} asked for"))
     disturbed = [reason for reason in timing.rounds.disturbed or () if reason]
     if disturbed:

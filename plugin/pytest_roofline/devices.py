@@ -89,7 +89,7 @@ def _select_cuda(index: int | None) -> torch.device:
     if not torch.backends.cuda.is_built():
         raise DeviceError(
             f"this torch ({torch.__version__}) was built without CUDA. "
-            "Install a CUDA build of torch, or use --device cpu."
+            "Install a CUDA build of torch, or choose the cpu."
         )
     count = torch.cuda.device_count()
     if count == 0:
@@ -112,9 +112,9 @@ def _why_no_cuda() -> str:
     except (RuntimeError, AssertionError) as error:
         reason = _first_line(error)
     if "driver" in reason.lower():
-        return f"no usable NVIDIA driver on this machine ({reason}). Install one, or use --device cpu."
+        return f"no usable NVIDIA driver on this machine ({reason}). Install one, or choose the cpu."
     hidden = f" CUDA_VISIBLE_DEVICES is {visible!r}: set it to the device's number." if visible is not None else ""
-    return f"no CUDA device is visible ({reason}).{hidden} Check nvidia-smi, or use --device cpu."
+    return f"no CUDA device is visible ({reason}).{hidden} Check nvidia-smi, or choose the cpu."
 
 
 def _select_mps() -> torch.device:
@@ -122,10 +122,10 @@ def _select_mps() -> torch.device:
 
     if not torch.backends.mps.is_built():
         raise DeviceError(
-            f"this torch ({torch.__version__}) was built without MPS, which exists on macOS only. Use --device cpu."
+            f"this torch ({torch.__version__}) was built without MPS, which exists on macOS only. Choose the cpu."
         )
     if not torch.backends.mps.is_available():
-        raise DeviceError("MPS needs an Apple GPU and macOS 14 or newer; this machine has none. Use --device cpu.")
+        raise DeviceError("MPS needs an Apple GPU and macOS 14 or newer; this machine has none. Choose the cpu.")
     return torch.device("mps")
 
 
@@ -229,18 +229,22 @@ class AcceleratorInstruments:
         self._device = device
         self._wait = torch.accelerator.synchronize
         self._event = torch.Event
+        self._spare: list[Any] = []
+        """Events to use again: making one takes longer than recording it, and would happen inside a timed round."""
         self._nvml = _open_nvml(device) if device.type == "cuda" else None
 
     def synchronize(self) -> None:
         self._wait(self._device)
 
     def mark(self) -> object:
-        event = self._event(self._device, enable_timing=True)
+        event = self._spare.pop() if self._spare else self._event(self._device, enable_timing=True)
         event.record()
         return event
 
     def between_s(self, first: object, second: object) -> float:
-        return float(first.elapsed_time(second)) / 1e3  # type: ignore[attr-defined]
+        seconds = float(first.elapsed_time(second)) / 1e3  # type: ignore[attr-defined]
+        self._spare += (first, second)
+        return seconds
 
     def sm_clock_hz(self) -> float | None:
         return self._nvml.sm_clock_hz() if self._nvml else None

@@ -108,16 +108,44 @@ def effective_cpus() -> int:
     return max(1, affinity_cpus() if quota is None else min(affinity_cpus(), int(quota)))
 
 
-def cgroup_quota_cpus(root: Path = Path("/sys/fs/cgroup")) -> float | None:
-    """The CPU bandwidth quota of the control group in CPUs (``cpu.max`` of v2, ``cpu.cfs_quota_us`` of v1), or None."""
+def cgroup_quota_cpus(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float | None:
+    """The least CPU bandwidth quota of the process's control group and those above it, in CPUs; None without any.
+
+    Version 2 has it in ``cpu.max``, version 1 in ``cpu/cpu.cfs_quota_us``.
+    """
+    quotas = [quota for group in _groups(root, own) if (quota := _quota(group)) is not None]
+    quotas += [quota for quota in (_quota_v1(root / "cpu"),) if quota is not None]
+    return min(quotas, default=None)
+
+
+def _groups(root: Path, own: Path) -> list[Path]:
+    """The process's own group of version 2 and all above it. In a container the root is its own."""
     try:
-        quota, period = (root / "cpu.max").read_text().split()
+        lines = own.read_text().splitlines()
+    except OSError:
+        lines = []
+    path = next((line[3:] for line in lines if line.startswith("0::")), "/")
+    group = root / path.strip("/")
+    return [group, *(parent for parent in group.parents if parent == root or root in parent.parents)]
+
+
+def _quota(group: Path) -> float | None:
+    try:
+        quota, period = (group / "cpu.max").read_text().split()
     except (OSError, ValueError):
-        try:
-            quota = (root / "cpu" / "cpu.cfs_quota_us").read_text().strip()
-            period = (root / "cpu" / "cpu.cfs_period_us").read_text().strip()
-        except OSError:
-            return None
+        return None
+    return _cpus(quota, period)
+
+
+def _quota_v1(group: Path) -> float | None:
+    try:
+        return _cpus((group / "cpu.cfs_quota_us").read_text(), (group / "cpu.cfs_period_us").read_text())
+    except OSError:
+        return None
+
+
+def _cpus(quota: str, period: str) -> float | None:
+    quota, period = quota.strip(), period.strip()
     if not quota.isdecimal() or not period.isdecimal() or int(period) == 0:  # "max", or -1: no quota
         return None
     return int(quota) / int(period)

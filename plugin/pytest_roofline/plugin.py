@@ -142,6 +142,14 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     return Roofline(run, benchmark, request.node, chosen)
 
 
+def spelled(config: pytest.Config, name: str) -> str:
+    """A setting's flag as the user knows it: as it was given, else the short one where a suite adds it."""
+    setting = next(setting for setting in SETTINGS if setting.name == name)
+    taken = taken_flags(config)
+    has_short = config.pluginmanager.has_plugin(TakenFlags.PLUGIN)
+    return source(config, setting, taken) or (setting.short_flag if has_short else setting.flag)
+
+
 def device_of(config: pytest.Config) -> torch.device:
     """The device of the running session."""
     return config.stash[_RUN].device
@@ -163,8 +171,7 @@ def _select(config: pytest.Config) -> torch.device:
     try:
         return devices.select(wanted)
     except devices.DeviceError as error:
-        flag = source(config, next(setting for setting in SETTINGS if setting.name == "device"), taken_flags(config))
-        raise pytest.UsageError(f"{flag or 'device'} {wanted}: {error}") from error
+        raise pytest.UsageError(f"{spelled(config, 'device')} {wanted}: {error}") from error
     except ImportError as error:
         raise pytest.UsageError(_NO_TORCH.format(error)) from error
 
@@ -182,13 +189,15 @@ def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:
     raise pytest.UsageError(
         f"no case is left to measure: {collected} were collected for the device {kind}, and "
         f"{selection or 'the selection'} leaves none. "
-        "Choose the device with --roofline-device; --collect-only shows the cases."
+        f"Choose the device with {spelled(config, 'device')}; --collect-only shows the cases."
     )
 
 
 def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> None:
     """Make the session's run: select the device, describe the machine, open the results file."""
-    from pytest_roofline import results
+    import torch
+
+    from pytest_roofline import machine, results
     from pytest_roofline.run import Run
     from pytest_roofline.session import SessionHooks, commit_info
 
@@ -196,17 +205,23 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     if chosen.results is not None and not worker:
         _refuse_disabled(config)
     device = _select(config)
+    # torch counts the visible cores; a container's quota may allow fewer, and threads beyond it stall each other.
+    torch.set_num_threads(min(torch.get_num_threads(), machine.effective_cpus()))
     if chosen.nvtx and device.type != "cuda":
-        raise pytest.UsageError(f"--roofline-nvtx: NVTX ranges exist on CUDA only, and this run measures {device}")
+        raise pytest.UsageError(
+            f"{spelled(config, 'nvtx')}: NVTX ranges exist on CUDA only, and this run measures {device}"
+        )
     found: list[str] = config.stash.get(NOTES, [])
     run = Run(chosen, device, tuple(config.invocation_params.args), tuple(found))
     try:
         if not worker:
             run.open_results(results.commit_of(commit_info(config)))
     except results.ResultsError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
     config.stash[_RUN] = run
-    config.pluginmanager.register(SessionHooks(run, config, len(cases)), "roofline-session")
+    config.pluginmanager.register(
+        SessionHooks(run, config, sum(item.get_closest_marker("roofs") is None for item in cases)), "roofline-session"
+    )
 
 
 def _refuse_disabled(config: pytest.Config) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,7 @@ class ResultsFile:
                     break
                 self.path = place / f"{stem}-{number}.json"
         except OSError as error:
-            raise ResultsError(
-                f"can't write results to {place}: {error.strerror}. Choose another folder with --roofline-results."
-            ) from error
+            raise ResultsError(f"can't write results to {place}: {error.strerror}. Choose another folder.") from error
 
     def write(self, document: Mapping[str, Any]) -> None:
         """Replace the content in one step: a reader sees the old document or the new one.
@@ -81,8 +80,9 @@ def commit_of(commit_info: Mapping[str, Any]) -> str:
     return commit[:8] + ("-dirty" if commit_info.get("dirty") else "")
 
 
-def last_roofs(folder: Path, fingerprint: str) -> tuple[str, tuple[Roof, ...]] | None:
-    """The roofs measured last on the machine with this fingerprint, and the name of the file they stand in."""
+def last_roofs(folder: Path, fingerprint: str) -> tuple[Roof, ...]:
+    """Every roof as it was measured last on the machine with this fingerprint, marked with the file it stands in."""
+    found: dict[tuple[str, str], Roof] = {}
     for path in sorted(folder.glob("*/*.json"), key=lambda path: path.name, reverse=True):
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
@@ -92,7 +92,7 @@ def last_roofs(folder: Path, fingerprint: str) -> tuple[str, tuple[Roof, ...]] |
             session = from_json(Session, document[KEY], path.name)
         except (OSError, ValueError, KeyError, TypeError, RecordError):
             continue  # another tool's file, or one that is still empty
-        measured = tuple(roof for roof in session.roofs if roof.source == "measured" and roof.from_file is None)
-        if measured:
-            return path.name, measured
-    return None
+        for roof in session.roofs:
+            if roof.source == "measured" and roof.from_file is None:
+                found.setdefault((roof.kind, roof.name), replace(roof, from_file=path.name))
+    return tuple(found.values())

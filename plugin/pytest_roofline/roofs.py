@@ -7,7 +7,8 @@ session; the best sample stands and the spread is stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -303,18 +304,18 @@ class Ledger:
     def add(self, plan: RoofPlan, winner: Candidate, value: float) -> None:
         self._entries[plan.name] = (plan, winner, (RoofSample(value=value, kernel=winner.kernel, at=now()),))
 
-    def sample_again(self, instruments: Instruments, clock: Callable[[], float]) -> None:
-        """Take one more sample of every roof."""
+    def sample_again(
+        self,
+        instruments: Instruments,
+        clock: Callable[[], float],
+        conditions: Callable[[RoofPlan], AbstractContextManager[None]],
+    ) -> None:
+        """Take one more sample of every roof, under the conditions of the first."""
         for name, (plan, winner, samples) in self._entries.items():
-            with precisions.applied(PRECISIONS[plan.precision]):
+            with conditions(plan):
                 value = as_value(plan, sample(winner, instruments, clock))
             taken = RoofSample(value=value, kernel=winner.kernel, at=now())
             self._entries[name] = (plan, winner, (*samples, taken))
 
     def roofs(self) -> tuple[Roof, ...]:
         return tuple(roof(plan, samples) for plan, _, samples in self._entries.values())
-
-
-def taken_over(roofs: tuple[Roof, ...], file_name: str) -> tuple[Roof, ...]:
-    """Roofs of an earlier run on the same machine, marked with the file they come from."""
-    return tuple(replace(roof, from_file=roof.from_file or file_name) for roof in roofs)

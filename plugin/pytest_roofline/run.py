@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import roofline
 from pytest_roofline import devices, machine, results, roofs
 from pytest_roofline.options import Options
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.roofs import RoofPlan
 from roofline.record import KEY, Machine, NotMeasured, Outcome, Roof, Session, to_json
 
 if TYPE_CHECKING:
@@ -69,9 +73,7 @@ class Run:
         folder = self.options.results
         if folder is None:
             return
-        last = results.last_roofs(folder, self.machine.fingerprint)
-        if last is not None:
-            self._earlier = roofs.taken_over(last[1], last[0])
+        self._earlier = results.last_roofs(folder, self.machine.fingerprint)
         self.file = results.ResultsFile(folder, self.machine.label, commit)
 
     def roofs(self) -> tuple[Roof, ...]:
@@ -83,8 +85,13 @@ class Run:
     def sample_roofs(self) -> None:
         """Take one more sample of every roof this run measures."""
         start = self.clock()
-        self.ledger.sample_again(self.instruments, self.clock)
+        self.ledger.sample_again(self.instruments, self.clock, self._conditions)
         self.measuring_s += self.clock() - start
+
+    def _conditions(self, plan: RoofPlan) -> AbstractContextManager[None]:
+        from pytest_roofline.bench import conditions
+
+        return conditions(PRECISIONS[plan.precision], self.options, self.device, f"roof-{plan.name}")
 
     def add(self, stats: Any, seconds: float) -> None:
         """A case has been measured: ``seconds`` of warm-up and timed rounds."""
@@ -92,9 +99,6 @@ class Run:
         self.measured += 1
         if stats is not None:
             self.stats.append(stats)
-
-    def give_up(self, case: str, outcome: Outcome, reason: str) -> None:
-        self.not_measured.append(NotMeasured(id=case, outcome=outcome, reason=reason))
 
     def session(self) -> Session:
         return Session(
@@ -104,7 +108,7 @@ class Run:
             not_measured=tuple(self.not_measured),
             wall_s=self.clock() - self._started,
             measuring_s=self.measuring_s,
-            arguments=tuple(_relative(argument) for argument in self._arguments),
+            arguments=tuple(without_folders(argument) for argument in self._arguments),
             notes=self._notes,
         )
 
@@ -161,13 +165,12 @@ class Run:
     def case_failed(self, case: str, outcome: Outcome, reason: str) -> None:
         """Keep why a case has no valid number, once: a test can fail in its call and again in its teardown."""
         if all(entry.id != case for entry in self.not_measured):
-            self.give_up(case, outcome, reason)
+            self.not_measured.append(NotMeasured(id=case, outcome=outcome, reason=without_folders(reason)))
 
 
-def _relative(argument: str) -> str:
-    """An argument without the machine's folders: of an absolute path only the last part is kept."""
-    start = min((argument.find(mark) for mark in ("/", "~", "\\") if mark in argument), default=-1)
-    before, path = argument[:start], argument[start:]
-    if start < 0 or (before and before[-1] not in "=:,"):
-        return argument
-    return before + os.path.basename(path.rstrip("/\\"))
+_ABSOLUTE_PATH = re.compile(r"""(?<![\w.)/])(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\'":,=()]+)+[/\\]?""")
+
+
+def without_folders(text: str) -> str:
+    """A text without the machine's folders, for a file that is published: of an absolute path only the last part."""
+    return _ABSOLUTE_PATH.sub(lambda path: re.split(r"[/\\]", path[0].rstrip("/\\"))[-1], text)

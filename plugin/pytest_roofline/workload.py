@@ -69,6 +69,9 @@ class ReadyBatches:
 class Workload:
     """A model that lies on the device in the case's precision and layout, ready to take steps.
 
+    :param config: plain values that change the work; they go into the workload's hash.
+    :param setting: plain values that don't (threads, loader workers): recorded, so that they can be seen, but two
+        machines that differ in them still ran the same workload.
     :param loss: ``(output, target) -> scalar``; needed in training. In inference the output itself is the result.
     :param optimizer: needed in training; see `sgd`.
     """
@@ -87,6 +90,7 @@ class Workload:
     layout: str = "contiguous"
     data: str = "synthetic"
     config: Mapping[str, Any] = field(default_factory=dict)
+    setting: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode == "train" and (self.loss is None or self.optimizer is None):

@@ -219,8 +219,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """What ``/usr/bin/time -v`` would say of the case: from before warm-up to after the last round."""
+    """What ``/usr/bin/time -v`` would say of the case: from before warm-up to after the last timed step."""
 
+    real_s: float | None = None
     user_s: float
     system_s: float
     max_rss_byte: int | None

@@ -64,7 +64,18 @@ def test_the_cgroup_quota(tmp_path: Path, files: dict[str, str], quota: float | 
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
-    assert machine.cgroup_quota_cpus(tmp_path) == quota
+    assert machine.cgroup_quota_cpus(tmp_path, tmp_path / "none") == quota
+
+
+def test_the_quota_of_the_own_group_and_of_those_above_it(tmp_path: Path) -> None:
+    """A systemd slice limits what the root of the tree doesn't show; the least of all counts."""
+    own = tmp_path / "own"
+    own.write_text("0::/system.slice/job.service\n")
+    (tmp_path / "system.slice" / "job.service").mkdir(parents=True)
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    (tmp_path / "system.slice" / "cpu.max").write_text("150000 100000\n")
+    (tmp_path / "system.slice" / "job.service" / "cpu.max").write_text("400000 100000\n")
+    assert machine.cgroup_quota_cpus(tmp_path, own) == 1.5
 
 
 @pytest.mark.parametrize(("quota", "affinity", "effective"), [(7.65, 16, 7), (None, 16, 16), (0.5, 16, 1), (8.0, 2, 2)])

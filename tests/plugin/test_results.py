@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,9 @@ def test_two_runs_in_one_second_keep_both(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_measured(tmp_path: Path) -> None:
-    """It names the folder, why, and the flag."""
+    """It names the folder and why."""
     (tmp_path / "file").touch()
-    with pytest.raises(ResultsError, match=r"can't write results to .*file.*--roofline-results"):
+    with pytest.raises(ResultsError, match=r"can't write results to .*file.*Choose another folder"):
         ResultsFile(tmp_path / "file", "m", "c", NOON)
 
 
@@ -104,29 +105,45 @@ def document(fingerprint: str, *roofs: Roof) -> str:
     )
 
 
+def dram(value: float, **changes: Any) -> Roof:
+    return replace(Roof(kind="byte", name="dram", value=value, source="measured", detail="d"), **changes)
+
+
+def put(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
 def test_the_last_roofs_are_those_measured_on_the_same_machine(tmp_path: Path) -> None:
     """Newest first; another machine's, taken-over, published and unreadable ones don't count."""
-    own = Roof(kind="byte", name="dram", value=1.0, source="measured", detail="d")
-    files = {
-        "a/20260101T000000Z-c.json": document("here", own),
-        "a/20260102T000000Z-c.json": document(
-            "here", Roof(kind="byte", name="dram", value=2.0, source="measured", detail="d")
-        ),
-        "b/20260103T000000Z-c.json": document("elsewhere", own),
-        "a/20260104T000000Z-c.json": document(
-            "here", Roof(kind="byte", name="dram", value=3.0, source="measured", detail="d", from_file="x")
-        ),
-        "a/20260105T000000Z-c.json": document(
-            "here", Roof(kind="byte", name="dram", value=4.0, source="spec", detail="d")
-        ),
-        "a/20260106T000000Z-c.json": "",
-        "a/20260107T000000Z-c.json": "[]",
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    put(
+        tmp_path,
+        {
+            "a/20260101T000000Z-c.json": document("here", dram(1.0)),
+            "a/20260102T000000Z-c.json": document("here", dram(2.0)),
+            "b/20260103T000000Z-c.json": document("elsewhere", dram(9.0)),
+            "a/20260104T000000Z-c.json": document("here", dram(3.0, from_file="x")),
+            "a/20260105T000000Z-c.json": document("here", dram(4.0, source="spec")),
+            "a/20260106T000000Z-c.json": "",
+            "a/20260107T000000Z-c.json": "[]",
+        },
+    )
     found = results.last_roofs(tmp_path, "here")
-    assert found is not None
-    assert (found[0], [roof.value for roof in found[1]]) == ("20260102T000000Z-c.json", [2.0])
-    assert results.last_roofs(tmp_path, "nowhere") is None
-    assert results.last_roofs(tmp_path / "missing", "here") is None
+    assert [(roof.value, roof.from_file) for roof in found] == [(2.0, "20260102T000000Z-c.json")]
+    assert results.last_roofs(tmp_path, "nowhere") == ()
+    assert results.last_roofs(tmp_path / "missing", "here") == ()
+
+
+def test_a_run_of_one_roof_does_not_hide_the_others(tmp_path: Path) -> None:
+    """Each roof is looked up by itself, with the file it stands in."""
+    launch = Roof(kind="latency", name="launch", value=1e-6, source="measured", detail="d")
+    put(
+        tmp_path,
+        {
+            "a/20260101T000000Z-c.json": document("here", dram(1.0), launch),
+            "a/20260102T000000Z-c.json": document("here", replace(launch, value=2e-6)),
+        },
+    )
+    found = {roof.name: (roof.value, roof.from_file) for roof in results.last_roofs(tmp_path, "here")}
+    assert found == {"launch": (2e-6, "20260102T000000Z-c.json"), "dram": (1.0, "20260101T000000Z-c.json")}

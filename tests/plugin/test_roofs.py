@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 import torch
@@ -99,19 +100,18 @@ def test_the_ledger_samples_the_winner_again() -> None:
     winner = machine.kernel("best", 4e9, 0.02)
     assert not ledger
     ledger.add(plan_of(winner), winner, 1e11)
-    ledger.sample_again(CpuInstruments(), machine.clock)
+    entered: list[str] = []
+
+    def conditions(plan: RoofPlan) -> AbstractContextManager[None]:
+        entered.append(plan.precision)
+        return nullcontext()
+
+    ledger.sample_again(CpuInstruments(), machine.clock, conditions)
+    assert entered == ["fp32"]
     (roof,) = ledger.roofs()
     assert [sample.kernel for sample in roof.samples] == ["best", "best"]
     assert roof.samples[1].value == pytest.approx(2e11)
     assert roof.value == roof.samples[1].value
-
-
-def test_roofs_of_an_earlier_run_say_so() -> None:
-    """The file they come from is named, once."""
-    old = roofs.roof(plan_of(), (RoofSample(value=1.0, kernel="k", at="t"),))
-    (taken,) = roofs.taken_over((old,), "a.json")
-    assert taken.from_file == "a.json"
-    assert roofs.taken_over((taken,), "b.json")[0].from_file == "a.json"
 
 
 @pytest.mark.parametrize("name", ["fp32", "dram", "llc", "launch"])

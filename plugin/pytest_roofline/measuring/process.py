@@ -32,6 +32,7 @@ class ProcessUsage:
             else (switches[0] - self._switches[0], switches[1] - self._switches[1])
         )
         return Process(
+            real_s=times.elapsed - self._times.elapsed,
             user_s=times.user - self._times.user,
             system_s=times.system - self._times.system,
             max_rss_byte=_max_rss_byte(),

@@ -1,0 +1,96 @@
+"""The case of a workload: its hash covers the work, and nothing that differs between machines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from pytest_roofline.bench import case_of
+from pytest_roofline.devices import Wanted
+from pytest_roofline.options import Options
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.workload import ReadyBatches, Workload, sgd
+
+OPTIONS = Options(
+    device=Wanted("cpu"),
+    protocol="adaptive",
+    warmup=None,
+    steps=None,
+    repeats=1,
+    margin=0.01,
+    confidence=0.95,
+    max_time=1.0,
+    seed=0,
+    deterministic=False,
+    cudnn_benchmark=False,
+    nvtx=False,
+    label=None,
+    results=None,
+    report=False,
+)
+
+
+def workload(**changes: Any) -> Workload:
+    model = nn.Linear(4, 3)
+    values: dict[str, Any] = {
+        "model": model,
+        "batches": ReadyBatches([((torch.ones(2, 4),), torch.tensor([0, 1]))]),
+        "mode": "train",
+        "precision": PRECISIONS["fp32"],
+        "device": torch.device("cpu"),
+        "loss": nn.functional.cross_entropy,
+        "optimizer": sgd(model),
+        "name": "linear",
+        "batch": 2,
+        "config": {"input_shape": [4]},
+        "setting": {"threads": 2, "loader": {"workers": 1}},
+    }
+    return Workload(**{**values, **changes})
+
+
+def hash_of(made: Workload, options: Options = OPTIONS) -> str:
+    return case_of(made, "id", options).workload_hash
+
+
+def test_threads_workers_and_seed_make_no_other_workload() -> None:
+    """Machines with different numbers of cores are compared on the same work."""
+    here = hash_of(workload())
+    assert hash_of(workload(setting={"threads": 64, "loader": {"workers": 16}})) == here
+    assert hash_of(workload(), replace(OPTIONS, seed=7)) == here
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"batch": 4},
+        {"precision": PRECISIONS["tf32"]},
+        {"layout": "channels_last"},
+        {"data": "sample"},
+        {"config": {"input_shape": [5]}},
+        {"grad_accum_steps": 2},
+        {"name": "other"},
+    ],
+)
+def test_what_changes_the_work_changes_the_hash(changes: dict[str, Any]) -> None:
+    """Batch, precision, layout, data, shapes, accumulation, model."""
+    assert hash_of(workload(**changes)) != hash_of(workload())
+
+
+def test_the_optimizer_counts_by_its_arithmetic() -> None:
+    """Its momentum does; an implementation flag that a torch version adds doesn't."""
+    plain, other = workload(), workload()
+    assert other.optimizer is not None
+    other.optimizer.param_groups[0]["some_new_flag"] = True
+    assert hash_of(other) == hash_of(plain)
+    other.optimizer.param_groups[0]["momentum"] = 0.5
+    assert hash_of(other) != hash_of(plain)
+
+
+def test_what_is_not_hashed_is_recorded_all_the_same() -> None:
+    """Threads, workers and seed can be read in the results."""
+    config = case_of(workload(), "id", OPTIONS).config
+    assert (config["threads"], config["loader"], config["seed"]) == (2, {"workers": 1}, 0)
