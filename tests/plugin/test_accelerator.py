@@ -1,0 +1,180 @@
+"""What belongs to an accelerator, with torch's and NVML's calls replaced: the rules hold without one."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from pytest_roofline import bench, devices, roofs
+from roofline.record import Memory
+
+CPU, CUDA, MPS = torch.device("cpu"), torch.device("cuda", 0), torch.device("mps")
+
+UUID = "8c3e6f0a-0000-4000-8000-000000000001"
+OTHER = "8c3e6f0a-0000-4000-8000-000000000002"
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What torch is told, in order; an event's number says when it was recorded, in milliseconds."""
+    log: list[str] = []
+
+    class Event:
+        made = 0
+
+        def __init__(self, device: torch.device, *, enable_timing: bool) -> None:
+            Event.made += 1
+            self.at_ms = 250.0 * Event.made
+            log.append(f"event {device} timing={enable_timing}")
+
+        def record(self) -> None:
+            log.append("record")
+
+        def elapsed_time(self, later: Event) -> float:
+            return later.at_ms - self.at_ms
+
+    monkeypatch.setattr(torch.accelerator, "synchronize", lambda device: log.append(f"synchronize {device}"))
+    monkeypatch.setattr(torch, "Event", Event)
+    return log
+
+
+class FakeNvml:
+    """NVML that knows two devices, and fails where it is told to."""
+
+    NVML_CLOCK_SM = 1
+
+    class NVMLError(Exception):
+        pass
+
+    def __init__(self, uuids: tuple[str, ...], fails_in: str | None = None) -> None:
+        self._uuids = uuids
+        self._fails_in = fails_in
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("nvml"):
+            raise AttributeError(name)
+
+        def call(*arguments: Any) -> Any:
+            if name == self._fails_in:
+                raise self.NVMLError(name)
+            answers: dict[str, Any] = {
+                "nvmlInit": lambda: None,
+                "nvmlDeviceGetCount": lambda: len(self._uuids),
+                "nvmlDeviceGetHandleByIndex": lambda index: index,
+                "nvmlDeviceGetUUID": lambda handle: self._uuids[handle],
+                # The clock tells the handles apart.
+                "nvmlDeviceGetClockInfo": lambda handle, kind: 1000 * kind + handle,
+            }
+            return answers[name](*arguments)
+
+        return call
+
+
+@pytest.fixture
+def properties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch's UUID of cuda:0 has no prefix, NVML's has one."""
+    found = SimpleNamespace(uuid=UUID, total_memory=80 * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _device: found)
+
+
+def test_a_round_on_an_accelerator(calls: list[str]) -> None:
+    """Waiting and both events are of the run's own device, and events are made with timing."""
+    instruments = devices.instruments(MPS)
+    instruments.synchronize()
+    first = instruments.mark()
+    last = instruments.mark()
+    instruments.synchronize()
+    assert calls == [
+        "synchronize mps",
+        "event mps timing=True",
+        "record",
+        "event mps timing=True",
+        "record",
+        "synchronize mps",
+    ]
+    assert instruments.between_s(first, last) == 0.25
+    assert instruments.sm_clock_hz() is None
+
+
+@pytest.mark.usefixtures("properties", "calls")
+def test_nvml_is_asked_for_the_device_that_torch_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    """cuda:0 is NVML's second device here, as CUDA_VISIBLE_DEVICES=1 makes it: found by UUID, not by number."""
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml((f"GPU-{OTHER}", f"GPU-{UUID}")))
+    assert devices.instruments(CUDA).sm_clock_hz() == 1001e6
+    assert devices.nvml_of(CPU) is None
+
+
+@pytest.mark.usefixtures("properties", "calls")
+@pytest.mark.parametrize(
+    "nvml",
+    [
+        None,
+        FakeNvml((f"GPU-{OTHER}",)),
+        *(
+            FakeNvml((f"GPU-{UUID}",), fails_in=name)
+            for name in ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetUUID")
+        ),
+    ],
+    ids=["not installed", "device unknown", "no init", "no count", "no handle", "no uuid"],
+)
+def test_without_nvml_there_is_no_clock_and_no_error(monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None) -> None:
+    """A machine whose NVML is missing, fails or doesn't know the device measures all the same."""
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    assert devices.nvml_of(CUDA) is None
+    assert devices.instruments(CUDA).sm_clock_hz() is None
+
+
+@pytest.mark.usefixtures("properties")
+def test_peak_memory_is_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allocated, reserved and total, of the run's device; nothing is missing."""
+    monkeypatch.setattr(torch.accelerator, "max_memory_allocated", lambda device: 3000 + device.index)
+    monkeypatch.setattr(torch.accelerator, "max_memory_reserved", lambda device: 4000 + device.index)
+    assert bench._peak_memory(torch.device("cuda", 2)) == (
+        Memory(peak_allocated_byte=3002, peak_reserved_byte=4002, device_total_byte=80 * 2**30),
+        {},
+    )
+
+
+@pytest.mark.parametrize("device", [CPU, MPS], ids=str)
+def test_where_torch_keeps_no_peak_the_reason_is_recorded(device: torch.device) -> None:
+    """None with a reason, never 0."""
+    assert bench._peak_memory(device) == (None, {"memory": f"torch keeps no peak of {device.type} memory"})
+
+
+def test_the_peak_is_reset_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The warm-up's peak is not the rounds'; a CPU has none to reset."""
+    reset: list[torch.device] = []
+    monkeypatch.setattr(torch.accelerator, "reset_peak_memory_stats", reset.append)
+    for device in (CPU, CUDA):
+        bench._reset_peak_memory(device)
+    assert reset == [CUDA]
+
+
+def test_the_link_is_measured_from_pinned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One copy of 256 MiB from pinned host memory to the device; the amount is what the copy moves."""
+    made: list[tuple[bool, torch.device | None]] = []
+    empty = torch.empty
+
+    def without_memory(*size: Any, dtype: torch.dtype, device: Any = None, pin_memory: bool = False) -> torch.Tensor:
+        made.append((pin_memory, device))
+        return empty(*size, dtype=dtype, device="meta")
+
+    monkeypatch.setattr(torch, "empty", without_memory)
+    plan = roofs.plan("host_to_device", CUDA, None)
+    (candidate,) = plan.candidates
+    copied = candidate.prepare()()
+    assert made == [(True, None), (False, CUDA)]
+    assert isinstance(copied, torch.Tensor)
+    assert candidate.amount == copied.nbytes == 256 * 2**20
+    assert (plan.kind, plan.name) == ("byte", "host_to_device")
+
+
+@pytest.mark.parametrize("device", [CPU, MPS], ids=str)
+def test_shared_memory_has_no_link(device: torch.device) -> None:
+    """The roof isn't there, with the reason."""
+    with pytest.raises(roofs.RoofUnavailable, match=f"^{device.type} shares the host's memory"):
+        roofs.plan("host_to_device", device, None)
