@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from roofline.bounds import input_share
 from roofline.points import Point
-from roofline.record import Latency, Machine, Memory, Process, Record, Session, Timing, Work
+from roofline.record import Counters, Latency, Machine, Memory, Process, Record, Session, Timing, Work
 from roofline.tables import Column
 from roofline.units import percent, scaled, significant
 
@@ -77,6 +77,10 @@ def _work(get: Callable[[Work], Any]) -> Get:
     return _record(lambda record: None if record.work is None else get(record.work))
 
 
+def _counters(get: Callable[[Counters], Any]) -> Get:
+    return _record(lambda record: None if record.counters is None else get(record.counters))
+
+
 def _process(get: Callable[[Process], Any]) -> Get:
     return _record(lambda record: None if record.process is None else get(record.process))
 
@@ -95,6 +99,17 @@ def _machine(get: Callable[[Machine], Any]) -> Get:
 
 def _version(name: str) -> Column[Point]:
     return _words(f"version_{name}", name, _machine(lambda machine: machine.versions.get(name)))
+
+
+def _setting(name: str) -> Get:
+    """Of the case's config. The loader's options stand under ``loader`` there, where the case is more than a loader."""
+
+    def get(record: Record) -> Any:
+        config = record.case.config
+        loader = config.get("loader")
+        return loader[name] if isinstance(loader, Mapping) and name in loader else config.get(name)
+
+    return _record(get)
 
 
 # What has to be worked out of several fields.
@@ -141,6 +156,15 @@ _ALL: tuple[Column[Point], ...] = (
     _words("precision", "precision", _record(lambda record: record.case.precision)),
     _words("layout", "layout", _record(lambda record: record.case.layout)),
     _words("data", "data", _record(lambda record: record.case.data), drop=5),
+    _number("seed", "seed", _setting("seed")),
+    _number("threads", "threads", _setting("threads")),
+    _number("grad_accum_steps", "accumulated", _setting("grad_accum_steps")),
+    _words("deterministic", "deterministic", _setting("deterministic")),
+    _words("cudnn_benchmark", "cuDNN benchmark", _setting("cudnn_benchmark")),
+    _number("workers", "workers", _setting("workers")),
+    _words("pin_memory", "pinned", _setting("pin_memory")),
+    _number("prefetch_factor", "prefetch", _setting("prefetch_factor")),
+    _words("augment", "augmented", _setting("augment")),
     _words("workload_hash", "workload", _record(lambda record: record.case.workload_hash)),
     _number("samples_per_step", "samples", _record(lambda record: record.case.samples_per_step)),
     _words("sample_unit", "unit", _record(lambda record: record.case.sample_unit)),
@@ -175,6 +199,7 @@ _ALL: tuple[Column[Point], ...] = (
     _seconds("user_s", "user", _process(lambda process: process.user_s), drop=5),
     _seconds("system_s", "sys", _process(lambda process: process.system_s), drop=6),
     _bytes("max_rss_byte", "max RSS", _process(lambda process: process.max_rss_byte), drop=4),
+    _number("voluntary_switches", "voluntary\nswitches", _process(lambda process: process.voluntary_switches)),
     _number("involuntary_switches", "switches", _process(lambda process: process.involuntary_switches)),
     _bytes("peak_allocated_byte", "peak memory", _memory(lambda memory: memory.peak_allocated_byte)),
     _bytes("peak_reserved_byte", "reserved", _memory(lambda memory: memory.peak_reserved_byte)),
@@ -184,6 +209,13 @@ _ALL: tuple[Column[Point], ...] = (
     _number("byte_low_per_step", "least byte", _work(lambda work: work.byte_low_per_step), prefixed),
     _number("byte_high_per_step", "most byte", _work(lambda work: work.byte_high_per_step), prefixed),
     _number("parameter_count", "parameters", _work(lambda work: work.parameter_count), prefixed),
+    _bytes("parameter_byte", "parameters", _work(lambda work: work.parameter_byte)),
+    _bytes("activation_byte", "activations", _work(lambda work: work.activation_byte)),
+    _bytes("saved_for_backward_byte", "saved", _work(lambda work: work.saved_for_backward_byte)),
+    _words("counter_status", "counters", _counters(lambda counters: counters.status)),
+    _words("counter_source", "counters of", _counters(lambda counters: counters.source)),
+    _number("counter_flop_per_step", "FLOP counter", _counters(lambda counters: counters.flop), prefixed),
+    _number("counter_dram_byte_per_step", "DRAM counter", _counters(lambda counters: counters.dram_byte), prefixed),
     # Where it stands
     _number("attained_flop_per_s", "FLOP/s", lambda point: point.placement.attained_flop_per_s, prefixed, drop=2),
     _words("intensity", "FLOP/\nbyte", _intensity, drop=3),

@@ -73,8 +73,7 @@ def _run(session: Session) -> list[tuple[str, Any]]:
 def _not_measured(session: Session) -> list[str]:
     if not session.not_measured:
         return []
-    pairs = [(case.id, f"{case.outcome.replace('_', ' ')}: {case.reason}") for case in session.not_measured]
-    return ["", "## Not measured", "", *_table(pairs)]
+    return ["", "## Not measured", "", *_table((case.id, case.why) for case in session.not_measured)]
 
 
 def _table(pairs: Iterable[tuple[str, Any]]) -> list[str]:

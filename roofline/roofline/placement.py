@@ -69,13 +69,6 @@ class Placement:
     def plottable(self) -> bool:
         return self.why_not is None
 
-    @property
-    def intensity_middle(self) -> float | None:
-        """Geometric mean of the range: where the marker stands on a logarithmic axis."""
-        if self.intensity_low is None or self.intensity_high is None:
-            return None
-        return math.sqrt(self.intensity_low * self.intensity_high)
-
 
 def place(record: Record | None, roofs: Roofs) -> Placement:
     """The point of one benchmark. Never raises: what is missing or unusable is said in ``why_not``."""

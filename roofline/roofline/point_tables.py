@@ -38,13 +38,18 @@ _POINT_COLUMNS = pick(
 
 _METRIC_COLUMNS = pick(
     *("label", "machine", "host", "fingerprint", "device_kind", "device", "case", "model", "mode", "batch"),
-    *("precision", "layout", "data", "workload_hash", "protocol", "warmup_steps", "measured_steps", "warmup_s"),
-    *("elapsed_s", "real_s", "user_s", "system_s", "max_rss_byte", "involuntary_switches", "step_time_s"),
-    *("step_time_sd_s", "margin", "confidence", "stop_reason", "samples_per_s", "samples_per_s_sd", "sample_unit"),
-    *("samples_per_step", "latency_median_s", "latency_p95_s", "latency_p99_s", "input_wait_s", "input_share"),
-    *("device_share", "compile_s", "peak_allocated_byte", "peak_reserved_byte", "energy_j_per_step", "flop_per_step"),
-    *("parameter_count", "valid", "flags", "version_python", "version_torch", "version_torchvision", "version_cuda"),
-    *("version_cudnn", "version_driver", "started_at", "commit", "file", "test"),
+    *("precision", "layout", "data", "workload_hash", "seed", "threads", "grad_accum_steps", "deterministic"),
+    *("cudnn_benchmark", "workers", "pin_memory", "prefetch_factor", "augment", "protocol", "warmup_steps"),
+    *("measured_steps", "warmup_s", "elapsed_s", "real_s", "user_s", "system_s", "max_rss_byte"),
+    *("voluntary_switches", "involuntary_switches", "step_time_s", "step_time_sd_s", "margin", "confidence"),
+    *("stop_reason", "samples_per_s", "samples_per_s_sd", "sample_unit", "samples_per_step", "latency_median_s"),
+    *("latency_p95_s", "latency_p99_s", "input_wait_s", "input_share", "device_share", "compile_s"),
+    *("peak_allocated_byte", "peak_reserved_byte", "energy_j_per_step", "flop_per_step", "byte_low_per_step"),
+    *("byte_high_per_step", "counter_status", "counter_source", "counter_flop_per_step"),
+    *("counter_dram_byte_per_step", "attained_flop_per_s", "time_basis", "provenance"),
+    *("intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "parameter_count", "parameter_byte"),
+    *("activation_byte", "saved_for_backward_byte", "valid", "flags", "version_python", "version_torch"),
+    *("version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at", "commit", "file", "test"),
 )
 
 _CASE = ("case", "samples_per_s", "spread", "attained_flop_per_s", "intensity", "fraction_of_roof")
@@ -204,4 +209,4 @@ def _heading(result: ResultFile) -> str:
 def _not_measured(result: ResultFile) -> list[str]:
     if result.session is None:
         return []
-    return [f"{case.id}: {case.outcome.replace('_', ' ')}: {case.reason}" for case in result.session.not_measured]
+    return [f"{case.id}: {case.why}" for case in result.session.not_measured]

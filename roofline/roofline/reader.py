@@ -8,13 +8,12 @@ and their paths are reported.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from roofline.record import KEY, Machine, Record, RecordError, Session, from_json
+from roofline.record import KEY, Machine, Record, RecordError, Session, from_json, without_nonfinite
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
 _CUT_OFF = "The run that wrote it was probably stopped, or the copy is incomplete: run or copy again."
@@ -30,11 +29,6 @@ class Stats:
 
     mean_s: float | None
     stddev_s: float | None
-    median_s: float | None
-    min_s: float | None
-    max_s: float | None
-    rounds: int | None
-    iterations: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +128,7 @@ def read_file(path: Path) -> ResultFile:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("benchmarks"), list):
         raise ReadError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
     nonfinite: list[str] = []
-    content: dict[str, Any] = _finite(raw, "", nonfinite)
+    content: dict[str, Any] = without_nonfinite(raw, nonfinite)
     machine_info = _mapping(content.get("machine_info"))
     commit_info = _mapping(content.get("commit_info"))
     dirty = commit_info.get("dirty")
@@ -200,11 +194,6 @@ def _benchmark(item: object, where: str) -> Benchmark:
         stats=Stats(
             mean_s=_number(stats.get("mean")),
             stddev_s=_number(stats.get("stddev")),
-            median_s=_number(stats.get("median")),
-            min_s=_number(stats.get("min")),
-            max_s=_number(stats.get("max")),
-            rounds=_whole(stats.get("rounds")),
-            iterations=_whole(stats.get("iterations")),
         ),
         record=from_json(Record, extra[KEY], f"{where} ({name})") if KEY in extra else None,
     )
@@ -225,20 +214,9 @@ def _host(machine_info: Mapping[str, Any]) -> Host:
 def _why_empty(session: Session | None) -> str:
     if session is None or not session.not_measured:
         return " Every test was skipped or failed before it measured, or none used the benchmark fixture."
-    shown = "; ".join(f"{case.id}: {case.outcome}, {case.reason}" for case in session.not_measured[:3])
+    shown = "; ".join(f"{case.id}: {case.why}" for case in session.not_measured[:3])
     more = len(session.not_measured) - 3
     return f" Not measured: {shown}" + (f"; and {more} more." if more > 0 else ".")
-
-
-def _finite(value: Any, path: str, dropped: list[str]) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        dropped.append(path)
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item, f"{path}.{key}".lstrip("."), dropped) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_finite(item, f"{path}[{index}]", dropped) for index, item in enumerate(value)]
-    return value
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -256,7 +234,3 @@ def _number(value: object) -> float | None:
         return float(value)
     except OverflowError:  # a whole number beyond the range of floats
         return None
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

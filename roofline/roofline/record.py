@@ -15,8 +15,8 @@ Format history
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar
 
@@ -295,6 +295,11 @@ class NotMeasured:
     outcome: Outcome
     reason: str
 
+    @property
+    def why(self) -> str:
+        """Outcome and reason in words."""
+        return f"{self.outcome.replace('_', ' ')}: {self.reason}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
@@ -375,6 +380,30 @@ def from_json(kind: type[Part], value: object, where: str) -> Part:
     except BaseValidationError as error:
         raise RecordError(f"{where}: " + "; ".join(transform_error(error, path="roofline"))) from error
     return part
+
+
+_NULL_TELLS_ENOUGH = frozenset({"device.index", "counters.source", "counters.flop", "counters.dram_byte"})
+"""What None means here stands in the class: the only device of its kind, and counters whose status gives the reason."""
+
+
+def unexplained(record: Record) -> tuple[str, ...]:
+    """Dotted paths of the values that are None without a reason in ``missing``, in the order of the fields.
+
+    The reason of a part covers all in it. Parts of one tuple share a path: ``operations.time_s`` stands for every
+    operation without a time. A null setting in ``case.config`` and a quiet round in ``disturbed`` are values.
+    """
+
+    def walk(value: object, path: str) -> Iterator[str]:
+        if path in record.missing or path in _NULL_TELLS_ENOUGH:
+            return
+        if value is None:
+            yield path
+        for part in value if isinstance(value, tuple) else (value,):
+            if is_dataclass(part):
+                for one in fields(part):
+                    yield from walk(getattr(part, one.name), f"{path}.{one.name}".lstrip("."))
+
+    return tuple(dict.fromkeys(walk(record, "")))
 
 
 @cache

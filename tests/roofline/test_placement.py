@@ -23,7 +23,6 @@ def test_analytic() -> None:
     assert point.provenance == "analytic"
     assert point.attained_flop_per_s == pytest.approx(1e12)
     assert (point.intensity_low, point.intensity_high) == (25, 100)
-    assert point.intensity_middle == 50
     assert (point.fraction_low, point.fraction_high) == (pytest.approx(0.1), pytest.approx(0.4))
     assert point.fraction_of_compute == pytest.approx(0.1)
     assert point.knee == 100

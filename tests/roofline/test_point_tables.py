@@ -12,7 +12,7 @@ from roofline.devices import load
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
 from roofline.points import Point, cases, points_of
 from roofline.reader import ResultFile, read_file
-from roofline.record import Device, Flag, NotMeasured, Process, Record
+from roofline.record import Counters, Device, Flag, NotMeasured, Process, Record
 from roofline.tables import render
 from tests.roofline import build
 
@@ -77,6 +77,66 @@ def test_metrics_csv_has_what_the_driver_of_the_reports_logged(tmp_path: Path) -
     assert {key: row[key] for key in expected} == expected
     assert float(row["real_s"]) == pytest.approx(11.2)
     assert float(row["samples_per_s_sd"]) == pytest.approx(6.4)
+
+
+def test_metrics_csv_has_what_a_roofline_is_made_from(tmp_path: Path) -> None:
+    """FLOPs, bytes, what counters read, attained, intensity, parameters, activations, switches, waiting for input."""
+    record = build.record(
+        timing=build.timing(input_wait_s=0.004),
+        work=build.work(parameter_count=10, parameter_byte=40, activation_byte=300, saved_for_backward_byte=200),
+        counters=Counters(status="read", source="ncu", flop=2e11, dram_byte=4e9),
+        process=Process(user_s=1.0, system_s=1.0, max_rss_byte=1, voluntary_switches=7, involuntary_switches=3),
+    )
+    _, points = _all(tmp_path, record)
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "flop_per_step": "100000000000.0",
+        "byte_low_per_step": "1000000000.0",
+        "byte_high_per_step": "4000000000.0",
+        "counter_status": "read",
+        "counter_source": "ncu",
+        "counter_flop_per_step": "200000000000.0",
+        "counter_dram_byte_per_step": "4000000000.0",
+        "attained_flop_per_s": "2000000000000.0",
+        "intensity_low_flop_per_byte": "50.0",
+        "intensity_high_flop_per_byte": "50.0",
+        "provenance": "counters",
+        "parameter_count": "10",
+        "parameter_byte": "40",
+        "activation_byte": "300",
+        "saved_for_backward_byte": "200",
+        "voluntary_switches": "7",
+        "involuntary_switches": "3",
+        "input_wait_s": "0.004",
+        "margin": "0.008",
+    }
+    assert {key: row[key] for key in expected} == expected
+
+
+_LOADER = {"workers": 2, "pin_memory": True, "prefetch_factor": 4, "augment": False}
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        pytest.param(
+            {"seed": 1, "threads": 3, "grad_accum_steps": 2, "augment": True, "loader": _LOADER},
+            {"seed": 1, "threads": 3, "grad_accum_steps": 2, **_LOADER},
+            id="a model fed by a loader",
+        ),
+        pytest.param(_LOADER, {"seed": None, "threads": None, "grad_accum_steps": None, **_LOADER}, id="loader alone"),
+        pytest.param(
+            {"seed": 0, "loader": None, "augment": None, "deterministic": False, "cudnn_benchmark": True},
+            {"seed": 0, **dict.fromkeys(_LOADER), "deterministic": False, "cudnn_benchmark": True},
+            id="ready tensors",
+        ),
+    ],
+)
+def test_metrics_have_the_settings_of_the_run(tmp_path: Path, config: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Wherever the case keeps them; null where there is no loader."""
+    _, points = _all(tmp_path, build.record(case=build.case(config=config)))
+    (row,) = json.loads(render(metrics_table(points), "json", 80))["rows"]
+    assert {key: row[key] for key in expected} == expected
 
 
 def test_foreign_rows_have_empty_cells(tmp_path: Path) -> None:
