@@ -71,13 +71,11 @@ class Margin:
     :param half_width_relative: of the confidence interval for the long-run mean, relative to the mean; None where the
         rounds support no claim, and ``reason`` tells why.
     :param autocorrelation_rounds: how many rounds tell as much as one independent one (at least 1).
-    :param effective_rounds: number of independent rounds that would tell as much.
     """
 
     mean: float
     half_width_relative: float | None
     autocorrelation_rounds: float | None
-    effective_rounds: float | None
     reason: str | None = None
 
 
@@ -114,13 +112,7 @@ class MarginEstimator:
         count, mean = len(times), float(times.mean())
         if count < LEAST_ROUNDS:
             reason = f"{count} rounds; at least {LEAST_ROUNDS} are needed for a claim"
-            return Margin(
-                mean=mean,
-                half_width_relative=None,
-                autocorrelation_rounds=None,
-                effective_rounds=None,
-                reason=reason,
-            )
+            return Margin(mean=mean, half_width_relative=None, autocorrelation_rounds=None, reason=reason)
         # Orthonormal: each squared coefficient of white noise has the noise's variance as its expectation.
         powers = self._cosine(times - mean, type=2, norm="ortho")[1:] ** 2
         lag = self._autocorrelation(powers)
@@ -130,7 +122,6 @@ class MarginEstimator:
             mean=mean,
             half_width_relative=half_width if claimed else None,
             autocorrelation_rounds=lag,
-            effective_rounds=count / lag,
             reason=None if claimed else f"the rounds spread so far that ±{half_width:.0%} would be claimed",
         )
 

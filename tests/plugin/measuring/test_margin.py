@@ -39,7 +39,6 @@ def test_equal_rounds_leave_what_is_unseen() -> None:
     margin = ESTIMATOR.of([0.25] * 20, 5.0)
     assert margin.half_width_relative == UNSEEN_S / 5.0 == 0.01
     assert margin.autocorrelation_rounds == 1.0
-    assert margin.effective_rounds == 20.0
 
 
 def test_the_unseen_is_added() -> None:
@@ -116,7 +115,6 @@ def test_autocorrelation_of_slow_levels() -> None:
     margin = ESTIMATOR.of(times.tolist(), LONG_S)
     assert margin.autocorrelation_rounds is not None
     assert 4 < margin.autocorrelation_rounds < 25
-    assert margin.effective_rounds == pytest.approx(120 / margin.autocorrelation_rounds)
 
 
 def test_wobble_around_the_mean_is_not_held_against_it() -> None:
