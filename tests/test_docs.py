@@ -1,7 +1,8 @@
-"""README and docs: every command in them is run here, or, where it takes gigabytes or minutes, by .ci/run."""
+"""README, CONTRIBUTING and docs: every command in them runs here, or, if it takes gigabytes or minutes, in .ci/run."""
 
 from __future__ import annotations
 
+import configparser
 import re
 import shlex
 import shutil
@@ -14,10 +15,15 @@ import pytest
 from PIL import Image
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "results" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "results/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 BY_CI = {
     "python -m pip install tox && python -m tox -e perf",
+    "python -m pip install tox",
+    "python -m tox -e lint",
     "python -m tox -e tests",
 }
 """What .ci/run does from a bare checkout."""
@@ -40,10 +46,20 @@ def test_the_pages_have_commands() -> None:
     assert set(commands()) >= BY_CI
 
 
+def _of_tox(*command: str) -> list[str]:
+    """What tox runs in its place, where it is ``python -m tox -e perf -- ...``."""
+    if command[:5] != ("python", "-m", "tox", "-e", "perf"):
+        return list(command)
+    assert command[5] == "--"
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "tox.ini", encoding="utf-8")
+    return shlex.split(settings["testenv:perf"]["commands"].replace("{posargs}", shlex.join(command[6:])))
+
+
 @pytest.mark.parametrize("command", [command for command in commands() if command not in BY_CI])
 def test_every_command_runs(command: str, tmp_path: Path) -> None:
     """As it stands: analysis on the committed results, and measuring as far as collecting the cases."""
-    program, *arguments = shlex.split(command)
+    program, *arguments = _of_tox(*shlex.split(command))
     if program == "python":
         # An editable install of this very folder is how these tests run, or the wheel in its place.
         assert arguments == ["-m", "pip", "install", "-e", ".[suite,dev]"]

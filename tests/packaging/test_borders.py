@@ -18,7 +18,7 @@ SUITE = ROOT / "perftests"
 
 HEAVY = {"torch", "torchvision", "numpy", "pandas", "matplotlib", "scipy", "cattrs", "rich"}
 MEASURING = {"torch", "torchvision", "pytest", "_pytest", "pytest_benchmark", "pytest_roofline", "perftests"}
-SHARED_WITH_PLUGIN = {"roofline", "roofline.record", "roofline.units", "roofline.expectations"}
+SHARED_WITH_PLUGIN = {"roofline", "roofline.record", "roofline.units"}
 
 
 def loaded_by(code: str) -> set[str]:
@@ -109,7 +109,7 @@ def test_analysis_never_imports_the_measuring_side() -> None:
 
 
 def test_plugin_takes_only_the_contract_from_the_analysis() -> None:
-    """The plugin knows the record, the units and the expectations, and nothing of how results are judged."""
+    """The plugin knows the record and the units, and nothing of how results are judged."""
     offenders = [
         f"{where} {name}"
         for where, name in imports_of(PLUGIN)
