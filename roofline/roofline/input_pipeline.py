@@ -28,6 +28,7 @@ class Verdict:
 
     :param loss: share of the throughput on ready tensors that is lost; negative where the fed step was faster.
     :param significant: whether the loss is larger than both margins and `LEAST_SLOWDOWN`.
+    :param disturbed: whether most rounds of either row were disturbed from outside.
     :param loader_samples_per_s: what the loader delivers when nobody computes; None where it wasn't measured.
     """
 
@@ -39,6 +40,7 @@ class Verdict:
     loss: float
     significant: bool
     wait_share: float | None
+    disturbed: bool
     loader_samples_per_s: float | None
 
     @property
@@ -59,6 +61,8 @@ class Verdict:
         return f"{'; '.join(parts)}. {self._conclusion()}"
 
     def _conclusion(self) -> str:
+        if self.disturbed:
+            return "Other programs disturbed most of these rounds: measure again before concluding anything."
         if self.input_bounds:
             return "Input bounds the step."
         if self.significant and self.loss > 0:
@@ -96,6 +100,7 @@ def _verdict(record: Record, ready: Record, alone: float | None) -> Verdict:
         loss=loss,
         significant=abs(loss) > LEAST_SLOWDOWN + _margin(record) + _margin(ready),
         wait_share=input_share(record),
+        disturbed=_disturbed(record) or _disturbed(ready),
         loader_samples_per_s=alone,
     )
 
@@ -104,6 +109,11 @@ def _margin(record: Record) -> float:
     """The margin reached; 0 where none could be claimed would make noise significant, so that counts as everything."""
     margin = None if record.timing is None else record.timing.margin
     return 1.0 if margin is None else margin
+
+
+def _disturbed(record: Record) -> bool:
+    marks = () if record.timing is None else record.timing.rounds.disturbed or ()
+    return sum(mark is not None for mark in marks) > len(marks) / 2
 
 
 def _wait(record: Record) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -107,3 +108,13 @@ def test_without_its_counterpart_there_is_no_verdict() -> None:
     """A fed step alone, or of another batch, can't be compared."""
     assert verdicts(result(row("train", "sample", 2.0, 1.0))) == ()
     assert verdicts(result(READY)) == ()
+
+
+def test_rounds_that_others_disturbed_conclude_nothing() -> None:
+    """A fed step that is faster than on ready tensors says that the machine was busy, not that input is no limit."""
+    fed = row("train", "fake", 0.3, 0.0)
+    assert fed.record is not None
+    assert fed.record.timing is not None
+    timing = replace(fed.record.timing, rounds=Rounds(steps=1, wall_s=(0.3, 0.3, 0.3), disturbed=("a", "b", None)))
+    busy = replace(fed, record=replace(fed.record, timing=timing))
+    assert verdict(READY, busy).sentence().endswith("measure again before concluding anything.")
