@@ -1,0 +1,169 @@
+"""Every flag does something: one row for each setting, with what it changes in the run that is planned from it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+
+from perftests import options as suite_options
+from perftests import suite as suites
+from perftests.loader_options import LoaderOptions
+from perftests.suite import Suite
+from pytest_roofline import bench, machine
+from pytest_roofline import options as plugin_options
+from pytest_roofline.measuring import Plan
+from pytest_roofline.options import Options
+from pytest_roofline.plugin import options_of
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.settings import add_flags, add_short_flags
+from pytest_roofline.workload import ReadyBatches, Workload
+
+SETTINGS = (*plugin_options.SETTINGS, *suite_options.SETTINGS)
+CPU = torch.device("cpu")
+
+
+class _Parser:
+    """pytest's parser and option group in one, on argparse's own parsing."""
+
+    def __init__(self) -> None:
+        self._parser = argparse.ArgumentParser(allow_abbrev=False)
+
+    def addoption(self, *opts: str, **attrs: Any) -> None:
+        self._parser.add_argument(*opts, **attrs)
+
+    def addini(self, name: str, help: str, type: Any = None, default: Any = None) -> None:
+        """No ini file here."""
+
+    def parse(self, arguments: list[str]) -> argparse.Namespace:
+        return self._parser.parse_args(arguments)
+
+
+class _Config:
+    """The part of pytest's Config that the suite reads."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        parser = _Parser()
+        add_flags(parser, parser, SETTINGS)
+        assert not add_short_flags(parser, SETTINGS)
+        self.option = parser.parse(arguments)
+        self.stash = pytest.Stash()
+        self.pluginmanager = pytest.PytestPluginManager()
+
+    def getini(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def getoption(self, _name: str, default: Any = None) -> Any:
+        return default
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a command line plans."""
+
+    options: Options
+    suite: Suite
+
+    @property
+    def plan(self) -> Plan:
+        return bench.plan_of(self.options)
+
+    def every(self, axis: str) -> set[object]:
+        """The values that the cases have of an axis."""
+        return {getattr(case, axis) for case in self.suite.cases.values()}
+
+    @property
+    def loader(self) -> LoaderOptions:
+        return self.suite.loader(next(iter(self.suite.cases.values()))).options
+
+    @property
+    def workload(self) -> Workload:
+        images = torch.zeros(1, 1, 28, 28)
+        case = next(iter(self.suite.cases.values()))
+        return self.suite.workload(case, CPU, ReadyBatches([((images,), None)]))
+
+    def switch(self, read: Callable[[], bool]) -> bool:
+        """One of torch's switches while a case runs."""
+        with bench.conditions(PRECISIONS["fp32"], self.options, CPU, "case"):
+            return read()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A setting, the flag that sets it, and what is true with the flag and not without.
+
+    :param beside: flags that are given both times.
+    """
+
+    name: str
+    flag: str
+    effect: Callable[[Planned], bool]
+    beside: str = ""
+
+
+_FAKE = "--data fake --model resnet18"
+
+ROWS = (
+    Row("device", "--device cuda", lambda run: run.options.device.kind == run.suite.kind == "cuda"),
+    Row("protocol", "--protocol window", lambda run: run.plan.protocol == "window" and run.plan.fixed_steps == 100),
+    Row("warmup", "--warmup 3", lambda run: run.plan.fixed_warmup_steps == 3),
+    Row("steps", "--steps 5", lambda run: run.plan.fixed_steps == 5),
+    Row("repeats", "--repeats 2", lambda run: run.plan.repeats == 2),
+    Row("margin", "--margin 2%", lambda run: run.plan.margin == 0.02),
+    Row("confidence", "--confidence 0.99", lambda run: run.plan.confidence == 0.99),
+    Row("max_time", "--max-time 4", lambda run: run.plan.max_time_s == 4.0),
+    Row("seed", "--seed 3", lambda run: run.options.seed == run.suite.seed == 3),
+    Row("deterministic", "--deterministic", lambda run: run.switch(torch.are_deterministic_algorithms_enabled)),
+    Row("cudnn_benchmark", "--cudnn-benchmark", lambda run: run.switch(lambda: torch.backends.cudnn.benchmark)),
+    # Where it opens a range is held in tests/plugin/test_conditions.py.
+    Row("nvtx", "--nvtx", lambda run: run.options.nvtx),
+    Row("label", "--label box", lambda run: run.options.label == "box"),
+    Row("results", "--results there", lambda run: run.options.results == Path("there")),
+    Row("report", "--report", lambda run: run.options.report),
+    Row("matrix", "--matrix reports", lambda run: "vgg16" in run.every("model")),
+    Row("model", "--model mlp,cnn", lambda run: run.every("model") == {"mlp", "cnn"}),
+    Row("batch", "--batch 2,3", lambda run: run.every("batch") == {2, 3}),
+    Row("precision", "--precision fp16", lambda run: run.every("precision") == {"fp16"}),
+    Row("mode", "--mode infer", lambda run: run.every("mode") == {"infer"}),
+    Row("layout", "--layout channels_last", lambda run: run.every("layout") == {"channels_last"}),
+    Row("channels_last", "--channels-last", lambda run: run.every("layout") == {"channels_last"}),
+    Row("data", "--data fake", lambda run: run.every("data") == {"fake"}, beside="--model resnet18"),
+    Row("workers", "--workers 3", lambda run: run.loader.workers == 3, beside=_FAKE),
+    Row("pin_memory", "--pin-memory", lambda run: run.loader.pin_memory, beside=f"{_FAKE} --device cuda"),
+    Row("prefetch_factor", "--prefetch-factor 4", lambda run: run.loader.prefetch_factor == 4, beside=_FAKE),
+    Row("no_augment", "--no-augment", lambda run: not run.loader.augment, beside=_FAKE),
+    Row("grad_accum_steps", "--grad-accum-steps 2", lambda run: run.workload.grad_accum_steps == 2, "--model mlp"),
+)
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Planned]:
+    """Plans a command line on a machine of four CPUs, without measuring."""
+    monkeypatch.setattr(machine, "effective_cpus", lambda: 4)
+
+    def plan(arguments: str) -> Planned:
+        # Later flags win: a row may name another device.
+        config = cast(pytest.Config, _Config(["--device", "cpu", *arguments.split()]))
+        return Planned(options_of(config), suites.prepare(config))
+
+    return plan
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_flag_changes_what_it_says(row: Row, planned: Callable[[str], Planned]) -> None:
+    """With the flag it is so, in either spelling, and without it isn't: a flag that nothing reads can't pass."""
+    setting = next(setting for setting in SETTINGS if setting.name == row.name)
+    assert row.flag.split()[0] == setting.short_flag
+    assert row.effect(planned(f"{row.beside} {row.flag}"))
+    assert row.effect(planned(f"{row.beside} {row.flag.replace(setting.short_flag, setting.flag, 1)}"))
+    assert not row.effect(planned(row.beside))
+
+
+def test_every_setting_has_a_row() -> None:
+    """A new setting needs one: what does it change?"""
+    assert [row.name for row in ROWS] == [setting.name for setting in SETTINGS]

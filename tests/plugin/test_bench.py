@@ -1,0 +1,283 @@
+"""Measuring a workload and a roof on a clock that only steps move: what happens when, and what the record says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from pytest_roofline import bench, plain_bench, proof, roofs
+from pytest_roofline.devices import Wanted
+from pytest_roofline.measuring import Plan
+from pytest_roofline.options import Options
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.roofs import Candidate, RoofPlan
+from pytest_roofline.run import Run
+from pytest_roofline.workload import ReadyBatches, Workload, sgd
+from roofline.record import Case, Counters, Device, Record, RoofKind, Timing, from_json, to_json
+from tests.plugin.measuring.fakes import Lab
+
+CPU = torch.device("cpu")
+DEVICE = Device(kind="cpu", name="a CPU", last_level_cache_byte=2**25)
+STEP_S = 0.25
+WINDOW = Plan(protocol="window", warmup_steps=2, steps=4)
+
+
+def run_on(lab: Lab, max_time: float = 10.0) -> Run:
+    """What measuring needs of a run, on the lab's clock and instruments."""
+    options = Options(
+        device=Wanted("cpu"),
+        protocol="adaptive",
+        warmup=None,
+        steps=None,
+        repeats=1,
+        margin=0.01,
+        confidence=0.95,
+        max_time=max_time,
+        seed=7,
+        deterministic=False,
+        cudnn_benchmark=False,
+        nvtx=False,
+        label=None,
+        results=None,
+        report=False,
+    )
+    machine = SimpleNamespace(device=DEVICE)
+    return cast(
+        Run,
+        SimpleNamespace(
+            options=options, device=CPU, clock=lab.clock, instruments=lab, machine=machine, ledger=roofs.Ledger()
+        ),
+    )
+
+
+class Ticking(nn.Linear):
+    """A layer whose forward pass is all that takes time on the lab's clock."""
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__(5, 3)
+        self._lab = lab
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self._lab.step()
+        return super().forward(inputs)
+
+
+class Waiting(ReadyBatches):
+    """Batches of a loader that took two seconds to start, and for which a quarter of the time is spent waiting."""
+
+    def __init__(self, lab: Lab, batches: list[tuple[tuple[Tensor, ...], Tensor | None]]) -> None:
+        super().__init__(batches)
+        self._lab = lab
+
+    @property
+    def startup_s(self) -> float:
+        return 2.0
+
+    def wait_s(self) -> float:
+        return self._lab.now / 4
+
+
+def workload(lab: Lab, *, size: float = 1.0, **changes: Any) -> Workload:
+    model = Ticking(lab)
+    values: dict[str, Any] = {
+        "model": model,
+        "batches": ReadyBatches([((torch.full((4, 5), size),), torch.tensor([0, 1, 2, 0]))]),
+        "mode": "train",
+        "precision": PRECISIONS["fp32"],
+        "device": CPU,
+        "loss": nn.functional.cross_entropy,
+        "optimizer": sgd(model),
+        "name": "linear",
+        "batch": 4,
+        "sample_unit": "row",
+    }
+    return Workload(**{**values, **changes})
+
+
+def timing_of(record: Record) -> Timing:
+    assert record.timing is not None
+    return record.timing
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """A step of a quarter of a second, on a host without other programs."""
+    lab = Lab(STEP_S)
+    monkeypatch.setattr("pytest_roofline.measuring.loop.HostTelemetry", lambda: lab)
+    return lab
+
+
+def test_proofs_and_counting_are_outside_the_timed_rounds(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole order of a measurement: in the round nothing but steps, and every pass of our own after the timing."""
+
+    def noted(name: str, real: Callable[[Any], object]) -> Callable[[Any], object]:
+        def call(step: Any) -> object:
+            lab.calls.append(name)
+            return real(step)
+
+        return call
+
+    for name in ("snapshot", "check_finite"):
+        monkeypatch.setattr(proof, name, noted(name, getattr(proof, name)))
+    bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+    sync_cost = ["synchronize"] + (["clock"] + 10 * ["synchronize"] + ["clock"]) * 5
+    warm_up = ["synchronize", "clock", "step", "synchronize", "clock"] * 2
+    timed = ["telemetry", "synchronize", "clock", "mark", *4 * ["step"], "mark", "synchronize", "clock", "telemetry"]
+    assert lab.calls == [
+        "snapshot",
+        "clock",
+        *sync_cost,
+        *warm_up,
+        "snapshot",
+        *timed,
+        "sm_clock",
+        "clock",
+        "snapshot",
+        "check_finite",
+        "step",
+    ]
+
+
+def test_times_are_those_of_the_steps(lab: Lab) -> None:
+    """Two steps of warm-up and four in the window; the step that is counted is in no time."""
+    record, measured, seconds = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+    timing = timing_of(record)
+    assert timing.step_time_s == STEP_S
+    assert (timing.rounds.steps, timing.rounds.wall_s) == (4, (1.0,))
+    assert (timing.warmup_steps, timing.warmup_s, measured.first_step_s) == (2, 0.5, STEP_S)
+    assert seconds == 6 * STEP_S
+    assert lab.now == 7 * STEP_S
+
+
+def test_the_record_of_a_training_case_is_complete(lab: Lab) -> None:
+    """Case, device, checks, work, and a reason for what is missing; it survives its own file format."""
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "linear-train-b4-fp32", WINDOW)
+    case = record.case
+    assert (case.id, case.model, case.mode, case.precision) == ("linear-train-b4-fp32", "linear", "train", "fp32")
+    assert (case.batch, case.samples_per_step, case.sample_unit) == (4, 4, "row")
+    assert (case.config["parameters"], case.config["seed"]) == (18, 7)
+    assert record.device == DEVICE
+    assert {check.name: check.status for check in record.checks} == {
+        "device": "passed",
+        "kernels": "not_made",
+        "precision": "passed",
+        "graphs": "passed",
+        "optimizer_steps": "passed",
+        "finite": "passed",
+    }
+    assert record.work is not None
+    # 4 x 5 x 3 multiply-adds forward and for the weights; the inputs need no gradient.
+    assert record.work.flop_by_dtype["fp32"] >= 2 * (2 * 4 * 5 * 3)
+    assert record.operations
+    assert record.process is not None
+    assert record.counters == Counters(status="not_requested")
+    assert record.memory is None
+    assert {"memory", "energy_j_per_step", "timing.latency", "timing.input_wait_s"} <= set(record.missing)
+    assert record.valid
+    assert from_json(Record, to_json(record), "the record") == record
+
+
+def test_a_loss_that_is_not_finite_makes_the_record_invalid(lab: Lab) -> None:
+    """It is measured all the same, and flagged with the evidence."""
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, size=float("inf")), "case", WINDOW)
+    assert timing_of(record).step_time_s == STEP_S
+    assert not record.valid
+    (flag,) = [flag for flag in record.flags if flag.invalid]
+    assert (flag.name, flag.evidence) == ("finite_disproved", "not finite after the last round: loss")
+
+
+def test_inference_has_latencies_and_no_optimizer_steps(lab: Lab) -> None:
+    """Single steps are timed after the rounds, and count as measuring."""
+    inference = workload(lab, mode="infer", loss=None, optimizer=None)
+    record, _, seconds = bench.measure_workload(run_on(lab), inference, "case", WINDOW)
+    latency = timing_of(record).latency
+    assert latency is not None
+    assert (latency.steps, latency.median_s, latency.p99_s) == (10, STEP_S, STEP_S)
+    assert "optimizer_steps" not in {check.name for check in record.checks}
+    assert seconds == (2 + 4 + 10) * STEP_S
+
+
+def test_waiting_for_data_is_recorded_by_step(lab: Lab) -> None:
+    """Where the batches tell how long they were waited for, and how long they took to start."""
+    batches = Waiting(lab, [((torch.ones(4, 5),), torch.tensor([0, 1, 2, 0]))])
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, batches=batches), "case", WINDOW)
+    assert timing_of(record).rounds.input_wait_s == (0.25,)
+    assert timing_of(record).input_wait_s == STEP_S / 4
+    assert timing_of(record).input_startup_s == 2.0
+    assert "timing.input_wait_s" not in record.missing
+
+
+def kernel(lab: Lab, name: str, amount: float, seconds: float) -> Candidate:
+    def call() -> None:
+        lab.now += seconds
+
+    return Candidate(name, amount, lambda: call)
+
+
+def roof_plan(monkeypatch: pytest.MonkeyPatch, kind: RoofKind, name: str, *candidates: Candidate) -> None:
+    """What the roof of any name is measured with."""
+    plan = RoofPlan(kind, name, "how", "fp32", candidates)
+    monkeypatch.setattr(roofs, "plan", lambda _name, _device, _cache: plan)
+
+
+def test_a_roof_is_its_winners_best_round(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both kernels are tried, the one with the higher rate is measured, and what it reached is in the ledger."""
+    roof_plan(monkeypatch, "flop", "fp32", kernel(lab, "slow", 1e9, 0.5), kernel(lab, "fast", 1e9, STEP_S))
+    run = run_on(lab)
+    record, _, seconds = plain_bench.measure_roof(run, "fp32")
+    (roof,) = run.ledger.roofs()
+    assert (roof.name, roof.kernel, roof.value, roof.source) == ("fp32", "fast", 4e9, "measured")
+    assert (record.case.id, record.case.model, record.case.mode) == ("roof-fp32", "fast", "roof")
+    assert record.work is not None
+    assert (record.work.flop_per_step, record.work.flop_by_dtype) == (1e9, {"fp32": 1e9})
+    timing = timing_of(record)
+    assert timing.rounds.wall_s == 6 * (STEP_S,)
+    assert (timing.stop_reason, sum(timing.rounds.wall_s)) == ("budget", plain_bench.ROOF_BUDGET_S)
+    # Two calls of each to find the winner, its warm-up, its rounds.
+    assert seconds == 2 * 0.5 + 2 * STEP_S + timing.warmup_s + plain_bench.ROOF_BUDGET_S == lab.now
+
+
+def test_a_bandwidth_roof_has_bytes_and_no_flop(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is moved is known exactly: both bounds are the same."""
+    roof_plan(monkeypatch, "byte", "dram", kernel(lab, "copy", 2e9, STEP_S))
+    run = run_on(lab)
+    record, _, _ = plain_bench.measure_roof(run, "dram")
+    assert record.work is not None
+    assert record.work.byte_low_per_step == record.work.byte_high_per_step == 2e9
+    assert record.work.flop_per_step == 0
+    assert [roof.value for roof in run.ledger.roofs()] == [8e9]
+
+
+def test_a_launch_has_a_time_and_no_work(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its roof is in seconds; there is a reason where the work would be."""
+    roof_plan(monkeypatch, "latency", "launch", kernel(lab, "add", 1.0, STEP_S))
+    run = run_on(lab)
+    record, _, _ = plain_bench.measure_roof(run, "launch")
+    assert [roof.value for roof in run.ledger.roofs()] == [STEP_S]
+    assert record.work is None
+    assert record.missing["work"] == "a launch has neither FLOPs nor bytes to count"
+
+
+@pytest.mark.parametrize(("max_time", "budget_s"), [(10.0, plain_bench.INPUT_BUDGET_S), (1.0, 1.0)])
+def test_a_loader_alone_has_a_budget_of_its_own(lab: Lab, max_time: float, budget_s: float) -> None:
+    """At most three seconds of rounds, less where less was asked for; it has no work, with the reason."""
+    case = Case(
+        id="input-alone",
+        workload_hash="0",
+        samples_per_step=4,
+        sample_unit="image",
+        model="loader",
+        mode="input",
+        precision="fp32",
+        batch=4,
+    )
+    record, _, seconds = plain_bench.measure_input(run_on(lab, max_time), lab.step, case)
+    assert sum(timing_of(record).rounds.wall_s) == budget_s
+    assert record.work is None
+    assert record.missing["work"] == "a loader alone computes nothing for the model"
+    assert seconds == lab.now == timing_of(record).warmup_s + budget_s
