@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,8 @@ class DataSpec:
         """A word for ids and tables, without the path: ``imagefolder_imagenet-mini``."""
         if self.path is None:
             return self.kind
-        resolved = self.path.resolve()
+        # Not Path.resolve: that raises for links in a circle, and whether the folder is there is checked later.
+        resolved = Path(os.path.realpath(self.path))
         name = resolved.parent.name if resolved.name == "train" else resolved.name
         return f"imagefolder_{re.sub(r'[^A-Za-z0-9_.-]+', '_', name) or 'root'}"
 
@@ -52,11 +54,22 @@ def parse(text: str, source: str = "--data") -> DataSpec:
     if kind == "imagefolder":
         if not path.strip():
             raise DataError(f"{source}: {text!r} names no folder: use imagefolder:PATH")
-        return DataSpec(kind="imagefolder", path=Path(path.strip()).expanduser(), source=source)
+        return DataSpec(kind="imagefolder", path=_path(path.strip(), source), source=source)
     if not colon:
         for without_path in _WITHOUT_PATH:
             if word == without_path:
                 return DataSpec(kind=without_path, source=source)
-    is_path = "/" in word or "\\" in word or (word and Path(word).is_dir())
+    is_path = "/" in word or "\\" in word or os.path.isdir(word)
     hint = f" (for a folder: imagefolder:{word})" if is_path else ""
     raise DataError(f"{source}: {text!r} is not allowed: use {ALLOWED}{hint}")
+
+
+def _path(text: str, source: str) -> Path:
+    if "\0" in text:
+        raise DataError(f"{source}: imagefolder:{text!r}: a path holds no NUL character")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise DataError(
+            f"{source}: imagefolder:{text}: {Path(text).parts[0]} is no known home folder; give the whole path"
+        ) from error

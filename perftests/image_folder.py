@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -50,15 +51,20 @@ def find(path: Path, source: str) -> Folder:
     :raises DataError: no such folder, no class in it, no image in any class, or a folder that can't be read.
     """
     where = f"{source}: imagefolder:{path}"
-    if not path.exists():
-        raise DataError(f"{where}: no such folder; it must hold one folder a class, with the class's images in it")
-    if not path.is_dir():
-        raise DataError(f"{where}: not a folder; it must hold one folder a class, with the class's images in it")
-    root = path / "train" if (path / "train").is_dir() else path
+    must = "it must hold one folder a class, with the class's images in it"
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError as error:
+        raise DataError(f"{where}: no such folder; {must}") from error
+    except OSError as error:
+        raise DataError(f"{where}: {error.strerror}; {must}") from error
+    if not is_folder:
+        raise DataError(f"{where}: not a folder; {must}")
+    root = path / "train" if os.path.isdir(path / "train") else path
     notes: list[str] = []
     try:
         images = {
-            entry.name: sorted(_images(entry.path, (_identity(root),), notes))
+            entry.name: sorted(_images(entry.path, _identity(root), notes))
             for entry in _visible(root)
             if entry.is_dir()
         }
@@ -82,17 +88,22 @@ def _visible(folder: str | Path) -> Iterator[os.DirEntry[str]]:
         yield from (entry for entry in entries if not entry.name.startswith("."))
 
 
-def _images(folder: str, above: tuple[tuple[int, int], ...], notes: list[str]) -> Iterator[str]:
-    """Paths of the images in a folder and below it. ``above`` identifies the folders it is in."""
-    here = _identity(folder)
-    if here in above:
-        notes.append(f"link that leads back to a folder it is in, not followed: {Path(folder).name}")
-        return
-    for entry in _visible(folder):
-        if entry.is_dir():
-            yield from _images(entry.path, (*above, here), notes)
-        elif _is_image(entry.name):
-            yield entry.path
+def _images(top: str, root: tuple[int, int], notes: list[str]) -> Iterator[str]:
+    """Paths of the images in a class's folder and below it. ``root`` identifies the folder the class is in."""
+    # A list instead of recursion, which ends at some hundred folders. With each folder go those it is in.
+    waiting: list[tuple[str, frozenset[tuple[int, int]]]] = [(top, frozenset({root}))]
+    while waiting:
+        folder, above = waiting.pop()
+        here = _identity(folder)
+        if here in above:
+            notes.append(f"link that leads back to a folder it is in, not followed: {Path(folder).name}")
+            continue
+        inside = above | {here}
+        for entry in _visible(folder):
+            if entry.is_dir():
+                waiting.append((entry.path, inside))
+            elif _is_image(entry.name):
+                yield entry.path
 
 
 def _identity(folder: str | Path) -> tuple[int, int]:
@@ -159,7 +170,7 @@ class _Ledger:
         file = cache / "verified" / f"{key}.json"
         try:
             good = json.loads(file.read_text())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             good = {}
         return cls(file, folder.root, good if isinstance(good, dict) else {})
 

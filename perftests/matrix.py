@@ -21,6 +21,10 @@ AXES = ("model", "mode", "batch", "precision", "layout", "data")
 
 BUILT_IN = Path(__file__).with_name("matrix.toml")
 
+MOST_BATCH = 1_000_000
+_SHOWN = 40
+"""So many characters of a wrong batch size are shown."""
+
 _DEFAULTS: Mapping[str, tuple[str, ...]] = {"layout": ("contiguous",), "data": ("synthetic",)}
 _NEEDED = ("device", *(axis for axis in AXES if axis not in _DEFAULTS))
 _ANY_MODEL = "*"
@@ -192,9 +196,11 @@ def _one_of(allowed: tuple[str, ...]) -> _Reader:
 
 def _batch(text: str, where: str) -> str:
     # int() alone would also take "1_6" and other scripts' digits
-    if not re.fullmatch("[0-9]+", text) or int(text) == 0:
-        raise MatrixError(f"{where}: batch {text!r} is not allowed: use a whole number from 1")
-    return str(int(text))
+    digits = text.lstrip("0")
+    if not re.fullmatch("[0-9]{1,7}", digits) or int(digits) > MOST_BATCH:
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        raise MatrixError(f"{where}: batch {shown!r} is not allowed: use a whole number from 1 to {MOST_BATCH}")
+    return digits
 
 
 def _data(text: str, where: str) -> str:
@@ -208,7 +214,11 @@ def _data(text: str, where: str) -> str:
 def _read_tier(tier: str, source: str, readers: Mapping[str, _Reader]) -> list[_Block]:
     """The blocks of a tier, by its name or its file's."""
     match = re.fullmatch(r"(?P<file>.+\.toml)(:(?P<name>.+))?", tier)
-    path = Path(match["file"]).expanduser() if match else BUILT_IN
+    try:
+        path = Path(match["file"]).expanduser() if match else BUILT_IN
+    except RuntimeError as error:
+        home = Path(tier).parts[0]
+        raise MatrixError(f"{source}: {tier}: {home} is no known home folder; give the whole path") from error
     tables = _tables(path, source)
     name = match["name"] if match else tier
     if name is None:
@@ -259,7 +269,19 @@ def _read_values(key: str, table: Table, read: _Reader) -> tuple[str, ...]:
         raise MatrixError(f"{where}: {key} is empty, so the block has no case; give it a value or remove the block")
     wanted = int if key == "batch" else str
     for item in items:
-        if type(item) is not wanted:
+        if type(item) is not wanted or _is_huge(item):
             kind = "a whole number" if key == "batch" else "a text"
-            raise MatrixError(f"{where}: {key} {item!r} is not allowed: use {kind}, or a list of them")
+            raise MatrixError(f"{where}: {key} {_shown(item)} is not allowed: use {kind}, or a list of them")
     return tuple(_ANY_MODEL if item == _ANY_MODEL and key == "model" else read(str(item), where) for item in items)
+
+
+def _is_huge(item: object) -> bool:
+    """Whether it is a number beyond TOML's 64 bits; Python reads one in hexadecimal, and may refuse to print it."""
+    return isinstance(item, int) and item.bit_length() > 64
+
+
+def _shown(item: object) -> str:
+    """The value for a message. Of what can hold others only the kind: it may be nested too deeply to print."""
+    if isinstance(item, list | dict):
+        return "(a list)" if isinstance(item, list) else "(a table)"
+    return "(a number of more than 64 bits)" if _is_huge(item) else repr(item)

@@ -41,13 +41,16 @@ SETTINGS: tuple[Setting, ...] = (
         "or imagefolder:PATH.",
     ),
     Setting(
-        name="workers", metavar="N", parse=whole(0), help="Data loader workers. Default: what the CPUs leave free."
+        name="workers",
+        metavar="N",
+        parse=whole(0, 1024),
+        help="Data loader workers. Default: what the CPUs leave free.",
     ),
     Setting(name="pin_memory", parse=truth, default=False, switch=True, help="Load into pinned memory (CUDA)."),
     Setting(
         name="prefetch_factor",
         metavar="N",
-        parse=whole(1),
+        parse=whole(1, 1024),
         default=2,
         help="Batches each worker prepares ahead. Default: 2.",
     ),

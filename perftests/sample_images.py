@@ -109,8 +109,11 @@ def _complete(place: Path, recipe: Mapping[str, object]) -> bool:
         manifest = json.loads((place / _MANIFEST).read_text())
         if not isinstance(manifest, dict) or {**manifest, "sizes": None} != {**recipe, "sizes": None}:
             return False
-        return all((place / name).stat().st_size == size for name, size in manifest["sizes"].items())
-    except (OSError, ValueError):
+        sizes = manifest.get("sizes")
+        if not isinstance(sizes, dict) or not sizes:
+            return False
+        return all((place / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, RecursionError):
         return False
 
 

@@ -13,6 +13,7 @@ from typing import Any
 _NAME = r"""["']?([A-Za-z0-9_.-]+)["']?"""
 _HEADER = re.compile(rf"\s*\[\[\s*{_NAME}\s*\]\]")
 _KEY = re.compile(rf"\s*{_NAME}\s*=")
+_LONG_NUMBER = re.compile(r"[0-9_]{640,}")  # no setting of Python's limit is lower
 
 
 class TomlError(ValueError):
@@ -41,13 +42,18 @@ def read(path: Path) -> dict[str, list[Table]]:
     """
     shown = str(path) if not path.is_absolute() else os.path.relpath(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors on Windows begin a file with a byte order mark
     except UnicodeDecodeError as error:
         raise TomlError(f"{shown}:1: not UTF-8 text (byte {error.start})") from error
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TomlError(f"{shown}:{_error_line(error, text)}: {_bare(error)}") from error
+    except ValueError as error:  # Python converts no number of thousands of digits
+        long = next((n for n, line in enumerate(text.splitlines(), start=1) if _LONG_NUMBER.search(line)), 1)
+        raise TomlError(f"{shown}:{long}: a number of too many digits") from error
+    except RecursionError as error:
+        raise TomlError(f"{shown}:1: lists or tables are nested too deeply") from error
     positions = _positions(text)
     tables = {}
     for name, value in values.items():

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from perftests import cache
+from perftests.data_source import DataError
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,10 @@ def test_the_folder_is_the_users_wish_or_the_platforms_habit(
 ) -> None:
     """ROOFLINE_CACHE wins; an empty variable is none."""
     assert cache.folder(environment, platform) == Path(expected).expanduser()
+
+
+@pytest.mark.parametrize("variable", ["ROOFLINE_CACHE", "XDG_CACHE_HOME"])
+def test_a_home_folder_that_is_not_known_is_refused(variable: str) -> None:
+    """With the way out."""
+    with pytest.raises(DataError, match=r"^ROOFLINE_CACHE: .*~nosuchuser/c, and ~nosuchuser is no known home folder"):
+        cache.folder({variable: "~nosuchuser/c"}, "linux")

@@ -57,3 +57,24 @@ def test_an_image_folder_without_a_path_is_refused(text: str) -> None:
 def test_a_label_holds_the_folders_name_and_no_path(path: str, label: str) -> None:
     """It is fit for a test id: no slash, no blank, no colon."""
     assert data_source.parse(f"imagefolder:{path}").label == label
+
+
+def test_links_in_a_circle_have_a_label(tmp_path: Path) -> None:
+    """Whether the folder is there is checked later, with a message."""
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert data_source.parse(f"imagefolder:{tmp_path}/a").label in ("imagefolder_a", "imagefolder_b")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("imagefolder:~nosuchuser/x", "--data: imagefolder:~nosuchuser/x: ~nosuchuser is no known home folder; give"),
+        ("imagefolder:a\0b", "--data: imagefolder:'a\\x00b': a path holds no NUL character"),
+        ("x" * 5000, f"--data: {'x' * 5000!r} is not allowed: use synthetic"),
+    ],
+)
+def test_what_can_be_no_path_is_refused(text: str, message: str) -> None:
+    """Somebody else's home folder that isn't known, a character no path has, and a name no file system takes."""
+    with pytest.raises(DataError, match="^" + re.escape(message)):
+        data_source.parse(text)

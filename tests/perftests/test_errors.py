@@ -55,7 +55,14 @@ CASES = [
     wrong("empty folder", "--device cpu --data imagefolder:{images}/empty", "--data: ", "empty"),
     wrong("corrupt image", "--device cpu --data imagefolder:{images}/corrupt", "--data: ", "a/5.jpg"),
     wrong("few images", "--device cpu --batch 7 --data imagefolder:{images}/few", "--data: 6 images < batch 7"),
-    wrong("workers", "--device cpu --workers -1", "--workers: '-1' is not allowed: use a whole number from 0 up"),
+    wrong("workers", "--device cpu --workers -1", "--workers: '-1' is not allowed: use a whole number from 0 to 1024"),
+    wrong("many workers", "--device cpu --workers 100000", "--workers: '100000' is not allowed", "from 0 to 1024"),
+    wrong("prefetch", "--device cpu --prefetch-factor 1025", "--prefetch-factor: '1025' is not allowed", "1 to 1024"),
+    wrong("no home", "--device cpu --data imagefolder:~nosuchuser/x", "--data", "~nosuchuser is no known home folder"),
+    wrong("no matrix", "--device cpu --matrix ~nosuchuser/a.toml", "--matrix", "~nosuchuser is no known home folder"),
+    wrong("circle", "--device cpu --data imagefolder:{images}/circle", "--data", "Too many levels of symbolic links"),
+    wrong("long path", f"--device cpu --data imagefolder:{'x' * 5000}", "--data", "File name too long"),
+    wrong("long batch", f"--device cpu --batch {'9' * 5000}", "--batch", "use a whole number from 1 to 1000000"),
     wrong("protocol", "--device cpu --protocol fast", "--protocol: 'fast' is not allowed", "adaptive, window or steps"),
     wrong("repeats", "--device cpu --repeats 0", "--repeats: '0' is not allowed: use a whole number from 1 up"),
     wrong("margin", "--device cpu --margin 2", "--margin: '2' is not allowed: use a number above 0 and below 1"),
@@ -84,6 +91,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
     """Exit code and output of every command line, run one after the other in one child process: torch starts once."""
     results, images = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("images")
     (images / "empty").mkdir()
+    (images / "circle").symlink_to("circle")
     for folder, count in (("corrupt", 40), ("few", 6)):
         (images / folder / "a").mkdir(parents=True)
         for number in range(count):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,38 @@ def test_a_folder_that_can_not_serve_is_refused(tmp_path: Path, make: object, me
     assert str(error.value).startswith(f"--roofline-data: imagefolder:{tmp_path / 'x'}: {message}")
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"), [("x" * 5000, "File name too long"), ("circle", "Too many levels of symbolic links")]
+)
+def test_a_path_the_system_refuses_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+    """The system's reason is given."""
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(DataError, match=f": {reason}; it must hold one folder a class"):
+        image_folder.find(tmp_path / name, SOURCE)
+
+
+def test_an_image_may_lie_deeper_than_python_recurses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More folders below each other than the interpreter nests calls."""
+    depth = sys.getrecursionlimit() + 200
+    (tmp_path / "r" / "a").mkdir(parents=True)
+    # Step by step down and up again: neither os.makedirs nor shutil.rmtree gets that deep, pytest's clean-up included.
+    monkeypatch.chdir(tmp_path / "r" / "a")
+    for _ in range(depth):
+        os.mkdir("d")
+        os.chdir("d")
+    picture(Path("1.png"))
+    os.chdir(tmp_path)
+    try:
+        ((image, number),) = image_folder.find(Path("r"), SOURCE).samples
+    finally:
+        os.chdir(Path("r/a", *["d"] * depth))
+        os.remove("1.png")
+        for _ in range(depth):
+            os.chdir("..")
+            os.rmdir("d")
+    assert (image.count("/d"), number) == (depth, 0)
+
+
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
 def test_a_folder_that_can_not_be_read_is_refused(root: Path) -> None:
     """The system's reason is given."""
@@ -214,7 +247,7 @@ def test_a_bad_image_is_not_remembered_as_good(root: Path, tmp_path: Path, monke
     _verify(root, tmp_path / "cache")
 
 
-@pytest.mark.parametrize("junk", ["", "[]", "{", '{"a/1.jpg": 3}'])
+@pytest.mark.parametrize("junk", ["", "[]", "{", '{"a/1.jpg": 3}', "[" * 100_000])
 def test_a_damaged_memory_is_no_memory(root: Path, tmp_path: Path, junk: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever stands in the file, the images are decoded again and the memory is written anew."""
     _verify(root, tmp_path / "cache")

@@ -215,11 +215,11 @@ def test_a_tier_without_axes_for_others_says_so(file: Path) -> None:
 @pytest.mark.parametrize(
     ("axis", "value", "message"),
     [
-        ("batch", "0", "--batch: batch '0' is not allowed: use a whole number from 1"),
-        ("batch", "-4", "--batch: batch '-4' is not allowed: use a whole number from 1"),
-        ("batch", "1.5", "--batch: batch '1.5' is not allowed: use a whole number from 1"),
-        ("batch", "1_6", "--batch: batch '1_6' is not allowed: use a whole number from 1"),
-        ("batch", "many", "--batch: batch 'many' is not allowed: use a whole number from 1"),
+        ("batch", "0", "--batch: batch '0' is not allowed: use a whole number from 1 to 1000000"),
+        ("batch", "-4", "--batch: batch '-4' is not allowed: use a whole number from 1 to 1000000"),
+        ("batch", "1.5", "--batch: batch '1.5' is not allowed: use a whole number from 1 to 1000000"),
+        ("batch", "1_6", "--batch: batch '1_6' is not allowed: use a whole number from 1 to 1000000"),
+        ("batch", "many", "--batch: batch 'many' is not allowed: use a whole number from 1 to 1000000"),
         (
             "precision",
             "amp",
@@ -234,6 +234,8 @@ def test_a_tier_without_axes_for_others_says_so(file: Path) -> None:
         ("mode", "training", "--mode: 'training' is not allowed: use train or infer (near match: train)"),
         ("layout", "nhwc", "--layout: 'nhwc' is not allowed: use contiguous or channels_last"),
         ("data", "coco", "--data: 'coco' is not allowed: use synthetic, fake, sample or imagefolder:PATH"),
+        ("batch", "1000001", "--batch: batch '1000001' is not allowed: use a whole number from 1 to 1000000"),
+        ("batch", "9" * 5000, f"--batch: batch '{'9' * 40}...' is not allowed: use a whole number from 1 to 1000000"),
         ("batch", "", "--batch: no batch given, so no case is left"),
         ("model", "", "--model: no model given, so no case is left"),
     ],
@@ -255,6 +257,11 @@ def test_an_unknown_model_names_the_flag_and_near_matches() -> None:
     ("tier", "message"),
     [
         ("smoek", "--matrix: no tier 'smoek' (near match: smoke); use smoke or reports, or FILE.toml for your own"),
+        (
+            "~nosuchuser/a.toml:t",
+            "--matrix: ~nosuchuser/a.toml:t: ~nosuchuser is no known home folder; give the whole path",
+        ),
+        (f"{'x' * 5000}.toml", f"--matrix: {'x' * 5000}.toml can't be read: File name too long"),
         ("none.toml", "--matrix: none.toml can't be read: No such file or directory"),
         ("own.toml:c", "--matrix: no tier 'c'; use a or b"),
         ("own.toml", "--matrix: own.toml has 2 tiers; name one: own.toml:a or own.toml:b"),
@@ -307,6 +314,11 @@ def test_no_tier_at_all_is_refused() -> None:
         ('model = "mlp"', 'model = "mlpp"', "own.toml:4: unknown model 'mlpp'; near matches: mlp"),
         ("batch = 8", "batch = 8\ndata = 'x'", "own.toml:7: 'x' is not allowed: use synthetic, fake, sample or image"),
         ("batch = 8", "batch = ", "own.toml:6: Invalid value"),
+        ("batch = 8", f"batch = {'9' * 5000}", "own.toml:6: a number of too many digits"),
+        ("batch = 8", f"batch = 0x{'f' * 5000}", "own.toml:6: batch (a number of more than 64 bits) is not allowed"),
+        ('mode = "train"', f"mode = 0x{'f' * 5000}", "own.toml:5: mode (a number of more than 64 bits) is not allowed"),
+        ('mode = "train"', f"mode = [[0x{'f' * 5000}]]", "own.toml:5: mode (a list) is not allowed: use a text"),
+        ('mode = "train"', "mode.a = 1", "own.toml:2: mode (a table) is not allowed: use a text"),
     ],
 )
 def test_an_error_in_a_file_reads_path_line_message(file: Path, line: str, changed: str, message: str) -> None:
@@ -315,6 +327,11 @@ def test_an_error_in_a_file_reads_path_line_message(file: Path, line: str, chang
     with pytest.raises(MatrixError) as error:
         matrix.load(("own.toml",), check_model=models.check)
     assert str(error.value).startswith(message)
+
+
+def test_the_largest_batch_is_allowed_however_it_is_written() -> None:
+    """Zeros in front don't count, were there thousands."""
+    assert _ids(_load("smoke", model="mlp", batch=f"{'0' * 5000}1000000"), "cpu") == ["mlp-train-b1000000-fp32"]
 
 
 def test_two_folders_of_one_name_are_refused(file: Path) -> None:

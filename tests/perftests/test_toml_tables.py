@@ -51,6 +51,8 @@ def test_tables_written_inline_are_read_without_lines() -> None:
         ("\n[a]\nx = 1\n", "m.toml:2: 'a' is not a list of tables; begin each with [[a]]"),
         ("x = 1\n[[a]]\n", "m.toml:1: 'x' is not a list of tables; begin each with [[x]]"),
         ("a = []\n", "m.toml:1: 'a' is not a list of tables; begin each with [[a]]"),
+        (f"[[a]]\nx = 1\ny = {'9' * 5000}\n", "m.toml:3: a number of too many digits"),
+        (f"[[a]]\nx = {'[' * 5000}{']' * 5000}\n", "m.toml:1: lists or tables are nested too deeply"),
         ("# nothing\n", "m.toml:1: holds no table; begin each with [[NAME]]"),
     ],
 )
@@ -66,6 +68,13 @@ def test_a_file_that_is_no_text_is_refused() -> None:
     Path("m.toml").write_bytes(b"[[a]]\n\xff")
     with pytest.raises(TomlError, match=r"^m.toml:1: not UTF-8 text \(byte 6\)$"):
         toml_tables.read(Path("m.toml"))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    """Some editors begin a file with one."""
+    Path("m.toml").write_bytes(b"\xef\xbb\xbf[[a]]\nx = 1\n")
+    table = toml_tables.read(Path("m.toml"))["a"][0]
+    assert (table.values, table.where("x")) == ({"x": 1}, "m.toml:2")
 
 
 def test_an_absolute_path_is_shown_from_here(tmp_path: Path) -> None:
