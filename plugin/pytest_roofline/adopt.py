@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,8 @@ def adopt(
     """Move the model and its batch to the device, in the precision and mode of ``defaults``.
 
     :raises NotSupported: the device can't run the precision natively.
-    :raises ValueError: no input, or training without a target.
+    :raises TypeError: the model is no module, or an input no tensor.
+    :raises ValueError: an empty input, training without a target or parameters, or a config that isn't plain values.
     """
     import torch
 
@@ -43,11 +45,23 @@ def adopt(
     reason = precisions.unsupported(precision, device)
     if reason:
         raise NotSupported(reason)
-    if not inputs:
-        raise ValueError("roofline(model, *inputs): give at least one input tensor")
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"roofline(model, *inputs): the model is a {type(model).__name__}; give a torch.nn.Module")
+    if not inputs or not all(isinstance(tensor, torch.Tensor) for tensor in inputs):
+        raise TypeError("roofline(model, *inputs): give the inputs as tensors, at least one")
+    if any(tensor.numel() == 0 for tensor in inputs):
+        raise ValueError("roofline(model, *inputs): an input is empty, so there is no work to measure")
     training = defaults.mode == "train"
     if training and target is None:
         raise ValueError("roofline(model, *inputs, target=...): training needs a target")
+    if training and not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError("roofline(model, *inputs): training needs a model with parameters")
+    try:
+        json.dumps(config, allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"roofline(..., config=...): use plain values only (texts, numbers, lists, dicts): {error}"
+        ) from error
     dtype = precisions.parameter_dtype(precision)
     model = model.to(device=device, dtype=dtype).train(training)
 

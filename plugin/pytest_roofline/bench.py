@@ -13,6 +13,7 @@ from pytest_roofline.counting import count_step
 from pytest_roofline.kernels import kernel_names
 from pytest_roofline.measuring import Measured, Plan, measure
 from pytest_roofline.measuring.process import ProcessUsage
+from pytest_roofline.missing import explained
 from pytest_roofline.options import Options
 from pytest_roofline.workload import Step, Workload, workload_hash
 from roofline.record import Case, Counters, Flag, Memory, Record
@@ -140,9 +141,13 @@ def measure_workload(
         memory=memory,
         process=usage,
         flags=proof.flags_of(made) + timing_flags(measured),
-        missing={**measured.missing, **counted.missing, **missing, "energy_j_per_step": "not read by this version"},
+        missing={
+            **measured.missing,
+            **counted.missing,
+            **missing,
+        },
     )
-    return record, measured, seconds
+    return explained(record), measured, seconds
 
 
 def timing_flags(measured: Measured) -> tuple[Flag, ...]:
@@ -204,11 +209,12 @@ def _deterministic() -> Iterator[None]:
     import torch
 
     before = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
     torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.use_deterministic_algorithms(before, warn_only=warned)
 
 
 def _input_wait(workload: Workload) -> Callable[[], float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,10 +39,12 @@ class Defaults:
     def __post_init__(self) -> None:
         if self.mode not in ("train", "infer"):
             raise ValueError(f"mode is {self.mode!r}; use 'train' or 'infer'")
-        if self.precision not in PRECISIONS:
+        if not isinstance(self.precision, str) or self.precision not in PRECISIONS:
             raise ValueError(f"precision is {self.precision!r}; use one of {', '.join(PRECISIONS)}")
-        if self.batch is not None and (not isinstance(self.batch, int) or self.batch < 1):
+        if self.batch is not None and (type(self.batch) is not int or self.batch < 1):
             raise ValueError(f"batch is {self.batch!r}; use a whole number from 1 up")
+        if not isinstance(self.sample_unit, str) or not self.sample_unit.strip():
+            raise ValueError(f"sample_unit is {self.sample_unit!r}; use a word, such as 'image'")
 
 
 def defaults(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Defaults:
@@ -72,6 +75,7 @@ class Roofline:
         self._run = run
         self._benchmark = benchmark
         self._item = item
+        self.called = False
 
     def __call__(
         self,
@@ -120,6 +124,7 @@ class Roofline:
         from pytest_roofline.bench import measure_workload
         from pytest_roofline.workload import Step
 
+        self._once()
         if not self._benchmark.enabled:
             self._try(Step(workload))
             return None
@@ -147,6 +152,7 @@ class Roofline:
         """
         from pytest_roofline.plain_bench import measure_roof
 
+        self._once()
         if not self._benchmark.enabled:
             self._try(lambda: None)
             return None
@@ -161,6 +167,7 @@ class Roofline:
         """
         from pytest_roofline.plain_bench import measure_input
 
+        self._once()
         if not self._benchmark.enabled:
             self._try(fetch)
             return None
@@ -172,6 +179,12 @@ class Roofline:
         """Take one step, where benchmarks are disabled: the test still says whether it works."""
         self._benchmark(step)
         self._run.tried += 1
+
+    def _once(self) -> None:
+        """pytest-benchmark keeps one result for each test: a second one would lose the first."""
+        if self.called:
+            raise RuntimeError("roofline was called before in this test. Measure once a test; parametrise for more.")
+        self.called = True
 
     def _keep(self, record: Record, seconds: float) -> None:
         from pytest_roofline.measuring.replay import hand_over
@@ -186,7 +199,9 @@ class Roofline:
         if self._run.file is None:
             return
         lines = ["step,time_s", *(f"{number},{time!r}" for number, time in enumerate(seconds))]
-        self._run.file.beside(f"{case}.steps.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        log = self._run.file.beside(f"{re.sub(r'[^A-Za-z0-9_.=-]+', '_', case)}.steps.csv")
+        log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        self._run.printed.append(f"steps: {log}")
 
 
 def _test_name(name: str) -> str:

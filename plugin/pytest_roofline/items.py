@@ -9,5 +9,11 @@ if TYPE_CHECKING:
 
 
 def uses_roofline(item: pytest.Item) -> bool:
-    """Whether the test asked for the ``roofline`` fixture, directly or through another one."""
-    return "roofline" in getattr(item, "fixturenames", ())
+    """Whether the test asked for this plugin's ``roofline`` fixture, directly or through another one.
+
+    A project may have a fixture of that name for something else; then it is left alone.
+    """
+    if "roofline" not in getattr(item, "fixturenames", ()):
+        return False
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("roofline", ())
+    return any(definition.func.__module__ == "pytest_roofline.plugin" for definition in definitions[-1:])

@@ -12,6 +12,22 @@ from pytest_roofline.settings import Config, Setting, choice, number, plain, res
 
 PROTOCOLS = ("adaptive", "window", "steps")
 
+
+def _label(text: str) -> str:
+    """A machine's label: it is a folder's name, too."""
+    label = plain(text)
+    if label in (".", "..") or len(label) > 100 or not label.isprintable() or any(mark in label for mark in "/\\:"):
+        raise ValueError("use a name of at most 100 printable characters without slashes or colons")
+    return label
+
+
+def _folder(text: str) -> Path:
+    try:
+        return Path(plain(text)).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"use the path of a folder ({error})") from error
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="device",
@@ -69,7 +85,9 @@ SETTINGS: tuple[Setting, ...] = (
         default=10.0,
         help="Budget of timed rounds for a case (adaptive). Default: 10.",
     ),
-    Setting(name="seed", metavar="N", parse=whole(0), default=0, help="Seed of weights and data. Default: 0."),
+    Setting(
+        name="seed", metavar="N", parse=whole(0, 2**63 - 1), default=0, help="Seed of weights and data. Default: 0."
+    ),
     Setting(
         name="deterministic",
         parse=truth,
@@ -94,13 +112,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="label",
         metavar="TEXT",
-        parse=plain,
+        parse=_label,
         help="Name of this machine in results and plots; the host name is never stored. Default: the device's name.",
     ),
     Setting(
         name="results",
         metavar="FOLDER",
-        parse=lambda text: Path(plain(text)),
+        parse=_folder,
         help="Write FOLDER/<machine label>/<UTC time>-<commit>.json. Without it only --benchmark-json writes results.",
     ),
     Setting(

@@ -79,7 +79,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         _select(config)
     result = yield
     cases = [item for item in session.items if uses_roofline(item)]
-    if not config.option.collectonly:
+    if not (config.option.collectonly or config.option.setupplan or config.option.setuponly):
         _refuse_empty(config, session.items)
         if cases:
             _start(config, chosen, cases)
@@ -127,17 +127,20 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     from pytest_roofline.fixture import Roofline, defaults
 
     run = request.config.stash.get(_RUN, None)
-    if run is None:
-        pytest.fail("the roofline fixture needs a collected session: don't request it dynamically", pytrace=False)
+    if run is None or not uses_roofline(request.node):
+        pytest.fail("name the roofline fixture among the test's arguments: it can't be requested later", pytrace=False)
     if hasattr(request.config, "workerinput") and run.options.results is not None:
         pytest.fail(
             "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out.", pytrace=False
         )
     marker = request.node.get_closest_marker("roofline")
+    wrong = None
     try:
         chosen = defaults(marker.args, marker.kwargs) if marker is not None else defaults((), {})
     except ValueError as error:
-        pytest.fail(str(error), pytrace=False)
+        wrong = str(error)
+    if wrong is not None:
+        pytest.fail(wrong, pytrace=False)
     torch.manual_seed(run.options.seed)
     return Roofline(run, benchmark, request.node, chosen)
 
@@ -201,6 +204,8 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     from pytest_roofline.run import Run
     from pytest_roofline.session import SessionHooks, commit_info
 
+    if not config.pluginmanager.hasplugin("benchmark"):
+        raise pytest.UsageError("-p no:benchmark: measuring needs pytest-benchmark. Leave that out, or install it.")
     worker = hasattr(config, "workerinput")
     if chosen.results is not None and not worker:
         _refuse_disabled(config)

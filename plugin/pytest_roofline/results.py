@@ -45,7 +45,11 @@ class ResultsFile:
             temporary.write_text(dumps(document), encoding="utf-8")
             os.replace(temporary, self.path)
         except OSError as error:
-            raise ResultsError(f"can't write {self.path}: {error.strerror}.") from error
+            with suppress(OSError):
+                temporary.unlink()
+            raise ResultsError(
+                f"can't write {self.path}: {error.strerror}. Make room there, or choose another folder."
+            ) from error
 
     def beside(self, name: str) -> Path:
         """A path beside the file with its stem: ``<stem>.<name>``."""

@@ -52,6 +52,8 @@ class Run:
         """pytest-benchmark's results of the cases measured so far."""
         self.not_measured: list[NotMeasured] = []
         self.file: results.ResultsFile | None = None
+        self.unwritten: str | None = None
+        """Why the results file could not be written, where it couldn't."""
         self.measured = 0
         self.tried = 0
         """Cases of which one step was taken because benchmarks are disabled."""

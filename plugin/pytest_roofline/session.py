@@ -28,7 +28,7 @@ class SessionHooks:
             self._done += item.get_closest_marker("roofs") is None
             if self._done == self._middle and item.get_closest_marker("roofs") is None:
                 self._run.sample_roofs()
-            self._run.write(self.document)
+            self._write(force=False)
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -42,17 +42,20 @@ class SessionHooks:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        result = yield
-        self._run.sample_roofs()
+        # Here and not at the session's finish: pytest-benchmark saves its own file there, and may fail.
+        try:
+            result = yield
+            self._run.sample_roofs()
+        finally:
+            self._write(force=True)
         return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        try:
-            self._run.write(self.document, force=True)
-        except ResultsError as error:
-            self._run.printed.append(f"ERROR: {error}")
-            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        if self._run.unwritten is not None:
+            self._run.printed.append(f"ERROR: {self._run.unwritten}")
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            return
         worked = self._run.summarise(_width(self._config))
         if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not (
             self._run.measured or self._run.tried
@@ -61,6 +64,15 @@ class SessionHooks:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         elif exitstatus == pytest.ExitCode.OK and not worked:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _write(self, *, force: bool) -> None:
+        """Rewrite the results. A disk that is full now may have room again for the next, so the run goes on."""
+        try:
+            self._run.write(self.document, force=force)
+        except ResultsError as error:
+            self._run.unwritten = str(error)
+        else:
+            self._run.unwritten = None if force else self._run.unwritten
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._run.printed:

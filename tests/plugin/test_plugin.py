@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from roofline.record import KEY, Machine, Record, Session, from_json
+from roofline.record import KEY, Machine, Record, Session, from_json, unexplained
 
 MEASURES = """
     import pytest, torch
@@ -258,6 +258,9 @@ def test_a_precision_the_device_has_not_is_a_skip(project: pytest.Pytester) -> N
         ("precision='fp31'", "*@pytest.mark.roofline: precision is 'fp31'; use one of fp32, tf32, *"),
         ("mode='test'", "*@pytest.mark.roofline: mode is 'test'; use 'train' or 'infer'"),
         ("batch=0", "*@pytest.mark.roofline: batch is 0; use a whole number from 1 up"),
+        ("batch=True", "*@pytest.mark.roofline: batch is True; use a whole number from 1 up"),
+        ("sample_unit=None", "*@pytest.mark.roofline: sample_unit is None; use a word, such as 'image'"),
+        ("precision=['fp32']", "*@pytest.mark.roofline: precision is *fp32*; use one of fp32, *"),
         (
             "warmup=3",
             "*@pytest.mark.roofline: unknown keyword 'warmup'; it takes the keywords mode, precision, batch, *",
@@ -364,7 +367,7 @@ def test_an_unusable_results_folder_is_told_before_anything_runs(project: pytest
     Path(project.path / "results").touch()
     run = project.runpytest_subprocess(*QUICK, "--roofline-results", "results")
     assert run.ret == 4
-    run.stderr.fnmatch_lines(["ERROR: can't write results to results*"])
+    run.stderr.fnmatch_lines(["ERROR: --roofline-results: can't write results to results*"])
 
 
 def test_seeds_make_runs_alike(project: pytest.Pytester) -> None:
@@ -394,3 +397,91 @@ def test_pytest_benchmark_reads_the_file(project: pytest.Pytester) -> None:
     compared = project.run(sys.executable, "-m", "pytest_benchmark", "compare", str(path))
     assert compared.ret == 0
     compared.stdout.fnmatch_lines(["*test_mine*"])
+
+
+def test_every_missing_value_has_a_reason(project: pytest.Pytester) -> None:
+    """Of an inference, a training step, a roof, and every protocol."""
+    project.makepyfile(
+        MEASURES
+        + """
+    @pytest.mark.roofline(mode="train")
+    def test_train(roofline):
+        roofline(nn.Linear(8, 4), torch.randn(2, 8), target=torch.tensor([0, 1]))
+
+    @pytest.mark.parametrize("name", ["launch", "llc"])
+    def test_roof(roofline, name):
+        roofline.roof(name)
+"""
+    )
+    for number, protocol in enumerate(("adaptive", "window", "steps")):
+        arguments = (
+            *QUICK,
+            "--roofline-results",
+            f"results{number}",
+            "--roofline-protocol",
+            protocol,
+            "--roofline-steps",
+            "3",
+        )
+        project.runpytest_subprocess(*arguments).assert_outcomes(passed=4)
+        (path,) = (project.path / f"results{number}").rglob("*.json")
+        for name, record in records(json.loads(path.read_text())).items():
+            assert unexplained(record) == (), (protocol, name)
+
+
+def test_a_second_call_is_refused_and_the_first_is_kept(project: pytest.Pytester) -> None:
+    """pytest-benchmark keeps one result a test."""
+    project.makepyfile(
+        """
+        import torch
+        def test_twice(roofline):
+            for _ in range(2):
+                roofline(torch.nn.Linear(8, 4), torch.randn(2, 8))
+        """
+    )
+    run = project.runpytest_subprocess(*QUICK, "--roofline-results", "results")
+    run.assert_outcomes(failed=1)
+    run.stdout.fnmatch_lines(["*roofline was called before in this test. Measure once a test; parametrise for more."])
+    assert list(records(results(project))) == ["test_twice"]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("nn.Linear(8, 4), torch.randn(0, 8)", "*ValueError: *an input is empty, so there is no work to measure"),
+        ("nn.Linear(8, 4), [1, 2]", "*TypeError: *give the inputs as tensors, at least one"),
+        ("nn.Linear(8, 4)", "*TypeError: *give the inputs as tensors, at least one"),
+        ("len, torch.randn(2, 8)", "*TypeError: *the model is a builtin_function_or_method; give a torch.nn.Module"),
+        ("nn.Linear(8, 4), torch.randn(2, 8), config={'o': object()}", "*ValueError: *use plain values only*"),
+    ],
+)
+def test_a_call_that_cannot_be_measured_says_why(project: pytest.Pytester, call: str, says: str) -> None:
+    """Before anything is timed."""
+    project.makepyfile(f"import torch\nfrom torch import nn\ndef test_it(roofline): roofline({call})")
+    run = project.runpytest_subprocess(*QUICK)
+    run.assert_outcomes(failed=1)
+    run.stdout.fnmatch_lines([says])
+
+
+def test_a_fixture_of_that_name_in_another_project_is_left_alone(pytester: pytest.Pytester) -> None:
+    """A project may call something else its roofline."""
+    pytester.makeconftest("import pytest\n@pytest.fixture\ndef roofline(): return 42")
+    pytester.makepyfile("def test_a(roofline, benchmark): assert benchmark(lambda: roofline) == 42")
+    run = pytester.runpytest_subprocess("-p", "no:playwright", "-p", "no:xdist")
+    run.assert_outcomes(passed=1)
+    assert run.ret == 0
+
+
+def test_without_pytest_benchmark_the_reason_is_told(project: pytest.Pytester) -> None:
+    """Not an internal error."""
+    project.makepyfile(MEASURES)
+    run = project.runpytest_subprocess(*QUICK, "-p", "no:benchmark")
+    assert run.ret == 4
+    run.stderr.fnmatch_lines(["ERROR: -p no:benchmark: measuring needs pytest-benchmark*"])
+
+
+def test_a_failure_of_pytest_benchmark_loses_no_result(project: pytest.Pytester) -> None:
+    """Its own file can't be written; ours was written before it tried."""
+    project.makepyfile(MEASURES)
+    project.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--benchmark-json", "no/such/folder.json")
+    assert list(records(results(project))) == ["test_mine"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline import settings
+from pytest_roofline import options, settings
 from pytest_roofline.settings import Given, Setting, SettingError, choice, number, resolve, source, truth, whole, words
 
 BATCH = Setting(name="batch_size", parse=whole(1), default=7, help="h", short="batch")
@@ -124,3 +124,12 @@ def test_parsers_say_what_is_allowed(parse: Any, text: str, allowed: str) -> Non
     """Whatever is refused, the text tells what isn't."""
     with pytest.raises(ValueError, match=f"^{allowed}$"):
         parse(text)
+
+
+@pytest.mark.parametrize("text", ["../x", "/abs", ".", "..", "a\nb", "a:b", "x" * 101, " "])
+def test_a_label_is_a_folder_name(text: str) -> None:
+    """It may not lead out of the results folder."""
+    label = next(setting for setting in options.SETTINGS if setting.name == "label")
+    with pytest.raises(ValueError, match=r"^use a (name|text) "):
+        label.parse(text)
+    assert label.parse("my machine (2 CPUs)") == "my machine (2 CPUs)"

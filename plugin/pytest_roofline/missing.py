@@ -1,0 +1,44 @@
+"""Why values of a record are missing, for those whose reason is the same wherever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from roofline.record import Record, unexplained
+
+_KINDS = {"roof": "the kernel of a roof", "input": "a loader alone"}
+
+_REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
+    ("device.index", lambda record: f"there is one {record.device.kind} only"),
+    ("device.compute_capability", lambda _: "CUDA devices alone have one"),
+    ("device.last_level_cache_byte", lambda _: "the system doesn't tell it"),
+    ("timing.compile_s", lambda _: "steps run eagerly: nothing is compiled"),
+    ("timing.input_startup_s", lambda _: "batches lie ready: nothing had to start"),
+    ("timing.autocorrelation_rounds", lambda record: record.missing.get("timing.margin", "too few rounds")),
+    ("timing.step_time_sd_s", lambda _: "one round has no spread"),
+    ("timing.margin_target", lambda record: f"the protocol {record.timing.protocol if record.timing else ''} has none"),
+    ("timing.warmup_settled", lambda _: "a number of warm-up steps was asked for"),
+    ("timing.rounds.disturbed", lambda _: "nothing that would show it was read"),
+    ("operations.time_s", lambda _: "operations are not timed one by one"),
+    ("counters", lambda _: "hardware counters were not asked for"),
+    ("energy_j_per_step", lambda _: "not read by this version"),
+    ("work", lambda record: f"not counted for {_KINDS.get(record.case.mode, 'inference')}"),
+    ("process", lambda record: f"not read for {_KINDS.get(record.case.mode, 'this row')}"),
+    ("memory", lambda record: f"not read for {_KINDS.get(record.case.mode, 'this row')}"),
+    ("timing.input_wait_s", lambda record: f"not apart from the step of {_KINDS.get(record.case.mode, 'this row')}"),
+)
+
+
+def explained(record: Record) -> Record:
+    """The record with a reason for every value that is missing and whose reason follows from what it is.
+
+    What is left without one was forgotten where it was left out; a test holds that nothing is.
+    """
+    found = {}
+    for path in unexplained(record):
+        for prefix, reason in _REASONS:
+            if path == prefix or path.startswith(prefix + "."):
+                found[path] = reason(record)
+                break
+    return replace(record, missing={**record.missing, **found})
