@@ -38,6 +38,12 @@ _COMMANDS = {
 """Name: where it is, and its line in the list of commands (there, so that listing loads none)."""
 
 
+_PLUGGED_IN = {
+    "pytest_roofline.complexity.command:complexity": "FLOPs, parameters and memory of models, counted without a run.",
+}
+"""Lines for the measuring side's own commands, which load torch: listing must not."""
+
+
 class Commands(click.Group):
     """Loads a command when it is asked for by name."""
 
@@ -58,7 +64,7 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         plugged_in = _plugged_in()
         rows = [
-            (name, _COMMANDS[name][1] if name in _COMMANDS else f"(from {_origin(plugged_in[name])})")
+            (name, _COMMANDS[name][1] if name in _COMMANDS else _described(plugged_in[name]))
             for name in self.list_commands(ctx)
         ]
         with formatter.section("Commands"):
@@ -97,10 +103,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except SystemExit:
         # The reader (head, less) has seen enough: click's answer to a broken pipe, and the only one for which it exits
-        # by itself. Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # by itself.
+        _discard_output()
         return 0
+    except OSError as error:
+        # Most likely a full disk behind standard output.
+        where = "" if error.filename is None else f"{error.filename}: "
+        click.echo(f"Error: {where}can't be read or written ({error.strerror or error}).", err=True)
+        _discard_output()
+        return 3
     return code if isinstance(code, int) else 0
+
+
+def _discard_output() -> None:
+    """Send what is still to be written nowhere: Python would fail on it once more at its end."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show(*arguments: Any, **options: Any) -> None:
@@ -112,6 +130,10 @@ def _show(*arguments: Any, **options: Any) -> None:
 
 def _plugged_in() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _described(entry: EntryPoint) -> str:
+    return _PLUGGED_IN.get(entry.value, f"(from {_origin(entry)})")
 
 
 def _origin(entry: EntryPoint) -> str:

@@ -6,8 +6,8 @@ default: a laptop card, a PCIe card, a MIG slice or an unknown card gets nothing
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -111,7 +111,11 @@ def load(extra: Path | None = None) -> DeviceTable:
         text = extra.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DeviceFileError(f"{extra}: can't be read ({error}).") from error
-    return DeviceTable(devices=shipped + _parse(text, str(extra)))
+    try:
+        return DeviceTable(devices=shipped + _parse(text, str(extra)))
+    except (ValueError, RecursionError) as error:
+        # A number of thousands of digits, or thousands of brackets, can be neither read nor shown.
+        raise DeviceFileError(f"{extra}: TOML that can't be read ({error}).") from error
 
 
 def _parse(text: str, where: str) -> tuple[PublishedDevice, ...]:
@@ -152,7 +156,7 @@ def _roof(row: object, where: str) -> PublishedRoof:
     if name not in BYTE_ROOFS + _COMPUTE:
         raise DeviceFileError(f"{where}: name is {name!r}; allowed are {', '.join(_COMPUTE + BYTE_ROOFS)}.")
     value = table.get("value")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
         raise DeviceFileError(f"{where}: value is {value!r}; expected FLOP/s or byte/s above 0, for example 312e12.")
     dense = table.get("dense", True)
     if not isinstance(dense, bool):

@@ -115,6 +115,8 @@ def _point(result: ResultFile, benchmark: Benchmark, table: DeviceTable) -> Poin
         roofs, sol = Roofs(roofs=(), why_none="no record"), SpeedOfLight(time_s=None, why_none="no record")
         placement = place(None, roofs)
         flags: tuple[Flag, ...] = ()
+        if benchmark.fault is not None:
+            flags = (Flag(name="unreadable_record", evidence=benchmark.fault, invalid=True),)
     else:
         roofs = roofs_of(result, record.device, table)
         placement = place(record, roofs)

@@ -16,6 +16,9 @@ from typing import Any
 from roofline.record import KEY, Machine, Record, RecordError, Session, from_json, without_nonfinite
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
+_NO_COMMIT = "unversioned"
+"""What pytest-benchmark writes for a commit outside of a repository."""
+
 _CUT_OFF = "The run that wrote it was probably stopped, or the copy is incomplete: run or copy again."
 
 
@@ -33,13 +36,17 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """One row of the file. ``record`` is None where another project wrote it."""
+    """One row of the file. ``record`` is None where another project wrote it, or where it can't be read.
+
+    ``fault`` says why a record can't be read: the times stay, and the row counts as invalid.
+    """
 
     name: str
     fullname: str
     group: str | None
     stats: Stats
     record: Record | None
+    fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +90,11 @@ class ResultFile:
         if self.machine is not None:
             return self.machine.label
         return self.host.node or self.host.cpu or self.path.stem
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why records of this file can't be read, with the place of each."""
+        return tuple(benchmark.fault for benchmark in self.benchmarks if benchmark.fault is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +152,10 @@ def read_file(path: Path) -> ResultFile:
         )
     except RecordError as error:
         raise ReadError(str(error)) from error
+    faults = [benchmark.fault for benchmark in benchmarks if benchmark.fault is not None]
+    if faults and len(faults) == len(benchmarks):
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise ReadError(f"{path}: no usable record in it. {faults[0]}{more}")
     if not benchmarks:
         raise ReadError(f"{path}: no benchmarks in it.{_why_empty(session)}")
     return ResultFile(
@@ -149,7 +165,7 @@ def read_file(path: Path) -> ResultFile:
         session=session,
         benchmarks=benchmarks,
         written_at=_string(content.get("datetime")),
-        commit=_string(commit_info.get("id")),
+        commit=None if commit_info.get("id") == _NO_COMMIT else _string(commit_info.get("id")),
         commit_dirty=dirty if isinstance(dirty, bool) else None,
         pytest_benchmark_version=_string(content.get("version")),
         nonfinite=tuple(nonfinite),
@@ -157,6 +173,9 @@ def read_file(path: Path) -> ResultFile:
 
 
 def _text(path: Path) -> str:
+    if path.exists() and not path.is_file():
+        # A pipe or a device might never end.
+        raise ReadError(f"{path}: no regular file. {_WHAT_WE_READ}")
     try:
         # utf-8-sig: Windows editors put a byte order mark in front.
         text = path.read_text(encoding="utf-8-sig")
@@ -187,6 +206,14 @@ def _benchmark(item: object, where: str) -> Benchmark:
     if name is None:
         raise ReadError(f"{where}: a benchmark without a name. {_WHAT_WE_READ}")
     extra = _mapping(row.get("extra_info"))
+    record: Record | None = None
+    fault: str | None = None
+    if KEY in extra:
+        try:
+            record = from_json(Record, extra[KEY], f"{where} ({name})")
+        except RecordError as error:
+            # One bad row must not hide the others.
+            fault = str(error)
     return Benchmark(
         name=name,
         fullname=_string(row.get("fullname")) or name,
@@ -195,7 +222,8 @@ def _benchmark(item: object, where: str) -> Benchmark:
             mean_s=_number(stats.get("mean")),
             stddev_s=_number(stats.get("stddev")),
         ),
-        record=from_json(Record, extra[KEY], f"{where} ({name})") if KEY in extra else None,
+        record=record,
+        fault=fault,
     )
 
 

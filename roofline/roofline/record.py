@@ -406,6 +406,10 @@ def unexplained(record: Record) -> tuple[str, ...]:
     return tuple(dict.fromkeys(walk(record, "")))
 
 
+_LARGEST_WHOLE = 2**63 - 1
+"""No count, size or time of a step is larger; what is would overflow where numbers are drawn or divided."""
+
+
 @cache
 def _converter() -> Any:
     # Imported where a record is read or written, not before: the plugin must not slow other projects' pytest.
@@ -422,6 +426,8 @@ def _converter() -> Any:
     def whole(value: object, _: type) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"expected a whole number, found {value!r}")
+        if abs(value) > _LARGEST_WHOLE:
+            raise ValueError(f"expected a whole number of at most 64 bits, found one of {value.bit_length()} bits")
         return value
 
     def truth(value: object, _: type) -> bool:

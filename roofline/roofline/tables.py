@@ -127,8 +127,14 @@ def _markdown(table: Table[Any]) -> str:
         "|" + "|".join(" ---: " if column.right else " --- " for column in columns) + "|",
     ]
     lines += ["| " + " | ".join(cell(_shown(column, row)) for column in columns) + " |" for row in table.rows]
-    notes = ["", *(f"- {note}" for note in table.notes)] if table.notes else []
+    notes = ["", *(_item(note) for note in table.notes)] if table.notes else []
     return "\n".join([f"**{table.title}**", "", *lines, *notes]) + "\n"
+
+
+def _item(note: str) -> str:
+    """A note as an item of a list; an indented one is an item below the one before it."""
+    text = " ".join(note.split())
+    return f"  - {text}" if note.startswith(" ") else f"- {text}"
 
 
 def cell(text: str) -> str:

@@ -420,3 +420,48 @@ def _strange(tmp_path: Path, data: st.DataObject) -> Path:
     for place, key in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=4, unique_by=id)):
         place[key] = data.draw(_NUMBERS)
     return build.write(tmp_path / "a.json", content)
+
+
+def test_a_bad_record_is_told_and_its_row_is_invalid(run: Run, tmp_path: Path) -> None:
+    """The other rows stand; the bad one keeps its time."""
+    content = build.document([build.record(), build.record()])
+    content["benchmarks"][1]["extra_info"][KEY]["case"]["batch"] = 10**29
+    path = build.write(tmp_path / "a.json", content)
+    code, out, err = run("summary", path, "--format", "json")
+    assert code == 0
+    assert "record not read, only its times are used" in err
+    row = json.loads(out)["rows"][1]
+    assert row["step_time_s"] == 0.1
+    assert any("unreadable_record" in flag for flag in row["flags"])
+    assert "unreadable_record (invalid)" in run("summary", path)[1]
+
+
+def test_half_a_surrogate_pair_is_written(run: Run, tmp_path: Path) -> None:
+    """JSON may hold what UTF-8 has no bytes for."""
+    content = build.document([None])
+    content["benchmarks"][0]["name"] = "test_\ud800"
+    output = tmp_path / "out.csv"
+    code, _, _ = run("points", build.write(tmp_path / "a.json", content), "-o", output)
+    assert code == 0
+    assert "test_\\ud800" in output.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize(("target", "code", "told"), [("> /dev/full", 3, "No space left"), (">&-", 2, "closed")])
+def test_output_that_takes_nothing(one: Path, target: str, code: int, told: str) -> None:
+    """A full disk and a closed standard output give a message, not a traceback."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
+    command = f'"$0" -m roofline summary "$1" {target}'
+    answer = subprocess.run(
+        ["sh", "-c", command, sys.executable, str(one)], stderr=subprocess.PIPE, text=True, env=environment, check=False
+    )
+    assert answer.returncode == code
+    assert told in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_the_measuring_sides_command_is_described(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line stands in the list without loading it."""
+    entry = _entry("pytest_roofline.complexity.command:complexity", "complexity")
+    monkeypatch.setattr(cli, "entry_points", lambda group: [entry] if group == cli.GROUP else [])
+    assert "  complexity  FLOPs, parameters and memory of models" in run("--help")[1]

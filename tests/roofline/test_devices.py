@@ -136,6 +136,10 @@ def test_a_sparse_figure_is_shown_and_is_no_roof(tmp_path: Path) -> None:
     ("old", "new", "told"),
     [
         ("[[device]]", "[[device", "not TOML"),
+        ("value = 1e12", "value = " + "9" * 5000, "TOML that can't be read"),
+        ('date = "2026"', "date = " + "[" * 5000, "TOML that can't be read"),
+        ("value = 1e12", "value = 0x" + "f" * 5000, "TOML that can't be read"),
+        ("value = 1e12", "value = " + "9" * 400, "value is .*expected FLOP/s"),
         ("[[device]]", "[[gpu]]", "expected \\[\\[device\\]\\] tables and nothing else, found gpu"),
         ('name = "Own Card"', "", "device 1: name is None"),
         ('date = "2026"', "date = 2026", "device 1 \\(Own Card\\): date is 2026"),

@@ -1,6 +1,8 @@
 """Result files of any pytest-benchmark are read; what can't be is refused with file, fault and remedy."""
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +152,36 @@ def test_a_broken_record_names_its_benchmark(tmp_path: Path) -> None:
     """Among hundreds of rows the one at fault is named."""
     content = build.document([build.record(), build.record()])
     content["benchmarks"][1]["extra_info"][KEY]["case"]["batch"] = "many"
-    with pytest.raises(ReadError, match=r"benchmarks\[1\] \(test_case.*batch"):
+    result = read_file(build.write(tmp_path / "a.json", content))
+    good, bad = result.benchmarks
+    assert (good.record, good.fault) == (build.record(), None)
+    assert (bad.record, bad.stats.mean_s) == (None, 0.1)
+    assert bad.fault is not None
+    assert re.search(r"a\.json: benchmarks\[1\] \(test_case.*batch", bad.fault)
+    assert result.faults == (bad.fault,)
+
+
+def test_a_file_without_a_usable_record_is_refused(tmp_path: Path) -> None:
+    """Nothing of it could be placed, and the first fault says why."""
+    content = build.document([build.record(), build.record()])
+    for row in content["benchmarks"]:
+        row["extra_info"][KEY]["case"]["batch"] = 10**29
+    with pytest.raises(ReadError, match=r"no usable record.*benchmarks\[0\].*case\.batch \(and 1 more\)"):
         read_file(build.write(tmp_path / "a.json", content))
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """Nobody may ever write to it, and reading it would wait forever."""
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(ReadError, match="no regular file"):
+        read_file(tmp_path / "a.json")
+
+
+def test_outside_of_git_there_is_no_commit(tmp_path: Path) -> None:
+    """pytest-benchmark's word for it is not taken for a commit."""
+    content = build.document([None])
+    content["commit_info"] = {"id": "unversioned"}
+    assert read_file(build.write(tmp_path / "a.json", content)).commit is None
 
 
 def test_no_benchmarks_tells_why_none_was_measured(tmp_path: Path) -> None:

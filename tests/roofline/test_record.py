@@ -243,3 +243,15 @@ def test_a_null_that_is_a_value_needs_no_reason() -> None:
         timing=build.timing(rounds=rounds),
     )
     assert unexplained(_without(record, "timing.rounds", "counters")) == ()
+
+
+@pytest.mark.parametrize(("batch", "fits"), [(2**63 - 1, True), (2**63, False), (10**29, False)])
+def test_whole_numbers_have_at_most_64_bits(batch: int, fits: bool) -> None:
+    """No count is larger; one that is would overflow where it is divided or drawn."""
+    raw = to_json(build.record())
+    raw["case"]["batch"] = batch
+    if fits:
+        assert from_json(Record, raw, "a.json").case.batch == batch
+    else:
+        with pytest.raises(RecordError, match=r"a\.json.*case\.batch"):
+            from_json(Record, raw, "a.json")

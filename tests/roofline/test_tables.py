@@ -66,6 +66,12 @@ def test_markdown() -> None:
     assert text == ("**Title**\n\n| case | value | flags |\n| --- | ---: | --- |\n| a\\|b | 1.2 s | a, b |\n\n- see\n")
 
 
+def test_markdown_notes_are_a_nested_list() -> None:
+    """An indented note is an item below the one before it, not a block of code."""
+    text = render(_table(*_ROWS, notes=["[1] flag", "    a: why", "    b: why", "last"]), "markdown", 80)
+    assert text.splitlines()[-4:] == ["- [1] flag", "  - a: why", "  - b: why", "- last"]
+
+
 def test_terminal() -> None:
     """Headings, a rule, numbers to the right, notes below."""
     text = render(_table(*_ROWS, notes=["see this"]), "table", 80)

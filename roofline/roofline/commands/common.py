@@ -76,7 +76,7 @@ def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:
     for reason in reading.skipped:
         click.echo(f"skipped {reason}", err=True)
     for result in reading.files:
-        _warn_nonfinite(result)
+        _warn(result)
     return reading.files
 
 
@@ -89,7 +89,7 @@ def read_one(path: Path) -> ResultFile:
         result = read_file(path)
     except ReadError as error:
         raise CannotCompare(str(error)) from error
-    _warn_nonfinite(result)
+    _warn(result)
     return result
 
 
@@ -122,10 +122,12 @@ def chosen_format(form: Format | None, output: Path | None) -> Format:
 def emit(tables: Iterable[Table[Any]], form: Format | None, output: Path | None, width: int | None) -> None:
     """Print the tables, or write them to ``output``.
 
-    :raises click.UsageError: the file can't be written.
+    :raises click.UsageError: the file can't be written, or standard output is closed.
     """
+    if output is None and sys.stdout is None:
+        raise click.UsageError("Standard output is closed: nothing can be shown. Write to a file with -o FILE.")
     form = chosen_format(form, output)
-    color = output is None and form == "table" and sys.stdout.isatty()
+    color = output is None and form == "table" and sys.stdout is not None and sys.stdout.isatty()
     text = "\n".join(render(table, form, terminal_width(width), color=color) for table in tables)
     if output is None:
         click.echo(text, nl=False)
@@ -138,12 +140,15 @@ def write_text(path: Path, text: str) -> None:
     """:raises click.UsageError: the file can't be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        # A name in a result may hold half a surrogate pair, which UTF-8 has no bytes for.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise click.UsageError(f"{path}: can't be written ({error.strerror or error}).") from error
 
 
-def _warn_nonfinite(result: ResultFile) -> None:
+def _warn(result: ResultFile) -> None:
+    for fault in result.faults:
+        click.echo(f"record not read, only its times are used: {fault}", err=True)
     if not result.nonfinite:
         return
     shown = ", ".join(result.nonfinite[:5])
