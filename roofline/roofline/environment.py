@@ -89,7 +89,9 @@ def _value(path: str, value: Any, machine: Machine) -> str | None:
     if isinstance(value, bool):
         return "yes" if value else "no"
     unit = next((unit for ending, unit in _UNIT_ENDINGS.items() if path.endswith(ending)), None)
-    return scaled(value, unit) if unit is not None and isinstance(value, int | float) else str(value)
+    # A whole number in a file may be beyond the range of floats: shown as it stands.
+    fits = isinstance(value, int | float) and abs(value) < 1e300
+    return scaled(value, unit) if unit is not None and fits else str(value)
 
 
 def _words(key: str) -> str:

@@ -465,3 +465,11 @@ def test_the_measuring_sides_command_is_described(run: Run, monkeypatch: pytest.
     entry = _entry("pytest_roofline.complexity.command:complexity", "complexity")
     monkeypatch.setattr(cli, "entry_points", lambda group: [entry] if group == cli.GROUP else [])
     assert "  complexity  FLOPs, parameters and memory of models" in run("--help")[1]
+
+
+def test_a_limit_beyond_floats_is_shown_as_it_stands(run: Run, tmp_path: Path) -> None:
+    """Limits are whatever the system said, so no bound holds for them."""
+    content = build.document([build.record()], of=build.session(), on=build.machine(limits={"memory_byte": 10**400}))
+    code, out, _ = run("env", build.write(tmp_path / "a.json", content))
+    assert code == 0
+    assert str(10**400) in out
