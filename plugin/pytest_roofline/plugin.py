@@ -98,6 +98,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     cases = [item for item in measuring if item not in empty]
     if not cases:
         return
+    if not config.pluginmanager.hasplugin("pytest-benchmark"):
+        raise pytest.UsageError("-p no:benchmark: measuring needs pytest-benchmark. Leave that out, or install it.")
     from pytest_roofline.measuring import replay
 
     for item in cases:
@@ -204,8 +206,6 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     from pytest_roofline.run import Run
     from pytest_roofline.session import SessionHooks, commit_info
 
-    if not config.pluginmanager.hasplugin("benchmark"):
-        raise pytest.UsageError("-p no:benchmark: measuring needs pytest-benchmark. Leave that out, or install it.")
     worker = hasattr(config, "workerinput")
     if chosen.results is not None and not worker:
         _refuse_disabled(config)
