@@ -21,6 +21,7 @@ _REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("timing.warmup_settled", lambda _: "a number of warm-up steps was asked for"),
     ("timing.rounds.disturbed", lambda _: "nothing that would show it was read"),
     ("operations.time_s", lambda _: "operations are not timed one by one"),
+    ("profile", lambda record: f"no profile is taken of {_KINDS.get(record.case.mode, 'this row')}"),
     ("counters", lambda _: "hardware counters were not asked for"),
     ("energy_j_per_step", lambda _: "not read by this version"),
     ("work", lambda record: f"not counted for {_KINDS.get(record.case.mode, 'inference')}"),

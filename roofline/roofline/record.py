@@ -28,7 +28,7 @@ KEY = "roofline"
 
 Mode = Literal["train", "infer", "roof", "input"]
 CheckStatus = Literal["passed", "failed", "not_made"]
-StopReason = Literal["margin", "budget", "fixed"]
+StopReason = Literal["margin", "budget", "fixed", "input_ended"]
 Outcome = Literal["failed", "skipped", "out_of_memory", "error"]
 RoofKind = Literal["flop", "byte", "latency"]
 RoofSource = Literal["measured", "spec"]
@@ -148,10 +148,14 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncovered:
-    """An operation that does arithmetic and has no formula. Its FLOPs are not in the totals."""
+    """An operation that does arithmetic and has no formula. Its FLOPs are not in the totals.
+
+    ``time_s`` is the time of all its calls in one step, from the profiler's pass (see `Profile`).
+    """
 
     name: str
     calls: int
+    time_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +187,8 @@ class Operation:
 
     ``flop`` and ``byte`` are of all ``calls`` together: ``byte`` is what they read and write if nothing stays in a
     cache. ``working_set_byte`` is what a single call touches. ``dtype`` is what it
-    computed in. ``winograd`` marks a 3x3 convolution that may run with 1/2.25 of the multiplications.
+    computed in. ``winograd`` marks a 3x3 convolution that may run with 1/2.25 of the multiplications. ``time_s`` is the
+    time of all calls in one step, from the profiler's pass (see `Profile`).
     """
 
     name: str
@@ -199,6 +204,32 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutsideTime:
+    """What the profiler saw run outside of all counted operations. ``calls`` and ``time_s`` are of one step."""
+
+    name: str
+    calls: float
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Steps taken under torch's profiler, in a pass of its own: nothing is timed under it but this.
+
+    ``source`` says whose time it is: of ``operators`` on the host, or of ``kernels`` on the device. All times are of
+    one step, each the median over ``steps``: ``step_s`` of its wall time, ``operations_s`` of all counted operations
+    together (the sum of `Operation.time_s`). ``outside`` is what belongs to none of them, such as the fused kernels of
+    a compiled step, longest first.
+    """
+
+    source: Literal["operators", "kernels"]
+    steps: int
+    step_s: float
+    operations_s: float
+    outside: tuple[OutsideTime, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
     """Hardware counters of one step. ``status`` says why they are None where they are."""
 
@@ -210,8 +241,13 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Device memory during the timed rounds, as the framework's allocator reports it."""
+    """Device memory during the timed rounds, as the framework's allocator reports it.
 
+    ``peak_predicted_byte`` is the most that the step's tensors take at once, worked out from when each is made and let
+    go; ``peak_allocated_byte`` is the same quantity measured, with the scratch memory of kernels on top.
+    """
+
+    peak_predicted_byte: int | None = None
     peak_allocated_byte: int | None = None
     peak_reserved_byte: int | None = None
     device_total_byte: int | None = None
@@ -240,6 +276,7 @@ class Record:
     timing: Timing | None = None
     work: Work | None = None
     operations: tuple[Operation, ...] = ()
+    profile: Profile | None = None
     counters: Counters | None = None
     memory: Memory | None = None
     process: Process | None = None

@@ -15,6 +15,8 @@ from roofline.record import (
     Machine,
     Memory,
     NotMeasured,
+    OutsideTime,
+    Profile,
     Record,
     RecordError,
     RoofSample,
@@ -32,9 +34,16 @@ def _full() -> Record:
     return build.record(
         checks=(Check(name="device", status="passed", evidence="parameters on cpu"),),
         operations=(build.operation(winograd=True, time_s=0.01), build.operation(name="aten::add")),
+        profile=Profile(
+            source="operators",
+            steps=3,
+            step_s=0.02,
+            operations_s=0.015,
+            outside=(OutsideTime(name="fused_0", calls=2.0, time_s=0.001),),
+        ),
         counters=Counters(status="not requested"),
         memory=Memory(peak_reserved_byte=1),
-        work=build.work(uncovered=(Uncovered(name="aten::foo", calls=2),)),
+        work=build.work(uncovered=(Uncovered(name="aten::foo", calls=2, time_s=0.001),)),
         flags=(Flag(name="disturbed", evidence="3 rounds"),),
         missing={"energy_j_per_step": "no meter"},
     )
@@ -172,7 +181,7 @@ def _explained(**changes: Any) -> Record:
     paths = (
         *("device.compute_capability", "timing.rounds", "timing.autocorrelation_rounds", "timing.sync_cost_s"),
         *("timing.input_wait_s", "timing.input_startup_s", "timing.compile_s", "timing.latency", "work"),
-        *("counters", "memory", "process", "energy_j_per_step"),
+        *("profile", "counters", "memory", "process", "energy_j_per_step"),
     )
     return build.record(missing=dict.fromkeys(paths, "a reason"), **changes)
 
@@ -213,7 +222,7 @@ def test_a_reason_explains_no_neighbour() -> None:
     """A path that only begins like another is not its parent."""
     record = _without(_explained(memory=Memory(peak_allocated_byte=1)), "memory")
     record = replace(record, missing={**record.missing, "memory.peak": "x", "memory.device_total_byte": "unknown"})
-    assert unexplained(record) == ("memory.peak_reserved_byte",)
+    assert unexplained(record) == ("memory.peak_predicted_byte", "memory.peak_reserved_byte")
 
 
 def test_operations_without_a_time_share_one_path() -> None:
