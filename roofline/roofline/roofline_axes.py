@@ -1,0 +1,155 @@
+"""Axes of a roofline: the machine's roofs and knees, scaled so that every point to be drawn on them has room."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from roofline.plot_style import DARK, FAINT, number_axis, spread, tidy
+from roofline.record import Roof
+from roofline.roofs import Roofs
+from roofline.units import scaled, significant
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CLOSE = 2.0
+_LINE_STYLES: dict[str, Any] = {
+    "fp64": (0, (1, 1)),
+    "fp32": "-",
+    "tf32": (0, (6, 2)),
+    "bf16": (0, (4, 1.5, 1, 1.5)),
+    "fp16": (0, (2, 2)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a point will be drawn: least and most FLOP/byte, and FLOP/s. Every number is finite and above 0."""
+
+    low: float
+    high: float
+    attained: float
+
+
+def draw_roofs(axes: Axes, roofs: Roofs, spots: Sequence[Spot], used: Collection[str]) -> None:
+    """Make ``axes`` those of a roofline, with labels, and draw what there is of roofs. No roofs are no error.
+
+    :param spots: what will be drawn there.
+    :param used: the dtypes of the points: their ceilings are drawn strong, and a published ceiling is drawn only here.
+    """
+    tidy(axes)
+    # A published roof that nothing here ran in would only be clutter.
+    ceilings = [
+        roof for roof in roofs.roofs if roof.kind == "flop" and (roof.source == "measured" or roof.name in used)
+    ]
+    levels = [roof for name in ("dram", "llc") if (roof := roofs.get("byte", name)) is not None]
+    x_low, x_high, y_low, y_high = _limits(spots, ceilings, levels)
+    number_axis(axes, "x", "", x_low, x_high)
+    number_axis(axes, "y", "FLOP/s", y_low, y_high)
+    axes.set_xlabel("arithmetic intensity (FLOP/byte)", fontsize=10, color=DARK)
+    axes.set_ylabel("attained (FLOP/s)", fontsize=10, color=DARK)
+    _draw_lines(axes, ceilings, levels, used)
+
+
+def _limits(
+    spots: Sequence[Spot], ceilings: Sequence[Roof], levels: Sequence[Roof]
+) -> tuple[float, float, float, float]:
+    knees = [ceiling.value / level.value for ceiling in ceilings for level in levels]
+    across = [*knees, *(one.low for one in spots), *(one.high for one in spots)] or [0.1, 100.0]
+    x_low, x_high = min(across) / 4, max(across) * 2.5
+    up = [ceiling.value for ceiling in ceilings] + [one.attained for one in spots]
+    if not up:
+        up = [level.value * x for level in levels for x in (x_low, x_high)] or [1e9, 1e12]
+    return x_low, x_high, min(up) / 4, max(up) * 2.2
+
+
+def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], used: Collection[str]) -> None:
+    x_low, x_high = axes.get_xlim()
+    y_low, y_high = axes.get_ylim()
+    top = max((ceiling.value for ceiling in ceilings), default=y_high)
+    for level in levels:
+        start, end = max(x_low, y_low / level.value), min(x_high, top / level.value)
+        strong = level.name == "dram"
+        axes.plot(
+            [start, end],
+            [start * level.value, end * level.value],
+            color=DARK if strong else "#7A7A7A",
+            linewidth=1.6 if strong else 1.2,
+            linestyle="-" if strong else (0, (5, 2)),
+            zorder=2,
+        )
+        name = "DRAM" if strong else "last-level cache"
+        # Lines this close leave no room for a label between them: the lower one's goes below it.
+        below = strong and any(1 < other.value / level.value < _CLOSE for other in levels)
+        at = start * (1.6 if below else 1.15)
+        axes.annotate(
+            f"{name} {scaled(level.value, 'B/s')}{'' if level.source == 'measured' else ' (published)'}",
+            (at, at * level.value),
+            xytext=(0, -4 if below else 4),
+            textcoords="offset points",
+            va="top" if below else "baseline",
+            rotation=math.degrees(math.atan(_slope(axes))),
+            rotation_mode="anchor",
+            fontsize=8.5,
+            color=DARK if strong else "#7A7A7A",
+            zorder=2,
+        )
+    dram = next((level.value for level in levels if level.name == "dram"), None)
+    for ceiling in ceilings:
+        strong = ceiling.name in used or not used
+        fastest = max((level.value for level in levels), default=None)
+        left = x_low if fastest is None else max(x_low, ceiling.value / fastest)
+        color = DARK if strong else FAINT
+        axes.plot(
+            [left, x_high],
+            [ceiling.value] * 2,
+            color=color,
+            linewidth=1.6 if strong else 1.1,
+            linestyle=_LINE_STYLES.get(ceiling.name, "-"),
+            zorder=2,
+        )
+        if dram is not None and strong:
+            knee = ceiling.value / dram
+            axes.plot([knee, knee], [y_low, ceiling.value], color=FAINT, linewidth=1, linestyle=":", zorder=1)
+    _label_ceilings(axes, ceilings, dram, used)
+
+
+def _slope(axes: Axes) -> float:
+    """Rise over run on paper of a line of slope 1 in the logarithms."""
+    box = axes.get_position()
+    figure_width, figure_height = axes.get_figure(root=True).get_size_inches()  # type: ignore[union-attr]
+    x_low, x_high = axes.get_xlim()
+    y_low, y_high = axes.get_ylim()
+    per_decade_up = box.height * figure_height / math.log10(y_high / y_low)
+    return float(per_decade_up / (box.width * figure_width / math.log10(x_high / x_low)))
+
+
+def _label_ceilings(axes: Axes, ceilings: Sequence[Roof], dram: float | None, used: Collection[str]) -> None:
+    y_low, y_high = axes.get_ylim()
+    at = [math.log(ceiling.value / y_low) / math.log(y_high / y_low) for ceiling in ceilings]
+    for ceiling, own, label in zip(ceilings, at, spread(at, 0.075, 0.02, 0.99), strict=True):
+        color = DARK if ceiling.name in used or not used else "#8A8A8A"
+        knee = "" if dram is None else f", knee {significant(ceiling.value / dram)}"
+        source = "" if ceiling.source == "measured" else " (published)"
+        axes.annotate(
+            f"{ceiling.name}  {scaled(ceiling.value, 'FLOP/s')}{source}{knee}",
+            (1.0, own),
+            xycoords="axes fraction",
+            xytext=(1.035, label),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=9,
+            color=color,
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": color,
+                "linewidth": 0.7,
+                "shrinkA": 2,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
+        )
