@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytest_roofline.complexity.fake_workload import Mode, fake_model, fake_workload
 from pytest_roofline.complexity.layers import Forward, forward_by_layer
-from pytest_roofline.complexity.peak import PeakMode
 from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import tensors_in
 from pytest_roofline.counting.memory import stored_byte
@@ -34,15 +32,16 @@ class CannotAssess(ValueError):
 class StepNeeds:
     """Work and memory of one step at one batch.
 
-    ``peak_byte`` is predicted (see `pytest_roofline.complexity.peak`); it is less than the parts' sum, for they are not
-    all there at once. ``buffer_byte`` are the model's buffers, ``input_byte`` the batch with its targets.
+    ``peak_byte`` is predicted (see `pytest_roofline.counting.peak`); it is less than the parts' sum, for they are not
+    all there at once. None where some of the memory can't be seen. ``buffer_byte`` are the model's buffers,
+    ``input_byte`` the batch with its targets.
     """
 
     batch: int
     work: Work
     buffer_byte: int
     input_byte: int
-    peak_byte: int
+    peak_byte: int | None
 
 
 class Assessment:
@@ -78,28 +77,27 @@ class Assessment:
         """
         with self._fake, _failures_of(self.spec, batch):
             workload, step = self._steady(batch)
-            peak = PeakMode(_held(workload))
-            with peak:
-                counted = count_step(step, model=self._model, optimizer=workload.optimizer)
+            batches = tensors_in(workload.batches.next())
+            counted = count_step(step, model=self._model, optimizer=workload.optimizer, held=batches)
             return StepNeeds(
                 batch=batch,
                 work=counted.work,
                 buffer_byte=stored_byte(self._model.buffers()),
                 input_byte=stored_byte(tensors_in(workload.batches.next())),
-                peak_byte=peak.peak_byte,
+                peak_byte=counted.peak_byte,
             )
 
     def peak_byte(self, batch: int) -> int:
-        """Predicted peak memory of a step, without its work.
+        """Predicted peak memory of a step.
 
-        :raises CannotAssess: the model doesn't take that batch.
+        :raises CannotAssess: the model doesn't take that batch, or some of its memory can't be seen.
         """
-        with self._fake, _failures_of(self.spec, batch):
-            workload, step = self._steady(batch)
-            peak = PeakMode(_held(workload))
-            with peak:
-                step()
-            return peak.peak_byte
+        byte = self.step(batch).peak_byte
+        if byte is None:
+            raise CannotAssess(
+                f"{self.spec.name} has sparse tensors or operations made of others: no peak is predicted"
+            )
+        return byte
 
     def _steady(self, batch: int) -> tuple[Workload, Step]:
         if batch < self.smallest_batch:
@@ -155,14 +153,3 @@ def _failures_of(spec: ModelSpec, batch: int | None) -> Iterator[None]:
             raise
         doing = "can't be built" if batch is None else f"can't take a step at batch {batch}"
         raise CannotAssess(f"{spec.name} {doing} on tensors without data: {error}") from error
-
-
-def _held(workload: Workload) -> Iterator[Tensor]:
-    """Tensors that are there before a step."""
-    yield from workload.model.parameters()
-    yield from workload.model.buffers()
-    yield from tensors_in(workload.batches.next())
-    if workload.optimizer is not None:
-        for state in workload.optimizer.state.values():
-            yield from tensors_in(list(state.values()))
-        yield from (parameter.grad for parameter in workload.model.parameters() if parameter.grad is not None)

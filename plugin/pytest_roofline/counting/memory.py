@@ -5,7 +5,7 @@ Everything counts by storage, once, however many tensors share it (tied weights,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +32,13 @@ def gradient_byte(model: nn.Module) -> int:
 
 def optimizer_state_byte(optimizer: torch.optim.Optimizer) -> int:
     """Bytes of what an optimiser keeps between steps: momenta, moments, step counters. 0 before its first step."""
-    return stored_byte(tensor for state in optimizer.state.values() for tensor in tensors_in(list(state.values())))
+    return stored_byte(optimizer_state(optimizer))
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
+    """The tensors an optimiser keeps between steps."""
+    for state in optimizer.state.values():
+        yield from tensors_in(list(state.values()))
 
 
 def stored_byte(tensors: Iterable[Tensor]) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pytest_roofline.counting import memory, tally
 from pytest_roofline.counting.counter import run_counted
 from pytest_roofline.counting.dtypes import Tf32
+from pytest_roofline.counting.peak import PeakMode, held_before
 from roofline.record import Operation, Work
 
 
@@ -20,13 +22,15 @@ class Counted:
 
     ``operations`` are its operations in order of first occurrence; their FLOPs add up to ``work.flop_per_step``, their
     bytes to ``work.byte_high_per_step``. ``devices`` tells on which types of device the tensors of dispatched
-    operations were, with the number of operations; one that has tensors on two counts for both. ``missing`` says why a
-    value is None, under its path in the record, and what had to be assumed.
+    operations were, with the number of operations; one that has tensors on two counts for both. ``peak_byte`` is the
+    most that its tensors take at once (see `peak`). ``missing`` says why a value is None, under its path in the record
+    (``memory.peak_predicted_byte`` for ``peak_byte``), and what had to be assumed.
     """
 
     work: Work
     operations: tuple[Operation, ...]
     devices: dict[str, int]
+    peak_byte: int | None
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -40,6 +44,7 @@ def count_step(
     *,
     model: nn.Module,
     optimizer: torch.optim.Optimizer | None = None,
+    held: Iterable[Tensor] = (),
     last_level_cache_byte: int | None = None,
     tf32_matmul: bool = False,
     tf32_convolution: bool = False,
@@ -53,6 +58,8 @@ def count_step(
 
     :param step: a training step or a forward pass.
     :param optimizer: its work is counted in any case; if given, its operations are told apart and its state is counted.
+    :param held: what is in memory beside the model, its gradients and the optimiser's state: all batches that lie
+        ready. What the step reads is known without.
     :param last_level_cache_byte: size of the cache before memory. None: unknown; then nothing between operations is
         counted in ``byte_low_per_step``, as if it held everything.
     :param tf32_matmul: whether cuBLAS may use TF32 (`torch.backends.cuda.matmul`).
@@ -60,7 +67,9 @@ def count_step(
     :raises Exception: whatever ``step`` raises; hooks and modes are taken away again.
     """
     tf32 = Tf32(matmul=tf32_matmul, convolution=tf32_convolution)
-    trace, saved, result = run_counted(step, model=model, optimizer=optimizer, tf32=tf32)
+    peak = PeakMode(chain(held_before(model, optimizer), held))
+    with peak:
+        trace, saved, result = run_counted(step, model=model, optimizer=optimizer, tf32=tf32)
     # ``result`` is held until here: what the step returns outlives it.
     low = tally.byte_low(trace, last_level_cache_byte)
     del result
@@ -75,6 +84,8 @@ def count_step(
         missing["work.byte_low_per_step"] = (
             "size of the last-level cache unknown: assumed to hold everything that passes between operations"
         )
+    if peak.hidden:
+        missing["memory.peak_predicted_byte"] = f"memory of {', '.join(sorted(peak.hidden))} can't be seen"
     work = Work(
         flop_per_step=float(sum(flop_by_dtype.values())),
         flop_by_dtype=flop_by_dtype,
@@ -89,4 +100,10 @@ def count_step(
         other_flop_per_step=None if other_flop is None else float(other_flop),
         uncovered=uncovered,
     )
-    return Counted(work=work, operations=tally.operations(trace.seen), devices=dict(trace.devices), missing=missing)
+    return Counted(
+        work=work,
+        operations=tally.operations(trace.seen),
+        devices=dict(trace.devices),
+        peak_byte=None if peak.hidden else peak.peak_byte,
+        missing=missing,
+    )
