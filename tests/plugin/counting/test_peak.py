@@ -140,7 +140,8 @@ def test_memory_that_cannot_be_seen_is_said() -> None:
 
 def allocated_peak_byte(step: Callable[[], object], held_byte: int) -> int:
     """The most that torch's CPU allocator had given out during a step, by its own log; ``held_byte`` before it."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities, profile_memory=True, acc_events=True) as profiler:
         step()  # what it leaves behind, and frees the next time, has to be known to the log
         with torch.profiler.record_function("from here"):
             pass
