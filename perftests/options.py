@@ -64,7 +64,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="grad_accum_steps",
         metavar="N",
-        parse=whole(1),
+        parse=whole(1, 4096),
         default=1,
         help="Batches whose gradients one step adds up.",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -136,7 +137,8 @@ class Suite:
 def is_asked_for(config: pytest.Config, folder: Path) -> bool:
     """Whether the command line names the suite's folder, something in it, or a folder above it."""
     for argument in config.args:
-        path = Path(config.invocation_params.dir, argument.partition("::")[0]).resolve()
+        # Path.resolve fails on a link that leads to itself, before Python 3.13.
+        path = Path(os.path.realpath(Path(config.invocation_params.dir, argument.partition("::")[0])))
         if path == folder or folder in path.parents or path in folder.parents:
             return True
     return False

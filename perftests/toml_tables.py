@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ def read(path: Path) -> dict[str, list[Table]]:
     :raises OSError: it can't be read.
     """
     shown = str(path) if not path.is_absolute() else os.path.relpath(path)
+    if not stat.S_ISREG(path.stat().st_mode):
+        # A pipe or a device might never end.
+        raise TomlError(f"{shown}: can't be read (no regular file); give a TOML file")
     try:
         text = path.read_text(encoding="utf-8-sig")  # some editors on Windows begin a file with a byte order mark
     except UnicodeDecodeError as error:

@@ -6,6 +6,7 @@ Every device kind has an implementation of its own here; one that is not known i
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ def parse(text: str) -> Wanted:
     for kind in KINDS:
         if name == kind and not colon:
             return Wanted(kind)
-    if name == "cuda" and number.isdecimal():
+    if name == "cuda" and re.fullmatch("[0-9]{1,4}", number):
         return Wanted("cuda", int(number))
     raise ValueError("use auto, cpu, cuda, cuda:N or mps")
 

@@ -89,6 +89,8 @@ def last_roofs(folder: Path, fingerprint: str) -> tuple[Roof, ...]:
     found: dict[tuple[str, str], Roof] = {}
     for path in sorted(folder.glob("*/*.json"), key=lambda path: path.name, reverse=True):
         try:
+            if not path.is_file():
+                continue  # reading a pipe would wait for its writer
             document = json.loads(path.read_text(encoding="utf-8"))
             machine = from_json(Machine, document["machine_info"][KEY], path.name)
             if machine.fingerprint != fingerprint:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -176,7 +177,12 @@ def _value(config: Config, setting: Setting, taken: str | None) -> Any:
     try:
         return setting.parse(given.text)
     except ValueError as error:
-        raise SettingError(f"{given.flag}: {given.text!r} is not allowed: {error}") from error
+        shown = given.text if len(given.text) <= _SHOWN else f"{given.text[:_SHOWN]}..."
+        raise SettingError(f"{given.flag}: {shown!r} is not allowed: {error}") from error
+
+
+_SHOWN = 60
+"""So many characters of a wrong value are shown."""
 
 
 def truth(text: str) -> bool:
@@ -186,18 +192,23 @@ def truth(text: str) -> bool:
     return text.lower() == "true"
 
 
-def whole(minimum: int, maximum: int | None = None) -> Callable[[str], int]:
-    """A parser for whole numbers from ``minimum`` to ``maximum``."""
-    allowed = f"use a whole number from {minimum}" + (f" to {maximum}" if maximum is not None else " up")
+_MOST = 1_000_000_000
+"""Steps, repeats and the like beyond it end neither in a working day nor in memory."""
+
+
+def whole(minimum: int, maximum: int = _MOST) -> Callable[[str], int]:
+    """A parser for whole numbers from ``minimum`` to ``maximum``, in digits alone."""
 
     def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise ValueError(allowed) from None
-        if value < minimum or (maximum is not None and value > maximum):
-            raise ValueError(allowed)
-        return value
+        # int() would take "1_6" and other scripts' digits, and refuses thousands of digits in words of its own.
+        found = re.fullmatch(r"\s*\+?0*([0-9]+)\s*", text)
+        if found is None:
+            raise ValueError(f"use a whole number from {minimum} to {maximum}")
+        if len(found[1]) > len(str(maximum)) or int(found[1]) > maximum:
+            raise ValueError(f"too large: use at most {maximum}")
+        if int(found[1]) < minimum:
+            raise ValueError(f"use a whole number from {minimum} to {maximum}")
+        return int(found[1])
 
     return parse
 

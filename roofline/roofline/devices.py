@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from roofline.reader import ReadError, text_of
 from roofline.record import Roof
 
 BYTE_ROOFS = ("dram", "llc", "host_to_device")
@@ -108,9 +109,9 @@ def load(extra: Path | None = None) -> DeviceTable:
     if extra is None:
         return DeviceTable(devices=shipped)
     try:
-        text = extra.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DeviceFileError(f"{extra}: can't be read ({error}).") from error
+        text = text_of(extra, "Give a TOML file in the form of the package's devices.toml.")
+    except ReadError as error:
+        raise DeviceFileError(str(error)) from error
     try:
         return DeviceTable(devices=shipped + _parse(text, str(extra)))
     except (ValueError, RecursionError) as error:

@@ -8,6 +8,9 @@ and their paths are reported.
 from __future__ import annotations
 
 import json
+import os
+import re
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,11 +120,11 @@ def read(paths: Iterable[Path]) -> Reading:
     for path in paths:
         searched.append(str(path))
         if not path.is_dir():
-            files.setdefault(path.resolve(), read_file(path))
+            files.setdefault(_real(path), read_file(path))
             continue
         for found in sorted(path.rglob("*.json")):
             try:
-                files.setdefault(found.resolve(), read_file(found))
+                files.setdefault(_real(found), read_file(found))
             except ReadError as error:
                 skipped.append(str(error))
     if not files:
@@ -136,7 +139,7 @@ def read_file(path: Path) -> ResultFile:
     :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, not pytest-benchmark's, no benchmarks in it, or
         a record that this version doesn't read.
     """
-    raw = _parse(path, _text(path))
+    raw = _parse(path, text_of(path, _WHAT_WE_READ))
     if not isinstance(raw, Mapping) or not isinstance(raw.get("benchmarks"), list):
         raise ReadError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
     nonfinite: list[str] = []
@@ -172,31 +175,53 @@ def read_file(path: Path) -> ResultFile:
     )
 
 
-def _text(path: Path) -> str:
-    if path.exists() and not path.is_file():
-        # A pipe or a device might never end.
-        raise ReadError(f"{path}: no regular file. {_WHAT_WE_READ}")
+def text_of(path: Path, advice: str) -> str:
+    """The text of a regular file, without the byte order mark that Windows editors and spreadsheets put in front.
+
+    :param advice: what to give instead, for the message.
+    :raises ReadError: it can't be read, isn't UTF-8, or is a pipe or a device, which might never end.
+    """
     try:
-        # utf-8-sig: Windows editors put a byte order mark in front.
-        text = path.read_text(encoding="utf-8-sig")
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ReadError(f"{path}: can't be read (no regular file). {advice}")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ReadError(f"{path}: not UTF-8 text (byte {error.start}). {_WHAT_WE_READ}") from error
+        raise ReadError(f"{path}: not UTF-8 text (byte {error.start}). {advice}") from error
     except OSError as error:
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
-    if not text.strip():
-        raise ReadError(f"{path}: empty. {_CUT_OFF}")
-    return text
+
+
+def _real(path: Path) -> Path:
+    # Path.resolve fails on a link that leads to itself, before Python 3.13.
+    return Path(os.path.realpath(path))
 
 
 def _parse(path: Path, text: str) -> object:
+    if not text.strip():
+        raise ReadError(f"{path}: empty. {_CUT_OFF}")
     try:
-        return json.loads(text)
+        content: object = json.loads(text)
+        return _without_half_surrogates(content) if _MAY_HOLD_SURROGATES.search(text) else content
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             raise ReadError(f"{path}:{error.lineno}: truncated, the JSON ends in the middle. {_CUT_OFF}") from error
         raise ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}") from error
     except (ValueError, RecursionError) as error:
         raise ReadError(f"{path}: JSON that can't be read ({error}). {_WHAT_WE_READ}") from error
+
+
+_MAY_HOLD_SURROGATES = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _without_half_surrogates(value: Any) -> Any:
+    """``value`` with every half of a surrogate pair spelled out (``\\ud800``): no encoding and no font has it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_without_half_surrogates(key): _without_half_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_half_surrogates(item) for item in value]
+    return value
 
 
 def _benchmark(item: object, where: str) -> Benchmark:

@@ -1,5 +1,6 @@
 """TOML tables that know their lines."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,10 @@ def test_an_absolute_path_is_shown_from_here(tmp_path: Path) -> None:
     _write("x")
     with pytest.raises(TomlError, match=r"^m\.toml:1: "):
         toml_tables.read(tmp_path / "m.toml")
+
+
+def test_a_pipe_is_refused() -> None:
+    """Reading it would wait for its writer."""
+    os.mkfifo("m.toml")
+    with pytest.raises(TomlError, match=r"^m\.toml: can't be read \(no regular file\); give a TOML file$"):
+        toml_tables.read(Path("m.toml"))

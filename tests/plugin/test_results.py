@@ -135,6 +135,13 @@ def test_the_last_roofs_are_those_measured_on_the_same_machine(tmp_path: Path) -
     assert results.last_roofs(tmp_path / "missing", "here") == ()
 
 
+def test_roofs_are_not_looked_for_in_a_pipe(tmp_path: Path) -> None:
+    """Reading one would wait for its writer."""
+    put(tmp_path, {"a/20260101T000000Z-c.json": document("here", dram(1.0))})
+    os.mkfifo(tmp_path / "a" / "20260102T000000Z-c.json")
+    assert [roof.value for roof in results.last_roofs(tmp_path, "here")] == [1.0]
+
+
 def test_a_run_of_one_roof_does_not_hide_the_others(tmp_path: Path) -> None:
     """Each roof is looked up by itself, with the file it stands in."""
     launch = Roof(kind="latency", name="launch", value=1e-6, source="measured", detail="d")

@@ -56,13 +56,20 @@ def test_a_bad_value_names_its_source_and_what_is_allowed(flags: Any, ini: Any, 
     """An error says what, from where, and what is allowed."""
     with pytest.raises(SettingError) as error:
         resolve(FakeConfig(flags, ini), [BATCH])
-    assert str(error.value) == f"{where} is not allowed: use a whole number from 1 up"
+    assert str(error.value) == f"{where} is not allowed: use a whole number from 1 to 1000000000"
 
 
 @pytest.mark.parametrize(("held", "value"), [(["3", "4"], 4), ("5", 5), ([], 7), (None, 7)])
 def test_a_short_flag_of_another_plugin_is_read_from_its_option(held: Any, value: int) -> None:
     """pytest-playwright's --device collects a list: the last counts."""
     assert resolve(FakeConfig({"batch": held}), [BATCH], {"batch_size": "--batch"}) == {"batch_size": value}
+
+
+def test_of_a_very_long_value_the_beginning_is_shown() -> None:
+    """The message stays readable."""
+    with pytest.raises(SettingError) as error:
+        resolve(FakeConfig({"roofline_batch_size": Given("9" * 5000, "--batch")}), [BATCH])
+    assert str(error.value) == f"--batch: '{'9' * 60}...' is not allowed: too large: use at most 1000000000"
 
 
 class FakeGroup:
@@ -92,6 +99,8 @@ def test_short_flags_are_added_where_they_are_free() -> None:
     ("parse", "text", "value"),
     [
         (whole(0, 3), "3", 3),
+        (whole(0, 3), " +003 ", 3),
+        (whole(0), "1000000000", 1_000_000_000),
         (number(0, 1), "1%", 0.01),
         (number(0), "2.5", 2.5),
         (truth, "True", True),
@@ -109,8 +118,14 @@ def test_parsers(parse: Any, text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("parse", "text", "allowed"),
     [
-        (whole(0, 3), "4", "use a whole number from 0 to 3"),
-        (whole(1), "1.5", "use a whole number from 1 up"),
+        (whole(1, 3), "0", "use a whole number from 1 to 3"),
+        (whole(1, 3), "-1", "use a whole number from 1 to 3"),
+        (whole(1, 3), "1.5", "use a whole number from 1 to 3"),
+        (whole(1, 3), "1_0", "use a whole number from 1 to 3"),
+        (whole(1, 3), "\u0663", "use a whole number from 1 to 3"),
+        (whole(0, 3), "4", "too large: use at most 3"),
+        (whole(0, 3), "9" * 5000, "too large: use at most 3"),
+        (whole(0), "1000000001", "too large: use at most 1000000000"),
         (number(0, 1), "100%", "use a number above 0 and below 1"),
         (number(0), "nan", "use a number above 0"),
         (number(0), "inf", "use a number above 0"),

@@ -1,5 +1,6 @@
 """A device gets the figures published for exactly its name, or none."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,11 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """The message names it."""
     with pytest.raises(DeviceFileError, match=r"none\.toml: can't be read"):
         load(tmp_path / "none.toml")
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """Reading it would wait for its writer; a device might never end."""
+    os.mkfifo(tmp_path / "own.toml")
+    for path in (tmp_path / "own.toml", Path("/dev/zero")):
+        with pytest.raises(DeviceFileError, match=rf"^{path}: can't be read \(no regular file\). Give a TOML file"):
+            load(path)

@@ -177,6 +177,24 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
         read_file(tmp_path / "a.json")
 
 
+def test_a_link_to_itself_in_a_folder_is_skipped(tmp_path: Path) -> None:
+    """It is named with the system's reason, and the other files are read."""
+    build.write(tmp_path / "good.json", build.document([None]))
+    (tmp_path / "circle.json").symlink_to("circle.json")
+    reading = read([tmp_path])
+    assert [result.path.name for result in reading.files] == ["good.json"]
+    assert reading.skipped == (f"{tmp_path / 'circle.json'}: can't be read (Too many levels of symbolic links).",)
+
+
+def test_half_a_surrogate_pair_is_spelled_out(tmp_path: Path) -> None:
+    """No font draws it and no file holds it; a whole pair is a character like any other."""
+    item = build.record(case=build.case(model="half\ud800", id="whole\U0001f600"))
+    result = build.result(tmp_path / "a.json", [item])
+    record = result.benchmarks[0].record
+    assert record is not None
+    assert (record.case.model, record.case.id) == ("half\\ud800", "whole\U0001f600")
+
+
 def test_outside_of_git_there_is_no_commit(tmp_path: Path) -> None:
     """pytest-benchmark's word for it is not taken for a commit."""
     content = build.document([None])

@@ -7,7 +7,7 @@ from pathlib import Path
 from roofline.audit import result_file, table_file
 from roofline.audit.row import Row
 from roofline.devices import DeviceTable
-from roofline.reader import ReadError
+from roofline.reader import ReadError, text_of
 
 
 def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
@@ -16,13 +16,7 @@ def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
     :param devices: for the roofs of result files.
     :raises ReadError: it can't be read, and why.
     """
-    try:
-        # utf-8-sig: spreadsheets put a byte order mark in front.
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ReadError(f"{path}: not UTF-8 text (byte {error.start}). Save the table as CSV in UTF-8.") from error
-    except OSError as error:
-        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
+    text = text_of(path, "Save the table as CSV in UTF-8.")
     if not text.strip():
         raise ReadError(f"{path}: empty.")
     if text.lstrip()[0] in "{[":

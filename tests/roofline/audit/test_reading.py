@@ -1,6 +1,7 @@
 """Any file: read, or refused with a reason. Never a traceback."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -129,6 +130,13 @@ def test_refusals(tmp_path: Path, content: bytes, message: str) -> None:
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="can't be read"):
         rows_of(tmp_path, KNOWN.devices)
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """Reading it would wait for its writer."""
+    os.mkfifo(tmp_path / "t.csv")
+    with pytest.raises(ReadError, match="no regular file"):
+        rows_of(tmp_path / "t.csv", KNOWN.devices)
 
 
 def test_a_spreadsheet_s_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> None:
