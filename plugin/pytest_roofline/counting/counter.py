@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
-from torch._C import DispatchKey
 from torch._ops import HigherOrderOperator
 from torch.autograd.graph import saved_tensors_hooks
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from pytest_roofline.counting.calls import bind, is_dense, tensors_in
+from pytest_roofline.counting.calls import bind
+from pytest_roofline.counting.dispatch import LeafMode, compiling_nothing, leaf_name
 from pytest_roofline.counting.dtypes import Tf32
 from pytest_roofline.counting.memory import SavedTensors, gradient_byte
 from pytest_roofline.counting.observation import Seen, observe
 from pytest_roofline.counting.storages import Storages
 from pytest_roofline.counting.traffic import traffic_of
 
-_BOOKKEEPING = frozenset({"prim", "profiler"})
-"""Namespaces of questions about tensors and of profiler marks: no work."""
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """One leaf: its name, and what was counted of it; None where it neither computes nor moves anything."""
+
+    name: str
+    seen: Seen | None
 
 
 @dataclass(slots=True)
@@ -34,7 +37,9 @@ class Trace:
     """Everything one step dispatched, in order."""
 
     storages: Storages = field(default_factory=Storages)
+    dispatched: list[Dispatched] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
+    """What of it was counted."""
     unseen: Counter[str] = field(default_factory=Counter)
     """Calls of higher-order operators, by name: what they run inside is not visible."""
     devices: Counter[str] = field(default_factory=Counter)
@@ -42,50 +47,43 @@ class Trace:
     """What the optimiser found: a step may drop the gradients before it ends."""
 
 
-class CountingMode(TorchDispatchMode):
-    """Writes every operation into ``trace`` and lets it run.
-
-    Composite operations, which reach a mode undivided under ``inference_mode``, are taken apart.
-    """
-
-    supports_higher_order_operators = True
+class CountingMode(LeafMode):
+    """Writes every operation into ``trace`` and lets it run."""
 
     def __init__(self, trace: Trace, tf32: Tf32) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.trace = trace
         self.tf32 = tf32
         self.in_optimizer = False
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
+    def leaf(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        seen = None
+        result = func(*args, **kwargs)
         if isinstance(func, HigherOrderOperator):
             self.trace.unseen[func.name()] += 1
-            return func(*args, **kwargs)
-        if func.namespace in _BOOKKEEPING:
-            return func(*args, **kwargs)
-        formula = flop_registry.get(func._overloadpacket)
-        if (formula is None or func.namespace == "aten") and _is_composite_for(func, (args, tuple(kwargs.values()))):
-            # Its C++ kernel, not `decompose`: Python may hold another decomposition than the step would run.
-            with self:
-                return func._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
-        result = func(*args, **kwargs)
-        call = bind(func, args, kwargs, result)
-        if tensors := (*call.inputs, *call.outputs):
-            self.trace.devices.update({tensor.device.type for tensor in tensors})
-            in_backward = torch._C._current_graph_task_id() != -1
-            seen = observe(
-                call,
-                traffic_of(call, self.trace.storages, forward=not in_backward and not self.in_optimizer),
-                tags=frozenset(func.tags),
-                registered=partial(formula, *args, **kwargs, out_val=result) if formula else None,
-                in_optimizer=self.in_optimizer,
-                tf32=self.tf32,
-            )
-            if seen:
-                self.trace.seen.append(seen)
+        else:
+            seen = self._observe(func, args, kwargs, result)
+        if seen:
+            self.trace.seen.append(seen)
+        self.trace.dispatched.append(Dispatched(leaf_name(func), seen))
         return result
+
+    def _observe(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: object) -> Seen | None:
+        call = bind(func, args, kwargs, result)
+        tensors = (*call.inputs, *call.outputs)
+        if not tensors:
+            return None
+        self.trace.devices.update({tensor.device.type for tensor in tensors})
+        in_backward = torch._C._current_graph_task_id() != -1
+        formula = flop_registry.get(func._overloadpacket)
+        return observe(
+            call,
+            traffic_of(call, self.trace.storages, forward=not in_backward and not self.in_optimizer),
+            tags=frozenset(func.tags),
+            registered=partial(formula, *args, **kwargs, out_val=result) if formula else None,
+            in_optimizer=self.in_optimizer,
+            tf32=self.tf32,
+        )
 
 
 def run_counted(
@@ -99,7 +97,7 @@ def run_counted(
     trace, saved = Trace(), SavedTensors(model)
     mode = CountingMode(trace, tf32)
     with ExitStack() as stack:
-        stack.enter_context(_compiling_nothing())
+        stack.enter_context(compiling_nothing())
         if optimizer is not None:
             stack.enter_context(_optimizer_watched(mode, model, optimizer))
         stack.enter_context(saved_tensors_hooks(saved.save, saved.restore))
@@ -125,37 +123,3 @@ def _optimizer_watched(mode: CountingMode, model: nn.Module, optimizer: torch.op
     finally:
         for handle in handles:
             handle.remove()
-
-
-@contextmanager
-def _compiling_nothing() -> Iterator[None]:
-    """Run compiled functions uncompiled.
-
-    Called under a dispatch mode, a compiled function would be marked as one never to compile, for the rest of the
-    process. Where nothing has loaded the compiler there is nothing compiled.
-    """
-    if "torch._dynamo" not in sys.modules:
-        yield
-        return
-    with torch.compiler.set_stance("force_eager"):
-        yield
-
-
-def _is_composite_for(func: Any, arguments: object) -> bool:
-    """Whether the operation would run, on these tensors, as a composition of others."""
-    if not _is_composite(func):
-        return False
-    tensors = list(tensors_in(arguments))
-    if not all(is_dense(tensor) for tensor in tensors):
-        return False
-    return not any(_has_kernel(func, torch._C._dispatch_key_for_device(t.device.type)) for t in tensors)
-
-
-@cache
-def _is_composite(func: Any) -> bool:
-    return _has_kernel(func, "CompositeImplicitAutograd")
-
-
-@cache
-def _has_kernel(func: Any, key: str) -> bool:
-    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)

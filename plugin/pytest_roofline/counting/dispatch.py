@@ -1,0 +1,96 @@
+"""The operations that a step is made of, one by one: what counting and profiling both look at.
+
+A *leaf* is an operation that runs as it is dispatched. Whoever follows the same step through a `LeafMode` sees the same
+leaves in the same order, so that what was counted of the n-th and what was timed of the n-th can be put together.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch._C import DispatchKey
+from torch._ops import HigherOrderOperator
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+from pytest_roofline.counting.calls import is_dense, tensors_in
+
+_BOOKKEEPING = frozenset({"prim", "profiler"})
+"""Namespaces of questions about tensors and of profiler marks: no work."""
+
+
+class LeafMode(TorchDispatchMode):
+    """Hands every leaf to `leaf`, which has to run it.
+
+    Composite operations, which reach a mode undivided under ``inference_mode``, are taken apart. A higher-order
+    operator is one leaf: what it runs inside is not visible.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    def leaf(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run ``func`` and return what it returns."""
+        raise NotImplementedError
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if isinstance(func, HigherOrderOperator):
+            return self.leaf(func, args, kwargs)
+        if func.namespace in _BOOKKEEPING:
+            return func(*args, **kwargs)
+        divisible = func.namespace == "aten" or func._overloadpacket not in flop_registry
+        if divisible and _is_composite_for(func, (args, tuple(kwargs.values()))):
+            # Its C++ kernel, not `decompose`: Python may hold another decomposition than the step would run.
+            with self:
+                return func._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+        return self.leaf(func, args, kwargs)
+
+
+def leaf_name(func: Any) -> str:
+    """Qualified and without overload (``aten::addmm``), as the profiler prints it."""
+    name: str = func.name() if isinstance(func, HigherOrderOperator) else func._schema.name
+    return name
+
+
+@contextmanager
+def compiling_nothing() -> Iterator[None]:
+    """Run compiled functions uncompiled.
+
+    Called under a dispatch mode, a compiled function would be marked as one never to compile, for the rest of the
+    process. Where nothing has loaded the compiler there is nothing compiled.
+    """
+    if "torch._dynamo" not in sys.modules:
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
+
+
+def _is_composite_for(func: Any, arguments: object) -> bool:
+    """Whether the operation would run, on these tensors, as a composition of others."""
+    if not _is_composite(func):
+        return False
+    tensors = list(tensors_in(arguments))
+    if not all(is_dense(tensor) for tensor in tensors):
+        return False
+    return not any(_has_kernel(func, torch._C._dispatch_key_for_device(t.device.type)) for t in tensors)
+
+
+@cache
+def _is_composite(func: Any) -> bool:
+    return _has_kernel(func, "CompositeImplicitAutograd")
+
+
+@cache
+def _has_kernel(func: Any, key: str) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
