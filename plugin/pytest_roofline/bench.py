@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline import precision as precisions
 from pytest_roofline import proof
-from pytest_roofline.counting import count_step
+from pytest_roofline.compiling import fresh_compiler
+from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.kernels import kernel_names
-from pytest_roofline.measuring import Measured, Plan, measure
+from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.process import ProcessUsage
 from pytest_roofline.missing import explained
 from pytest_roofline.options import Options
 from pytest_roofline.workload import Step, Workload, workload_hash
-from roofline.record import Case, Counters, Flag, Memory, Record
+from roofline.record import Case, Check, Counters, Flag, Memory, Record
 
 if TYPE_CHECKING:
     import torch
@@ -52,10 +53,15 @@ def case_of(workload: Workload, case: str, options: Options) -> Case:
             "parameters": sum(parameter.numel() for parameter in workload.model.parameters()),
             "deterministic": options.deterministic,
             "cudnn_benchmark": options.cudnn_benchmark,
+            # Only where it is so: an eager step is the same work as before there was a choice.
+            **({"compile": True} if workload.compile else {}),
         },
     }
     # Another seed gives other weights and data, but the same work.
-    recorded = {**work, "config": {**work["config"], **workload.setting, "seed": options.seed}}
+    recorded = {
+        **work,
+        "config": {**work["config"], **workload.setting, "compile": workload.compile, "seed": options.seed},
+    }
     return Case(
         id=case,
         workload_hash=workload_hash(work),
@@ -82,10 +88,15 @@ def measure_workload(
     :param plan: how to measure; None is what the options say.
     :returns: the record; the timing with its log of steps; and the seconds of warm-up and timed rounds.
     """
+    with fresh_compiler() if workload.compile else nullcontext():
+        return _measure(run, workload, case, plan or plan_of(run.options))
+
+
+def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Record, Measured, float]:
     options, device = run.options, run.device
     step = Step(workload)
     process = ProcessUsage()
-    before = proof.snapshot(step)
+    first = before = proof.snapshot(step)
 
     def on_warm() -> None:
         nonlocal before
@@ -97,7 +108,7 @@ def measure_workload(
         start = run.clock()
         measured = measure(
             step,
-            plan or plan_of(options),
+            plan,
             run.instruments,
             clock=run.clock,
             input_wait=_input_wait(workload),
@@ -110,44 +121,90 @@ def measure_workload(
         after = proof.snapshot(step)
         # Before the counting pass takes a step more: this is the loss the timed rounds ended with.
         finite = proof.check_finite(step)
-        switches = precisions.fp32_switches(device)
-        fetched = step.on_fetched_batches()
-        kernels = kernel_names(fetched, device)
-        counted = count_step(
-            fetched,
-            model=workload.model,
-            optimizer=workload.optimizer,
-            last_level_cache_byte=run.machine.device.last_level_cache_byte,
-            tf32_matmul=switches.matmul,
-            tf32_convolution=switches.convolution,
-        )
+        try:
+            observed = _observe(run, step)
+        except InputEnded as end:
+            observed = _unobserved(measured.input_ended or f"{end}, after the timed rounds, before the step to observe")
     checks = (
-        proof.check_device(step, counted.devices),
-        proof.check_kernels(device, kernels),
-        proof.check_precision(workload.precision, counted.flop_by_dtype, kernels),
-        proof.check_graphs(before, after),
+        *observed.checks,
+        proof.check_graphs(first, before, after, asked=workload.compile),
         proof.check_optimizer_steps(step, before, after),
         finite,
+        proof.check_data(step, measured.timing, measured.input_ended or observed.input_ended),
     )
     made = tuple(check for check in checks if check is not None)
+    counted = observed.counted
+    compile_s, uncompiled = _compile_s(measured, before.graphs.since(first.graphs).made, asked=workload.compile)
     record = Record(
         case=case_of(workload, case, options),
         device=run.machine.device,
         checks=made,
-        timing=replace(measured.timing, input_startup_s=workload.batches.startup_s),
-        work=counted.work,
-        operations=counted.operations,
+        timing=replace(measured.timing, input_startup_s=workload.batches.startup_s, compile_s=compile_s),
+        work=None if counted is None else counted.work,
+        operations=() if counted is None else counted.operations,
         counters=Counters(status="not_requested"),
         memory=memory,
         process=usage,
         flags=proof.flags_of(made) + timing_flags(measured),
         missing={
             **measured.missing,
-            **counted.missing,
+            **uncompiled,
+            **observed.missing,
             **missing,
         },
     )
     return explained(record), measured, seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Observed:
+    """What the steps after the timed rounds tell; ``counted`` is None where the data had ended, as ``input_ended``
+    says."""
+
+    checks: tuple[Check, ...]
+    counted: Counted | None = None
+    missing: dict[str, str] = field(default_factory=dict)
+    input_ended: str | None = None
+
+
+def _observe(run: Run, step: Step) -> _Observed:
+    """Take steps in passes of their own, for their kernels and for their work.
+
+    :raises InputEnded: there is no batch left to take one on.
+    """
+    workload, device = step.workload, run.device
+    switches = precisions.fp32_switches(device)
+    fetched = step.on_fetched_batches()
+    # The kernels must be those of the step that was timed; operations can be told of the module itself only.
+    kernels = kernel_names(fetched, device)
+    counted = count_step(
+        fetched.uncompiled(),
+        model=workload.model,
+        optimizer=workload.optimizer,
+        last_level_cache_byte=run.machine.device.last_level_cache_byte,
+        tf32_matmul=switches.matmul,
+        tf32_convolution=switches.convolution,
+    )
+    checks = (
+        proof.check_device(step, counted.devices),
+        proof.check_kernels(device, kernels),
+        proof.check_precision(workload.precision, counted.flop_by_dtype, kernels, compiled=workload.compile),
+    )
+    return _Observed(checks=checks, counted=counted, missing=counted.missing)
+
+
+def _unobserved(reason: str) -> _Observed:
+    return _Observed(checks=proof.unobserved(reason), missing={"work": reason}, input_ended=reason)
+
+
+def _compile_s(measured: Measured, graphs: int, *, asked: bool) -> tuple[float | None, dict[str, str]]:
+    """How much longer than a later step the first took, where the warm-up made graphs; else why there is no such time.
+
+    A model may have compiled parts of its own, in a case that doesn't ask for compiling.
+    """
+    if graphs and measured.first_step_s is not None:
+        return max(0.0, measured.first_step_s - measured.timing.step_time_s), {}
+    return None, {"timing.compile_s": "no graph was compiled before the timed rounds"} if asked else {}
 
 
 def timing_flags(measured: Measured) -> tuple[Flag, ...]:

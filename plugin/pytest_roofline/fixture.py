@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_roofline.precision import PRECISIONS
@@ -121,14 +122,23 @@ class Roofline:
 
         :param plan: how to measure; None is what the options say.
         """
+        import pytest
+
         from pytest_roofline.bench import measure_workload
-        from pytest_roofline.workload import Step
+        from pytest_roofline.compiling import CompilerMissing, NotCompiled
+        from pytest_roofline.measuring import InputEnded
 
         self._once()
-        if not self._benchmark.enabled:
-            self._try(Step(workload))
-            return None
-        record, measured, seconds = measure_workload(self._run, workload, case, plan)
+        workload = replace(workload, compile=workload.compile or self._run.options.compile)
+        try:
+            if not self._benchmark.enabled:
+                self._try_workload(workload)
+                return None
+            record, measured, seconds = measure_workload(self._run, workload, case, plan)
+        except CompilerMissing as reason:
+            pytest.skip(str(reason))
+        except (NotCompiled, InputEnded) as reason:
+            pytest.fail(str(reason), pytrace=False)
         self._keep(record, seconds)
         if measured.step_log_s is not None:
             self._log_steps(case, measured.step_log_s)
@@ -174,6 +184,13 @@ class Roofline:
         record, _, seconds = measure_input(self._run, fetch, case)
         self._keep(record, seconds)
         return record
+
+    def _try_workload(self, workload: Workload) -> None:
+        from pytest_roofline.compiling import fresh_compiler
+        from pytest_roofline.workload import Step
+
+        with fresh_compiler() if workload.compile else nullcontext():
+            self._try(Step(workload))
 
     def _try(self, step: Callable[[], object]) -> None:
         """Take one step, where benchmarks are disabled: the test still says whether it works."""

@@ -103,6 +103,13 @@ SETTINGS: tuple[Setting, ...] = (
         help="Let cuDNN try its algorithms during warm-up and keep the fastest (torch.backends.cudnn.benchmark).",
     ),
     Setting(
+        name="compile",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Measure torch.compile(model). Compiling is timed apart from the steps.",
+    ),
+    Setting(
         name="nvtx",
         parse=truth,
         default=False,
@@ -158,6 +165,7 @@ class Options:
     seed: int
     deterministic: bool
     cudnn_benchmark: bool
+    compile: bool
     nvtx: bool
     label: str | None
     results: Path | None

@@ -1,18 +1,19 @@
-"""What is claimed of a measurement, and the evidence for it: device, precision, graphs, optimiser steps, finite loss.
+"""What is claimed of a measurement, and the evidence: device, precision, graphs, optimiser steps, finite loss, data.
 
 A check that can't be made on a device is recorded as not made; it is never counted as passed.
 """
 
 from __future__ import annotations
 
+import math
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_roofline.compiling import Graphs, graphs_so_far
 from pytest_roofline.precision import Precision
-from roofline.record import Check, Flag
+from roofline.record import Check, CheckStatus, Flag, Timing
 
 if TYPE_CHECKING:
     import torch
@@ -22,23 +23,21 @@ if TYPE_CHECKING:
 _TF32_KERNEL = re.compile(r"tf32|s1688(?!.*(?:bf16|f16))")
 """cuBLAS, cuDNN and CUTLASS name TF32 kernels by the type, or by its instruction: m16n8k8 on 32-bit inputs."""
 
+_LONGEST_REASON = 160
+_LEAST_SCALE = 2.0**-126
+"""The smallest normal float32."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """State that must not change during the timed rounds."""
 
-    graphs: int
+    graphs: Graphs
     scale: float | None
 
 
 def snapshot(step: Step) -> Snapshot:
-    return Snapshot(graphs=compiled_graphs(), scale=step.scale())
-
-
-def compiled_graphs() -> int:
-    """Graphs torch.compile has made in this process; 0 where it was never used."""
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    return 0 if dynamo is None else int(dynamo.counters["stats"]["unique_graphs"])
+    return Snapshot(graphs=graphs_so_far(), scale=step.scale())
 
 
 def check_device(step: Step, operation_devices: Mapping[str, int]) -> Check:
@@ -63,17 +62,24 @@ def check_device(step: Step, operation_devices: Mapping[str, int]) -> Check:
     return Check(name="device", status="passed", evidence=f"{seen} ({sum(operation_devices.values())} operations)")
 
 
-def check_precision(precision: Precision, flop_by_dtype: Mapping[str, float], kernels: Iterable[str] | None) -> Check:
+def check_precision(
+    precision: Precision,
+    flop_by_dtype: Mapping[str, float],
+    kernels: Iterable[str] | None,
+    *,
+    compiled: bool = False,
+) -> Check:
     """Every matrix operation ran in a dtype that the precision allows.
 
     :param kernels: names of the kernels of one step, where the device tells them.
+    :param compiled: the step is compiled; kernels are its own, FLOPs those of the model as it is.
     """
     total = sum(flop_by_dtype.values())
     allowed = " or ".join(sorted(precision.computes_in))
     if total == 0:
         return Check(name="precision", status="not_made", evidence="the step has no matrix operation to tell by")
     shares = ", ".join(f"{value / total:.1%} in {dtype}" for dtype, value in sorted(flop_by_dtype.items()) if value)
-    evidence = f"matrix FLOPs: {shares}"
+    evidence = f"matrix FLOPs{' of the uncompiled model' if compiled else ''}: {shares}"
     other = sum(value for dtype, value in flop_by_dtype.items() if dtype not in precision.computes_in) / total
     if other > precision.other_share:
         return Check(name="precision", status="failed", evidence=f"{precision.name} means {allowed}, but {evidence}")
@@ -100,12 +106,35 @@ def check_kernels(device: torch.device, kernels: tuple[str, ...] | None) -> Chec
     return Check(name="kernels", status="passed", evidence=f"{len(kernels)} kernels ran on {device} in one step")
 
 
-def check_graphs(before: Snapshot, after: Snapshot) -> Check:
-    """torch.compile made no graph inside the timed rounds."""
-    made = after.graphs - before.graphs
-    if made:
-        return Check(name="graphs", status="failed", evidence=f"{made} graph(s) were compiled inside the timed rounds")
-    return Check(name="graphs", status="passed", evidence="no graph was compiled inside the timed rounds")
+def check_graphs(start: Snapshot, before: Snapshot, after: Snapshot, *, asked: bool) -> Check:
+    """torch.compile made no graph inside the timed rounds, and at least one before them where it was asked for.
+
+    :param start: before the first step.
+    :param before: between warm-up and rounds.
+    """
+    made, late = before.graphs.since(start.graphs), after.graphs.since(before.graphs)
+    if late.made:
+        return _graphs("failed", f"{late.made} graph(s) were compiled inside the timed rounds{_broken(late)}")
+    if late.code:
+        return _graphs("failed", f"code for {late.code} graph(s) was generated inside the timed rounds")
+    if made.made:
+        cached = f", the code of {made.cached} of {made.code} parts from a cache" if made.cached else ""
+        return _graphs("passed", f"{made.made} graph(s) were compiled before the timed rounds{cached}{_broken(made)}")
+    if asked:
+        return _graphs("failed", f"asked for torch.compile, but no graph was made: the step ran eagerly{_broken(made)}")
+    return _graphs("passed", "no graph was compiled inside the timed rounds")
+
+
+def _graphs(status: CheckStatus, evidence: str) -> Check:
+    return Check(name="graphs", status=status, evidence=evidence)
+
+
+def _broken(graphs: Graphs) -> str:
+    """How often capturing was interrupted, with the first reason."""
+    if not graphs.breaks:
+        return ""
+    reason = next(iter(graphs.breaks)).strip().partition("\n")[0]
+    return f"; {sum(graphs.breaks.values())} graph break(s), first for: {reason[:_LONGEST_REASON]}"
 
 
 def check_optimizer_steps(step: Step, before: Snapshot, after: Snapshot) -> Check | None:
@@ -114,12 +143,48 @@ def check_optimizer_steps(step: Step, before: Snapshot, after: Snapshot) -> Chec
         return None
     if step.scaler is None:
         return Check(name="optimizer_steps", status="passed", evidence="no gradient scaler: every step was taken")
+    assert before.scale is not None
+    assert after.scale is not None
     evidence = f"gradient scale {before.scale:g} before the rounds, {after.scale:g} after"
-    skipped = after.scale is not None and before.scale is not None and after.scale < before.scale
-    status = "failed" if skipped else "passed"
-    if skipped:
-        evidence += ": a smaller scale means that steps were skipped for non-finite gradients"
-    return Check(name="optimizer_steps", status=status, evidence=evidence)  # type: ignore[arg-type]
+    if after.scale >= before.scale:
+        return Check(name="optimizer_steps", status="passed", evidence=evidence)
+    return Check(
+        name="optimizer_steps",
+        status="failed",
+        evidence=f"{evidence}: {_skipped(before.scale, after.scale, step.scaler.get_backoff_factor())} for gradients "
+        "that were not finite",
+    )
+
+
+def _skipped(before: float, after: float, backoff: float) -> str:
+    """How many steps a fall of the scale means: each that is skipped multiplies it by ``backoff``, and none raises it.
+
+    The scale is a float32: one that fell to 0 or below the normal range tells no number.
+    """
+    if after < _LEAST_SCALE:
+        return "steps were skipped"
+    return f"{round(math.log(after / before) / math.log(backoff))} step(s) were skipped"
+
+
+def check_data(step: Step, timing: Timing, ended: str | None) -> Check | None:
+    """Batches came until the end; None where they lie ready, for those don't end.
+
+    :param ended: where they ended, from the measurement.
+    """
+    if ended is not None:
+        return Check(name="data", status="failed", evidence=ended)
+    if step.workload.batches.wait_s() is None:
+        return None
+    waited = "" if timing.input_wait_s is None else f"; waited {timing.input_wait_s / timing.step_time_s:.1%} of a step"
+    return Check(name="data", status="passed", evidence=f"{step.batches} batches were delivered{waited}")
+
+
+def unobserved(reason: str) -> tuple[Check, ...]:
+    """The checks that need a step observed after the rounds, where none could be taken."""
+    return tuple(
+        Check(name=name, status="not_made", evidence=f"no step could be observed: {reason}")
+        for name in ("device", "kernels", "precision")
+    )
 
 
 def check_finite(step: Step) -> Check:

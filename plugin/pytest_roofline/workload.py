@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from pytest_roofline import compiling
 from pytest_roofline import precision as precisions
+from pytest_roofline.measuring.plan import InputEnded
 from pytest_roofline.precision import Precision
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ LEARNING_RATE = 1e-4
 
 
 class Batches(Protocol):
-    """Batches without end, on the device."""
+    """Batches on the device: without end, or at least as many as a measurement takes."""
 
     @property
     def startup_s(self) -> float | None:
@@ -28,7 +30,10 @@ class Batches(Protocol):
         ...
 
     def next(self) -> tuple[tuple[Tensor, ...], Tensor | None]:
-        """The next ``(inputs, target)``; the target is None in inference."""
+        """The next ``(inputs, target)``; the target is None in inference.
+
+        :raises StopIteration: there are no more. What is complete by then is measured, and the row is marked invalid.
+        """
         ...
 
     def wait_s(self) -> float | None:
@@ -74,6 +79,7 @@ class Workload:
         machines that differ in them still ran the same workload.
     :param loss: ``(output, target) -> scalar``; needed in training. In inference the output itself is the result.
     :param optimizer: needed in training; see `sgd`.
+    :param compile: step on ``torch.compile(model)``. ``model`` stays the module itself, with the same parameters.
     """
 
     model: nn.Module
@@ -84,6 +90,7 @@ class Workload:
     loss: Callable[[Any, Any], Tensor] | None = None
     optimizer: torch.optim.Optimizer | None = None
     grad_accum_steps: int = 1
+    compile: bool = False
     name: str = "model"
     batch: int = 1
     sample_unit: str = "sample"
@@ -108,12 +115,22 @@ class Step:
     """One step of a workload as a plain call, and what has to be known of it afterwards.
 
     The call does what a user's loop does and nothing else; what differs between workloads is decided once, here.
+
+    :param scaler: None makes one where the workload needs it.
+    :param forward: what is called for the model's forward pass; None is the model, compiled if the workload says so.
+    :raises compiling.CompilerMissing: it says so, and there is no ``torch.compile``.
+    :raises compiling.NotCompiled: it says so, and compiling is switched off.
     """
 
-    def __init__(self, workload: Workload, scaler: Any = None) -> None:
+    def __init__(self, workload: Workload, scaler: Any = None, forward: Callable[..., Any] | None = None) -> None:
         self.last: Any = None
         """Loss of the last training step, or output of the last inference."""
+        self.batches = 0
+        """Batches taken so far."""
         self.workload = workload
+        if forward is None:
+            forward = compiling.compiled(workload.model) if workload.compile else workload.model
+        self._forward = forward
         self.scaler = scaler or _scaler(workload)
         self._run = self._training() if workload.mode == "train" else self._inference()
 
@@ -130,16 +147,32 @@ class Step:
         return None if self.scaler is None else float(self.scaler.get_scale())
 
     def on_fetched_batches(self) -> Step:
-        """The same step on batches that are fetched now: what a data loader does is no part of the model's work."""
+        """The same step on batches that are fetched now: what a data loader does is no part of the model's work.
+
+        :raises InputEnded: there are none.
+        """
         parts = self.workload.grad_accum_steps
-        batches = ReadyBatches([self.workload.batches.next() for _ in range(parts)])
-        return Step(replace(self.workload, batches=batches), self.scaler)
+        batches = ReadyBatches([self._next_batch() for _ in range(parts)])
+        return Step(replace(self.workload, batches=batches), self.scaler, self._forward)
+
+    def uncompiled(self) -> Step:
+        """The same step on the model itself: what a compiled one runs can't be told apart by operations."""
+        return Step(self.workload, self.scaler, self.workload.model)
+
+    def _next_batch(self) -> tuple[tuple[Tensor, ...], Tensor | None]:
+        try:
+            batch = self.workload.batches.next()
+        except StopIteration as end:
+            # Told apart here from one that the model raises by a mistake.
+            raise InputEnded(f"the data ended after {self.batches} batches") from end
+        self.batches += 1
+        return batch
 
     def _inference(self) -> Callable[[], None]:
         import torch
 
         workload = self.workload
-        model, next_batch = workload.model, workload.batches.next
+        model, next_batch = self._forward, self._next_batch
         no_grad, cast = torch.inference_mode, precisions.autocast(workload.precision, workload.device)
 
         def run() -> None:
@@ -151,7 +184,7 @@ class Step:
 
     def _training(self) -> Callable[[], None]:
         workload = self.workload
-        model, next_batch, loss_of = workload.model, workload.batches.next, workload.loss
+        model, next_batch, loss_of = self._forward, self._next_batch, workload.loss
         optimizer, scaler = workload.optimizer, self.scaler
         cast, parts = precisions.autocast(workload.precision, workload.device), workload.grad_accum_steps
         assert loss_of is not None

@@ -41,6 +41,7 @@ def run_on(lab: Lab, max_time: float = 10.0) -> Run:
         seed=7,
         deterministic=False,
         cudnn_benchmark=False,
+        compile=False,
         nvtx=False,
         label=None,
         results=None,

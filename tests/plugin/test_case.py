@@ -27,6 +27,7 @@ OPTIONS = Options(
     seed=0,
     deterministic=False,
     cudnn_benchmark=False,
+    compile=False,
     nvtx=False,
     label=None,
     results=None,

@@ -31,6 +31,7 @@ def options(**changes: Any) -> Options:
         "seed": 0,
         "deterministic": False,
         "cudnn_benchmark": False,
+        "compile": False,
         "nvtx": False,
         "label": None,
         "results": Path("results"),

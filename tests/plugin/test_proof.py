@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from pytest_roofline import proof
+from pytest_roofline.compiling import Graphs
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.proof import Snapshot
 from pytest_roofline.workload import ReadyBatches, Step, Workload, sgd
@@ -37,6 +38,14 @@ def step_of(
             optimizer=sgd(model) if training else None,
         )
     )
+
+
+def graphs(made: int, **values: Any) -> Snapshot:
+    return Snapshot(Graphs(made=made, **values), None)
+
+
+def scale(value: float | None) -> Snapshot:
+    return Snapshot(Graphs(), value)
 
 
 def test_device_is_proven_by_parameters_gradients_and_operations() -> None:
@@ -116,22 +125,44 @@ def test_kernels(device: str, kernels: tuple[str, ...] | None, status: str) -> N
 
 
 def test_a_graph_compiled_inside_the_rounds_is_disproved() -> None:
-    """TIME-04: a new shape recompiles while timed."""
-    assert proof.check_graphs(Snapshot(1, None), Snapshot(1, None)).status == "passed"
-    check = proof.check_graphs(Snapshot(1, None), Snapshot(2, None))
-    assert (check.status, check.evidence) == ("failed", "1 graph(s) were compiled inside the timed rounds")
+    """TIME-04: a new shape recompiles while timed, whether or not anybody asked for compiling."""
+    start, before, after = graphs(1), graphs(2), graphs(3, breaks={"a call of print\nExplanation": 1})
+    for asked in (True, False):
+        check = proof.check_graphs(start, before, after, asked=asked)
+        assert (check.status, check.evidence) == (
+            "failed",
+            "1 graph(s) were compiled inside the timed rounds; 1 graph break(s), first for: a call of print",
+        )
 
 
-def test_graphs_are_those_torch_compile_really_makes() -> None:
-    """A second shape makes a second graph in torch's own counters."""
-    torch._dynamo.reset()
-    compiled = torch.compile(lambda x: torch.sin(x @ x.T), backend="eager", dynamic=False)
-    compiled(torch.ones(4, 4))
-    before = proof.compiled_graphs()
-    compiled(torch.ones(4, 4))
-    assert proof.compiled_graphs() == before
-    compiled(torch.ones(2, 2))
-    assert proof.compiled_graphs() == before + 1
+def test_code_generated_inside_the_rounds_is_disproved() -> None:
+    """A graph captured in the warm-up may get its code later."""
+    check = proof.check_graphs(graphs(0), graphs(1, code=1), graphs(1, code=2), asked=True)
+    assert (check.status, check.evidence) == ("failed", "code for 1 graph(s) was generated inside the timed rounds")
+
+
+def test_asked_to_compile_and_nothing_compiled_is_disproved() -> None:
+    """FLOP-03: graphs of earlier cases don't count, and an eager step is not what was asked for."""
+    earlier = graphs(7)
+    check = proof.check_graphs(earlier, earlier, earlier, asked=True)
+    assert (check.status, check.evidence) == (
+        "failed",
+        "asked for torch.compile, but no graph was made: the step ran eagerly",
+    )
+    check = proof.check_graphs(earlier, earlier, earlier, asked=False)
+    assert (check.status, check.evidence) == ("passed", "no graph was compiled inside the timed rounds")
+
+
+def test_graphs_of_the_warm_up_are_told_with_breaks_and_cache() -> None:
+    """How many, what is from a cache (its compile time is no compile time), and why capturing stopped."""
+    start = graphs(1, code=1, breaks={"old": 2})
+    warm = graphs(3, code=5, cached=3, breaks={"old": 2, "print": 1})
+    check = proof.check_graphs(start, warm, warm, asked=True)
+    assert (check.status, check.evidence) == (
+        "passed",
+        "2 graph(s) were compiled before the timed rounds, the code of 3 of 4 parts from a cache; "
+        "1 graph break(s), first for: print",
+    )
 
 
 class FakeScaler:
@@ -147,19 +178,27 @@ class FakeScaler:
     def set_growth_interval(self, interval: int) -> None:
         self.interval = interval
 
+    def get_backoff_factor(self) -> float:
+        return 0.5
+
 
 def test_a_skipped_optimizer_step_is_disproved() -> None:
-    """AMP-04: a scale that fell means that a step was skipped."""
+    """AMP-04: a scale that fell means that a step was skipped; each halves it."""
     step: Any = step_of()
-    assert proof.check_optimizer_steps(step, Snapshot(0, None), Snapshot(0, None)).status == "passed"  # type: ignore[union-attr]
-    step.scaler = FakeScaler(32768.0)
-    kept = proof.check_optimizer_steps(step, Snapshot(0, 65536.0), Snapshot(0, 65536.0))
-    fell = proof.check_optimizer_steps(step, Snapshot(0, 65536.0), Snapshot(0, 32768.0))
+    assert proof.check_optimizer_steps(step, scale(None), scale(None)).status == "passed"  # type: ignore[union-attr]
+    step.scaler = FakeScaler(8192.0)
+    kept = proof.check_optimizer_steps(step, scale(65536.0), scale(65536.0))
+    fell = proof.check_optimizer_steps(step, scale(65536.0), scale(8192.0))
+    gone = proof.check_optimizer_steps(step, scale(65536.0), scale(0.0))
     assert kept is not None
     assert fell is not None
-    assert (kept.status, fell.status) == ("passed", "failed")
-    assert "65536 before the rounds, 32768 after" in fell.evidence
-    assert proof.check_optimizer_steps(step_of("infer"), Snapshot(0, None), Snapshot(0, None)) is None
+    assert gone is not None
+    assert (kept.status, fell.status, gone.status) == ("passed", "failed", "failed")
+    assert fell.evidence == (
+        "gradient scale 65536 before the rounds, 8192 after: 3 step(s) were skipped for gradients that were not finite"
+    )
+    assert "0 after: steps were skipped for" in gone.evidence
+    assert proof.check_optimizer_steps(step_of("infer"), scale(None), scale(None)) is None
 
 
 def test_the_scale_is_frozen_after_warm_up() -> None:
@@ -210,7 +249,7 @@ def test_only_what_failed_makes_a_row_invalid() -> None:
     """A check that couldn't be made is no disproof."""
     checks = [
         proof.check_kernels(CPU, None),
-        proof.check_graphs(Snapshot(0, None), Snapshot(1, None)),
+        proof.check_graphs(graphs(0), graphs(0), graphs(1), asked=False),
     ]
     flags = proof.flags_of(checks)
     assert [(flag.name, flag.invalid) for flag in flags] == [("graphs_disproved", True)]

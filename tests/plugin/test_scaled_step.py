@@ -55,7 +55,7 @@ def test_inputs_out_of_range_skip_the_step_and_are_disproved() -> None:
     assert (check.status, check.evidence) == (
         "failed",
         "gradient scale 65536 before the rounds, 32768 after: "
-        "a smaller scale means that steps were skipped for non-finite gradients",
+        "1 step(s) were skipped for gradients that were not finite",
     )
     assert [flag.name for flag in proof.flags_of([check]) if flag.invalid] == ["optimizer_steps_disproved"]
 
@@ -85,6 +85,18 @@ def test_gradients_are_unscaled_before_they_are_used() -> None:
     step()
     moved = step.workload.model.get_parameter("weight").detach() - old
     torch.testing.assert_close(moved, plain.get_parameter("weight").detach() - old, rtol=0.02, atol=1e-6)
+
+
+def test_skipped_steps_are_counted() -> None:
+    """Each halves the scale, so their number is known without touching the optimiser."""
+    step = scaled_step(1e30)
+    step.freeze_scale()
+    before = proof.snapshot(step)
+    for _ in range(3):
+        step()
+    check = proof.check_optimizer_steps(step, before, proof.snapshot(step))
+    assert check is not None
+    assert check.evidence.endswith(": 3 step(s) were skipped for gradients that were not finite")
 
 
 @pytest.mark.parametrize(("frozen", "scale"), [(False, 4 * SCALE), (True, SCALE)])

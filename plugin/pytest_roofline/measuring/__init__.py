@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pytest_roofline.measuring.loop import measure
-from pytest_roofline.measuring.plan import Instruments, Measured, Plan
+from pytest_roofline.measuring.plan import InputEnded, Instruments, Measured, Plan
 
-__all__ = ["Instruments", "Measured", "Plan", "measure"]
+__all__ = ["InputEnded", "Instruments", "Measured", "Plan", "measure"]

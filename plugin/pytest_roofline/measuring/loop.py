@@ -16,15 +16,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pytest_roofline.measuring import latency as latencies
 from pytest_roofline.measuring.disturbance import mostly_disturbed
 from pytest_roofline.measuring.margin import MarginEstimator
-from pytest_roofline.measuring.plan import Clock, Instruments, Measured, Plan, Step
+from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Plan, Step
 from pytest_roofline.measuring.stopwatch import Round, Stopwatch
 from pytest_roofline.measuring.summary import Repeat, Taken, summarise
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
-from pytest_roofline.measuring.warmup import warm_up
+from pytest_roofline.measuring.warmup import Warmup, warm_up
 from roofline.record import StopReason
 
 ROUND_S = 0.1
@@ -51,6 +52,8 @@ def measure(
 ) -> Measured:
     """Measure a step by the plan.
 
+    A step that has no more data ends the measurement: the rounds that are complete by then are kept.
+
     Repeats are whole measurements. They share the number of steps a round, which the first of them chooses; the mean,
     its margin and the marks of disturbed rounds are of all rounds together, warm-up counts are sums over the repeats.
 
@@ -60,12 +63,14 @@ def measure(
     :param on_warm: called once, between the first warm-up and the first timed round.
     :param latency: time single synchronised steps as well, after the rounds; those of the protocol ``steps`` serve.
     :raises ClockError: the clock stands still.
+    :raises InputEnded: before one round was complete.
     """
     telemetry = telemetry or HostTelemetry()
     stopwatch = Stopwatch(step, instruments, clock, telemetry, input_wait)
     estimator = MarginEstimator(plan.confidence)
     steps = plan.fixed_steps
     repeats: list[Repeat] = []
+    ended: str | None = None
     with _untraced():
         sync_cost_s = stopwatch.sync_cost_s()
         round_s = max(ROUND_S, SYNC_COSTS * sync_cost_s)
@@ -73,18 +78,33 @@ def measure(
             if prepare is not None:
                 prepare()
             gc.collect()
-            warmup = warm_up(stopwatch, plan.fixed_warmup_steps, round_s, choose=steps is None)
-            steps = steps or warmup.round_steps or 1
-            if on_warm is not None and turn == 0:
-                on_warm()
-            rounds, stop = _take_rounds(stopwatch, plan, steps, estimator)
+            rounds: list[Round] = []
+            warmup: Warmup | None = None
+            try:
+                warmup = warm_up(stopwatch, plan.fixed_warmup_steps, round_s, choose=steps is None)
+                steps = steps or warmup.round_steps or 1
+                if on_warm is not None and turn == 0:
+                    on_warm()
+                stop = _take_rounds(stopwatch, plan, steps, estimator, rounds)
+            except InputEnded as end:
+                ended = f"{end}, in {_place(plan, turn, None if warmup is None else len(rounds) + 1)}"
+                if not (rounds or repeats):
+                    raise InputEnded(f"{ended}: not one timed round was complete") from end
+                if warmup is not None and rounds:
+                    repeats.append(Repeat(warmup, tuple(rounds), "input_ended"))
+                else:
+                    repeats[-1] = replace(repeats[-1], stop="input_ended")
+                break
             repeats.append(Repeat(warmup, tuple(rounds), stop))
         singly = plan.protocol == "steps"
         step_times: tuple[float, ...] | None = None
         if singly:
             step_times = tuple(round.wall_s for repeat in repeats for round in repeat.rounds)
-        elif latency:
-            step_times = tuple(latencies.single_steps(stopwatch))
+        elif latency and ended is None:
+            try:
+                step_times = tuple(latencies.single_steps(stopwatch))
+            except InputEnded as end:
+                ended = f"{end}, in the single steps after the timed rounds"
     assert steps is not None
     taken = Taken(
         repeats=tuple(repeats),
@@ -93,23 +113,31 @@ def measure(
         single_steps_s=step_times if latency else None,
     )
     timing, missing = summarise(plan, taken, estimator, telemetry.missing)
+    if latency and step_times is None and ended is not None:
+        missing["timing.latency"] = ended
     return Measured(
         timing=timing,
         step_log_s=step_times if singly else None,
         first_step_s=repeats[0].warmup.first_step_s,
+        input_ended=ended,
         missing=missing,
     )
 
 
 def _take_rounds(
-    stopwatch: Stopwatch, plan: Plan, steps: int, estimator: MarginEstimator
-) -> tuple[list[Round], StopReason]:
-    """One repeat's rounds, and why there are no more."""
+    stopwatch: Stopwatch, plan: Plan, steps: int, estimator: MarginEstimator, rounds: list[Round]
+) -> StopReason:
+    """Take one repeat's rounds, append each to ``rounds`` when it is complete, and tell why there are no more.
+
+    :raises InputEnded: the data ended within a round.
+    """
     if plan.protocol == "window":
-        return [stopwatch.round(steps)], "fixed"
+        rounds.append(stopwatch.round(steps))
+        return "fixed"
     if plan.protocol == "steps":
-        return [stopwatch.round(1) for _ in range(steps)], "fixed"
-    rounds: list[Round] = []
+        for _ in range(steps):
+            rounds.append(stopwatch.round(1))
+        return "fixed"
     times: list[float] = []
     spent_s = 0.0
     while True:
@@ -118,10 +146,16 @@ def _take_rounds(
         spent_s += times[-1]
         reached = estimator.of(times, spent_s).half_width_relative
         if reached is not None and reached <= plan.margin and mostly_disturbed(rounds) is None:
-            return rounds, "margin"
+            return "margin"
         # Not begun if it would end beyond the budget.
         if len(rounds) >= LEAST_ROUNDS and spent_s + spent_s / len(rounds) > plan.max_time_s:
-            return rounds, "budget"
+            return "budget"
+
+
+def _place(plan: Plan, turn: int, round: int | None) -> str:
+    """Where a measurement is, in words: ``timed round 3 of repeat 2``, ``the warm-up``."""
+    of_repeat = f" of repeat {turn + 1}" if plan.repeats > 1 else ""
+    return ("the warm-up" if round is None else f"timed round {round}") + of_repeat
 
 
 @contextmanager

@@ -15,7 +15,13 @@ WINDOW_STEPS = 100
 """The protocols ``window`` and ``steps`` of the students' reports: 10 steps of warm-up, 100 measured."""
 
 Step = Callable[[], object]
+"""Raises `InputEnded` when there is no more data for it."""
+
 Clock = Callable[[], float]
+
+
+class InputEnded(RuntimeError):
+    """There is no more data. The message says after how many batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +102,13 @@ class Measured:
     :param step_log_s: every single step's time, in order, where the protocol is ``steps``.
     :param first_step_s: the very first step of the first warm-up: what is done once (compiling, autotuning,
         allocating) and a step. None where no warm-up was asked for.
+    :param input_ended: after how many batches and where in the measurement the data ended; None where it lasted. What
+        was complete by then is measured.
     :param missing: why values of the timing are None, by their path in the record.
     """
 
     timing: Timing
     step_log_s: tuple[float, ...] | None = None
     first_step_s: float | None = None
+    input_ended: str | None = None
     missing: dict[str, str] = field(default_factory=dict)

@@ -18,6 +18,10 @@ from roofline.record import Latency, Rounds, StopReason, Timing
 Number = TypeVar("Number", int, float)
 
 
+_STOPS: tuple[StopReason, ...] = ("input_ended", "budget")
+"""Of several repeats, the reason of the one that fell shortest of what was asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Repeat:
     """One whole measurement: its warm-up, its rounds (at least one), and why there are no more."""
@@ -73,7 +77,7 @@ def summarise(
         confidence=plan.confidence,
         margin_target=plan.margin if plan.protocol == "adaptive" else None,
         margin=None if refused is not None else reached.half_width_relative,
-        stop_reason="budget" if "budget" in stops else stops[0],
+        stop_reason=next((stop for stop in _STOPS if stop in stops), stops[0]),
         autocorrelation_rounds=reached.autocorrelation_rounds,
         repeat_step_time_s=means if len(means) > 1 else (),
         sync_cost_s=taken.sync_cost_s,
