@@ -46,7 +46,10 @@ class Override:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSpec:
-    """A case, before a device is known. ``devices`` are the kinds it is meant for."""
+    """A case, before a device is known. ``devices`` are the kinds it is meant for.
+
+    ``compile`` is no axis of a tier: it is of all cases of a run, or of none.
+    """
 
     model: str
     mode: str
@@ -55,13 +58,15 @@ class CaseSpec:
     layout: str
     data: str
     devices: frozenset[str]
+    compile: bool = False
 
     @property
     def id(self) -> str:
-        """``resnet50-train-b32-amp_bf16``, with layout and data appended where they aren't the default."""
+        """``resnet50-train-b32-amp_bf16``, with layout, data and ``compile`` appended where they aren't the default."""
         layout = [self.layout] if self.layout != "contiguous" else []
         data = [_label(self.data)] if self.data != "synthetic" else []
-        return case_id(_model_label(self.model), self.mode, self.batch, self.precision, *layout, *data)
+        compile = ["compile"] if self.compile else []
+        return case_id(_model_label(self.model), self.mode, self.batch, self.precision, *layout, *data, *compile)
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,9 +15,9 @@ from perftests import data, data_source, loader_options, matrix, models
 from perftests.data_source import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.options import SETTINGS
-from pytest_roofline import devices, machine
+from pytest_roofline import compiling, devices, machine
 from pytest_roofline import precision as precisions
-from pytest_roofline.plugin import NOTES, kind_of, options_of, taken_flags
+from pytest_roofline.plugin import NOTES, kind_of, options_of, spelled, taken_flags
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.settings import SettingError, resolve, source
 from pytest_roofline.workload import Workload, sgd
@@ -105,6 +105,7 @@ class Suite:
             loss=model_of.loss if training else None,
             optimizer=sgd(model) if training else None,
             grad_accum_steps=self.values["grad_accum_steps"] if training else 1,
+            compile=case.compile,
             name=model_of.name,
             batch=case.batch,
             sample_unit=model_of.sample_unit,
@@ -190,7 +191,13 @@ def _build(config: pytest.Config) -> Suite:
     taken = taken_flags(config)
     values = resolve(config, SETTINGS, taken)
     sources = {setting.name: source(config, setting, taken) or setting.short_flag for setting in SETTINGS}
-    cases = matrix.load(values["matrix"], _overrides(values, sources), source=sources["matrix"])
+    compile = options_of(config).compile
+    if compile:
+        _refuse_uncompiled(spelled(config, "compile"))
+    cases = [
+        replace(case, compile=compile)
+        for case in matrix.load(values["matrix"], _overrides(values, sources), source=sources["matrix"])
+    ]
     kind = kind_of(config)
     suite = Suite(
         cases={case.id: case for case in cases},
@@ -204,7 +211,7 @@ def _build(config: pytest.Config) -> Suite:
     return suite
 
 
-def _fed(cases: tuple[CaseSpec, ...], kind: devices.Kind) -> dict[str, CaseSpec]:
+def _fed(cases: Sequence[CaseSpec], kind: devices.Kind) -> dict[str, CaseSpec]:
     """One training step fed by each kind of source: the first model on colour images, at its largest batch."""
     steps = [case for case in cases if case.mode == "train" and kind in case.devices and _takes_images(case)]
     if not steps:
@@ -249,6 +256,15 @@ def _check_data(suite: Suite) -> tuple[str, ...]:
             notes.update(dict.fromkeys(data.check(spec, model, case.batch)))
         notes.update(dict.fromkeys(suite.loader(case).notes))
     return tuple(notes)
+
+
+def _refuse_uncompiled(flag: str) -> None:
+    """Say at once what else every case would fail of."""
+    switch = compiling.switched_off()
+    if switch is not None:
+        raise pytest.UsageError(
+            f"{flag}: torch.compile is switched off by {switch} in the environment. Unset that, or leave {flag} out."
+        )
 
 
 def _refuse_parallel(config: pytest.Config) -> None:

@@ -120,6 +120,7 @@ ROWS = (
     Row("seed", "--seed 3", lambda run: run.options.seed == run.suite.seed == 3),
     Row("deterministic", "--deterministic", lambda run: run.switch(torch.are_deterministic_algorithms_enabled)),
     Row("cudnn_benchmark", "--cudnn-benchmark", lambda run: run.switch(lambda: torch.backends.cudnn.benchmark)),
+    Row("compile", "--compile", lambda run: run.every("compile") == {True} and run.workload.compile, "--model mlp"),
     # Where it opens a range is held in tests/plugin/test_conditions.py.
     Row("nvtx", "--nvtx", lambda run: run.options.nvtx),
     Row("label", "--label box", lambda run: run.options.label == "box"),
@@ -167,3 +168,18 @@ def test_a_flag_changes_what_it_says(row: Row, planned: Callable[[str], Planned]
 def test_every_setting_has_a_row() -> None:
     """A new setting needs one: what does it change?"""
     assert [row.name for row in ROWS] == [setting.name for setting in SETTINGS]
+
+
+@pytest.mark.parametrize("variable", ["TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE"])
+def test_compiling_that_the_environment_switches_off_is_refused(
+    planned: Callable[[str], Planned], monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """torch would run everything eagerly without a word. Before anything is built: what, from where, what to do."""
+    monkeypatch.setenv(variable, "1")
+    assert planned("--model mlp").suite.cases
+    with pytest.raises(pytest.UsageError) as error:
+        planned("--model mlp --compile")
+    assert str(error.value) == (
+        f"--compile: torch.compile is switched off by {variable}=1 in the environment. "
+        "Unset that, or leave --compile out."
+    )

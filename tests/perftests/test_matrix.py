@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,11 +114,13 @@ def test_the_tiers_names_are_real_models() -> None:
         ({"data": "sample"}, "resnet50-train-b32-amp_bf16-sample"),
         ({"layout": "channels_last", "data": "fake"}, "resnet50-train-b32-amp_bf16-channels_last-fake"),
         ({"data": "imagefolder:/d/mini/train"}, "resnet50-train-b32-amp_bf16-imagefolder_mini"),
+        ({"compile": True}, "resnet50-train-b32-amp_bf16-compile"),
+        ({"data": "sample", "compile": True}, "resnet50-train-b32-amp_bf16-sample-compile"),
     ],
 )
-def test_an_id_says_what_is_not_the_default(changes: dict[str, str], expected: str) -> None:
-    """Model, mode, batch and precision always; layout and data only where they differ. Never a path."""
-    axes = {"layout": "contiguous", "data": "synthetic"} | changes
+def test_an_id_says_what_is_not_the_default(changes: dict[str, Any], expected: str) -> None:
+    """Model, mode, batch and precision always; layout, data and compiling only where they differ. Never a path."""
+    axes: dict[str, Any] = {"layout": "contiguous", "data": "synthetic"} | changes
     case = CaseSpec(model="resnet50", mode="train", batch=32, precision="amp_bf16", devices=frozenset({"cuda"}), **axes)
     assert case.id == expected
 
