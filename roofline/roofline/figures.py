@@ -10,6 +10,7 @@ from roofline.plot_style import save, slug, style_for
 from roofline.points import Point, cases, newest
 from roofline.roofline_plot import roofline_figure
 from roofline.throughput_plot import throughput_figure
+from roofline.variants import variant
 
 
 def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
@@ -19,7 +20,11 @@ def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
     """
     shown, notes = newest(cases(points))
     records = [point.benchmark.record for point in shown if point.benchmark.record is not None]
-    style = style_for((record.case.model for record in records), (record.case.precision for record in records))
+    style = style_for(
+        (record.case.model for record in records),
+        (record.case.precision for record in records),
+        map(variant, records),
+    )
     names = machine_names(shown)
     paths: list[Path] = []
     remarks = list(notes)

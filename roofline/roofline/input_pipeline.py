@@ -67,12 +67,15 @@ class Verdict:
             return "Input bounds the step."
         if self.significant and self.loss > 0:
             return "Input does not bound the step, but the loader's workers take CPU time from it."
+        if self.loss > LEAST_SLOWDOWN and not self.significant:
+            return "Input does not bound the step; the margins reached are too wide to say that the loss is one."
         return "Input does not bound the step."
 
 
 def verdicts(result: ResultFile) -> tuple[Verdict, ...]:
     """A verdict for every fed step of the file that has its counterpart on ready tensors."""
-    records = [benchmark.record for benchmark in result.benchmarks if benchmark.record is not None]
+    found = [benchmark.record for benchmark in result.benchmarks if benchmark.record is not None]
+    records = [record for record in found if record.valid]
     fed = [record for record in records if record.case.config.get("test") == TEST and throughput(record)]
     ready = {_step(record): record for record in fed if _wait(record) is None}
     alone = {_feed(record): throughput(record) for record in records if record.case.mode == "input"}

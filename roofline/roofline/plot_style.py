@@ -1,7 +1,8 @@
 """What all figures share: colours, markers, number labels, legends that stand beside each other, saving.
 
 Colour is the model, from the palette of Okabe and Ito, which colour-blind readers can tell apart; the marker is the
-precision. Both are the same in every figure of one call.
+precision; how it is filled is the variant (data source, layout, compiled). All are the same in every figure of one
+call.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.units import scaled, significant
+from roofline.variants import PLAIN, described
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +42,12 @@ _MARKERS = {
     "fp16": ">",
 }
 _OTHER_MARKERS = ("P", "X", "*", "p", "h")
+_TINTS = (0.0, 0.45, -0.4)
+"""Once the palette is through: lighter (towards white), then darker (towards black)."""
+
+Fill = Literal["full", "left", "right", "top", "bottom"]
+_FILLS: tuple[Fill, ...] = ("left", "right", "top", "bottom")
+_LINES: tuple[Any, ...] = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 
 DARK = "#333333"
 FAINT = "#B0B0B0"
@@ -48,13 +56,27 @@ DPI = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """Colour by model, marker by precision. More models than colours share them in turn."""
+    """Colour by model, marker by precision, fill and line by variant. More models than colours share them in turn."""
 
     models: tuple[str, ...]
     precisions: tuple[str, ...]
+    variants: tuple[str, ...] = (PLAIN,)
 
     def color(self, model: str) -> str:
-        return _PALETTE[self.models.index(model) % len(_PALETTE)]
+        turn, place = divmod(self.models.index(model), len(_PALETTE))
+        return _tinted(_PALETTE[place], _TINTS[turn % len(_TINTS)])
+
+    def fill(self, variant: str) -> Fill:
+        """Which half of a marker is filled: all of it for the plain variant alone."""
+        return "full" if variant == PLAIN else _FILLS[self._others.index(variant) % len(_FILLS)]
+
+    def line(self, variant: str) -> Any:
+        """A line style."""
+        return "-" if variant == PLAIN else _LINES[self._others.index(variant) % len(_LINES)]
+
+    @property
+    def _others(self) -> list[str]:
+        return [variant for variant in self.variants if variant != PLAIN]
 
     def marker(self, precision: str) -> str:
         known = _MARKERS.get(precision)
@@ -83,12 +105,47 @@ class Style:
             if name in wanted
         ]
 
+    def variant_handles(self, variants: Iterable[str], *, lines: bool) -> list[Line2D]:
+        """None where only the plain variant is drawn.
 
-def style_for(models: Iterable[str], precisions: Iterable[str]) -> Style:
+        :param lines: with the line beside the marker.
+        """
+        from matplotlib.lines import Line2D
+
+        wanted = set(variants)
+        if wanted <= {PLAIN}:
+            return []
+        return [
+            Line2D(
+                [],
+                [],
+                color=DARK,
+                marker="o",
+                markersize=7,
+                markerfacecoloralt="white",
+                fillstyle=self.fill(name),
+                linestyle=self.line(name) if lines else "",
+                label=described(name),
+            )
+            for name in self.variants
+            if name in wanted
+        ]
+
+
+def style_for(models: Iterable[str], precisions: Iterable[str], variants: Iterable[str] = (PLAIN,)) -> Style:
     """One style for all figures of a call: pass everything that will be drawn."""
     order = list(_MARKERS)
     ranked = sorted(set(precisions), key=lambda name: (order.index(name) if name in order else len(order), name))
-    return Style(models=tuple(sorted(set(models))), precisions=tuple(ranked))
+    return Style(
+        models=tuple(sorted(set(models))), precisions=tuple(ranked), variants=tuple(sorted({PLAIN, *variants}))
+    )
+
+
+def _tinted(color: str, tint: float) -> str:
+    """A colour (``#rrggbb``) by the share ``tint`` nearer to white, or to black where it is negative."""
+    towards = 255 if tint > 0 else 0
+    parts = (int(color[start : start + 2], 16) for start in (1, 3, 5))
+    return "#" + "".join(f"{round(part + abs(tint) * (towards - part)):02X}" for part in parts)
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -103,6 +160,10 @@ def save(figure: Figure, path: Path) -> Path:
 
     :raises OSError: the file can't be written.
     """
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)  # a name may hold dollar signs, and is no formula
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, format="png", dpi=DPI)
     return path

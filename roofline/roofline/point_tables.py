@@ -153,6 +153,7 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     ]
     older = sorted({roof.from_file for roof in shown if roof.from_file is not None})
     notes = [f"Taken over from an earlier run of this machine: {', '.join(older)}"] if older else []
+    notes += roofs.notices
     if not shown:
         notes.append(f"None: {roofs.why_none}")
     return Table(title="Roofs", columns=_ROOF_COLUMNS, rows=shown, display=display, notes=notes)

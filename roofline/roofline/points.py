@@ -96,7 +96,7 @@ def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]
     """Of runs of the same workload on the same machine the newest alone, never a mean of them; and notes saying so."""
     chosen: dict[tuple[str, ...], Point] = {}
     dropped: dict[str, int] = {}
-    for point in sorted(points, key=lambda point: (_when(point.result), str(point.result.path))):
+    for point in sorted(points, key=lambda point: (point.result.when, str(point.result.path))):
         key = (point.result.machine_key, *_device(point.benchmark.record), *point.workload)
         if key in chosen:
             dropped[point.result.machine_label] = dropped.get(point.result.machine_label, 0) + 1
@@ -143,10 +143,6 @@ def _checked(point: Point) -> Record | None:
     """The record with the flags found by now, so that an invalid row is no measure for its neighbours."""
     record = point.benchmark.record
     return None if record is None else replace(record, flags=point.flags)
-
-
-def _when(result: ResultFile) -> str:
-    return result.session.started_at if result.session is not None else result.written_at or ""
 
 
 def _device(record: Record | None) -> tuple[str, str]:

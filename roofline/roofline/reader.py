@@ -95,6 +95,11 @@ class ResultFile:
         return self.host.node or self.host.cpu or self.path.stem
 
     @property
+    def when(self) -> str:
+        """When the run began, in UTC; of another project's file when it was written. Empty where neither is told."""
+        return self.session.started_at if self.session is not None else self.written_at or ""
+
+    @property
     def faults(self) -> tuple[str, ...]:
         """Why records of this file can't be read, with the place of each."""
         return tuple(benchmark.fault for benchmark in self.benchmarks if benchmark.fault is not None)

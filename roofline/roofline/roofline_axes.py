@@ -45,7 +45,7 @@ def draw_roofs(axes: Axes, roofs: Roofs, spots: Sequence[Spot], used: Collection
     ceilings = [
         roof for roof in roofs.roofs if roof.kind == "flop" and (roof.source == "measured" or roof.name in used)
     ]
-    levels = [roof for name in ("dram", "llc") if (roof := roofs.get("byte", name)) is not None]
+    levels = roofs.levels
     x_low, x_high, y_low, y_high = _limits(spots, ceilings, levels)
     number_axis(axes, "x", "", x_low, x_high)
     number_axis(axes, "y", "FLOP/s", y_low, y_high)

@@ -12,6 +12,8 @@ from roofline.plot_style import DARK, FAINT, Style, new_figure
 from roofline.points import Point
 from roofline.record import Record
 from roofline.roofline_axes import Spot, draw_roofs
+from roofline.units import scaled
+from roofline.variants import PLAIN, variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,9 +44,11 @@ def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure
     :param points: of one device, at least one.
     """
     drawn, left_out = _sorted_out(points)
-    roofs = points[0].roofs
+    shown = [one.point for one in drawn] or list(points)
+    of = _under_newest_roofs(shown)
+    roofs = of.roofs
     legend = _legend(drawn, style)
-    footer = _footer(left_out, roofs.why_none)
+    footer = _footer(left_out, [*_of_run(of, shown), *roofs.notices], roofs.why_none)
     rows = math.ceil(len(legend) / _LEGEND_COLUMNS)
     below = _UNDER_AXES + rows * _ROW + len(footer) * _LINE + 0.15
     height = _TOP + _AXES_HEIGHT + below
@@ -57,7 +61,7 @@ def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure
     if not drawn:
         axes.text(0.5, 0.5, "no case can be placed", transform=axes.transAxes, ha="center", color=DARK, fontsize=11)
     figure.text(_LEFT / _WIDTH, 1 - 0.32 / height, title, fontsize=12.5, fontweight="bold", color=DARK)
-    subtitle = "bar: range of the intensity, from most to least bytes; larger marker: larger batch"
+    subtitle = "bar: range of the intensity, from most to least bytes"
     figure.text(_LEFT / _WIDTH, 1 - 0.55 / height, subtitle, fontsize=9, color="#666666")
     if legend:
         figure.legend(
@@ -93,8 +97,37 @@ def _sorted_out(points: Sequence[Point]) -> tuple[list[_Drawn], list[tuple[Point
     return drawn, left_out
 
 
-def _footer(left_out: Sequence[tuple[Point, str]], why_no_roofs: str | None) -> list[str]:
-    lines = [f"No roofs: {why_no_roofs}"] if why_no_roofs else []
+def _under_newest_roofs(points: Sequence[Point]) -> Point:
+    """The point whose roofs are drawn over all of them: of the newest run that measured any, else of the newest."""
+
+    def rank(point: Point) -> tuple[bool, str]:
+        return any(roof.source == "measured" for roof in point.roofs.roofs), point.result.when
+
+    return max(points, key=rank)
+
+
+def _of_run(of: Point, points: Sequence[Point]) -> list[str]:
+    """Whose roofs are drawn, where the points were measured under others as well."""
+    own = _ceilings(of)
+    others = [point for point in points if _ceilings(point) != own]
+    if not others:
+        return []
+    runs = sorted({point.result.when for point in others})
+    dram = [value for point in (of, *others) if (value := point.roofs.value("byte", "dram")) is not None]
+    seen = f" (DRAM {scaled(min(dram), 'B/s')} to {scaled(max(dram), 'B/s')})" if dram else ""
+    return [
+        f"Roofs drawn: those of the run of {of.result.when}. {len(others)} of {len(points)} cases were measured under"
+        f" other roofs{seen}, in {len(runs)} other run{'s' if len(runs) > 1 else ''};"
+        " tables hold each against the roofs of its own run."
+    ]
+
+
+def _ceilings(point: Point) -> dict[tuple[str, str], float]:
+    return {(roof.kind, roof.name): roof.value for roof in point.roofs.roofs}
+
+
+def _footer(left_out: Sequence[tuple[Point, str]], notices: Sequence[str], why_no_roofs: str | None) -> list[str]:
+    lines = [f"No roofs: {why_no_roofs}", *notices] if why_no_roofs else list(notices)
     lines += [f"Not drawn: {point.id}: {reason}" for point, reason in left_out[:_LISTED]]
     if len(left_out) > _LISTED:
         lines.append(f"and {len(left_out) - _LISTED} more: `roofline points` lists all with the reason")
@@ -112,21 +145,27 @@ def _draw_point(axes: Axes, one: _Drawn, style: Style) -> None:
     if one.high > one.low:
         axes.plot([one.low, one.high], [one.attained] * 2, color=color, linewidth=1.3, alpha=0.55, zorder=3)
         axes.plot([one.low, one.high], [one.attained] * 2, "|", color=color, markersize=5, alpha=0.75, zorder=3)
-    axes.scatter(
+    named = variant(one.record)
+    hollow = place.provenance == "time_only"
+    axes.plot(
         [math.sqrt(one.low * one.high)],
         [one.attained],
-        s=_area(case.batch),
+        linestyle="",
         marker=style.marker(case.precision),
-        facecolors="none" if place.provenance == "time_only" else color,
-        edgecolors=color if place.provenance == "time_only" else "black" if case.mode == "infer" else "white",
-        linewidths=1.5 if place.provenance == "time_only" else 1.1 if case.mode == "infer" else 0.7,
+        markersize=_size(case.batch),
+        fillstyle="none" if hollow else style.fill(named),
+        color=color,
+        markerfacecoloralt="white",
+        # A half that is empty needs an edge to be seen.
+        markeredgecolor=color if hollow else "black" if case.mode == "infer" else "white" if named == PLAIN else color,
+        markeredgewidth=1.5 if hollow else 1.1 if case.mode == "infer" or named != PLAIN else 0.7,
         zorder=4,
     )
 
 
-def _area(batch: int) -> float:
-    """Points squared: seen as proportional to the logarithm of the batch, and bounded."""
-    return 32 + 14 * min(math.log2(max(batch, 1)), 12)
+def _size(batch: int) -> float:
+    """Points: the area is seen as proportional to the logarithm of the batch, and bounded."""
+    return math.sqrt(32 + 14 * min(math.log2(max(batch, 1)), 12))
 
 
 def _legend(drawn: Sequence[_Drawn], style: Style) -> list[Line2D]:
@@ -135,10 +174,17 @@ def _legend(drawn: Sequence[_Drawn], style: Style) -> list[Line2D]:
     cases = [one.record.case for one in drawn]
     handles = style.model_handles(case.model for case in cases)
     handles += style.precision_handles(case.precision for case in cases)
+    handles += style.variant_handles((variant(one.record) for one in drawn), lines=False)
     if len({case.mode for case in cases}) > 1:
         for mode, edge in (("train", "white"), ("infer", "black")):
             handles.append(
                 Line2D([], [], marker="o", linestyle="", color=FAINT, markeredgecolor=edge, markersize=8, label=mode)
+            )
+    batches = sorted({case.batch for case in cases})
+    if len(batches) > 1:
+        for batch in (batches[0], batches[-1]):
+            handles.append(
+                Line2D([], [], marker="o", linestyle="", color=FAINT, markersize=_size(batch), label=f"batch {batch}")
             )
     if any(one.point.placement.provenance == "time_only" for one in drawn):
         handles.append(

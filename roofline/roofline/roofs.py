@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from roofline.devices import DeviceTable
 from roofline.reader import ResultFile
 from roofline.record import Device, Roof, RoofKind
+from roofline.units import scaled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,26 @@ class Roofs:
 
     roofs: tuple[Roof, ...]
     why_none: str | None = None
+
+    @property
+    def levels(self) -> tuple[Roof, ...]:
+        """The memory roofs that bound: DRAM, and the last-level cache unless it was measured slower than DRAM."""
+        dram, llc = self.get("byte", "dram"), self.get("byte", "llc")
+        if dram is not None and llc is not None and llc.value < dram.value:
+            return (dram,)
+        return tuple(roof for roof in (dram, llc) if roof is not None)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What is wrong with the roofs themselves."""
+        llc = self.get("byte", "llc")
+        if llc is None or llc in self.levels:
+            return ()
+        return (
+            f"The last-level cache reached {scaled(llc.value, 'B/s')}, less than DRAM's"
+            f" {scaled(self.value('byte', 'dram'), 'B/s')}: something else used the machine while it was measured."
+            " DRAM's roof stands for both. Measure the roofs again on an idle machine.",
+        )
 
     def get(self, kind: RoofKind, name: str) -> Roof | None:
         return next((roof for roof in self.roofs if roof.kind == kind and roof.name == name), None)

@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from roofline.plot_style import DARK, Style, new_figure, number_axis, tidy
 from roofline.points import Point
 from roofline.record import Mode
 from roofline.units import significant
+from roofline.variants import PLAIN, variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
 # Inches.
 _LEFT, _BETWEEN, _PANEL, _RIGHT, _HEIGHT = 0.95, 0.75, 4.6, 2.1, 4.7
 _LEGEND_ROWS = 15
+_SIDE_STEP, _MOST_BESIDE, _NEAR_SHARE = 0.07, 0.32, 0.6
 _MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
-_VARIANT_LINES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,9 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     modes = [mode for mode in _MODES if any(one.mode == mode for one in measured)]
     if not modes:
         return None
-    variants = sorted({one.variant for one in measured})
     handles = style.model_handles(one.model for one in measured)
     handles += style.precision_handles(one.precision for one in measured)
-    handles += _variant_handles(variants)
+    handles += style.variant_handles((one.variant for one in measured), lines=True)
     legend_columns = math.ceil(len(handles) / _LEGEND_ROWS)
     right = legend_columns * _RIGHT
     width = _LEFT + len(modes) * _PANEL + (len(modes) - 1) * _BETWEEN + right
@@ -57,12 +57,12 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     for index, mode in enumerate(modes):
         left = (_LEFT + index * (_PANEL + _BETWEEN)) / width
         axes = figure.add_axes((left, 0.75 / _HEIGHT, _PANEL / width, (_HEIGHT - 1.75) / _HEIGHT))
-        _panel(axes, [one for one in measured if one.mode == mode], variants, style)
+        _panel(figure, axes, [one for one in measured if one.mode == mode], style)
         axes.set_title(_MODES[mode], fontsize=10.5, color=DARK, loc="left")
         if index == 0:
             axes.set_ylabel("samples/s", fontsize=10, color=DARK)
     figure.text(_LEFT / width, 1 - 0.35 / _HEIGHT, title, fontsize=12.5, fontweight="bold", color=DARK)
-    subtitle = "mean of the rounds, bars: one standard deviation"
+    subtitle = "mean of the rounds, bars: one standard deviation; what stands around a tick is of that batch size"
     figure.text(_LEFT / width, 1 - 0.57 / _HEIGHT, subtitle, fontsize=9, color="#666666")
     figure.legend(
         handles=handles,
@@ -81,12 +81,13 @@ def _measured(point: Point) -> _Measured | None:
     if record is None or rate is None or not point.valid:
         return None
     case = record.case
-    variant = ", ".join(part for part in (case.layout, case.data) if part not in ("contiguous", "synthetic"))
     deviation = rate * (point.spread or 0.0)
-    return _Measured(case.model, case.mode, case.precision, variant, case.batch, rate, deviation)
+    return _Measured(case.model, case.mode, case.precision, variant(record), case.batch, rate, deviation)
 
 
-def _panel(axes: Axes, measured: Sequence[_Measured], variants: Sequence[str], style: Style) -> None:
+def _panel(figure: Figure, axes: Axes, measured: Sequence[_Measured], style: Style) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
     tidy(axes)
     rates = [one.rate for one in measured]
     batches = sorted({one.batch for one in measured})
@@ -101,38 +102,35 @@ def _panel(axes: Axes, measured: Sequence[_Measured], variants: Sequence[str], s
         axes.yaxis.set_major_formatter(lambda value, _: significant(value, 2) if value % 1 else f"{value:.0f}")
     axes.set_xlabel("batch size", fontsize=10, color=DARK)
     series = sorted({(one.model, one.precision, one.variant) for one in measured})
-    for model, precision, variant in series:
+    step = _side_step(batches, len(series))
+    for index, (model, precision, named) in enumerate(series):
+        aside = (index - (len(series) - 1) / 2) * step
         line = sorted(
-            (one for one in measured if (one.model, one.precision, one.variant) == (model, precision, variant)),
+            (one for one in measured if (one.model, one.precision, one.variant) == (model, precision, named)),
             key=lambda one: one.batch,
         )
-        axes.errorbar(
+        axes.errorbar(  # beside each other, else one hides the other's bar
             [one.batch for one in line],
             [one.rate for one in line],
             yerr=[one.deviation for one in line],
             color=style.color(model),
             marker=style.marker(precision),
-            markersize=6,
-            markeredgecolor="white",
-            markeredgewidth=0.6,
+            markersize=6.5,
+            fillstyle=style.fill(named),
+            markerfacecoloralt="white",
+            markeredgecolor="white" if named == PLAIN else style.color(model),
+            markeredgewidth=0.6 if named == PLAIN else 1.0,
             linewidth=1.4,
-            linestyle=_VARIANT_LINES[variants.index(variant) % len(_VARIANT_LINES)],
-            capsize=2.5,
+            linestyle=style.line(named),
+            elinewidth=1.2,
+            capsize=3,
+            transform=axes.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans),
         )
 
 
-def _variant_handles(variants: Sequence[str]) -> list[Line2D]:
-    from matplotlib.lines import Line2D
-
-    if len(variants) < 2:
-        return []
-    return [
-        Line2D(
-            [],
-            [],
-            color=DARK,
-            linestyle=_VARIANT_LINES[index % len(_VARIANT_LINES)],
-            label=variant or "contiguous, synthetic",
-        )
-        for index, variant in enumerate(variants)
-    ]
+def _side_step(batches: Sequence[int], series: int) -> float:
+    """How far apart, in inches, points of one batch size stand: all of them nearer to their tick than to the next."""
+    octaves = math.log2(1.4**2 * batches[-1] / batches[0])
+    nearest = min((math.log2(high / low) for low, high in pairwise(batches)), default=octaves)
+    room = min(_MOST_BESIDE, _NEAR_SHARE * nearest / octaves * _PANEL)
+    return min(_SIDE_STEP, room / max(series - 1, 1))

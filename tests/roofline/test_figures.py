@@ -14,6 +14,7 @@ from roofline.reader import read, read_file
 from roofline.record import Case, Device, Flag, Memory, Record
 from roofline.roofline_plot import roofline_figure
 from roofline.throughput_plot import throughput_figure
+from roofline.variants import variant
 from tests.roofline import build
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def _figure(points: tuple[Point, ...]) -> "Figure":
 
 def _style(points: tuple[Point, ...]) -> Any:
     found: list[Case] = [point.benchmark.record.case for point in points if point.benchmark.record]
-    return style_for((case.model for case in found), (case.precision for case in found))
+    variants = [variant(point.benchmark.record) for point in points if point.benchmark.record]
+    return style_for((case.model for case in found), (case.precision for case in found), variants)
 
 
 def _texts(figure: "Figure") -> list[Any]:
@@ -113,21 +115,18 @@ def test_roofs_are_labelled_with_their_values(tmp_path: Path) -> None:
     assert "bf16" not in published
 
 
-def _markers(figure: "Figure") -> list[tuple[bool, Any]]:
-    """Of each point whether it is filled, and its edge."""
-    return [
-        (len(collection.get_facecolor()) > 0, collection.get_edgecolor()[0].tolist())
-        for collection in figure.axes[0].collections
-    ]
+def _markers(figure: "Figure") -> list[str]:
+    """Of each point how it is filled."""
+    return [str(line.get_fillstyle()) for line in figure.axes[0].lines if len(line.get_xdata()) == 1]  # type: ignore[arg-type]
 
 
 def test_an_estimate_from_time_alone_is_hollow(tmp_path: Path) -> None:
     """Filled markers have bytes; the legend says what a hollow one is."""
     hollow = _points(tmp_path, build.record(work=build.work(low=float("nan"), high=float("nan"))))
-    assert [filled for filled, _ in _markers(_figure(hollow))] == [False]
+    assert _markers(_figure(hollow)) == ["none"]
     assert "from time alone: no bound" in _words(_figure(hollow))
     counted = _points(tmp_path, build.record())
-    assert [filled for filled, _ in _markers(_figure(counted))] == [True]
+    assert _markers(_figure(counted)) == ["full"]
     assert "from time alone" not in _words(_figure(counted))
 
 
@@ -216,6 +215,75 @@ def test_throughput_lines(tmp_path: Path) -> None:
     ]
     assert drawn == [([8, 32], [pytest.approx(100)] * 2), ([8], [pytest.approx(200)])]
     assert "channels_last" in _words(figure)
+
+
+def test_points_of_one_batch_size_stand_beside_each_other(tmp_path: Path) -> None:
+    """None hides another, and each is nearer to its own tick than to the next batch size."""
+    models = ("a", "b", "c", "d", "e", "f")
+    points = _points(
+        tmp_path,
+        *(build.record(case=build.case(model=model, batch=size)) for model in models for size in (1, 900, 1000)),
+    )
+    figure = throughput_figure(points, "title", _style(points))
+    assert figure is not None
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    ticks = [float(axes.transData.transform((size, 1.0))[0]) for size in (1, 900, 1000)]
+    seen = [bars[0].get_transform().transform(bars[0].get_xydata())[:, 0] for bars in axes.containers]
+    for tick, next_tick, places in zip(
+        ticks[1:], [ticks[2], ticks[1]], [[x[1] for x in seen], [x[2] for x in seen]], strict=True
+    ):
+        assert len(set(places)) == len(models)
+        assert all(abs(place - tick) < abs(place - next_tick) for place in places)
+
+
+def test_sources_of_data_look_different_in_both_figures(tmp_path: Path) -> None:
+    """Ready, fake and real images of one case: filled otherwise, named in the legend, never one line."""
+    cases = [build.case(id=data, data=data) for data in ("synthetic", "fake", "sample")]
+    cases.append(build.case(id="ready", config={"test": "input_pipeline"}))
+    points = _points(tmp_path, *(build.record(case=case) for case in cases))
+    figures = [_figure(points), throughput_figure(points, "title", _style(points))]
+    for figure in figures:
+        assert figure is not None
+        for named in ("synthetic data", "fake", "sample", "input test: ready"):
+            assert named in _words(figure).splitlines()
+    assert figures[0] is not None
+    assert len(set(_markers(figures[0]))) == 4
+    assert figures[1] is not None
+    assert len(figures[1].axes[0].containers) == 4
+
+
+def test_a_slow_cache_is_no_ceiling(tmp_path: Path) -> None:
+    """Below DRAM's roof it is not drawn, and the figure says why."""
+    points = _points(tmp_path, build.record(), roofs=(*build.roofs(), build.roof("byte", "llc", 5e10)))
+    words = _words(_figure(points))
+    assert "last-level cache 50" not in words
+    assert "The last-level cache reached 50.0 GB/s, less than DRAM's 100 GB/s" in words
+
+
+def test_it_is_said_whose_roofs_are_drawn(tmp_path: Path) -> None:
+    """Of several runs of a machine the newest that measured any; points keep the fractions of their own."""
+    runs = []
+    for number, dram in enumerate((1e11, 5e10)):
+        session = build.session(build.roofs(dram=dram), started_at=f"2026-11-2{number}T10:00:00+00:00")
+        item = build.record(case=build.case(batch=8 * (number + 1)))
+        runs += points_of(build.result(tmp_path / f"{number}.json", [item], of=session), load())
+    figure = _figure(tuple(runs))
+    assert "DRAM 50.0 GB/s" in _words(figure).splitlines()
+    footer = [text for text in _texts(figure) if text.get_fontsize() == 8]
+    lines = [text.get_text().strip() for text in sorted(footer, key=lambda text: -text.get_position()[1])]
+    assert " ".join(lines) == (
+        "Roofs drawn: those of the run of 2026-11-21T10:00:00+00:00. 1 of 2 cases were measured under other roofs"
+        " (DRAM 50.0 GB/s to 100 GB/s), in 1 other run; tables hold each against the roofs of its own run."
+    )
+    assert [point.roofs.value("byte", "dram") for point in runs] == [1e11, 5e10]
+    assert "Roofs drawn" not in _words(_figure(tuple(runs[:1])))
+
+
+def test_a_name_with_dollar_signs_is_no_formula(tmp_path: Path) -> None:
+    """Whatever a model or a machine is called, the figures are written."""
+    paths, _ = draw(_points(tmp_path, build.record(case=build.case(model="$x^$ and $y_$"))), tmp_path)
+    assert len(paths) == 2
 
 
 def test_draw_writes_two_pictures_a_machine(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from roofline.input_pipeline import Verdict, verdicts
 from roofline.reader import Benchmark, Host, ResultFile, Stats
-from roofline.record import Case, Device, Record, Rounds, Timing
+from roofline.record import Case, Device, Flag, Record, Rounds, Timing
 
 CPU = Device(kind="cpu", name="x")
 
@@ -93,14 +93,19 @@ def test_a_step_that_is_slower_without_waiting_shares_its_cpus() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step_s", "margin"),
-    [(1.03, 0.01), (0.9, 0.01), (1.25, None)],
-    ids=["within margins", "faster", "no margin claimed"],
+    ("step_s", "margin", "end"),
+    [
+        (1.01, 0.01, "."),
+        (1.03, 0.01, "; the margins reached are too wide to say that the loss is one."),
+        (0.9, 0.01, "."),
+        (1.25, None, "; the margins reached are too wide to say that the loss is one."),
+    ],
+    ids=["small", "within margins", "faster", "no margin claimed"],
 )
-def test_what_the_margins_do_not_show_is_not_claimed(step_s: float, margin: float | None) -> None:
-    """A loss within the margins, or a margin that nobody claims, is no finding."""
+def test_what_the_margins_do_not_show_is_not_claimed(step_s: float, margin: float | None, end: str) -> None:
+    """A loss within the margins, or a margin that nobody claims, is no finding: what was seen needs that word."""
     found = verdict(READY, row("train", "fake", step_s, 0.0, margin=margin))
-    assert found.sentence().endswith("of the step. Input does not bound the step.")
+    assert found.sentence().endswith(f"of the step. Input does not bound the step{end}")
     assert found.loader_samples_per_s is None
 
 
@@ -118,3 +123,11 @@ def test_rounds_that_others_disturbed_conclude_nothing() -> None:
     timing = replace(fed.record.timing, rounds=Rounds(steps=1, wall_s=(0.3, 0.3, 0.3), disturbed=("a", "b", None)))
     busy = replace(fed, record=replace(fed.record, timing=timing))
     assert verdict(READY, busy).sentence().endswith("measure again before concluding anything.")
+
+
+def test_a_row_whose_test_failed_has_no_verdict() -> None:
+    """Nothing is concluded from an invalid row, on either side."""
+    fed = row("train", "fake", 1.25, 0.0)
+    assert fed.record is not None
+    invalid = replace(fed, record=replace(fed.record, flags=(Flag(name="test_failed", evidence="e", invalid=True),)))
+    assert verdicts(result(READY, invalid)) == ()

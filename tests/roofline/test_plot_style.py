@@ -48,9 +48,21 @@ def test_a_model_keeps_its_colour_and_a_precision_its_marker() -> None:
 
 
 def test_more_models_than_colours() -> None:
-    """Colours are used again; nothing fails."""
+    """Lighter and darker tints follow (black has no darker one); after three turns they are used again."""
     style = style_for([f"model{index:02}" for index in range(40)], [])
-    assert len({style.color(model) for model in style.models}) == 10
+    assert len({style.color(model) for model in style.models[:30]}) == 29
+    assert style.color("model00") == style.color("model30") == "#0072B2"
+    assert (style.color("model10"), style.color("model20")) == ("#73B1D5", "#00446B")
+
+
+def test_only_the_plain_variant_fills_a_marker() -> None:
+    """Others fill a half, each another one, and have a line of their own; more variants than halves share them."""
+    style = style_for([], [], ["sample", "fake", "channels_last"])
+    assert style.variants == ("", "channels_last", "fake", "sample")
+    assert [style.fill(name) for name in style.variants] == ["full", "left", "right", "top"]
+    assert len({str(style.line(name)) for name in style.variants}) == 4
+    many = style_for([], [], [f"v{index}" for index in range(9)])
+    assert "full" not in {many.fill(f"v{index}") for index in range(9)}
 
 
 @pytest.mark.parametrize(

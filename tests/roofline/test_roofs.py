@@ -34,6 +34,20 @@ def test_measured_before_published(tmp_path: Path, table: DeviceTable) -> None:
     assert roofs.source_of(["fp8"]) is None
 
 
+def test_a_cache_slower_than_memory_is_told(tmp_path: Path, table: DeviceTable) -> None:
+    """A machine that was busy: its figure stays in the table with a notice, and DRAM alone is a level."""
+    roofs = _of(tmp_path, build.CPU, (build.roof("byte", "dram", 2e10), build.roof("byte", "llc", 1.5e10)), table)
+    assert [roof.name for roof in roofs.levels] == ["dram"]
+    assert roofs.value("byte", "llc") == 1.5e10
+    assert roofs.notices == (
+        "The last-level cache reached 15.0 GB/s, less than DRAM's 20.0 GB/s: something else used the machine while it"
+        " was measured. DRAM's roof stands for both. Measure the roofs again on an idle machine.",
+    )
+    good = _of(tmp_path, build.CPU, (build.roof("byte", "dram", 2e10), build.roof("byte", "llc", 3e10)), table)
+    assert [roof.name for roof in good.levels] == ["dram", "llc"]
+    assert good.notices == ()
+
+
 def test_published_without_measured(tmp_path: Path, table: DeviceTable) -> None:
     """A run that left the roof tests out has the vendor's figures, and says so."""
     roofs = _of(tmp_path, build.CUDA, (), table)

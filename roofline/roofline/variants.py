@@ -1,0 +1,25 @@
+"""What tells cases of one model, mode, precision and batch size apart in a figure."""
+
+from __future__ import annotations
+
+from roofline.input_pipeline import TEST
+from roofline.record import Record
+from roofline.sol import compiled
+
+PLAIN = ""
+"""The variant of an eager case on ready synthetic data in torch's own layout."""
+
+
+def variant(record: Record) -> str:
+    """In words what differs from `PLAIN`: layout, where the data come from, compiled; or the input pipeline's test."""
+    case = record.case
+    data = "" if case.data == "synthetic" else case.data
+    if case.config.get("test") == TEST:
+        data = f"input test: {data or 'ready'}"
+    layout = "" if case.layout == "contiguous" else case.layout
+    return ", ".join(part for part in (layout, data, "compiled" if compiled(record) else "") if part)
+
+
+def described(name: str) -> str:
+    """A variant's name in a legend."""
+    return name or "synthetic data"
