@@ -131,9 +131,11 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     run = request.config.stash.get(_RUN, None)
     if run is None or not uses_roofline(request.node):
         pytest.fail("name the roofline fixture among the test's arguments: it can't be requested later", pytrace=False)
-    if hasattr(request.config, "workerinput") and run.options.results is not None:
+    if hasattr(request.config, "workerinput") and not (_disabled(request.config) and run.options.results is None):
         pytest.fail(
-            "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out.", pytrace=False
+            "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out. "
+            "(With --benchmark-disable beside it, each test takes one step and nothing is measured.)",
+            pytrace=False,
         )
     marker = request.node.get_closest_marker("roofline")
     wrong = None
@@ -229,10 +231,15 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     )
 
 
+def _disabled(config: pytest.Config) -> str | None:
+    """The flag by which the user wants tests run once without measuring, or not at all."""
+    return next((flag for flag in ("--benchmark-disable", "--benchmark-skip") if config.getoption(flag, False)), None)
+
+
 def _refuse_disabled(config: pytest.Config) -> None:
     """A project with a results folder measures or says why not; others may run their tests once without measuring."""
-    for flag in ("--benchmark-disable", "--benchmark-skip"):
-        if config.getoption(flag, False):
-            raise pytest.UsageError(
-                f"{flag}: nothing would be measured. Leave it out, or run only the tests that don't measure."
-            )
+    flag = _disabled(config)
+    if flag is not None:
+        raise pytest.UsageError(
+            f"{flag}: nothing would be measured. Leave it out, or run only the tests that don't measure."
+        )

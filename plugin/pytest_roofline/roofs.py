@@ -304,6 +304,10 @@ class Ledger:
     def add(self, plan: RoofPlan, winner: Candidate, value: float) -> None:
         self._entries[plan.name] = (plan, winner, (RoofSample(value=value, kernel=winner.kernel, at=now()),))
 
+    def drop(self, name: str) -> None:
+        """Forget a roof whose test failed."""
+        self._entries.pop(name, None)
+
     def sample_again(
         self,
         instruments: Instruments,

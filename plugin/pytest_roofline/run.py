@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from pytest_roofline import devices, machine, results, roofs
 from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.roofs import RoofPlan
-from roofline.record import KEY, Machine, NotMeasured, Outcome, Roof, Session, to_json
+from roofline.record import KEY, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session, from_json, to_json
 
 if TYPE_CHECKING:
     import torch
@@ -55,6 +56,7 @@ class Run:
         self.unwritten: str | None = None
         """Why the results file could not be written, where it couldn't."""
         self.measured = 0
+        """Cases with a number whose test did not fail or skip itself after."""
         self.tried = 0
         """Cases of which one step was taken because benchmarks are disabled."""
         self.measuring_s = 0.0
@@ -164,10 +166,30 @@ class Run:
             )
         return answer.returncode == 0
 
-    def case_failed(self, case: str, outcome: Outcome, reason: str) -> None:
-        """Keep why a case has no valid number, once: a test can fail in its call and again in its teardown."""
-        if all(entry.id != case for entry in self.not_measured):
-            self.not_measured.append(NotMeasured(id=case, outcome=outcome, reason=without_folders(reason)))
+    def case_failed(self, case: str, outcome: Outcome, reason: str, *, test: str) -> None:
+        """Keep why a case has no valid number, once: a test can fail in its call and again in its teardown.
+
+        What the test had measured before stays in the file, marked invalid.
+
+        :param test: the test's full name, as pytest-benchmark has it.
+        """
+        entry = NotMeasured(id=case, outcome=outcome, reason=without_folders(reason))
+        if all(known.id != case for known in self.not_measured):
+            self.not_measured.append(entry)
+        # The last one: a test that is run again has a result for each time.
+        stats = next((stats for stats in reversed(self.stats) if stats.fullname == test), None)
+        if stats is not None:
+            self._disown(stats, entry)
+
+    def _disown(self, stats: Any, entry: NotMeasured) -> None:
+        record = from_json(Record, stats.extra_info[KEY], stats.fullname)
+        if record.valid:
+            name = "test_skipped" if entry.outcome == "skipped" else "test_failed"
+            flag = Flag(name=name, evidence=f"the test measured, but did not pass: {entry.why}", invalid=True)
+            stats.extra_info[KEY] = to_json(replace(record, flags=(*record.flags, flag)))
+            self.measured -= 1
+        if record.case.mode == "roof":
+            self.ledger.drop(record.case.id.removeprefix("roof-"))
 
 
 _ABSOLUTE_PATH = re.compile(r"""(?<![\w.)/])(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\'":,=()]+)+[/\\]?""")

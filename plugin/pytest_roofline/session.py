@@ -20,6 +20,7 @@ class SessionHooks:
         self._config = config
         self._middle = max(1, cases // 2)
         self._done = 0
+        self._not_called = 0
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -36,8 +37,13 @@ class SessionHooks:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        if uses_roofline(item) and report.outcome != "passed":
-            self._run.case_failed(case_name(item), *why(report, call))
+        if not uses_roofline(item):
+            return report
+        if report.when == "call" and report.outcome == "passed" and not _called(item):
+            report.outcome, report.longrepr = "failed", NOT_CALLED
+            self._not_called += 1
+        if report.outcome != "passed":
+            self._run.case_failed(case_name(item), *why(report, call), test=item.nodeid)
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -57,9 +63,10 @@ class SessionHooks:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return
         worked = self._run.summarise(_width(self._config))
-        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not (
-            self._run.measured or self._run.tried
-        ):
+        # A test that only forgot to measure has failed, but there is no other failure that it could hide.
+        failed = exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED and session.testsfailed > self._not_called
+        green = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if green and not failed and not (self._run.measured or self._run.tried):
             self._run.printed.append("ERROR: nothing was measured. " + nothing_measured(self._run))
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         elif exitstatus == pytest.ExitCode.OK and not worked:
@@ -110,6 +117,18 @@ def commit_info(config: pytest.Config) -> dict[str, Any]:
     return info
 
 
+NOT_CALLED = (
+    "this test names the roofline fixture and never called it: nothing was measured. "
+    "Call roofline(model, *inputs) in it, skip it, or leave the fixture out."
+)
+
+
+def _called(item: pytest.Item) -> bool:
+    """Whether the test measured, or tried to. True for a test whose fixture was never made: that has its own error."""
+    fixture = getattr(item, "funcargs", {}).get("roofline")
+    return fixture is None or bool(fixture.called)
+
+
 def case_name(item: pytest.Item) -> str:
     """The id of a suite's case (its parameter ``case``), or the test's own name."""
     callspec = getattr(item, "callspec", None)
@@ -121,6 +140,8 @@ def why(report: pytest.TestReport, call: pytest.CallInfo[None]) -> tuple[Any, st
     if report.skipped and isinstance(report.longrepr, tuple):
         return "skipped", str(report.longrepr[2]).removeprefix("Skipped: ")
     error = call.excinfo
+    if error is None and isinstance(report.longrepr, str):
+        return "failed", report.longrepr
     text = error.exconly(tryshort=True).splitlines()[0] if error is not None else "no reason was given"
     if error is not None and error.typename == "OutOfMemoryError":
         return "out_of_memory", text

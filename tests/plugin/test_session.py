@@ -1,0 +1,135 @@
+"""What becomes of a case whose test doesn't go as planned: exit codes, rows in the file, reasons."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.record import KEY, NotMeasured, Record, Session, from_json
+from tests.plugin.test_plugin import MEASURES, QUICK, records, results
+
+SAVED = (*QUICK, "--roofline-results", "results")
+
+
+@pytest.fixture
+def outside(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Somebody else's project, whether or not these tests run under pytest-xdist."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    pytester.makeini("[pytest]\naddopts = -p no:playwright\n")
+    return pytester
+
+
+def read(pytester: pytest.Pytester) -> tuple[dict[str, Record], tuple[NotMeasured, ...], dict[str, float]]:
+    """Rows, cases without a valid number, and roofs of the only results file."""
+    document = results(pytester)
+    session = from_json(Session, document[KEY], "f")
+    return records(document), session.not_measured, {roof.name: roof.value for roof in session.roofs}
+
+
+@pytest.mark.parametrize(
+    ("end", "flag", "outcome", "reason"),
+    [
+        ("assert False, 'too slow'", "test_failed", "failed", "AssertionError: too slow"),
+        ("pytest.skip('not here')", "test_skipped", "skipped", "not here"),
+        ("pytest.xfail('known')", "test_failed", "failed", "_pytest.outcomes.XFailed: known"),
+        ("request.addfinalizer(lambda: 1 / 0)", "test_failed", "error", "ZeroDivisionError: division by zero"),
+    ],
+    ids=["fails", "skips", "xfails", "teardown"],
+)
+def test_a_test_that_does_not_pass_after_it_measured_has_an_invalid_row(
+    outside: pytest.Pytester, end: str, flag: str, outcome: str, reason: str
+) -> None:
+    """The number stays in the file with outcome and reason; the rows of other tests stay valid."""
+    outside.makepyfile(
+        MEASURES
+        + f"""
+    def test_then(roofline, request):
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+        {end}
+"""
+    )
+    outside.runpytest_subprocess(*SAVED)
+    rows, not_measured, _ = read(outside)
+    assert rows["test_mine"].valid
+    (found,) = (one for one in rows["test_then"].flags if one.invalid)
+    assert found.name == flag
+    assert found.evidence == f"the test measured, but did not pass: {outcome}: {reason}"
+    assert [(entry.id, entry.outcome, entry.reason) for entry in not_measured] == [("test_then", outcome, reason)]
+
+
+def test_a_row_that_is_invalid_already_keeps_its_own_reason(outside: pytest.Pytester) -> None:
+    """A disproved claim makes its test fail: that is one reason, not two."""
+    outside.makepyfile(
+        "import torch\ndef test_nan(roofline):\n    roofline(torch.nn.Linear(8, 4), torch.full((2, 8), float('nan')))\n"
+    )
+    outside.runpytest_subprocess(*SAVED)
+    rows, _, _ = read(outside)
+    assert [flag.name for flag in rows["test_nan"].flags if flag.invalid] == ["finite_disproved"]
+
+
+def test_a_run_whose_only_test_skips_after_it_measured_is_not_green(outside: pytest.Pytester) -> None:
+    """Exit code 4: there is no valid number."""
+    outside.makepyfile(MEASURES + "        pytest.skip('not here')\n")
+    run = outside.runpytest_subprocess(*SAVED)
+    assert run.ret == 4
+    run.stdout.fnmatch_lines(["ERROR: nothing was measured. 1 case(s) were given up. skipped: not here"])
+
+
+def test_a_roof_whose_test_failed_is_none(outside: pytest.Pytester) -> None:
+    """It is not in the file, so that nothing is held against it."""
+    outside.makepyfile("def test_launch(roofline):\n    roofline.roof('launch')\n    raise ValueError('odd')\n")
+    outside.runpytest_subprocess(*SAVED)
+    rows, _, roofs = read(outside)
+    assert not rows["test_launch"].valid
+    assert roofs == {}
+
+
+def test_a_test_that_never_calls_the_fixture_fails(outside: pytest.Pytester) -> None:
+    """A performance test that measures nothing is no success, beside others that do measure."""
+    outside.makepyfile(MEASURES + "\n    def test_idle(roofline):\n        pass\n")
+    run = outside.runpytest_subprocess(*SAVED)
+    run.assert_outcomes(passed=1, failed=1)
+    assert run.ret == 1
+    run.stdout.fnmatch_lines(["*this test names the roofline fixture and never called it: nothing was measured.*"])
+    rows, not_measured, _ = read(outside)
+    assert list(rows) == ["test_mine"]
+    assert [(entry.id, entry.outcome) for entry in not_measured] == [("test_idle", "failed")]
+
+
+def test_a_run_that_only_forgot_to_measure_ends_with_4(outside: pytest.Pytester) -> None:
+    """As every run that measured nothing; with a real failure beside it, that failure's exit code stands."""
+    outside.makepyfile("def test_idle(roofline): pass")
+    run = outside.runpytest_subprocess(*QUICK)
+    assert run.ret == 4
+    run.stdout.fnmatch_lines(["ERROR: nothing was measured. 1 case(s) were given up. failed: this test names*"])
+    outside.makepyfile("def test_idle(roofline): pass\ndef test_bad(): assert False")
+    assert outside.runpytest_subprocess(*QUICK).ret == 1
+
+
+def test_a_test_that_skips_or_fails_before_it_measures_needs_no_call(outside: pytest.Pytester) -> None:
+    """It has a reason of its own."""
+    outside.makepyfile(
+        MEASURES
+        + "\n    def test_skips(roofline):\n        pytest.skip('not today')\n"
+        + "\n    def test_fails(roofline):\n        raise ValueError('no good')\n"
+    )
+    outside.runpytest_subprocess(*SAVED).assert_outcomes(passed=1, skipped=1, failed=1)
+    _, not_measured, _ = read(outside)
+    assert [entry.reason for entry in not_measured] == ["not today", "ValueError: no good"]
+
+
+def test_under_xdist_a_measuring_test_is_an_error_in_any_project(outside: pytest.Pytester) -> None:
+    """PB-01, without a results folder too; tests that don't measure run as ever."""
+    outside.makepyfile(MEASURES + "\n    def test_plain():\n        pass\n")
+    run = outside.runpytest_subprocess(*QUICK, "-n", "2")
+    run.assert_outcomes(passed=1, errors=1)
+    assert run.ret == 1
+    run.stdout.fnmatch_lines(["*-n: pytest-xdist runs tests beside each other, so nothing can be measured.*"])
+    assert outside.runpytest_subprocess(*QUICK, "-n", "2", "-k", "plain").ret == 0
+
+
+def test_under_xdist_a_smoke_test_is_allowed_where_it_is_asked_for(outside: pytest.Pytester) -> None:
+    """--benchmark-disable says that nothing shall be measured."""
+    outside.makepyfile(MEASURES)
+    run = outside.runpytest_subprocess(*QUICK, "-n", "1", "--benchmark-disable")
+    run.assert_outcomes(passed=1)
+    assert run.ret == 0
