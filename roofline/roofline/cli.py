@@ -30,6 +30,7 @@ _COMMANDS = {
     "plot": ("roofline.commands.plot:plot", "Roofline and throughput figures of each machine."),
     "report": ("roofline.commands.report:report", "Table, figures, CSVs and environment in one go."),
     "summary": ("roofline.commands.summary:summary", "One run: a row a case, and the roofs in use."),
+    "ops": ("roofline.commands.ops:ops", "Where a step's time goes, operation by operation: what to fix first."),
     "machines": ("roofline.commands.machines:machines", "Machines side by side: the same workload on each."),
     "env": ("roofline.commands.env:env", "The environment of a run as Markdown."),
     "devices": ("roofline.commands.devices:devices", "Published roofs per device and precision."),

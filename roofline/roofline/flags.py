@@ -11,11 +11,12 @@ The flags found here are added to those the measuring side put into the record.
 - ``memory_oversubscribed``: more than 95 % of the device's memory reserved: a driver that spills to host memory does so
   without an error.
 - ``throughput_cliff``: less than half the throughput of a smaller batch of the same case.
-- ``uncovered``: operations without a formula; their FLOPs are not in the totals.
+- ``uncovered``: operations without a formula; their FLOPs are not in the totals. With their share of the step's time.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
@@ -162,5 +163,15 @@ def _host(placement: Placement) -> Flag | None:
 def _uncovered(record: Record) -> Flag | None:
     if record.work is None or not record.work.uncovered:
         return None
-    names = ", ".join(f"{operation.name} ({operation.calls} calls)" for operation in record.work.uncovered)
+    names = ", ".join(
+        f"{operation.name} ({operation.calls} calls{_share(operation.time_s, record.timing)})"
+        for operation in record.work.uncovered
+    )
     return Flag(name="uncovered", evidence=f"no formula for {names}: not in the FLOPs")
+
+
+def _share(time_s: float | None, timing: Timing | None) -> str:
+    """Of the timed step, where both are known."""
+    if time_s is None or timing is None or not math.isfinite(time_s) or not usable(timing.step_time_s):
+        return ""
+    return f", {percent(time_s / timing.step_time_s)} of the time"

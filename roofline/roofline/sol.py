@@ -24,6 +24,25 @@ _NEGLIGIBLE_FLOP_SHARE = 0.01
 """Share of the FLOPs whose dtype may lack a roof: counted as taking no time, the bound stays a bound."""
 
 Method = Literal["operations", "totals"]
+Level = Literal["dram", "llc"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Least:
+    """The least time that all calls of one operation can take by themselves.
+
+    ``compute_s`` is what its arithmetic takes at the roof of its dtype, None where that has no roof. ``memory_s`` is
+    what its bytes take from ``level``, the fastest that could hold what a call touches; None where that has no roof.
+    """
+
+    compute_s: float | None
+    memory_s: float | None
+    level: Level
+
+    @property
+    def time_s(self) -> float:
+        """Arithmetic and transfer may overlap completely. What has no roof bounds nothing."""
+        return max(self.compute_s or 0.0, self.memory_s or 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +104,25 @@ def memory_byte_per_s(roofs: Roofs, *, fits_llc: bool) -> float | None:
     return None if llc is None else max(llc, dram or 0.0)
 
 
+def least(operation: Operation, device: Device, roofs: Roofs) -> Least:
+    """The bound for all calls of one operation; the sum of them is the speed of light of a step that ran eagerly."""
+    cache = device.last_level_cache_byte
+    fits = cache is not None and operation.working_set_byte <= cache
+    rate = memory_byte_per_s(roofs, fits_llc=fits)
+    return Least(
+        compute_s=_compute_s(operation, roofs),
+        memory_s=None if rate is None else operation.byte / rate,
+        level="llc" if fits else "dram",
+    )
+
+
 def _eager(operations: Iterable[Operation], device: Device, roofs: Roofs) -> SpeedOfLight:
     time = compute = memory = 0.0
     for operation in operations:
-        arithmetic = _compute_s(operation, roofs)
-        fits = device.last_level_cache_byte is not None and operation.working_set_byte <= device.last_level_cache_byte
-        rate = memory_byte_per_s(roofs, fits_llc=fits)
-        transfer = 0.0 if rate is None else operation.byte / rate
-        time += max(arithmetic, transfer)
-        compute += arithmetic
-        memory += transfer
+        own = least(operation, device, roofs)
+        time += own.time_s
+        compute += own.compute_s or 0.0
+        memory += own.memory_s or 0.0
     reservations = []
     if device.last_level_cache_byte is None:
         reservations.append("the cache's size is not known: every operation was taken to go to DRAM")
@@ -105,7 +133,7 @@ def _eager(operations: Iterable[Operation], device: Device, roofs: Roofs) -> Spe
 
 def _whole(record: Record, work: Work, roofs: Roofs, *, resident: bool) -> SpeedOfLight:
     if record.operations:
-        compute = sum(_compute_s(operation, roofs) for operation in record.operations)
+        compute = sum(_compute_s(operation, roofs) or 0.0 for operation in record.operations)
     else:
         compute = sum(flop / roof for dtype, flop in work.flop_by_dtype.items() if (roof := roofs.value("flop", dtype)))
     rate = memory_byte_per_s(roofs, fits_llc=resident)
@@ -113,10 +141,12 @@ def _whole(record: Record, work: Work, roofs: Roofs, *, resident: bool) -> Speed
     return SpeedOfLight(time_s=max(compute, memory), compute_s=compute, memory_s=memory, method="totals")
 
 
-def _compute_s(operation: Operation, roofs: Roofs) -> float:
+def _compute_s(operation: Operation, roofs: Roofs) -> float | None:
+    if operation.flop == 0:
+        return 0.0
     roof = roofs.value("flop", operation.dtype)
     if roof is None:
-        return 0.0
+        return None
     saving = _WINOGRAD_SAVING if operation.winograd and operation.dtype == "fp32" else 1.0
     return operation.flop / saving / roof
 

@@ -105,6 +105,15 @@ def test_uncovered() -> None:
     assert found["uncovered"].evidence == "no formula for aten::foo (3 calls): not in the FLOPs"
 
 
+def test_uncovered_with_its_share_of_the_time() -> None:
+    """25 ms of a step of 100 ms; where the profiler saw none, no share is claimed."""
+    timed = Uncovered(name="aten::foo", calls=3, time_s=0.025)
+    found = _flags(build.record(work=build.work(uncovered=(timed, Uncovered(name="aten::bar", calls=1)))))
+    assert found["uncovered"].evidence == (
+        "no formula for aten::foo (3 calls, 25 % of the time), aten::bar (1 calls): not in the FLOPs"
+    )
+
+
 def _batch(batch: int, rate: float, reserved: float = 0, **changes: object) -> Record:
     return build.record(
         case=build.case(batch=batch, **changes),

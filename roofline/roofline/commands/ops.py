@@ -1,0 +1,175 @@
+"""``roofline ops``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from roofline.commands.common import (
+    CannotCompare,
+    chosen_format,
+    device_table,
+    devices_option,
+    emit,
+    read_results,
+    table_options,
+)
+from roofline.operation_tables import (
+    cases_table,
+    kinds_table,
+    limits_table,
+    operations_table,
+    outside_table,
+    taken_apart,
+    worst_table,
+)
+from roofline.points import Point, cases, newest, place_all
+from roofline.tables import Format, Table
+
+_NAMED = 12
+"""Cases that a message lists."""
+
+_MEASURE_AGAIN = (
+    "Operations are timed by `pytest` with this version, in a pass of its own after each case: measure again."
+)
+
+
+@click.command()
+@click.argument("result", type=click.Path(exists=True, path_type=Path))
+@click.argument("case", required=False)
+@click.option(
+    "--by",
+    type=click.Choice(("operation", "kind")),
+    default="operation",
+    show_default=True,
+    help="A row for each operation and its shapes, or for each kind of operation.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=15,
+    show_default=True,
+    help="Rows to show; the others stand in one row, so that the columns add up. CSV and JSON have all.",
+)
+@click.option(
+    "--plot",
+    "figure",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="PNG file: the case's roofline with a point for each operation, its area the time.",
+)
+@table_options
+@devices_option
+def ops(
+    result: Path,
+    case: str | None,
+    by: Literal["operation", "kind"],
+    top: int,
+    figure: Path | None,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    devices: Path | None,
+) -> None:
+    """Take the step of a CASE of RESULT (a file or folder) apart: where its time goes, and what to fix first.
+
+    CASE is an id, or a part that only one has. Without it, where there are several: a line a case. Each operation is
+    held against its own speed of light, the least time that the machine's roofs allow it.
+    """
+    shown, notes = newest(cases(place_all(read_results([result]), device_table(devices))))
+    for note in notes:
+        click.echo(note, err=True)
+    points = [point for point in shown if point.mode in ("train", "infer")]
+    if not points:
+        raise CannotCompare(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}")
+    chosen = points if case is None else _named(case, points, result)
+    if len({point.id for point in chosen}) > 1:
+        if figure is not None:
+            raise click.UsageError(f"--plot draws one case: name it. There are {_listed(chosen)}.")
+        _several(chosen, result, form, output, width)
+        return
+    plain = chosen_format(form, output) in ("csv", "json")
+    tables = [table for point in chosen for table in _tables(point, by_kind=by == "kind", top=top, plain=plain)]
+    emit(tables, form, output, width)
+    if figure is not None:
+        _draw(chosen, figure)
+
+
+def _named(case: str, points: Sequence[Point], result: Path) -> list[Point]:
+    """The case of this id, else the only one that has it as a part.
+
+    :raises click.UsageError: none has, or several.
+    """
+    exact = [point for point in points if point.id == case]
+    if exact:
+        return exact
+    found = [point for point in points if case.lower() in point.id.lower()]
+    if len({point.id for point in found}) > 1:
+        raise click.UsageError(f"{case!r} is part of several cases of {result}: {_listed(found)}. Give more of the id.")
+    if not found:
+        close = [point for point in points if _near(case, point)]
+        known = f"Near: {_listed(close)}" if close else f"There are {_listed(points)}"
+        raise click.UsageError(f"no case of {result} is or has {case!r}. {known}.")
+    return found
+
+
+def _near(case: str, point: Point) -> bool:
+    """Whether it may be a misspelt id, or begins with a misspelt model."""
+    model = point.id.partition("-")[0]
+    return bool(get_close_matches(case, [point.id], cutoff=0.7) or get_close_matches(case.partition("-")[0], [model]))
+
+
+def _listed(points: Sequence[Point]) -> str:
+    names = list(dict.fromkeys(point.id for point in points))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _several(
+    points: Sequence[Point], result: Path, form: Format | None, output: Path | None, width: int | None
+) -> None:
+    taken, left_out = taken_apart(points)
+    if not taken:
+        raise CannotCompare(f"{result}: no case has times of its operations ({left_out[0][1]}). {_MEASURE_AGAIN}")
+    reasons: dict[str, list[Point]] = {}
+    for point, why in left_out:
+        reasons.setdefault(why, []).append(point)
+    notes = [f"Not taken apart: {why}: {_listed(of)}" for why, of in reasons.items()]
+    emit([cases_table(taken, notes)], form, output, width)
+
+
+def _tables(point: Point, *, by_kind: bool, top: int, plain: bool) -> list[Table[Any]]:
+    """:param plain: for a program to read: one table, of every row.
+
+    :raises CannotCompare: there is nothing to show of this case.
+    """
+    taken, left_out = taken_apart([point])
+    if taken and plain:
+        notes = limits_table(taken[0]).notes
+        return [kinds_table(taken, notes) if by_kind else operations_table(taken, notes)]
+    if taken:
+        return [limits_table(taken[0]), worst_table(taken[0], top, by_kind=by_kind)]
+    record, why = point.benchmark.record, left_out[0][1]
+    if record is None or record.profile is None or not record.profile.outside or not point.step_time_s:
+        raise CannotCompare(f"{point.id}: {why}. {_MEASURE_AGAIN}")
+    return [outside_table(point, record.profile, point.step_time_s, why)]
+
+
+def _draw(points: Sequence[Point], path: Path) -> None:
+    taken, left_out = taken_apart(points)
+    if not taken:
+        raise CannotCompare(f"{left_out[0][0].id}: nothing to draw: {left_out[0][1]}.")
+    if len(taken) > 1:
+        raise click.UsageError(f"--plot draws one case, and {taken[0].point.id} was measured on several machines here.")
+    # matplotlib takes half a second to load.
+    from roofline.operations_plot import operations_figure
+    from roofline.plot_style import save
+
+    try:
+        save(operations_figure(taken[0].point, taken[0].step), path)
+    except OSError as error:
+        raise click.UsageError(f"{path}: can't be written ({error.strerror or error}).") from error
+    click.echo(f"wrote {path}", err=True)

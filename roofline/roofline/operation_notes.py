@@ -1,0 +1,173 @@
+"""What is said below the tables of a step taken apart: its facts in sentences, and what makes them less certain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from roofline.operations import DISAGREEMENT, Breakdown, TimedOperation
+from roofline.points import Point
+from roofline.record import Profile
+from roofline.units import percent, scaled, significant
+
+OUTSIDE = "outside of operations"
+_LISTED = 4
+
+
+def heading(point: Point) -> str:
+    """Case, time of the step, its speed of light."""
+    text = f"{point.id}: {scaled(point.step_time_s, 's')} a step"
+    if point.sol.time_s is None:
+        return f"{text}, no speed of light"
+    return f"{text}, speed of light {scaled(point.sol.time_s, 's')} ({percent(point.fraction_of_sol)})"
+
+
+def short(name: str) -> str:
+    """An operation's name without torch's own namespace."""
+    return name.removeprefix("aten::")
+
+
+def about_step(point: Point, step: Breakdown) -> list[str]:
+    """Below the table of bounds."""
+    lines = [*_invalid(point), *_one_point(point, step), *_light(step), *_dtypes(step)]
+    return [*lines, *_outside(step), *_uncovered(point), *about_profile(step.profile, step.step_s)]
+
+
+def about_operations(step: Breakdown) -> list[str]:
+    """Below the table of operations: those that beat their speed of light."""
+    fast = sorted(step.too_fast, key=lambda one: one.above_s or 0.0)
+    if not fast:
+        return []
+    time_s = sum(one.time_s for one in fast)
+    head = (
+        f"Faster than their own speed of light: {_count(len(fast), 'operation')} with"
+        f" {percent(step.share(time_s))} of the step's time. There a roof or a count is wrong:"
+    )
+    lines = [f"  {short(one.operation.name)} {one.operation.shape}: {_why_too_fast(one)}" for one in fast[:_LISTED]]
+    if len(fast) > _LISTED:
+        lines.append(f"  and {len(fast) - _LISTED} more (--format csv has all)")
+    return [head, *lines]
+
+
+def about_untimed(profile: Profile, step_s: float, why: str) -> list[str]:
+    """Below the table of what the profiler saw of a step whose operations have no times."""
+    return [
+        f"No speed of light for each of these: {why}. What one of them computes is not known, so neither is what it has"
+        " to take; the step's own is the larger of all its arithmetic and its least traffic",
+        *about_profile(profile, step_s),
+    ]
+
+
+def about_profile(profile: Profile, step_s: float) -> list[str]:
+    """How the times came about, and whether they agree with the timed step."""
+    whose = "of operators on the host" if profile.source == "operators" else "of kernels on the device"
+    times = (
+        f"Times {whose}: medians of {_count(profile.steps, 'step')} under the profiler, in a pass of its own"
+        f" ({scaled(profile.step_s, 's')} a step there)"
+    )
+    return [times, *disagreement(profile, step_s)]
+
+
+def disagreement(profile: Profile, step_s: float) -> list[str]:
+    """The notice where all that the profiler saw and the timed step are more than 10 % apart, else nothing."""
+    total = profile.operations_s + sum(one.time_s for one in profile.outside)
+    apart = total / step_s - 1
+    if abs(apart) <= DISAGREEMENT:
+        return []
+    both = (
+        f"The profiler's times add up to {scaled(total, 's')}, the timed step took {scaled(step_s, 's')}"
+        f" ({'+' if apart > 0 else '-'}{percent(abs(apart))}):"
+    )
+    if apart < 0:
+        return [f"{both} the rest is the host's (Python, gaps between operations, waiting)"]
+    if total > profile.step_s:
+        return [f"{both} more than the step under the profiler, so operations overlapped (streams, threads)"]
+    return [f"{both} the profiler makes many small operations longer, or the machine was slower in its pass"]
+
+
+def _invalid(point: Point) -> list[str]:
+    return [f"The row is invalid: {flag.name}: {flag.evidence}" for flag in point.flags if flag.invalid]
+
+
+def _one_point(point: Point, step: Breakdown) -> list[str]:
+    """What the whole step's single point says, against what its operations say."""
+    place = point.placement
+    if place.intensity_low is None or place.intensity_high is None or place.fraction_of_compute is None:
+        return []
+    low, high = significant(place.intensity_low, 2), significant(place.intensity_high, 2)
+    knee = "" if place.knee is None else f", knee {significant(place.knee, 2)}"
+    return [
+        f"As one point: {point.bound.kind} ({low if low == high else f'{low} to {high}'} FLOP/byte{knee}), at"
+        f" {percent(place.fraction_of_compute)} of its compute roof. Taken apart:"
+        f" {percent(step.share(step.time_of('compute')))} of the time is in operations bound by compute"
+    ]
+
+
+def _light(step: Breakdown) -> list[str]:
+    compute, memory, total = step.light_s("compute"), step.light_s("memory"), step.sol.time_s
+    if compute is None or memory is None or not total:
+        return [f"No speed of light: {step.sol.why_none}"]
+    launches = ""
+    if step.launch_s is not None:
+        calls = sum(one.operation.calls for one in step.operations)
+        share = percent(step.share(step.launch_s))
+        launches = f"; {calls} launches take {scaled(step.launch_s, 's')} ({share} of the step)"
+    arithmetic, traffic = percent(compute / total), percent(memory / total)
+    return [
+        f"Speed of light: {arithmetic} of it for arithmetic, {traffic} for traffic{launches}",
+        *step.sol.reservations,
+    ]
+
+
+def _dtypes(step: Breakdown) -> list[str]:
+    flop: dict[str, float] = {}
+    for one in step.operations:
+        if one.operation.flop:
+            flop[one.operation.dtype] = flop.get(one.operation.dtype, 0.0) + one.operation.flop
+    return [f"FLOPs: {shares}"] if (shares := shares_of(flop.items())) else []
+
+
+def shares_of(amounts: Iterable[tuple[str, float]]) -> str:
+    """``99.9 % bf16, 0.10 % fp32``; empty where there is nothing."""
+    ranked = sorted(amounts, key=lambda pair: -pair[1])
+    total = sum(amount for _, amount in ranked)
+    return ", ".join(f"{percent(amount / total, 3)} {name}" for name, amount in ranked) if total else ""
+
+
+def _outside(step: Breakdown) -> list[str]:
+    lines = []
+    if step.input_wait_s:
+        wait = f"{scaled(step.input_wait_s, 's')} ({percent(step.share(step.input_wait_s))} of the step)"
+        lines.append(f"{OUTSIDE.capitalize()}: {wait} waiting for the next batch")
+    if step.outside_s < 0:
+        lines.append(f"{OUTSIDE.capitalize()}: negative, for the operations' times add up to more than the timed step")
+    seen = step.profile.outside
+    if seen:
+        listed = "; ".join(f"{one.name} {one.calls:g} x, {scaled(one.time_s, 's')}" for one in seen[:_LISTED])
+        more = f"; and {len(seen) - _LISTED} more" if len(seen) > _LISTED else ""
+        lines.append(
+            f"Seen by the profiler in no counted operation: {scaled(step.seen_outside_s, 's')}: {listed}{more}"
+        )
+    return lines
+
+
+def _uncovered(point: Point) -> list[str]:
+    return [f"uncovered: {flag.evidence}" for flag in point.flags if flag.name == "uncovered"]
+
+
+def _why_too_fast(one: TimedOperation) -> str:
+    took = f"{scaled(one.time_s, 's')} for {scaled(one.least_s, 's')}"
+    if one.time_s == 0 or one.least is None:
+        return f"{took}: the profiler saw no time of it"
+    compute_s, memory_s = one.least.compute_s or 0.0, one.least.memory_s or 0.0
+    if one.time_s < compute_s:
+        dtype = one.operation.dtype
+        return f"{took} of arithmetic: the {dtype} roof is too low, or it takes fewer operations than counted"
+    if one.least.level == "llc":
+        return f"{took} of traffic: the last-level cache's roof is too low, or its data lay in a nearer cache"
+    if one.time_s >= memory_s * one.byte_low / one.operation.byte:
+        return f"{took} of traffic: part of its data may have lain in the last-level cache"
+    return f"{took} of traffic, more than the last-level cache can hide: the DRAM roof is too low"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
