@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roofline import input_pipeline
 from roofline.bounds import NEAR_KNEE, STRADDLES
-from roofline.columns import pick
+from roofline.columns import pick, prefixed
 from roofline.points import Point
 from roofline.reader import ResultFile
 from roofline.record import Roof
@@ -52,9 +52,37 @@ _METRIC_COLUMNS = pick(
     *("version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at", "commit", "file", "test"),
 )
 
-_CASE = ("case", "samples_per_s", "spread", "attained_flop_per_s", "intensity", "fraction_of_roof")
 _LINES_A_NOTE = 4
-_JUDGED = ("fraction_of_speed_of_light", "bound")
+
+
+def _rate(point: Point) -> tuple[float, float | None] | None:
+    """Samples per second, and their standard deviation over them."""
+    return None if point.samples_per_s is None else (point.samples_per_s, point.spread)
+
+
+def _with_spread(rate: tuple[float, float | None]) -> str:
+    value, spread = rate
+    return significant(value) if spread is None else f"{significant(value)} ±{significant(100 * spread, 2)}%"
+
+
+def _with_rounded_spread(rate: tuple[float, float | None]) -> str:
+    value, spread = rate
+    if spread is None:
+        return significant(value)
+    return f"{significant(value)} ±{significant(100 * spread, 1 if spread < 0.1 else 2)}%"
+
+
+def _without_blank(value: float) -> str:
+    return prefixed(value).replace(" ", "")
+
+
+_STANDING: tuple[Column[Point], ...] = (
+    # Throughput and spread in one column: neither gives way to another.
+    Column(name="throughput", title="samples/s\n± sd", get=_rate, show=_with_spread, narrow=_with_rounded_spread),
+    *(replace(column, narrow=_without_blank) for column in pick("attained_flop_per_s")),
+    *pick("intensity", "fraction_of_roof", "fraction_of_speed_of_light", "bound"),
+)
+"""What a case's row shows after its name: how fast, how far from its limits, and which limit it is."""
 
 
 def _unit(roof: Roof) -> str:
@@ -93,7 +121,7 @@ def points_table(points: Sequence[Point]) -> Table[Point]:
         title="Points on the roofline",
         columns=_POINT_COLUMNS,
         rows=points,
-        display=pick(_CASE[0], *where, *_CASE[1:], *_JUDGED, "flags"),
+        display=[*pick("case", *where), *_STANDING, *pick("flags")],
     )
 
 
@@ -119,7 +147,7 @@ def summary_table(result: ResultFile, points: Sequence[Point]) -> Table[_Annotat
             texts.setdefault(heading, []).extend([line] if line else [])
         numbers = [list(texts).index(heading) + 1 for heading, _ in _remarks(point)]
         rows.append(_Annotated(point=point, notes=tuple(numbers)))
-    columns = [column.of(_point) for column in pick(*_CASE, *_JUDGED)]
+    columns = [column.of(_point) for column in (*pick("case"), *_STANDING)]
     columns.append(
         Column(
             name="notes",

@@ -173,9 +173,35 @@ def test_the_summary_has_every_column_from_80_columns_on(tmp_path: Path, width: 
         result = read_file(path)
         text = render(summary_table(result, cases(points_of(result, load()))), "table", width)
         assert max(map(len, text.splitlines())) <= width
-        assert text.splitlines()[1].split() == ["samples", "sd", "FLOP/", "%", "of", "%", "of"]
-        assert text.splitlines()[2].split() == ["case", "/s", "%", "FLOP/s", "byte", "roof", "SOL", "bound", "flags"]
+        assert text.splitlines()[1].split() == ["samples/s", "FLOP/", "%", "of", "%", "of"]
+        assert text.splitlines()[2].split() == ["case", "±", "sd", "FLOP/s", "byte", "roof", "SOL", "bound", "flags"]
         assert "Too narrow" not in text
+
+
+def test_the_widest_rows_fit_into_80_columns(tmp_path: Path) -> None:
+    """A fast small net, a wide range and four remarks: throughput and spread stay, rounded where they must be."""
+    flags = tuple(Flag(name=name, evidence="x") for name in ("margin", "disturbed", "unsteady"))
+    result, points = _all(
+        tmp_path,
+        build.record(
+            case=build.case(model="mobilenet_v2", data="sample", batch=1024, id="mobilenet_v2-train-b1024-fp32-sample"),
+            timing=build.timing(1024 / 130275, step_time_sd_s=0.1234 * 1024 / 130275),
+            work=build.work(1e8, 1e8 / 2055, 1e8 / 95),
+            flags=flags,
+        ),
+        build.record(case=build.case(batch=2), timing=build.timing(0.1, step_time_sd_s=0.00456)),
+        build.record(case=build.case(batch=3), timing=build.timing(0.1, step_time_sd_s=None)),
+    )
+    lines = render(summary_table(result, points), "table", 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "Too narrow" not in "\n".join(lines)
+    rows = [line.split() for line in lines[4:10]]
+    assert rows[0][:5] == ["mobilenet_v2-train", "130275", "±12%", "12.7G", "95-2055"]
+    assert any("±5%" in row for row in rows)
+    wide = render(summary_table(result, points), "table", 120)
+    assert "20.0 ±4.6%" in wide
+    assert "130275 ±12%" in wide
+    assert "12.7 G" in wide
 
 
 def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
