@@ -5,7 +5,9 @@ torch's counters are read and never written: what a step made is the difference 
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -119,7 +121,7 @@ def fresh_compiler() -> Iterator[None]:
 
     torch.compiler.reset()
     try:
-        with warnings.catch_warnings(), config.patch(fail_on_recompile_limit_hit=True):
+        with warnings.catch_warnings(), _untraced(), config.patch(fail_on_recompile_limit_hit=True):
             warnings.filterwarnings("default", module=_COMPILER_MODULES)
             yield
     except FailOnRecompileLimitHit as error:
@@ -131,6 +133,24 @@ def fresh_compiler() -> Iterator[None]:
         _raise_told(error)
     finally:
         torch.compiler.reset()
+
+
+@contextmanager
+def _untraced() -> Iterator[None]:
+    """Keep the compiler's trace from handlers that others put on its logger.
+
+    It is meant for the files of TORCH_TRACE, and torch writes it whenever its logger has a handler. pytest puts one on
+    every logger that doesn't propagate: thousands of lines under a test that fails.
+    """
+    trace = logging.getLogger("torch.__trace")
+    others = [handler for handler in trace.handlers if not type(handler).__module__.startswith("torch.")]
+    for handler in others:
+        trace.removeHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in others:
+            trace.addHandler(handler)
 
 
 def _raise_told(error: Exception) -> NoReturn:
@@ -147,7 +167,9 @@ def _raise_told(error: Exception) -> NoReturn:
 
 
 def _first_line(error: BaseException) -> str:
-    """What went wrong, of a message of many lines: the first, or what a C++ compiler calls the error."""
+    """What went wrong, of a message of many lines: what a C++ compiler calls the error, what an operation raised while
+    it was traced, else the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     of_compiler = [line for line in lines if " error: " in line]
-    return next(iter(of_compiler + lines), "no reason was given")
+    of_operation = [match[1] for line in lines if (match := re.search(r"\bgot (\w+\(.*\))$", line))]
+    return next(iter(of_compiler + of_operation + lines), "no reason was given")

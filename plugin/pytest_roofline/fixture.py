@@ -142,9 +142,7 @@ class Roofline:
         self._keep(record, seconds)
         if measured.step_log_s is not None:
             self._log_steps(case, measured.step_log_s)
-        failed = [f"{check.name}: {check.evidence}" for check in record.checks if check.status == "failed"]
-        if failed:
-            raise Disproved("measured, but not what was claimed. " + "; ".join(failed))
+        _judge(record)
         return record
 
     @property
@@ -171,18 +169,40 @@ class Roofline:
         return record
 
     def feed(self, fetch: Callable[[], object], case: Case) -> Record | None:
-        """Measure a data loader alone: ``fetch`` gets one batch.
+        """Measure a data loader alone: ``fetch`` gets one batch, or raises StopIteration where there are no more.
 
         :returns: the record, or None where benchmarks are disabled.
+        :raises Disproved: the data ended before the measurement did; the row is in the results, marked invalid.
         """
+        import pytest
+
+        from pytest_roofline import proof
+        from pytest_roofline.measuring import InputEnded
         from pytest_roofline.plain_bench import measure_input
 
         self._once()
         if not self._benchmark.enabled:
             self._try(fetch)
             return None
-        record, _, seconds = measure_input(self._run, fetch, case)
+        batches = 0
+
+        def fetch_counted() -> None:
+            nonlocal batches
+            try:
+                fetch()
+            except StopIteration as end:
+                raise InputEnded(f"the data ended after {batches} batches") from end
+            batches += 1
+
+        try:
+            record, measured, seconds = measure_input(self._run, fetch_counted, case)
+        except InputEnded as reason:
+            pytest.fail(str(reason), pytrace=False)
+        assert record.timing is not None
+        check = proof.check_data(batches, record.timing, measured.input_ended)
+        record = replace(record, checks=(check,), flags=proof.flags_of([check]) + record.flags)
         self._keep(record, seconds)
+        _judge(record)
         return record
 
     def _try_workload(self, workload: Workload) -> None:
@@ -219,6 +239,13 @@ class Roofline:
         log = self._run.file.beside(f"{re.sub(r'[^A-Za-z0-9_.=-]+', '_', case)}.steps.csv")
         log.write_text("\n".join(lines) + "\n", encoding="utf-8")
         self._run.printed.append(f"steps: {log}")
+
+
+def _judge(record: Record) -> None:
+    """Fail the test of a record that is kept, but claims what is false."""
+    failed = [f"{check.name}: {check.evidence}" for check in record.checks if check.status == "failed"]
+    if failed:
+        raise Disproved("measured, but not what was claimed. " + "; ".join(failed))
 
 
 def _test_name(name: str) -> str:
