@@ -103,16 +103,20 @@ def test_every_test_has_a_timer_of_its_own(pytester: pytest.Pytester) -> None:
 
 
 def test_other_benchmarks_keep_their_own_timer(pytester: pytest.Pytester) -> None:
-    """A test of the same session that benchmarks by itself is really timed."""
+    """A test of the same session that benchmarks by itself is timed by its own clock, here one of whole seconds."""
     benchmarks = _benchmarks(
         pytester,
+        "import itertools, pytest\n"
+        "seconds = itertools.count()\n"
+        "def tick(): return float(next(seconds))\n"
         "def test_ours(taken): taken((0.25,), 1)\n"
-        "def test_theirs(benchmark): benchmark.pedantic(lambda: sum(range(100)), rounds=2)\n",
-        passed=2,
+        "@pytest.mark.benchmark(timer=tick)\n"
+        "def test_theirs(benchmark): benchmark.pedantic(lambda: next(seconds), rounds=2)\n"
+        "def test_default(benchmark): benchmark.pedantic(len, args=([],), rounds=1)\n",
+        passed=3,
     )
-    assert benchmarks[0]["options"]["timer"] == "pytest_roofline"
-    assert benchmarks[1]["options"]["timer"] == "perf_counter"
-    assert all(0 < value < 0.1 for value in benchmarks[1]["stats"]["data"])
+    assert [one["options"]["timer"] for one in benchmarks] == ["pytest_roofline", "tick", "perf_counter"]
+    assert benchmarks[1]["stats"]["data"] == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("flag", ["--benchmark-disable", "--benchmark-warmup=on", "--benchmark-cprofile=tottime"])
