@@ -28,8 +28,6 @@ _INSTALL = {
 }
 """torch's exceptions for a machine that can't compile, by the class's name, which outlives their place in torch."""
 
-_COMPILER_MODULES = r"torch\.(_dynamo|_inductor|_functorch|_higher_order_ops|fx)\b"
-
 
 class CompilerMissing(RuntimeError):
     """This machine can't compile. The message says what is missing and what to install."""
@@ -109,8 +107,8 @@ def fresh_compiler() -> Iterator[None]:
 
     torch compiles one piece of code for at most 8 kinds of input and runs it eagerly from then on, without an error.
     Cases that share a model's class would reach that limit together, so each starts anew; and one that reaches it
-    alone is no compiled step any more, so it is an error here. What the compiler warns of is shown, and isn't an error
-    even where warnings are: raised inside the compiler it would end as a failure to compile.
+    alone is no compiled step any more, so it is an error here. What torch warns of is shown, and isn't an error even
+    where warnings are: raised inside the compiler, which is spread all over torch, it would be a failure to compile.
 
     :raises CompilerMissing: there is no C++ compiler, or no triton.
     :raises NotCompiled: the model can't be compiled, or has more kinds of inputs than torch compiles it for.
@@ -122,7 +120,7 @@ def fresh_compiler() -> Iterator[None]:
     torch.compiler.reset()
     try:
         with warnings.catch_warnings(), _untraced(), config.patch(fail_on_recompile_limit_hit=True):
-            warnings.filterwarnings("default", module=_COMPILER_MODULES)
+            warnings.filterwarnings("default", module=r"torch\b")
             yield
     except FailOnRecompileLimitHit as error:
         raise NotCompiled(
