@@ -152,9 +152,23 @@ def test_an_image_may_lie_deeper_than_python_recurses(tmp_path: Path, monkeypatc
     assert (image.count("/d"), number) == (depth, 0)
 
 
+def test_a_folder_that_must_not_be_read_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's reason is given, whoever runs this: root may read everything, so the refusal is made up."""
+    real = os.scandir
+
+    def refuse(folder: str) -> object:
+        if os.path.basename(folder) == "b":
+            raise PermissionError(13, "Permission denied", folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(DataError, match=r"b: Permission denied; the folder must be readable"):
+        image_folder.find(root, SOURCE)
+
+
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_that_can_not_be_read_is_refused(root: Path) -> None:
-    """The system's reason is given."""
+def test_a_folder_of_somebody_else_is_refused(root: Path) -> None:
+    """The same, refused by the system."""
     (root / "b").chmod(0)
     try:
         with pytest.raises(DataError, match=r"b: Permission denied; the folder must be readable"):

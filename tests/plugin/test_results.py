@@ -39,6 +39,28 @@ def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_measured(tm
         ResultsFile(tmp_path / "file", "m", "c", NOON)
 
 
+def test_a_folder_that_must_not_be_written_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the system's reason, whoever runs this: root may write everything, so the refusal is made up."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    with pytest.raises(ResultsError, match=r"can't write results to .*m: Permission denied. Choose another folder"):
+        ResultsFile(tmp_path, "m", "c", NOON)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_of_somebody_else_is_an_error(tmp_path: Path) -> None:
+    """The same, refused by the system."""
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(ResultsError, match="Permission denied"):
+            ResultsFile(tmp_path, "m", "c", NOON)
+    finally:
+        tmp_path.chmod(0o700)
+
+
 def test_rewriting_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash while writing leaves the old document."""
     file = ResultsFile(tmp_path, "m", "c", NOON)

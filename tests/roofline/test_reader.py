@@ -177,6 +177,30 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
         read_file(tmp_path / "a.json")
 
 
+def test_a_file_that_must_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the system's reason, whoever runs this: root may read everything, so the refusal is made up."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path = build.write(tmp_path / "a.json", build.document([None]))
+    for what in ("read_text", "stat"):  # a folder that must not be searched refuses the second
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, what, refuse)
+            with pytest.raises(ReadError, match=r"a\.json: can't be read \(Permission denied\)\.$"):
+                read_file(path)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    """The same, refused by the system; in a folder it is skipped."""
+    build.write(tmp_path / "good.json", build.document([None]))
+    build.write(tmp_path / "secret.json", build.document([None])).chmod(0)
+    reading = read([tmp_path])
+    assert [result.path.name for result in reading.files] == ["good.json"]
+    assert reading.skipped == (f"{tmp_path / 'secret.json'}: can't be read (Permission denied).",)
+
+
 def test_a_link_to_itself_in_a_folder_is_skipped(tmp_path: Path) -> None:
     """It is named with the system's reason, and the other files are read."""
     build.write(tmp_path / "good.json", build.document([None]))
