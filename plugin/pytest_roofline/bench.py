@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pytest_roofline import precision as precisions
 from pytest_roofline import proof
 from pytest_roofline.compiling import fresh_compiler
-from pytest_roofline.counting import Counted, count_step
+from pytest_roofline.counting import count_step
 from pytest_roofline.kernels import kernel_names
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.process import ProcessUsage
 from pytest_roofline.missing import explained
 from pytest_roofline.options import Options
+from pytest_roofline.profiling import Profiled, profile_step
 from pytest_roofline.workload import Step, Workload, workload_hash
 from roofline.record import Case, Check, Counters, Flag, Memory, Record
 
@@ -122,7 +123,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         # Before the counting pass takes a step more: this is the loss the timed rounds ended with.
         finite = proof.check_finite(step)
         try:
-            observed = _observe(run, step)
+            observed = _observe(run, step, compiled=workload.compile or before.graphs.made > first.graphs.made)
         except InputEnded as end:
             observed = _unobserved(measured.input_ended or f"{end}, after the timed rounds, before the step to observe")
     ended = measured.input_ended or observed.input_ended
@@ -136,15 +137,16 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         proof.check_data(step.batches, measured.timing, ended) if fed else None,
     )
     made = tuple(check for check in checks if check is not None)
-    counted = observed.counted
+    profiled = observed.profiled
     compile_s, uncompiled = _compile_s(measured, before.graphs.since(first.graphs).made, asked=workload.compile)
     record = Record(
         case=case_of(workload, case, options),
         device=run.machine.device,
         checks=made,
         timing=replace(measured.timing, input_startup_s=workload.batches.startup_s, compile_s=compile_s),
-        work=None if counted is None else counted.work,
-        operations=() if counted is None else counted.operations,
+        work=None if profiled is None else profiled.work,
+        operations=() if profiled is None else profiled.operations,
+        profile=None if profiled is None else profiled.profile,
         counters=Counters(status="not_requested"),
         memory=memory,
         process=usage,
@@ -161,18 +163,19 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Observed:
-    """What the steps after the timed rounds tell; ``counted`` is None where the data had ended, as ``input_ended``
+    """What the steps after the timed rounds tell; ``profiled`` is None where the data had ended, as ``input_ended``
     says."""
 
     checks: tuple[Check, ...]
-    counted: Counted | None = None
+    profiled: Profiled | None = None
     missing: dict[str, str] = field(default_factory=dict)
     input_ended: str | None = None
 
 
-def _observe(run: Run, step: Step) -> _Observed:
-    """Take steps in passes of their own, for their kernels and for their work.
+def _observe(run: Run, step: Step, *, compiled: bool) -> _Observed:
+    """Take steps in passes of their own, for their kernels, for their work, and for the time of each operation.
 
+    :param compiled: whether any part of the step is.
     :raises InputEnded: there is no batch left to take one on.
     """
     workload, device = step.workload, run.device
@@ -193,11 +196,12 @@ def _observe(run: Run, step: Step) -> _Observed:
         proof.check_kernels(device, kernels),
         proof.check_precision(workload.precision, counted.flop_by_dtype, kernels, compiled=workload.compile),
     )
-    return _Observed(checks=checks, counted=counted, missing=counted.missing)
+    profiled = profile_step(fetched, device, counted, compiled=compiled, clock=run.clock)
+    return _Observed(checks=checks, profiled=profiled, missing={**counted.missing, **profiled.missing})
 
 
 def _unobserved(reason: str) -> _Observed:
-    return _Observed(checks=proof.unobserved(reason), missing={"work": reason}, input_ended=reason)
+    return _Observed(checks=proof.unobserved(reason), missing={"work": reason, "profile": reason}, input_ended=reason)
 
 
 def _compile_s(measured: Measured, graphs: int, *, asked: bool) -> tuple[float | None, dict[str, str]]:

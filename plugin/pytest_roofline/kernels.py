@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,18 +12,26 @@ if TYPE_CHECKING:
 
 
 def kernel_names(step: Callable[[], object], device: torch.device) -> tuple[str, ...] | None:
-    """Names of the kernels one step launches, in order; None on a device whose kernels the profiler doesn't tell."""
+    """Names of the kernels one step launches, in order; copies and fills are none.
+
+    None where the profiler doesn't tell them: on other devices, beside another profiler, and where its CUPTI is missing
+    or not permitted, as a kernel of our own shows.
+    """
     if device.type != "cuda":
         return None
     import torch
-    from torch.profiler import ProfilerActivity, profile
 
-    torch.accelerator.synchronize(device)
-    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
-        step()
-        torch.accelerator.synchronize(device)
-    return tuple(
-        event.name
-        for event in profiler.events()
-        if event.device_type.name == "CUDA" and not event.name.startswith(("Memcpy", "Memset"))
-    )
+    from pytest_roofline.profiling.recording import ProfilerBusyError, record
+
+    turns = iter((partial(torch.ones, 1, device=device), step))
+
+    def take() -> None:
+        next(turns)()
+
+    try:
+        probe, taken = record(take, device, clock=perf_counter, enough=lambda walls: len(walls) == 2)
+    except ProfilerBusyError:
+        return None
+    if not probe.kernels:
+        return None
+    return tuple(kernel.name for kernel in taken.kernels if not kernel.name.startswith(("Memcpy", "Memset")))

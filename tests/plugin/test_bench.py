@@ -129,6 +129,8 @@ def test_proofs_and_counting_are_outside_the_timed_rounds(lab: Lab, monkeypatch:
     sync_cost = ["synchronize"] + (["clock"] + 10 * ["synchronize"] + ["clock"]) * 5
     warm_up = ["synchronize", "clock", "step", "synchronize", "clock"] * 2
     timed = ["telemetry", "synchronize", "clock", "mark", *4 * ["step"], "mark", "synchronize", "clock", "telemetry"]
+    # One to start with, and as many as fill a second.
+    profiled = ["clock", "step", "clock"] * (1 + 4)
     assert lab.calls == [
         "snapshot",
         "clock",
@@ -141,18 +143,20 @@ def test_proofs_and_counting_are_outside_the_timed_rounds(lab: Lab, monkeypatch:
         "snapshot",
         "check_finite",
         "step",
+        *profiled,
     ]
 
 
 def test_times_are_those_of_the_steps(lab: Lab) -> None:
-    """Two steps of warm-up and four in the window; the step that is counted is in no time."""
+    """Two steps of warm-up and four in the window; the steps that are counted and profiled are in no time."""
     record, measured, seconds = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
     timing = timing_of(record)
     assert timing.step_time_s == STEP_S
     assert (timing.rounds.steps, timing.rounds.wall_s) == (4, (1.0,))
     assert (timing.warmup_steps, timing.warmup_s, measured.first_step_s) == (2, 0.5, STEP_S)
     assert seconds == 6 * STEP_S
-    assert lab.now == 7 * STEP_S
+    # One more that is counted, and five under the profiler.
+    assert lab.now == (6 + 1 + 5) * STEP_S
 
 
 def test_the_record_of_a_training_case_is_complete(lab: Lab) -> None:
@@ -175,6 +179,9 @@ def test_the_record_of_a_training_case_is_complete(lab: Lab) -> None:
     # 4 x 5 x 3 multiply-adds forward and for the weights; the inputs need no gradient.
     assert record.work.flop_by_dtype["fp32"] >= 2 * (2 * 4 * 5 * 3)
     assert record.operations
+    assert record.profile
+    assert (record.profile.source, record.profile.steps, record.profile.step_s) == ("operators", 4, STEP_S)
+    assert all(operation.time_s for operation in record.operations)
     assert record.process is not None
     assert record.counters == Counters(status="not_requested")
     assert record.memory is None

@@ -93,8 +93,14 @@ def _schema_facts(func: OpOverload[Any, Any]) -> dict[str, Any]:
     return {
         "written": frozenset(argument.name for argument in changed),
         "out": frozenset(argument.name for argument in changed if argument.kwarg_only),
-        "metadata_only": func.is_view or torch.Tag.inplace_view in func.tags,
+        "metadata_only": is_metadata_only(func),
     }
+
+
+@cache
+def is_metadata_only(func: OpOverload[Any, Any]) -> bool:
+    """Whether, by its schema, it makes a view, or changes how a tensor looks at its memory."""
+    return func.is_view or torch.Tag.inplace_view in func.tags
 
 
 def is_dense(tensor: Tensor) -> bool:

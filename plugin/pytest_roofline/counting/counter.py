@@ -16,7 +16,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import flop_registry
 
 from pytest_roofline.counting.calls import bind
-from pytest_roofline.counting.dispatch import LeafMode, compiling_nothing, leaf_name
+from pytest_roofline.counting.dispatch import LeafMode, compiling_nothing, leaf_name, may_work
 from pytest_roofline.counting.dtypes import Tf32
 from pytest_roofline.counting.memory import SavedTensors, gradient_byte
 from pytest_roofline.counting.observation import Seen, observe
@@ -26,7 +26,7 @@ from pytest_roofline.counting.traffic import traffic_of
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """One leaf: its name, and what was counted of it; None where it neither computes nor moves anything."""
+    """One leaf that may do work: its name, and what was counted of it; None where it turned out to do none."""
 
     name: str
     seen: Seen | None
@@ -65,7 +65,8 @@ class CountingMode(LeafMode):
             seen = self._observe(func, args, kwargs, result)
         if seen:
             self.trace.seen.append(seen)
-        self.trace.dispatched.append(Dispatched(leaf_name(func), seen))
+        if may_work(func):
+            self.trace.dispatched.append(Dispatched(leaf_name(func), seen))
         return result
 
     def _observe(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: object) -> Seen | None:

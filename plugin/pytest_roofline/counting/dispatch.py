@@ -1,7 +1,8 @@
 """The operations that a step is made of, one by one: what counting and profiling both look at.
 
 A *leaf* is an operation that runs as it is dispatched. Whoever follows the same step through a `LeafMode` sees the same
-leaves in the same order, so that what was counted of the n-th and what was timed of the n-th can be put together.
+leaves that may do work in the same order, so that what was counted of the n-th and what was timed of the n-th can be put
+together. Views are leaves too, but how many there are depends on who looks: hooks on saved tensors make some.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from pytest_roofline.counting.calls import is_dense, tensors_in
+from pytest_roofline.counting.calls import is_dense, is_metadata_only, tensors_in
 
 _BOOKKEEPING = frozenset({"prim", "profiler"})
 """Namespaces of questions about tensors and of profiler marks: no work."""
@@ -60,6 +61,11 @@ def leaf_name(func: Any) -> str:
     """Qualified and without overload (``aten::addmm``), as the profiler prints it."""
     name: str = func.name() if isinstance(func, HigherOrderOperator) else func._schema.name
     return name
+
+
+def may_work(func: Any) -> bool:
+    """Whether a leaf may compute or move anything: no view does."""
+    return isinstance(func, HigherOrderOperator) or not is_metadata_only(func)
 
 
 @contextmanager

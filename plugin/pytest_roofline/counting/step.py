@@ -21,14 +21,16 @@ class Counted:
     """The work of one step.
 
     ``operations`` are its operations in order of first occurrence; their FLOPs add up to ``work.flop_per_step``, their
-    bytes to ``work.byte_high_per_step``. ``devices`` tells on which types of device the tensors of dispatched
-    operations were, with the number of operations; one that has tensors on two counts for both. ``peak_byte`` is the
-    most that its tensors take at once (see `peak`). ``missing`` says why a value is None, under its path in the record
-    (``memory.peak_predicted_byte`` for ``peak_byte``), and what had to be assumed.
+    bytes to ``work.byte_high_per_step``. ``leaves`` are the single calls in order, each with the operation it belongs
+    to, as whoever times them one by one meets them (see `dispatch`). ``devices`` tells on which types of device the
+    tensors of dispatched operations were, with the number of operations; one that has tensors on two counts for both.
+    ``peak_byte`` is the most that its tensors take at once (see `peak`). ``missing`` says why a value is None, under
+    its path in the record (``memory.peak_predicted_byte`` for ``peak_byte``), and what had to be assumed.
     """
 
     work: Work
     operations: tuple[Operation, ...]
+    leaves: tuple[tally.Leaf, ...]
     devices: dict[str, int]
     peak_byte: int | None
     missing: dict[str, str] = field(default_factory=dict)
@@ -103,6 +105,7 @@ def count_step(
     return Counted(
         work=work,
         operations=tally.operations(trace.seen),
+        leaves=tally.leaves(trace),
         devices=dict(trace.devices),
         peak_byte=None if peak.hidden else peak.peak_byte,
         missing=missing,

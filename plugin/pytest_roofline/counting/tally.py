@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import inf
 
 from pytest_roofline.counting.cache import Touch, Unit, least_traffic_byte
@@ -21,11 +22,32 @@ def flop_by_dtype(seen: Iterable[Seen]) -> dict[str, float]:
     return total
 
 
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One dispatched operation that may do work, and where it is counted.
+
+    ``operation`` is its position among the step's operations; None where it turned out to do nothing, and where it
+    can't be seen into. ``uncovered``: it is among the uncovered ones of its name.
+    """
+
+    name: str
+    operation: int | None
+    uncovered: bool
+
+
+def leaves(trace: Trace) -> tuple[Leaf, ...]:
+    """What was dispatched, in order, views left out. Positions are those in `operations`."""
+    positions = {alike: position for position, alike in enumerate(_alike(trace.seen))}
+    return tuple(
+        Leaf(one.name, None, one.name in trace.unseen)
+        if one.seen is None
+        else Leaf(one.name, positions[_description(one.seen)], one.seen.uncovered)
+        for one in trace.dispatched
+    )
+
+
 def operations(seen: Iterable[Seen]) -> tuple[Operation, ...]:
     """Calls alike put together, in order of first occurrence. Work of the optimiser stays apart from the model's."""
-    groups: dict[tuple[str, str, str, str], list[Seen]] = {}
-    for one in seen:
-        groups.setdefault((one.name, one.kind, one.dtype, one.shape), []).append(one)
     return tuple(
         Operation(
             name=name,
@@ -38,7 +60,7 @@ def operations(seen: Iterable[Seen]) -> tuple[Operation, ...]:
             working_set_byte=float(max(call.traffic.working_set_byte for call in calls)),
             winograd=any(call.winograd for call in calls),
         )
-        for (name, kind, dtype, shape), calls in groups.items()
+        for (name, kind, dtype, shape), calls in _alike(seen).items()
     )
 
 
@@ -87,6 +109,20 @@ def activation_byte(trace: Trace) -> int:
     starts from; each storage once, whether it is kept or not. With gradient accumulation those of all its passes.
     """
     return sum(storage.byte for storage in trace.storages.all if storage.forward and not storage.external)
+
+
+_Description = tuple[str, str, str, str]
+
+
+def _description(one: Seen) -> _Description:
+    return one.name, one.kind, one.dtype, one.shape
+
+
+def _alike(seen: Iterable[Seen]) -> dict[_Description, list[Seen]]:
+    groups: dict[_Description, list[Seen]] = {}
+    for one in seen:
+        groups.setdefault(_description(one), []).append(one)
+    return groups
 
 
 def _outcomes(touches: Sequence[Touch]) -> set[int]:

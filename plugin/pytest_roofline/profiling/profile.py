@@ -1,0 +1,186 @@
+"""The profiler's pass over one workload: `profile_step`. It comes after the timed rounds; nothing is timed under it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from statistics import median
+from typing import TYPE_CHECKING, Literal
+
+from pytest_roofline.counting import Counted
+from pytest_roofline.counting.dispatch import compiling_nothing
+from pytest_roofline.counting.tally import Leaf
+from pytest_roofline.profiling.attribution import StepTimes, by_kernel, by_operator, by_self_time
+from pytest_roofline.profiling.labels import LabelMode
+from pytest_roofline.profiling.outside import outside_times
+from pytest_roofline.profiling.recording import record
+from roofline.record import Operation, Profile, Work
+
+if TYPE_CHECKING:
+    import torch
+
+ENOUGH_STEPS = 3
+MOST_STEPS = 10
+BUDGET_S = 1.0
+"""Steps are taken until `ENOUGH_STEPS` are there and this time is over. One that takes longer is the only one."""
+
+COMPILED = "a compiled step runs fused kernels that belong to no single operation; `profile` has their times"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profiled:
+    """What was counted, with times. ``missing`` says why there are none, under the paths in the record."""
+
+    profile: Profile | None
+    operations: tuple[Operation, ...]
+    work: Work
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """One step under the profiler."""
+
+    wall_s: float
+    times: StepTimes
+    names: tuple[str, ...]
+    """Operations that were labelled."""
+
+
+class _NotProfiledError(Exception):
+    """There are no times. The message says why."""
+
+
+def profile_step(
+    step: Callable[[], object],
+    device: torch.device,
+    counted: Counted,
+    *,
+    compiled: bool,
+    clock: Callable[[], float],
+) -> Profiled:
+    """Time the operations of ``step`` one by one, on several steps more.
+
+    On a CPU the time of an operation is that of its operator on the host, on a CUDA device that of the kernels it
+    launches. A compiled step is timed by kernels, on a CPU by what the profiler sees, each by its name: nothing tells
+    which operation they belong to. What can't be had costs the times and nothing else.
+
+    :param counted: the count of the same step, uncompiled.
+    :param compiled: whether parts of the step are compiled.
+    :param clock: seconds.
+    """
+    try:
+        if device.type not in ("cpu", "cuda"):
+            raise _NotProfiledError(f"operators on the host tell nothing of the time on {device.type}")
+        taken = _take_steps(step, device, compiled=compiled, clock=clock)
+        return _without_operations(counted, device, taken) if compiled else _with_operations(counted, device, taken)
+    except _NotProfiledError as reason:
+        return Profiled(
+            profile=None, operations=counted.operations, work=counted.work, missing={"profile": str(reason)}
+        )
+
+
+def _take_steps(
+    step: Callable[[], object], device: torch.device, *, compiled: bool, clock: Callable[[], float]
+) -> list[_Taken]:
+    """The steps after a first one, which starts the profiler and fills caches, and is thrown away."""
+    names: list[tuple[str, ...]] = []
+
+    def labelled() -> None:
+        with compiling_nothing(), LabelMode() as mode:
+            step()
+        names.append(tuple(mode.names))
+
+    try:
+        recordings = record(
+            step if compiled else labelled, device, clock=clock, enough=lambda walls: _enough(walls[1:])
+        )
+    except (RuntimeError, MemoryError) as error:
+        # The row is measured already: no memory left for what is noted down must not cost it.
+        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise _NotProfiledError(f"no step could be taken under torch's profiler: {reason}") from error
+    if device.type == "cuda" and not any(one.kernels for one in recordings):
+        raise _NotProfiledError(
+            "torch's profiler saw no kernel: its CUPTI is missing, not permitted, or taken by another profiler"
+        )
+    times = by_kernel if device.type == "cuda" else by_self_time if compiled else by_operator
+    labels = names or [()] * len(recordings)
+    return [_Taken(one.wall_s, times(one), own) for one, own in zip(recordings[1:], labels[1:], strict=True)]
+
+
+def _enough(walls: Sequence[float]) -> bool:
+    if len(walls) >= MOST_STEPS or (len(walls) == 1 and walls[0] > BUDGET_S):
+        return True
+    return len(walls) >= ENOUGH_STEPS and sum(walls) >= BUDGET_S
+
+
+def _with_operations(counted: Counted, device: torch.device, taken: Sequence[_Taken]) -> Profiled:
+    for one in taken:
+        _check_same([leaf.name for leaf in counted.leaves], one.names)
+    operation_s = [0.0] * len(counted.operations)
+    uncovered_s = dict.fromkeys((one.name for one in counted.work.uncovered), 0.0)
+    for number, leaf in enumerate(counted.leaves):
+        time_s = median(one.times.leaf_ns.get(number, 0) for one in taken) / 1e9
+        if leaf.operation is not None:
+            operation_s[leaf.operation] += time_s
+        if leaf.uncovered:
+            uncovered_s[leaf.name] += time_s
+    uncovered = tuple(replace(one, time_s=uncovered_s[one.name]) for one in counted.work.uncovered)
+    return Profiled(
+        profile=_profile(device, taken, sum(operation_s), [_outside(one.times, counted.leaves) for one in taken]),
+        operations=tuple(
+            replace(operation, time_s=time_s) for operation, time_s in zip(counted.operations, operation_s, strict=True)
+        ),
+        work=replace(counted.work, uncovered=uncovered),
+    )
+
+
+def _outside(times: StepTimes, leaves: Sequence[Leaf]) -> Iterator[tuple[str, int]]:
+    """What has no number, and of what has one, what turned out to be no operation that is counted."""
+    yield from times.outside
+    for number, leaf in enumerate(leaves):
+        if leaf.operation is None and (time_ns := times.leaf_ns.get(number)):
+            yield leaf.name, time_ns
+
+
+def _without_operations(counted: Counted, device: torch.device, taken: Sequence[_Taken]) -> Profiled:
+    return Profiled(
+        profile=_profile(device, taken, 0.0, [one.times.outside for one in taken]),
+        operations=counted.operations,
+        work=counted.work,
+        missing={"operations.time_s": COMPILED, "work.uncovered.time_s": COMPILED},
+    )
+
+
+def _profile(
+    device: torch.device,
+    taken: Sequence[_Taken],
+    operations_s: float,
+    outside: Sequence[Iterable[tuple[str, int]]],
+) -> Profile:
+    source: Literal["operators", "kernels"] = "kernels" if device.type == "cuda" else "operators"
+    return Profile(
+        source=source,
+        steps=len(taken),
+        step_s=median(one.wall_s for one in taken),
+        operations_s=operations_s,
+        outside=outside_times(outside),
+    )
+
+
+def _check_same(counted: Sequence[str], labelled: Sequence[str]) -> None:
+    """Times belong to what was counted only if the step took the same operations both times.
+
+    :raises _NotProfiledError: it did not.
+    """
+    if list(counted) == list(labelled):
+        return
+    nothing = "nothing more"
+    here, there = next(
+        (found, expected) for found, expected in zip_longest(labelled, counted, fillvalue=nothing) if found != expected
+    )
+    raise _NotProfiledError(
+        f"the step took other operations under the profiler than when it was counted ({len(labelled)} instead of "
+        f"{len(counted)}); first {here} instead of {there}"
+    )

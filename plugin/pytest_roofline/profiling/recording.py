@@ -1,0 +1,130 @@
+"""What torch's profiler saw of a step, as plain values: `record`."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One call of an operator on the host, or a stretch that somebody marked. Those of one thread are nested.
+
+    ``id`` is the number by which kernels name the span they were launched from.
+    """
+
+    name: str
+    start_ns: int
+    end_ns: int
+    thread: int
+    id: int
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel, copy or fill on the device. ``launched_by`` is the innermost span around its launch; 0: none."""
+
+    name: str
+    duration_ns: int
+    launched_by: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """One step under the profiler. ``kernels`` are in the order in which they started; a CPU has none."""
+
+    wall_s: float
+    spans: tuple[Span, ...]
+    kernels: tuple[Kernel, ...]
+
+
+class ProfilerBusyError(RuntimeError):
+    """Another profiler of torch's is at work; to start one would end the other's recording."""
+
+
+_STEP = "roofline:step"
+"""Marks each step in the trace."""
+
+
+def record(
+    step: Callable[[], object],
+    device: torch.device,
+    *,
+    clock: Callable[[], float],
+    enough: Callable[[Sequence[float]], bool],
+) -> list[Recording]:
+    """Take steps under torch's profiler, at least one.
+
+    :param clock: seconds; read when a step starts and when all it launched has ended.
+    :param enough: tells from the seconds of each step so far whether to stop.
+    :raises ProfilerBusyError: the profiler is in use.
+    :raises RuntimeError: it can't be started.
+    :raises Exception: whatever ``step`` raises.
+    """
+    import torch
+
+    if torch._C._autograd._profiler_enabled():
+        raise ProfilerBusyError("another torch profiler is at work")
+    wait = _nothing if device.type == "cpu" else lambda: torch.accelerator.synchronize(device)
+    walls: list[float] = []
+    wait()
+    # Not `torch.profiler.profile`: it is made for cycles of many steps, and warns that one cycle forgets another.
+    with torch.autograd.profiler.profile(
+        use_kineto=True, use_device="cuda" if device.type == "cuda" else None
+    ) as profiler:
+        while not walls or not enough(walls):
+            with torch.autograd.profiler.record_function(_STEP):
+                start = clock()
+                step()
+                wait()
+                walls.append(clock() - start)
+    assert profiler.kineto_results is not None
+    return read(profiler.kineto_results.events(), walls)
+
+
+def read(events: Iterable[Any], walls: Sequence[float]) -> list[Recording]:
+    """Kineto's events as spans and kernels, step by step.
+
+    On the host there are calls of the device's runtime too (``cudaLaunchKernel``). They are told by their link to the
+    span that made them, and left out: kernels carry the same link. On the device there are the stretches that somebody
+    marked on the host, over the kernels launched in them: no work either.
+    """
+    starts: list[int] = []
+    spans: list[Span] = []
+    kernels: list[tuple[int, Kernel]] = []
+    for event in events:
+        name, link = event.name(), event.linked_correlation_id()
+        if event.device_type().name != "CPU":
+            if not event.is_user_annotation():
+                kernels.append((event.start_ns(), Kernel(name, event.duration_ns(), link)))
+        elif name == _STEP:
+            starts.append(event.start_ns())
+        elif not link and not event.is_async():
+            spans.append(Span(name, event.start_ns(), event.end_ns(), event.start_thread_id(), event.correlation_id()))
+    starts.sort()
+    kernels.sort(key=lambda started: started[0])
+    spans_of: list[list[Span]] = [[] for _ in walls]
+    kernels_of: list[list[Kernel]] = [[] for _ in walls]
+    for span in spans:
+        if (number := bisect_right(starts, span.start_ns)) > 0:
+            spans_of[number - 1].append(span)
+    for start, kernel in kernels:
+        if (number := bisect_right(starts, start)) > 0:
+            kernels_of[number - 1].append(kernel)
+    return [
+        Recording(wall_s=wall_s, spans=tuple(own_spans), kernels=tuple(own_kernels))
+        for wall_s, own_spans, own_kernels in zip(walls, spans_of, kernels_of, strict=True)
+    ]
+
+
+def _nothing() -> None:
+    """A host has nothing to wait for."""
