@@ -41,6 +41,10 @@ class Lab:
         self._added = _endless(tuple(switches))
         self._switches = 0
 
+    def take(self, *step_s: float) -> None:
+        """From now on steps take these times in turn; the last value goes on for ever."""
+        self._times = _endless(step_s)
+
     def step(self) -> None:
         self.calls.append("step")
         self.now += next(self._times)

@@ -1,0 +1,102 @@
+"""What measuring a workload needs, on a clock that only steps move: a run, a model that takes time, its batches."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from pytest_roofline import roofs
+from pytest_roofline.devices import Wanted
+from pytest_roofline.measuring import Plan
+from pytest_roofline.options import Options
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.run import Run
+from pytest_roofline.workload import ReadyBatches, Workload, sgd
+from roofline.record import Device, Record, Timing
+from tests.plugin.measuring.fakes import Lab
+
+CPU = torch.device("cpu")
+DEVICE = Device(kind="cpu", name="a CPU", last_level_cache_byte=2**25)
+STEP_S = 0.25
+WINDOW = Plan(protocol="window", warmup_steps=2, steps=4)
+
+
+def run_on(lab: Lab, max_time: float = 10.0) -> Run:
+    """What measuring needs of a run, on the lab's clock and instruments."""
+    options = Options(
+        device=Wanted("cpu"),
+        protocol="adaptive",
+        warmup=None,
+        steps=None,
+        repeats=1,
+        margin=0.01,
+        confidence=0.95,
+        max_time=max_time,
+        seed=7,
+        deterministic=False,
+        cudnn_benchmark=False,
+        compile=False,
+        nvtx=False,
+        label=None,
+        results=None,
+        report=False,
+    )
+    machine = SimpleNamespace(device=DEVICE)
+    return cast(
+        Run,
+        SimpleNamespace(
+            options=options, device=CPU, clock=lab.clock, instruments=lab, machine=machine, ledger=roofs.Ledger()
+        ),
+    )
+
+
+class Ticking(nn.Linear):
+    """A layer whose forward pass is all that takes time on the lab's clock."""
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__(5, 3)
+        self._lab = lab
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self._lab.step()
+        return super().forward(inputs)
+
+
+class Waiting(ReadyBatches):
+    """Batches of a loader that took two seconds to start, and for which a quarter of the time is spent waiting."""
+
+    def __init__(self, lab: Lab, batches: list[tuple[tuple[Tensor, ...], Tensor | None]]) -> None:
+        super().__init__(batches)
+        self._lab = lab
+
+    @property
+    def startup_s(self) -> float:
+        return 2.0
+
+    def wait_s(self) -> float:
+        return self._lab.now / 4
+
+
+def workload(lab: Lab, *, size: float = 1.0, **changes: Any) -> Workload:
+    model = Ticking(lab)
+    values: dict[str, Any] = {
+        "model": model,
+        "batches": ReadyBatches([((torch.full((4, 5), size),), torch.tensor([0, 1, 2, 0]))]),
+        "mode": "train",
+        "precision": PRECISIONS["fp32"],
+        "device": CPU,
+        "loss": nn.functional.cross_entropy,
+        "optimizer": sgd(model),
+        "name": "linear",
+        "batch": 4,
+        "sample_unit": "row",
+    }
+    return Workload(**{**values, **changes})
+
+
+def timing_of(record: Record) -> Timing:
+    assert record.timing is not None
+    return record.timing

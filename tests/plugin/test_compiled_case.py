@@ -1,0 +1,233 @@
+"""A case under torch.compile: what is timed, what is observed of which step, and what the record says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from pytest_roofline import bench
+from pytest_roofline.compiling import NotCompiled
+from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.workload import ReadyBatches, Step, Workload, sgd
+from roofline.record import Check, Record, unexplained
+from tests.plugin.fake_run import CPU, STEP_S, WINDOW, run_on, timing_of
+from tests.plugin.measuring.fakes import Lab
+
+COMPILING_S = 8.0
+
+
+class Backend:
+    """Runs graphs as they were captured, and counts how often."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, graph: torch.fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            self.calls += 1
+            return graph.forward(*arguments)
+
+        return run
+
+
+@pytest.fixture
+def backend(monkeypatch: pytest.MonkeyPatch) -> Backend:
+    """Stands in for inductor, which takes seconds; for every shape a graph is made."""
+    backend = Backend()
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend, dynamic=False))
+    return backend
+
+
+def batch(rows: int = 4) -> tuple[tuple[Tensor, ...], Tensor]:
+    return (torch.ones(rows, 5),), torch.zeros(rows, dtype=torch.int64)
+
+
+def compiled(lab: Lab, model: nn.Module | None = None, **changes: Any) -> Workload:
+    """A training step that takes time in its loss, which isn't compiled: the first 8 s and every later one 0.25 s."""
+    lab.take(COMPILING_S + STEP_S, STEP_S)
+    model = model or nn.Linear(5, 3)
+
+    def loss(output: Tensor, target: Tensor) -> Tensor:
+        lab.step()
+        return nn.functional.cross_entropy(output, target)
+
+    values: dict[str, Any] = {
+        "model": model,
+        "batches": ReadyBatches([batch()]),
+        "mode": "train",
+        "precision": PRECISIONS["fp32"],
+        "device": CPU,
+        "loss": loss,
+        "optimizer": sgd(model),
+        "compile": True,
+        "batch": 4,
+    }
+    return Workload(**{**values, **changes})
+
+
+def check_of(record: Record, name: str) -> Check:
+    (check,) = (check for check in record.checks if check.name == name)
+    return check
+
+
+@pytest.mark.usefixtures("backend")
+def test_compiling_is_timed_apart_from_the_steps(lab: Lab) -> None:
+    """What the first step takes beyond a later one; the step time is that of the rounds."""
+    record, measured, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+    assert measured.first_step_s == COMPILING_S + STEP_S
+    assert (timing_of(record).step_time_s, timing_of(record).compile_s) == (STEP_S, COMPILING_S)
+    assert record.valid
+    assert not [path for path in unexplained(record) if path.startswith("timing")]
+    assert check_of(record, "graphs").evidence == "1 graph(s) were compiled before the timed rounds"
+
+
+@pytest.mark.usefixtures("backend")
+def test_an_eager_step_has_no_compile_time_with_the_reason(lab: Lab) -> None:
+    """Even if its first step took long."""
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, compile=False), "case", WINDOW)
+    assert timing_of(record).compile_s is None
+    assert record.missing["timing.compile_s"] == "steps run eagerly: nothing is compiled"
+    assert record.case.config["compile"] is False
+
+
+@pytest.mark.usefixtures("backend")
+def test_compiling_makes_another_workload() -> None:
+    """And its record says so; an eager one keeps the hash that it had before there was a choice."""
+    lab = Lab(STEP_S)
+    eager, other = (
+        bench.case_of(compiled(lab, compile=compile), "case", run_on(lab).options) for compile in (False, True)
+    )
+    assert eager.workload_hash != other.workload_hash
+    assert other.config["compile"] is True
+
+
+def test_the_compiled_step_is_timed_and_profiled_and_the_model_counted(
+    lab: Lab, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two steps of warm-up, four timed, one whose kernels are named run the graph; the one that is counted does not."""
+    seen: list[int] = []
+
+    def kernel_names(step: Step, _device: torch.device) -> None:
+        seen.append(backend.calls)
+        step()
+        seen.append(backend.calls)
+
+    def count_step(step: Step, **arguments: Any) -> Any:
+        before = backend.calls
+        counted = real(step, **arguments)
+        seen.append(backend.calls - before)
+        return counted
+
+    real = bench.count_step
+    monkeypatch.setattr(bench, "kernel_names", kernel_names)
+    monkeypatch.setattr(bench, "count_step", count_step)
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+    assert seen == [6, 7, 0]
+    assert record.work is not None
+    # 4 x 5 x 3 multiply-adds forward and for the weights.
+    assert record.work.flop_per_step == 2 * (2 * 4 * 5 * 3)
+    assert check_of(record, "precision").evidence == "matrix FLOPs of the uncompiled model: 100.0% in fp32"
+
+
+@pytest.mark.usefixtures("backend")
+def test_counting_does_not_stop_later_cases_from_compiling(lab: Lab) -> None:
+    """FLOP-03: a function called under a dispatch mode would stay uncompiled for the rest of the process."""
+    for _ in range(2):
+        record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+        assert check_of(record, "graphs").status == "passed"
+
+
+class Uncompilable(nn.Linear):
+    """A layer that the compiler is told to leave alone."""
+
+    @torch.compiler.disable
+    def forward(self, inputs: Tensor) -> Tensor:
+        return super().forward(inputs)
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_step_that_was_not_compiled_is_disproved(lab: Lab) -> None:
+    """The number is kept, marked invalid, with torch's reason; there is no compile time."""
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, Uncompilable(5, 3)), "case", WINDOW)
+    assert [flag.name for flag in record.flags if flag.invalid] == ["graphs_disproved"]
+    evidence = check_of(record, "graphs").evidence
+    assert evidence.startswith("asked for torch.compile, but no graph was made: the step ran eagerly; 1 graph break(s)")
+    assert record.missing["timing.compile_s"] == "no graph was compiled before the timed rounds"
+    assert timing_of(record).step_time_s == STEP_S
+
+
+@pytest.mark.usefixtures("backend")
+def test_shapes_that_change_in_the_rounds_are_disproved(lab: Lab) -> None:
+    """TIME-04: a last batch that is short compiles once more while timed."""
+    batches = ReadyBatches([batch(), batch(), batch(), batch(2)])
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, batches=batches), "case", WINDOW)
+    assert check_of(record, "graphs") == Check(
+        name="graphs", status="failed", evidence="1 graph(s) were compiled inside the timed rounds"
+    )
+    assert not record.valid
+
+
+@pytest.mark.usefixtures("backend")
+def test_without_a_warm_up_the_rounds_compile_and_are_disproved(lab: Lab) -> None:
+    """There is no compile time then, for it is in the rounds."""
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", replace(WINDOW, warmup_steps=0))
+    assert check_of(record, "graphs").evidence == "1 graph(s) were compiled inside the timed rounds"
+    assert record.missing["timing.compile_s"] == "no graph was compiled before the timed rounds"
+    assert not record.valid
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_model_that_compiles_itself_has_a_compile_time_too(lab: Lab) -> None:
+    """Nobody asked for it, and the step is a compiled one all the same."""
+    torch.compiler.reset()
+    model = nn.Sequential(torch.compile(nn.Linear(5, 3)))
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, model, compile=False), "case", WINDOW)
+    assert timing_of(record).compile_s == COMPILING_S
+    assert check_of(record, "graphs").evidence == "1 graph(s) were compiled before the timed rounds"
+
+
+def test_what_is_switched_off_is_not_measured(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one step is taken."""
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+    with pytest.raises(NotCompiled, match="switched off by TORCHDYNAMO_DISABLE=1"):
+        bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+    assert lab.steps == 0
+
+
+@pytest.mark.parametrize("mode", ["train", "infer"])
+@pytest.mark.parametrize("precision", ["fp32", "amp_bf16", "bf16", "amp_fp16"])
+def test_a_compiled_step_is_the_eager_one(backend: Backend, mode: Any, precision: str) -> None:
+    """The same loss and weights in every precision, with accumulation and a scaler; graphs ran once a batch."""
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    batches = ReadyBatches([((torch.randn(4, 5, dtype=dtype),), torch.tensor([0, 1, 2, 0]))])
+    results = []
+    for compile in (False, True):
+        torch.compiler.reset()
+        torch.manual_seed(0)
+        model = nn.Linear(5, 3).to(dtype)
+        step = Step(
+            Workload(
+                model=model,
+                batches=batches,
+                mode=mode,
+                precision=PRECISIONS[precision],
+                device=CPU,
+                loss=nn.functional.cross_entropy,
+                optimizer=sgd(model),
+                grad_accum_steps=2,
+                compile=compile,
+            ),
+            torch.amp.GradScaler("cpu") if precision == "amp_fp16" and mode == "train" else None,
+        )
+        step()
+        step()
+        results.append((step.last.detach(), model.weight.detach()))
+    assert backend.calls == (4 if mode == "train" else 2)
+    for eager, other in zip(*results, strict=True):
+        torch.testing.assert_close(other, eager)
