@@ -8,9 +8,9 @@ from typing import Any
 
 from roofline.bounds import input_share
 from roofline.points import Point
-from roofline.record import Counters, Latency, Machine, Memory, Process, Record, Session, Timing, Work
+from roofline.record import Counters, Latency, Machine, Memory, Process, Profile, Record, Session, Timing, Work
 from roofline.tables import Column
-from roofline.units import percent, scaled, significant
+from roofline.units import percent, scaled, shares, significant
 
 Get = Callable[[Point], Any]
 
@@ -89,6 +89,10 @@ def _memory(get: Callable[[Memory], Any]) -> Get:
     return _record(lambda record: None if record.memory is None else get(record.memory))
 
 
+def _profile(get: Callable[[Profile], Any]) -> Get:
+    return _record(lambda record: None if record.profile is None else get(record.profile))
+
+
 def _session(get: Callable[[Session], Any]) -> Get:
     return lambda point: None if point.result.session is None else get(point.result.session)
 
@@ -126,6 +130,12 @@ def _elapsed_s(timing: Timing) -> float:
 
 def _steps(timing: Timing) -> int:
     return timing.rounds.steps * len(timing.rounds.wall_s)
+
+
+def _uncovered_s(work: Work) -> float | None:
+    """Time of a step in operations without a formula; None where one of them wasn't timed."""
+    times = [one.time_s for one in work.uncovered]
+    return None if None in times else sum(time_s for time_s in times if time_s is not None)
 
 
 def _started(point: Point) -> str | None:
@@ -201,11 +211,16 @@ _ALL: tuple[Column[Point], ...] = (
     _bytes("max_rss_byte", "max RSS", _process(lambda process: process.max_rss_byte), drop=4),
     _number("voluntary_switches", "voluntary\nswitches", _process(lambda process: process.voluntary_switches)),
     _number("involuntary_switches", "switches", _process(lambda process: process.involuntary_switches)),
+    _bytes("peak_predicted_byte", "predicted peak", _memory(lambda memory: memory.peak_predicted_byte)),
     _bytes("peak_allocated_byte", "peak memory", _memory(lambda memory: memory.peak_allocated_byte)),
     _bytes("peak_reserved_byte", "reserved", _memory(lambda memory: memory.peak_reserved_byte)),
     _number("energy_j_per_step", "J/step", _record(lambda record: record.energy_j_per_step), significant),
     # The work
     _number("flop_per_step", "FLOP", _work(lambda work: work.flop_per_step), prefixed),
+    _words("flop_by_dtype", "FLOP of", _work(lambda work: shares(work.flop_by_dtype) or None)),
+    _number("other_flop_per_step", "other FLOP", _work(lambda work: work.other_flop_per_step), prefixed),
+    _words("uncovered", "no formula", _work(lambda work: [operation.name for operation in work.uncovered])),
+    _seconds("uncovered_s", "without formula", _work(_uncovered_s)),
     _number("byte_low_per_step", "least byte", _work(lambda work: work.byte_low_per_step), prefixed),
     _number("byte_high_per_step", "most byte", _work(lambda work: work.byte_high_per_step), prefixed),
     _number("parameter_count", "parameters", _work(lambda work: work.parameter_count), prefixed),
@@ -216,6 +231,10 @@ _ALL: tuple[Column[Point], ...] = (
     _words("counter_source", "counters of", _counters(lambda counters: counters.source)),
     _number("counter_flop_per_step", "FLOP counter", _counters(lambda counters: counters.flop), prefixed),
     _number("counter_dram_byte_per_step", "DRAM counter", _counters(lambda counters: counters.dram_byte), prefixed),
+    # The pass under the profiler
+    _words("profile_source", "times of", _profile(lambda profile: profile.source)),
+    _seconds("profiled_step_s", "profiled step", _profile(lambda profile: profile.step_s)),
+    _seconds("operations_s", "in operations", _profile(lambda profile: profile.operations_s)),
     # Where it stands
     _number("attained_flop_per_s", "FLOP/s", lambda point: point.placement.attained_flop_per_s, prefixed, drop=2),
     _words("intensity", "FLOP/\nbyte", _intensity, drop=3),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from roofline.operations import DISAGREEMENT, Breakdown, TimedOperation
 from roofline.points import Point
 from roofline.record import Profile
-from roofline.units import percent, scaled, significant
+from roofline.units import percent, scaled, shares, significant
 
 OUTSIDE = "outside of operations"
 _LISTED = 4
@@ -108,9 +106,8 @@ def _light(step: Breakdown) -> list[str]:
         return [f"No speed of light: {step.sol.why_none}"]
     launches = ""
     if step.launch_s is not None:
-        calls = sum(one.operation.calls for one in step.operations)
         share = percent(step.share(step.launch_s))
-        launches = f"; {calls} launches take {scaled(step.launch_s, 's')} ({share} of the step)"
+        launches = f"; launches alone take {scaled(step.launch_s, 's')} ({share} of the step)"
     arithmetic, traffic = percent(compute / total), percent(memory / total)
     return [
         f"Speed of light: {arithmetic} of it for arithmetic, {traffic} for traffic{launches}",
@@ -121,16 +118,8 @@ def _light(step: Breakdown) -> list[str]:
 def _dtypes(step: Breakdown) -> list[str]:
     flop: dict[str, float] = {}
     for one in step.operations:
-        if one.operation.flop:
-            flop[one.operation.dtype] = flop.get(one.operation.dtype, 0.0) + one.operation.flop
-    return [f"FLOPs: {shares}"] if (shares := shares_of(flop.items())) else []
-
-
-def shares_of(amounts: Iterable[tuple[str, float]]) -> str:
-    """``99.9 % bf16, 0.10 % fp32``; empty where there is nothing."""
-    ranked = sorted(amounts, key=lambda pair: -pair[1])
-    total = sum(amount for _, amount in ranked)
-    return ", ".join(f"{percent(amount / total, 3)} {name}" for name, amount in ranked) if total else ""
+        flop[one.operation.dtype] = flop.get(one.operation.dtype, 0.0) + one.operation.flop
+    return [f"FLOPs: {text}"] if (text := shares(flop)) else []
 
 
 def _outside(step: Breakdown) -> list[str]:

@@ -266,6 +266,11 @@ _WHERE = (
     _words("case", lambda line: line.case.point.id),
 )
 
+_RUN = (
+    _words("valid", lambda line: line.case.point.valid),
+    _words("file", lambda line: line.case.point.result.path.name),
+)
+
 _MEASURED = (
     _number("time_s", "time", lambda line: line.time_s, _seconds),
     _number("share_of_step", "% of\nstep", lambda line: line.case.step.share(line.time_s), percent_of),
@@ -297,6 +302,7 @@ _OPERATIONS: tuple[Column[Line], ...] = (
     _words("bound_why", _timed(lambda one: one.why)),
     _words("memory_level", _timed(lambda one: None if one.least is None else one.least.level)),
     _words("faster_than_speed_of_light", _timed(lambda one: one.too_fast)),
+    *_RUN,
 )
 
 _KINDS: tuple[Column[Line], ...] = (
@@ -306,6 +312,7 @@ _KINDS: tuple[Column[Line], ...] = (
     *_MEASURED[:-1],
     _words("bound", lambda line: line.limit),
     _number("bound_share", "bound share", lambda line: line.limit_share, percent_of),
+    *_RUN,
 )
 
 _SHOWN = {column.name: column for column in (*_COUNTED, *_MEASURED)}

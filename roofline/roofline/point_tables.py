@@ -44,9 +44,10 @@ _METRIC_COLUMNS = pick(
     *("voluntary_switches", "involuntary_switches", "step_time_s", "step_time_sd_s", "margin", "confidence"),
     *("stop_reason", "samples_per_s", "samples_per_s_sd", "sample_unit", "samples_per_step", "latency_median_s"),
     *("latency_p95_s", "latency_p99_s", "input_wait_s", "input_share", "device_share", "compile_s"),
-    *("peak_allocated_byte", "peak_reserved_byte", "energy_j_per_step", "flop_per_step", "byte_low_per_step"),
-    *("byte_high_per_step", "counter_status", "counter_source", "counter_flop_per_step"),
-    *("counter_dram_byte_per_step", "attained_flop_per_s", "time_basis", "provenance"),
+    *("peak_predicted_byte", "peak_allocated_byte", "peak_reserved_byte", "energy_j_per_step", "flop_per_step"),
+    *("flop_by_dtype", "other_flop_per_step", "uncovered", "uncovered_s", "profile_source", "profiled_step_s"),
+    *("operations_s", "byte_low_per_step", "byte_high_per_step", "counter_status", "counter_source"),
+    *("counter_flop_per_step", "counter_dram_byte_per_step", "attained_flop_per_s", "time_basis", "provenance"),
     *("intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "parameter_count", "parameter_byte"),
     *("activation_byte", "saved_for_backward_byte", "valid", "flags", "version_python", "version_torch"),
     *("version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at", "commit", "file", "test"),
@@ -140,11 +141,11 @@ def metrics_table(points: Sequence[Point]) -> Table[Point]:
 
 def summary_table(result: ResultFile, points: Sequence[Point]) -> Table[_Annotated]:
     """A row a case of one run, with notes: what is said against a number, and why a bound is not determined."""
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, list[tuple[str, str]]] = {}
     rows = []
     for point in points:
-        for heading, line in _remarks(point):
-            texts.setdefault(heading, []).extend([line] if line else [])
+        for heading, evidence in _remarks(point):
+            texts.setdefault(heading, []).extend([(point.id, evidence)] if evidence else [])
         numbers = [list(texts).index(heading) + 1 for heading, _ in _remarks(point)]
         rows.append(_Annotated(point=point, notes=tuple(numbers)))
     columns = [column.of(_point) for column in (*pick("case"), *_STANDING)]
@@ -203,25 +204,37 @@ def _dtypes(point: Point) -> tuple[str, ...]:
 
 
 def _remarks(point: Point) -> list[tuple[str, str | None]]:
-    """Headings, equal for what can stand under one number, and the line of this case."""
+    """Headings, equal for what can stand under one number, and the evidence of this case."""
     remarks: list[tuple[str, str | None]] = [
-        (f"{flag.name}{' (invalid)' if flag.invalid else ''}", f"{point.id}: {flag.evidence}") for flag in point.flags
+        (f"{flag.name}{' (invalid)' if flag.invalid else ''}", flag.evidence) for flag in point.flags
     ]
     bound = point.bound
     if bound.kind == "undetermined" and not any(flag.evidence in bound.evidence for flag in point.flags):
         # Range and knee stand in the tables already.
-        line = None if bound.why in (STRADDLES, NEAR_KNEE) or point.mode == "input" else f"{point.id}: {bound.evidence}"
-        remarks.append((f"undetermined: {bound.why}", line))
+        known = bound.why in (STRADDLES, NEAR_KNEE) or point.mode == "input"
+        remarks.append((f"undetermined: {bound.why}", None if known else bound.evidence))
     if point.sol.time_s is None and point.roofs.roofs and point.mode in ("train", "infer"):
         remarks.append((f"no speed of light: {point.sol.why_none}", None))
     return remarks
 
 
-def _note(number: int, heading: str, lines: Sequence[str]) -> list[str]:
-    shown = [f"    {line}" for line in lines[:_LINES_A_NOTE]]
-    if len(lines) > len(shown):
-        shown.append(f"    and {len(lines) - len(shown)} more (--format json of points has all)")
+def _note(number: int, heading: str, lines: Sequence[tuple[str, str]]) -> list[str]:
+    """The heading and the evidence of each case; evidence that is the same for several stands there once."""
+    cases: dict[str, list[str]] = {}
+    for case, evidence in lines:
+        cases.setdefault(evidence, []).append(case)
+    shown = [
+        f"    {', '.join(named[:_LINES_A_NOTE])}{_and_more(len(named) - _LINES_A_NOTE)}: {evidence}"
+        for evidence, named in list(cases.items())[:_LINES_A_NOTE]
+    ]
+    rest = sum(len(named) for named in list(cases.values())[_LINES_A_NOTE:])
+    if rest:
+        shown.append(f"    and {rest} more (--format json of points has all)")
     return [f"[{number}] {heading}", *shown]
+
+
+def _and_more(number: int) -> str:
+    return f" and {number} more" if number > 0 else ""
 
 
 def _heading(result: ResultFile) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 _PREFIXES = (
     (1e15, "P"),
@@ -45,3 +46,10 @@ def significant(value: float | None, digits: int = 3) -> str:
 def percent(fraction: float | None, digits: int = 2) -> str:
     """``fraction`` as a percentage with ``digits`` significant digits: ``percent(0.0712)`` is ``7.1 %``."""
     return "-" if fraction is None or not math.isfinite(fraction) else f"{significant(100 * fraction, digits)} %"
+
+
+def shares(amounts: Mapping[str, float]) -> str:
+    """Who has which share of the sum, largest first: ``99.9 % bf16, 0.100 % fp32``. Empty where there is nothing."""
+    ranked = sorted(((name, amount) for name, amount in amounts.items() if amount > 0), key=lambda pair: -pair[1])
+    total = sum(amount for _, amount in ranked)
+    return ", ".join(f"{percent(amount / total, 3)} {name}" for name, amount in ranked)

@@ -17,6 +17,7 @@ from roofline.record import (
     Memory,
     Operation,
     Process,
+    Profile,
     Record,
     Roof,
     Rounds,
@@ -107,6 +108,17 @@ def operation(**changes: Any) -> Operation:
         **changes,
     }
     return Operation(**values)
+
+
+def profile(**changes: Any) -> Profile:
+    values: dict[str, Any] = {"source": "operators", "steps": 3, "step_s": 0.1, "operations_s": 0.1, **changes}
+    return Profile(**values)
+
+
+def timed(*operations: Operation, **changes: Any) -> Record:
+    """A step of 0.1 s under the profiler, whose times add up by themselves."""
+    total = sum(one.time_s or 0.0 for one in operations)
+    return record(**{"operations": operations, "profile": profile(operations_s=total), **changes})
 
 
 def roof(kind: str, name: str, value: float, **changes: Any) -> Roof:

@@ -12,7 +12,7 @@ from roofline.devices import load
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
 from roofline.points import Point, cases, points_of
 from roofline.reader import ResultFile, read_file
-from roofline.record import Counters, Device, Flag, NotMeasured, Process, Record
+from roofline.record import Counters, Device, Flag, Memory, NotMeasured, Process, Record, Uncovered
 from roofline.tables import render
 from tests.roofline import build
 
@@ -111,6 +111,36 @@ def test_metrics_csv_has_what_a_roofline_is_made_from(tmp_path: Path) -> None:
         "margin": "0.008",
     }
     assert {key: row[key] for key in expected} == expected
+
+
+def test_metrics_csv_has_what_a_time_roofline_is_made_from(tmp_path: Path) -> None:
+    """FLOPs by dtype, what no formula tells and its time, predicted peak, and the pass under the profiler."""
+    uncovered = (Uncovered(name="my::op", calls=2, time_s=0.01), Uncovered(name="my::other", calls=1, time_s=0.02))
+    work = build.work(flop_by_dtype={"fp32": 1e9, "bf16": 99e9}, other_flop_per_step=5.0, uncovered=uncovered)
+    record = build.record(
+        work=work, profile=build.profile(step_s=0.11, operations_s=0.09), memory=Memory(peak_predicted_byte=77)
+    )
+    _, points = _all(tmp_path, record)
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "flop_by_dtype": "99.0 % bf16, 1.00 % fp32",
+        "other_flop_per_step": "5.0",
+        "uncovered": "my::op; my::other",
+        "uncovered_s": "0.03",
+        "profile_source": "operators",
+        "profiled_step_s": "0.11",
+        "operations_s": "0.09",
+        "peak_predicted_byte": "77",
+    }
+    assert {key: row[key] for key in expected} == expected
+
+
+def test_time_without_a_formula_is_not_guessed(tmp_path: Path) -> None:
+    """One of two was not timed: there is no sum."""
+    uncovered = (Uncovered(name="my::op", calls=2, time_s=0.01), Uncovered(name="my::other", calls=1))
+    _, points = _all(tmp_path, build.record(work=build.work(uncovered=uncovered)))
+    (row,) = json.loads(render(metrics_table(points), "json", 80))["rows"]
+    assert row["uncovered_s"] is None
 
 
 _LOADER = {"workers": 2, "pin_memory": True, "prefetch_factor": 4, "augment": False}
@@ -218,6 +248,21 @@ def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
     assert "      and 2 more (--format json of points has all)" in lines
     assert "  [2] undetermined: range straddles the knee" in lines
     assert lines[4].split()[-1] == "1,2"
+
+
+def test_the_summary_says_the_same_thing_once(tmp_path: Path) -> None:
+    """Evidence shared by several cases names them, the first four by their ids."""
+    flagged = [
+        build.record(
+            case=build.case(batch=batch), flags=(Flag(name="margin", evidence="few" if batch < 7 else "none"),)
+        )
+        for batch in range(1, 8)
+    ]
+    result, points = _all(tmp_path, *flagged)
+    lines = render(summary_table(result, points), "table", 200).splitlines()
+    at = lines.index("  [1] margin")
+    ids = ", ".join(f"resnet50-train-b{batch}-fp32" for batch in range(1, 5))
+    assert lines[at + 1 : at + 3] == [f"      {ids} and 2 more: few", "      resnet50-train-b7-fp32: none"]
 
 
 def test_the_summary_marks_an_invalid_row(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roofline.units import percent, scaled, significant
+from roofline.units import percent, scaled, shares, significant
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,9 @@ def test_percent() -> None:
     assert percent(0.0712) == "7.1 %"
     assert percent(1.0, 3) == "100 %"
     assert percent(None) == "-"
+
+
+def test_shares() -> None:
+    """Of the sum, the largest first; what has nothing is not named."""
+    assert shares({"fp32": 1.0, "bf16": 3.0, "int64": 0.0}) == "75.0 % bf16, 25.0 % fp32"
+    assert shares({"fp32": 0.0}) == ""

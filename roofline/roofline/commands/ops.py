@@ -119,7 +119,7 @@ def _named(case: str, points: Sequence[Point], result: Path) -> list[Point]:
 def _near(case: str, point: Point) -> bool:
     """Whether it may be a misspelt id, or begins with a misspelt model."""
     model = point.id.partition("-")[0]
-    return bool(get_close_matches(case, [point.id], cutoff=0.7) or get_close_matches(case.partition("-")[0], [model]))
+    return bool(get_close_matches(case, [point.id], cutoff=0.85) or get_close_matches(case.partition("-")[0], [model]))
 
 
 def _listed(points: Sequence[Point]) -> str:

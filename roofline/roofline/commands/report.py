@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from roofline.commands.common import (
 from roofline.commands.plot import draw_figures
 from roofline.environment import environment
 from roofline.machines import machine_of, machines_table
+from roofline.operation_tables import operations_table, taken_apart
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
-from roofline.points import cases, points_of
+from roofline.points import Point, cases, points_of
 from roofline.tables import Table, render
 
 
@@ -40,8 +42,8 @@ from roofline.tables import Table, render
 def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: Path | None) -> None:
     """Show the table of RESULTS (files or folders) and write figures, CSVs and the environment to one folder.
 
-    Written: roofline-MACHINE.png and throughput-MACHINE.png for each machine, roofline_points.csv, metrics.csv, env.md,
-    summary.md. The paths are printed at the end.
+    Written: roofline-MACHINE.png and throughput-MACHINE.png for each machine, roofline_points.csv, metrics.csv,
+    operations.csv (where operations were timed), env.md, summary.md. The paths are printed at the end.
     """
     files = read_results(results)
     table = device_table(devices)
@@ -58,6 +60,7 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
     texts = {
         "roofline_points.csv": render(points_table(shown), "csv", terminal_width(width)),
         "metrics.csv": render(metrics_table(points), "csv", terminal_width(width)),
+        **_operations(shown, terminal_width(width)),
         "env.md": "\n".join(environment(result) for result in files),
         "summary.md": "\n".join(render(one, "markdown", terminal_width(width)) for one in tables),
     }
@@ -66,3 +69,9 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
     click.echo()
     for path in (*draw_figures(points, folder), *(folder / name for name in texts)):
         click.echo(path)
+
+
+def _operations(points: Sequence[Point], width: int) -> dict[str, str]:
+    """Every operation of every case; no file where none was timed."""
+    taken, _ = taken_apart(points)
+    return {"operations.csv": render(operations_table(taken), "csv", width)} if taken else {}

@@ -1,0 +1,280 @@
+"""``roofline ops``: which case, which tables, and columns that add up."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline import cli
+from roofline.record import Device, Operation, OutsideTime, Record
+from tests.roofline import build
+
+Run = Callable[..., tuple[int, str, str]]
+
+_DEVICE = Device(kind="cpu", name="cpu", last_level_cache_byte=10**6)
+_CONVOLUTION = "2x3x8x8, 2x96x8x8, 96x1x3x3, stride 2, padding 1, groups 96, gradient of input and weight"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """The program in this process, from a folder of its own: exit code, stdout, stderr."""
+    (tmp_path / "cwd").mkdir()
+    monkeypatch.chdir(tmp_path / "cwd")
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = cli.main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def _operation(time_s: float, **changes: Any) -> Operation:
+    return build.operation(**{"flop": 1e10, "byte": 1e6, "working_set_byte": 1e9, "time_s": time_s, **changes})
+
+
+def _timed(model: str = "resnet50", **changes: Any) -> Record:
+    """A step of 100 ms: 20 by compute (10 due), 30 by memory (10 due), 40 far below (0.1 due), 10 outside."""
+    operations = (
+        _operation(0.02, shape="8x8"),
+        _operation(0.03, flop=0, byte=1e8, name="aten::relu", kind="elementwise", shape="16"),
+        _operation(0.04, flop=1e7, name="aten::convolution_backward", kind="convolution", shape=_CONVOLUTION, calls=3),
+    )
+    return build.timed(*operations, **{"device": _DEVICE, "case": build.case(model=model), **changes})
+
+
+def _file(tmp_path: Path, *records: Record | None, name: str = "a", **session: Any) -> Path:
+    session.setdefault("roofs", build.roofs(1e12, 1e10))
+    content = build.document(records, of=build.session(**session), on=build.machine())
+    return build.write(tmp_path / "results" / f"{name}.json", content)
+
+
+def _row(out: str, first: str) -> str:
+    """The cells of the row that begins so, one blank between them."""
+    return next(" ".join(line.split()) for line in out.splitlines() if line.startswith(first))
+
+
+def test_one_case_is_taken_apart(run: Run, tmp_path: Path) -> None:
+    """By limit, then by operation, the most above its speed of light first; the sums stand below."""
+    code, out, err = run("ops", _file(tmp_path, _timed()))
+    assert (code, err) == (0, "")
+    assert out.startswith("resnet50-train-b32-fp32: 100 ms a step, speed of light 20.1 ms (20 %)\n")
+    assert _row(out, "compute ") == "compute 1 1 20.0 ms 20 10.0 ms 50 10.0 ms"
+    assert _row(out, "memory ") == "memory 1 1 30.0 ms 30 10.0 ms 33 20.0 ms"
+    assert _row(out, "undet").endswith("far below its roofs 1 3 40.0 ms 40 100 µs 0.25 39.9 ms")
+    assert _row(out, "outside") == "outside of operations - - 10.0 ms 10 - - 10.0 ms"
+    assert _row(out, "step ") == "step 3 5 100 ms 100 20.1 ms 20 79.9 ms"
+    _, _, second = out.partition("What to fix first\n")
+    names = [line.split()[0] for line in second.splitlines() if line and not line.startswith((" ", "─"))]
+    assert names[1:] == ["convolution_backward", "relu", "mm", "outside", "step"]
+    assert "\n  fp32 2x3x8x8 96x1x3x3 g96\n" in second
+
+
+def test_the_rest_stands_in_one_row(run: Run, tmp_path: Path) -> None:
+    """The columns add up whatever ``--top`` cuts off."""
+    _, out, _ = run("ops", _file(tmp_path, _timed()), "--top", 1)
+    second = out.partition("What to fix first\n")[2]
+    assert _row(second, "2 other") == "2 other operations 2 50.0 ms 50 20.0 ms 40 30.0 ms memory 60 %"
+    assert "\nrelu" not in second
+    _, out, _ = run("ops", _file(tmp_path, _timed()), "--top", 2)
+    assert "\n1 other operation " in out
+
+
+def test_by_kind(run: Run, tmp_path: Path) -> None:
+    """A row a kind, with what bounds most of its time."""
+    _, out, _ = run("ops", _file(tmp_path, _timed()), "--by", "kind")
+    second = out.partition("What to fix first, by kind\n")[2]
+    assert _row(second, "convolution") == "convolution 3 40.0 ms 40 100 µs 0.25 39.9 ms undetermined 100 %"
+    assert _row(second, "elementwise").endswith("memory 100 %")
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_it_keeps_to_the_width(run: Run, tmp_path: Path, width: int) -> None:
+    """And shows time, shares and bound in any."""
+    path = _file(tmp_path, _timed(), _timed("mobilenet_v2"))
+    for arguments in (("ops", path), ("ops", path, "mobilenet"), ("ops", path, "mobilenet", "--by", "kind")):
+        _, out, _ = run(*arguments, "--width", width)
+        assert max(map(len, out.splitlines())) <= width
+    for heading in ("time", "bound", "SOL"):
+        assert heading in out
+
+
+def test_several_cases_are_a_line_each(run: Run, tmp_path: Path) -> None:
+    """Shares of the step by limit, what is outside, and the worst operation; what has no times is named with why."""
+    untimed = build.record(
+        case=build.case(model="vgg16"), operations=(build.operation(),), missing={"profile": "no CUPTI"}
+    )
+    roof = build.record(case=build.case(id="roof", mode="roof"))
+    code, out, err = run("ops", _file(tmp_path, _timed(), _timed("mobilenet_v2"), untimed, roof, None))
+    assert (code, err) == (0, "")
+    row = "resnet50-train-b32-fp32 100 ms 20 20 30 0.0 40 10 convolution_backward"
+    assert _row(out, "resnet50") == row
+    assert "Not taken apart: no CUPTI: vgg16-train-b32-fp32\n" in out
+    assert "roof" not in out
+
+
+def test_csv_and_json_have_every_operation(run: Run, tmp_path: Path) -> None:
+    """Whatever ``--top``: plain numbers, the bytes as a range; JSON with the notes."""
+    path = _file(tmp_path, _timed())
+    code, out, _ = run("ops", path, "--format", "csv", "--top", 1)
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    assert [row["operation"] for row in rows] == ["aten::convolution_backward", "aten::relu", "aten::mm"]
+    expected = {
+        "machine": "epyc-2cpu",
+        "case": "resnet50-train-b32-fp32",
+        "kind": "elementwise",
+        "shape": "16",
+        "calls": "1",
+        "flop": "0",
+        "byte_low": "98000000.0",
+        "byte_high": "100000000.0",
+        "time_s": "0.03",
+        "share_of_step": "0.3",
+        "speed_of_light_s": "0.01",
+        "bound": "memory",
+        "bound_why": "traffic",
+        "memory_level": "dram",
+        "faster_than_speed_of_light": "false",
+        "valid": "true",
+        "file": "a.json",
+    }
+    assert {key: rows[1][key].removesuffix(".0") if key == "flop" else rows[1][key] for key in expected} == expected
+    document = json.loads(run("ops", path, "--format", "json")[1])
+    assert document["rows"][2]["attained_flop_per_s"] == pytest.approx(5e11)
+    assert any(note.startswith("As one point: ") for note in document["notes"])
+
+
+def test_csv_by_kind_and_of_several_cases(run: Run, tmp_path: Path) -> None:
+    """Each table has its plain form."""
+    path = _file(tmp_path, _timed(), _timed("mobilenet_v2"))
+    rows = list(csv.DictReader(io.StringIO(run("ops", path, "resnet50", "--by", "kind", "--format", "csv")[1])))
+    assert [(row["kind"], row["bound"], row["bound_share"]) for row in rows] == [
+        ("convolution", "undetermined", "1.0"),
+        ("elementwise", "memory", "1.0"),
+        ("matmul", "compute", "1.0"),
+    ]
+    rows = list(csv.DictReader(io.StringIO(run("ops", path, "--format", "csv")[1])))
+    assert [(row["case"], float(row["share_memory"])) for row in rows] == [
+        ("resnet50-train-b32-fp32", pytest.approx(0.3)),
+        ("mobilenet_v2-train-b32-fp32", pytest.approx(0.3)),
+    ]
+    assert float(rows[0]["compute_share_of_speed_of_light"]) == pytest.approx(0.01 / 0.0201)
+
+
+def test_a_part_of_the_id_is_enough(run: Run, tmp_path: Path) -> None:
+    """Where only one case has it; an exact id wins over longer ones that have it as a part."""
+    longer = _timed(case=build.case(model="mobilenet_v2", id="mobilenet_v2-train-b32-fp32-sample"))
+    path = _file(tmp_path, _timed(), _timed("mobilenet_v2"), longer)
+    assert run("ops", path, "RESNET")[1].startswith("resnet50-train-b32-fp32: ")
+    assert run("ops", path, "mobilenet_v2-train-b32-fp32")[1].startswith("mobilenet_v2-train-b32-fp32: ")
+    code, out, err = run("ops", path, "mobilenet")
+    assert (code, out) == (2, "")
+    assert "is part of several cases" in err
+    assert "mobilenet_v2-train-b32-fp32, mobilenet_v2-train-b32-fp32-sample. Give more of the id." in err
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("mobilnet_v2", "Near: mobilenet_v2-train-b32-fp32."),
+        ("resnet50-tran-b32-fp32", "Near: resnet50-train-b32-fp32."),
+        ("zzz", "There are resnet50-train-b32-fp32, mobilenet_v2-train-b32-fp32."),
+    ],
+)
+def test_a_case_that_is_not_there(run: Run, tmp_path: Path, case: str, message: str) -> None:
+    """A usage error that names what was meant, or all."""
+    code, out, err = run("ops", _file(tmp_path, _timed(), _timed("mobilenet_v2")), case)
+    assert (code, out) == (2, "")
+    assert f"has '{case}'. {message}" in err
+
+
+@pytest.mark.parametrize(
+    "records",
+    [(None,), (build.record(),), (build.record(), build.record(case=build.case(model="vgg16")))],
+    ids=["another project's", "one", "several"],
+)
+def test_nothing_timed_is_exit_code_3(run: Run, tmp_path: Path, records: tuple[Record | None, ...]) -> None:
+    """With how to get times."""
+    code, out, err = run("ops", _file(tmp_path, *records))
+    assert (code, out) == (3, "")
+    assert "in a pass of its own after each case: measure again." in err
+
+
+def test_a_compiled_step_shows_its_kernels(run: Run, tmp_path: Path) -> None:
+    """Longest first as recorded, with the reason why none has a speed of light; there is nothing to draw."""
+    why = "a compiled step runs fused kernels"
+    kernels = (
+        OutsideTime(name="triton_" + "x" * 90, calls=2.0, time_s=0.06),
+        OutsideTime(name="gemm", calls=1.5, time_s=0.03),
+    )
+    record = build.record(
+        case=build.case(config={"compile": True}),
+        operations=(build.operation(),),
+        profile=build.profile(source="kernels", operations_s=0.0, outside=kernels),
+        missing={"operations.time_s": why},
+    )
+    path = _file(tmp_path, record)
+    code, out, _ = run("ops", path)
+    assert code == 0
+    assert _row(out, "gemm") == "gemm 1.5 30.0 ms 30"
+    assert f"No speed of light for each of these: {why}." in out
+    assert max(map(len, out.splitlines())) <= 100
+    rows = json.loads(run("ops", path, "--format", "json")[1])["rows"]
+    assert rows[0] == {"name": "triton_" + "x" * 90, "calls": 2.0, "time_s": 0.06, "share_of_step": pytest.approx(0.6)}
+    code, _, err = run("ops", path, "--plot", "x.png")
+    assert code == 3
+    assert f"nothing to draw: {why}." in err
+
+
+def test_a_folder_gives_the_newest_run(run: Run, tmp_path: Path) -> None:
+    """Runs of one machine are never pooled."""
+    _file(tmp_path, _timed(), name="old", started_at="2026-01-01T00:00:00+00:00")
+    _file(tmp_path, _timed(timing=build.timing(0.2)), name="new", started_at="2026-02-01T00:00:00+00:00")
+    code, out, err = run("ops", tmp_path / "results")
+    assert code == 0
+    assert ": 200 ms a step" in out
+    assert "1 older result of the same workload left out" in err
+
+
+def test_it_draws(run: Run, tmp_path: Path) -> None:
+    """The figure beside the tables; of one case only."""
+    path = _file(tmp_path, _timed(), _timed("mobilenet_v2"))
+    code, out, err = run("ops", path, "resnet", "--plot", "new/ops.png")
+    assert (code, err) == (0, "wrote new/ops.png\n")
+    assert "What to fix first" in out
+    assert Path("new/ops.png").read_bytes().startswith(b"\x89PNG")
+    code, _, err = run("ops", path, "--plot", "ops.png")
+    assert code == 2
+    assert "--plot draws one case: name it. There are resnet50-train-b32-fp32, mobilenet_v2-train-b32-fp32." in err
+    code, _, err = run("ops", path, "resnet", "--plot", f"{path}/ops.png")
+    assert code == 2
+    assert "can't be written" in err
+
+
+def test_one_case_on_two_machines_is_two_tables_and_no_figure(run: Run, tmp_path: Path) -> None:
+    """Rows of different machines are never pooled."""
+    _file(tmp_path, _timed())
+    other = build.document([_timed()], of=build.session(build.roofs()), on=build.machine("other"))
+    build.write(tmp_path / "results" / "b.json", other)
+    code, out, _ = run("ops", tmp_path / "results", "resnet")
+    assert (code, out.count("100 ms a step")) == (0, 2)
+    code, _, err = run("ops", tmp_path / "results", "resnet", "--plot", "x.png")
+    assert code == 2
+    assert "measured on several machines" in err
+
+
+def test_the_report_has_the_operations(run: Run, tmp_path: Path) -> None:
+    """Of every case in one file; without times there is none."""
+    run("report", _file(tmp_path, _timed(), _timed("mobilenet_v2")), "-o", "report")
+    rows = list(csv.DictReader(Path("report/operations.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 6
+    assert {row["case"] for row in rows} == {"resnet50-train-b32-fp32", "mobilenet_v2-train-b32-fp32"}
+    run("report", _file(tmp_path, build.record()), "-o", "without")
+    assert not Path("without/operations.csv").exists()
