@@ -76,6 +76,30 @@ def dumps(document: Mapping[str, Any]) -> str:
     )
 
 
+_LONGEST_PARAMETER = 200
+"""So many characters of a parameter's value go into the file."""
+
+
+def with_short_parameters(document: dict[str, Any]) -> dict[str, Any]:
+    """A pytest-benchmark document whose benchmarks hold of each parameter a number or a short text.
+
+    A test may be parametrised with a list of 200,000 numbers; the parameter's id tells the rows apart.
+    """
+    rows = [
+        {**row, "params": {name: _short(value) for name, value in row["params"].items()}} if row.get("params") else row
+        for row in document["benchmarks"]
+    ]
+    return {**document, "benchmarks": rows}
+
+
+def _short(value: object) -> object:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_PARAMETER else f"{value[:_LONGEST_PARAMETER]}..."
+    return f"<{type(value).__name__}>"
+
+
 def commit_of(commit_info: Mapping[str, Any]) -> str:
     """The part of the file name that says which code was measured: ``1a2b3c4d``, ``1a2b3c4d-dirty`` or ``nogit``."""
     commit = str(commit_info.get("id") or "")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_roofline.items import uses_roofline
-from pytest_roofline.results import ResultsError
+from pytest_roofline.results import ResultsError, with_short_parameters
 from pytest_roofline.run import Run
 
 
@@ -108,7 +108,7 @@ class SessionHooks:
             commit_info=commit_info(config),
         )
         hook.pytest_benchmark_update_json(config=config, benchmarks=self._run.stats, output_json=document)
-        return document
+        return with_short_parameters(document)
 
 
 def commit_info(config: pytest.Config) -> dict[str, Any]:

@@ -94,6 +94,20 @@ def test_json_is_strict() -> None:
     assert json.loads(text, parse_constant=refuse) == {"nan": None, "deep": [{"inf": None}], "object": "<object>"}
 
 
+def test_a_parameter_takes_little_room() -> None:
+    """PB-04: numbers and short texts stay; of a long text the beginning, of anything else its type."""
+    values = {"batch": 4, "lr": 0.1, "on": True, "none": None, "name": "x" * 200, "list": [0] * 200_000, "o": object()}
+    bare = {"name": "t", "params": None}
+    document = {"benchmarks": [{"name": "s", "params": {**values, "long": "y" * 201}}, bare], "version": "5"}
+    assert results.with_short_parameters(document) == {
+        "benchmarks": [
+            {"name": "s", "params": {**values, "list": "<list>", "o": "<object>", "long": "y" * 200 + "..."}},
+            bare,
+        ],
+        "version": "5",
+    }
+
+
 @pytest.mark.parametrize(
     ("info", "name"),
     [
