@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.margin_coverage import Stretch, Tally, cut, judge, line, mean_is_defined, recordings
+from benchmarks.margin_coverage import Coverage, Stretch, Tally, cut, judge, line, recordings
 from benchmarks.margin_series import SERIES, STEP_S
 from pytest_roofline.measuring import Plan
 
@@ -45,10 +45,10 @@ def test_stretches_have_the_length_asked_for() -> None:
         assert set(np.diff(stretch.counters["steal_s"])) == {1.0}
 
 
-def test_a_recording_whose_halves_differ_has_no_one_mean() -> None:
-    """By more than a quarter."""
-    assert mean_is_defined(np.array([1.0] * 10 + [1.2] * 8))
-    assert not mean_is_defined(np.array([1.0] * 10 + [1.5] * 7))
+def test_every_recording_counts() -> None:
+    """What is said of all of them is the sum over the labels."""
+    loud, quiet = Tally(9, 10, (0.1,) * 10, (5.0,) * 10), Tally(3, 8, (0.2,) * 4, (5.0,) * 8)
+    assert Coverage({"loud": loud, "quiet": quiet}, quiet).all_recorded == loud + quiet
 
 
 @pytest.mark.parametrize("name", SERIES)
