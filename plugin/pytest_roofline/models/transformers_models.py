@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import stat
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,13 +73,18 @@ _NOISE = frozenset({"transformers_version", "_name_or_path", "architectures"})
 
 
 def _read(text: str) -> dict[str, Any]:
-    path = Path(text).expanduser()
     try:
+        path = Path(text).expanduser()
+        if not stat.S_ISREG(path.stat().st_mode):
+            # A pipe or a device might never end.
+            raise OSError("no regular file")
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UnknownModel(f"hf:{text} can't be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnknownModel(f"hf:{text} is no JSON: {error}") from error
+    except RuntimeError as error:
+        raise UnknownModel(f"hf:{text}: {error}; give the whole path") from error
     if not isinstance(values, dict) or not isinstance(values.get("model_type"), str):
         raise UnknownModel(f"hf:{text} is no configuration of transformers: it has no text under 'model_type'")
     return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,12 @@ def test_a_file_is_labelled_by_type_and_content(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "can't be read: No such file"), ("{", "is no JSON"), ("{}", "has no text under 'model_type'")],
+    [
+        (None, "can't be read: No such file"),
+        ("{", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ("{}", "has no text under 'model_type'"),
+    ],
 )
 def test_a_file_that_is_no_configuration(tmp_path: Path, content: str | None, message: str) -> None:
     """The message says the file and what is wrong with it."""
@@ -58,6 +64,15 @@ def test_a_file_that_is_no_configuration(tmp_path: Path, content: str | None, me
         path.write_text(content)
     with pytest.raises(UnknownModel, match=message):
         label(f"hf:{path}")
+
+
+def test_a_pipe_and_an_unknown_home_are_no_configuration(tmp_path: Path) -> None:
+    """Reading the one would wait for its writer; the other is nowhere."""
+    os.mkfifo(tmp_path / "config.json")
+    with pytest.raises(UnknownModel, match="config.json can't be read: no regular file"):
+        label(f"hf:{tmp_path / 'config.json'}")
+    with pytest.raises(UnknownModel, match="Could not determine home directory.; give the whole path"):
+        label("hf:~nosuchuser/config.json")
 
 
 def test_without_timm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
