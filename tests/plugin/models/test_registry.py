@@ -69,9 +69,9 @@ def test_a_file_that_is_no_configuration(tmp_path: Path, content: str | None, me
 def test_a_pipe_and_an_unknown_home_are_no_configuration(tmp_path: Path) -> None:
     """Reading the one would wait for its writer; the other is nowhere."""
     os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(UnknownModel, match="config.json can't be read: no regular file"):
+    with pytest.raises(UnknownModel, match=r"config\.json can't be read: no regular file"):
         label(f"hf:{tmp_path / 'config.json'}")
-    with pytest.raises(UnknownModel, match="Could not determine home directory.; give the whole path"):
+    with pytest.raises(UnknownModel, match=r"Could not determine home directory\.; give the whole path"):
         label("hf:~nosuchuser/config.json")
 
 
