@@ -1,44 +1,25 @@
-"""Operations without matrix arithmetic: their kind, and the FLOPs of the arithmetic they do have.
+"""Operations without matrix arithmetic: their kind, and the FLOPs of the arithmetic they do have (see `costs`).
 
-The convention: one FLOP per result of an elementary real function (add, multiply, divide, compare, exp, tanh, …) that
-the operation's definition needs for an element, whatever instructions a kernel makes of it. Moving and converting data
-is none. These FLOPs stand in a column of their own, apart from matrix arithmetic. What a fused matrix-like operation
-does besides its products (bias, softmax inside attention, gates of an LSTM) is not in it.
+These FLOPs stand in a column of their own, apart from matrix arithmetic. What a fused matrix-like operation does
+besides its products (bias, softmax inside attention, gates of an LSTM) is not in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import prod
-from typing import Literal
 
-from pytest_roofline.counting.calls import Call, tensors_in
-
-Kind = Literal[
-    "matmul",
-    "convolution",
-    "attention",
-    "rnn",
-    "normalisation",
-    "elementwise",
-    "reduction",
-    "pooling",
-    "softmax",
-    "optimizer",
-    "copy",
-    "indexing",
-    "other",
-]
-"""The closed set of kinds of operations."""
-
-
-@dataclass(frozen=True, slots=True)
-class OtherOperation:
-    """``flop`` gives the FLOPs of one call."""
-
-    kind: Kind
-    flop: Callable[[Call], int]
+from pytest_roofline.counting import fourier, linear_algebra, losses, movement, optimizers, resampling
+from pytest_roofline.counting.calls import Call
+from pytest_roofline.counting.costs import (
+    OtherOperation,
+    elements,
+    entries,
+    none,
+    per_changed,
+    per_input,
+    per_result,
+)
 
 
 def describe(name: str, *, pointwise: bool) -> OtherOperation | None:
@@ -56,43 +37,15 @@ def describe(name: str, *, pointwise: bool) -> OtherOperation | None:
     return known or (_ELEMENTWISE if pointwise or each else None)
 
 
-def _elements(tensors: Iterable[object]) -> int:
-    return sum(tensor.numel() for tensor in tensors_in(tuple(tensors)) if not tensor.is_nested)
-
-
-def _none(call: Call) -> int:  # noqa: ARG001
-    return 0
-
-
-def _per_result(flop: int) -> Callable[[Call], int]:
-    """``flop`` for each element of what the operation produces; of several results the first has the elements."""
-    return lambda call: flop * call.targets[0].numel()
-
-
-def _per_changed(flop: int) -> Callable[[Call], int]:
-    return lambda call: flop * _elements(call.targets)
-
-
-def _per_input(flop: int, argument: str | None = None) -> Callable[[Call], int]:
-    def counted(call: Call) -> int:
-        tensors = call.inputs[:1] if argument is None else (call.arguments[argument],)
-        return flop * _elements(tensors)
-
-    return counted
-
-
-def _per_parameter(flop: int) -> Callable[[Call], int]:
-    """For a fused optimiser, whose first argument lists the parameters. Weight decay costs two more."""
-
-    def counted(call: Call) -> int:
-        decay = 2 if call.arguments["weight_decay"] else 0
-        return (flop + decay) * _elements(call.arguments["self"])
-
-    return counted
-
-
 def _scaled_sum(call: Call) -> int:
-    return (1 if call.arguments.get("alpha", 1) == 1 else 2) * _elements(call.targets)
+    return (1 if call.arguments.get("alpha", 1) == 1 else 2) * elements(call.targets)
+
+
+def _added_product(call: Call) -> int:
+    """Product or quotient, and the sum; times a factor where that isn't 1 (or there is one for each tensor)."""
+    return (2 if call.arguments.get("value", 1) == 1 and "scalars" not in call.arguments else 3) * elements(
+        call.targets
+    )
 
 
 def _batch_norm(call: Call) -> int:
@@ -101,7 +54,11 @@ def _batch_norm(call: Call) -> int:
 
 
 def _mean(call: Call) -> int:
-    return _elements(call.inputs[:1]) + call.targets[0].numel()
+    return elements(call.inputs[:1]) + call.targets[0].numel()
+
+
+def _trace(call: Call) -> int:
+    return min(call.shape("self"))
 
 
 def _window(call: Call) -> int:
@@ -115,128 +72,148 @@ def _window_per_result(call: Call) -> int:
 
 
 def _window_per_gradient(call: Call) -> int:
-    return _window(call) * _elements([call.arguments["grad_output"]])
+    return _window(call) * elements([call.arguments["grad_output"]])
 
 
-def _entries(kind: Kind, flop: Callable[[Call], int], names: str) -> dict[str, OtherOperation]:
-    return dict.fromkeys(names.split(), OtherOperation(kind, flop))
+def _gated_cell(flop: int, per_bias: int) -> OtherOperation:
+    """Gates of one recurrent cell, per element of the hidden state, which is the first result."""
+
+    def counted(call: Call) -> int:
+        biased = call.arguments.get("input_bias") is not None
+        return (flop + (per_bias if biased else 0)) * elements(call.targets[:1])
+
+    return OtherOperation("elementwise", counted)
 
 
-_ELEMENTWISE = OtherOperation("elementwise", _per_changed(1))
+_ELEMENTWISE = OtherOperation("elementwise", per_changed(1))
 
 _TABLE: Mapping[str, OtherOperation] = {
-    # Data moved, made or converted: no arithmetic.
-    **_entries(
-        "copy",
-        _none,
-        """clone copy _to_copy fill zero zeros zeros_like ones ones_like full full_like new_zeros new_ones new_full
-        arange linspace scalar_tensor eye cat stack contiguous repeat roll flip constant_pad_nd reflection_pad1d
-        reflection_pad2d replication_pad1d replication_pad2d pixel_shuffle pixel_unshuffle channel_shuffle
-        native_channel_shuffle slice_backward select_backward unfold_backward split_with_sizes_copy view_copy
-        slice_scatter select_scatter diagonal_scatter as_strided_scatter lift_fresh_copy tril triu repeat_interleave
-        to_padded_tensor _nested_tensor_from_mask _nested_tensor_from_mask_left_aligned _pin_memory
-        _local_scalar_dense complex""",
-    ),
-    # Looked up or scattered by index.
-    **_entries(
-        "indexing",
-        _none,
-        """embedding index index_select gather take take_along_dim masked_select masked_scatter nonzero
-        index_fill index_copy scatter index_put _index_put_impl _unsafe_index _unsafe_index_put im2col
-        upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d _upsample_nearest_exact2d
-        _upsample_nearest_exact3d searchsorted bucketize sort topk""",
-    ),
-    **_entries("indexing", _per_input(1, "grad_output"), "embedding_dense_backward upsample_nearest2d_backward"),
-    **_entries("indexing", _per_input(1, "source"), "index_add"),
-    **_entries("indexing", _per_input(1, "src"), "scatter_add scatter_reduce"),
-    **_entries("indexing", _per_input(1), "col2im"),
-    # Random numbers: integer arithmetic.
-    **_entries(
-        "elementwise", _none, "normal uniform bernoulli random randn rand randint randn_like rand_like randperm"
-    ),
+    **movement.TABLE,
+    **resampling.TABLE,
+    **losses.TABLE,
+    **linear_algebra.TABLE,
+    **fourier.TABLE,
+    **optimizers.TABLE,
     # Elementwise with other than one FLOP per element.
-    **_entries(
+    **entries(
         "elementwise",
-        _none,
+        none,
         "where masked_fill bitwise_not logical_not logical_and logical_or bitwise_and bitwise_or",
     ),
-    **_entries("elementwise", _scaled_sum, "add sub rsub"),
-    **_entries("elementwise", _per_changed(2), "clamp hardtanh leaky_relu silu native_dropout_backward polar"),
-    **_entries(
+    # Their forms in place lack the tag of a pointwise operation.
+    **entries("elementwise", per_changed(1), "abs copysign eq ne ge gt le lt heaviside threshold"),
+    **entries("elementwise", _scaled_sum, "add sub rsub"),
+    **entries("elementwise", _added_product, "addcmul addcdiv"),
+    **entries(
         "elementwise",
-        _per_changed(3),
-        "addcmul addcdiv lerp elu softplus sigmoid_backward tanh_backward hardtanh_backward hardswish_backward",
+        per_changed(2),
+        "clamp hardtanh leaky_relu softshrink silu native_dropout_backward polar floor_divide",
     ),
-    **_entries("elementwise", _per_changed(4), "mish hardsigmoid"),
-    **_entries("elementwise", _per_changed(5), "gelu hardswish"),
-    **_entries("elementwise", _per_changed(6), "silu_backward"),
-    **_entries("elementwise", _per_changed(10), "gelu_backward"),
-    **_entries("elementwise", _per_result(2), "native_dropout _fused_dropout"),
-    **_entries("elementwise", _per_changed(1), "hardsigmoid_backward leaky_relu_backward threshold_backward"),
-    **_entries("elementwise", _per_changed(4), "elu_backward softplus_backward"),
-    **_entries("elementwise", _per_changed(6), "mish_backward"),
+    **entries(
+        "elementwise",
+        per_changed(3),
+        "lerp elu softplus sigmoid_backward tanh_backward hardtanh_backward hardswish_backward",
+    ),
+    **entries("elementwise", per_changed(4), "mish hardsigmoid"),
+    **entries("elementwise", per_changed(5), "gelu hardswish"),
+    **entries("elementwise", per_changed(6), "silu_backward"),
+    **entries("elementwise", per_changed(10), "gelu_backward"),
+    # A comparison and a product; the gradients of input and slope are a product each.
+    **entries("elementwise", per_result(2), "_prelu_kernel rrelu_with_noise rrelu_with_noise_functional"),
+    **entries("elementwise", per_result(3), "_prelu_kernel_backward"),
+    # A sigmoid and a product; backward a sigmoid, its complement and three products more, shared by both halves.
+    **entries("elementwise", per_result(2), "glu"),
+    **entries("elementwise", per_input(5, "grad_output"), "glu_backward"),
+    **entries("elementwise", per_result(2), "native_dropout _fused_dropout _masked_scale _add_relu"),
+    # Scaled, shifted, rounded and cut off on both sides; a fake quantisation goes back again.
+    **entries("elementwise", per_result(5), "quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel"),
+    **entries("elementwise", per_result(2), "dequantize"),
+    **entries(
+        "elementwise",
+        per_result(7),
+        """fake_quantize_per_tensor_affine_cachemask fake_quantize_per_channel_affine_cachemask
+        _fake_quantize_per_tensor_affine_cachemask_tensor_qparams _fake_quantize_learnable_per_tensor_affine
+        _fake_quantize_learnable_per_channel_affine""",
+    ),
+    # Windows: cosines of the position, each with a factor, and their sum.
+    **entries("elementwise", per_result(4), "hann_window hamming_window bartlett_window"),
+    **entries("elementwise", per_result(7), "blackman_window"),
+    **entries(
+        "elementwise",
+        per_changed(1),
+        """hardsigmoid_backward leaky_relu_backward threshold_backward hardshrink_backward softshrink_backward
+        rrelu_with_noise_backward""",
+    ),
+    **entries("elementwise", per_changed(4), "elu_backward softplus_backward"),
+    **entries("elementwise", per_changed(6), "mish_backward"),
+    # Gates whose products are operations of their own: LSTM has four sums of both products, three sigmoids, two tanh,
+    # three products and a sum; a GRU three sums, two sigmoids, tanh, a product, and the mean of old and new (3).
+    "_thnn_fused_lstm_cell": _gated_cell(13, 8),
+    "_thnn_fused_gru_cell": _gated_cell(10, 6),
+    # Backward: of each gate the complement and its products, and the sums where two ways meet.
+    **entries("elementwise", per_input(23, "cx"), "_thnn_fused_lstm_cell_backward_impl"),
+    **entries("elementwise", per_input(16, "grad_hy"), "_thnn_fused_gru_cell_backward"),
     # Normalisation.
-    **_entries(
+    **entries(
         "normalisation", _batch_norm, "native_batch_norm _native_batch_norm_legit cudnn_batch_norm miopen_batch_norm"
     ),
-    **_entries("normalisation", _per_result(6), "_batch_norm_with_update"),
-    **_entries("normalisation", _per_result(2), "_batch_norm_no_update _native_batch_norm_legit_no_training"),
-    **_entries("normalisation", _per_result(8), "native_layer_norm native_group_norm"),
-    **_entries("normalisation", _per_result(4), "_fused_rms_norm"),
-    **_entries(
+    **entries("normalisation", per_result(6), "_batch_norm_with_update"),
+    **entries("normalisation", per_result(2), "_batch_norm_no_update _native_batch_norm_legit_no_training"),
+    **entries("normalisation", per_result(8), "native_layer_norm native_group_norm"),
+    **entries("normalisation", per_result(4), "_fused_rms_norm"),
+    **entries(
         "normalisation",
-        _per_input(8),
+        per_input(8),
         "native_batch_norm_backward cudnn_batch_norm_backward miopen_batch_norm_backward batch_norm_backward",
     ),
-    **_entries(
+    **entries(
         "normalisation",
-        _per_input(13),
+        per_input(13),
         "native_layer_norm_backward native_group_norm_backward _fused_rms_norm_backward",
     ),
+    # Of several processes together: statistics, then scale and shift.
+    **entries("normalisation", per_input(4), "batch_norm_stats batch_norm_update_stats"),
+    **entries("normalisation", per_input(4, "mean"), "batch_norm_gather_stats batch_norm_gather_stats_with_counts"),
+    **entries("normalisation", per_result(2), "batch_norm_elemt"),
+    **entries("normalisation", per_input(4, "input"), "batch_norm_backward_reduce batch_norm_backward_elemt"),
+    # The norm of each slice and the product with its scale; backward the product with the gradient as well.
+    **entries("normalisation", per_input(3), "renorm _weight_norm_interface"),
+    **entries("normalisation", per_input(5), "_weight_norm_interface_backward"),
     # Reductions.
-    **_entries(
+    **entries(
         "reduction",
-        _per_input(1),
-        """sum nansum prod amax amin max min argmax argmin any all aminmax cumsum cumprod count_nonzero equal
-        _amp_update_scale""",
+        per_input(1),
+        """sum nansum prod amax amin max min argmax argmin any all cumsum cumprod cummax cummin count_nonzero
+        equal segment_reduce bincount _amp_update_scale""",
     ),
-    **_entries("reduction", _mean, "mean"),
-    **_entries("reduction", _per_input(2), "linalg_vector_norm norm"),
-    **_entries("reduction", _per_input(4), "var std var_mean std_mean logsumexp"),
-    **_entries("reduction", _per_input(3), "mse_loss l1_loss smooth_l1_loss huber_loss"),
-    **_entries("reduction", _per_input(4), "mse_loss_backward smooth_l1_loss_backward huber_loss_backward"),
-    **_entries("reduction", _per_input(6), "binary_cross_entropy binary_cross_entropy_backward"),
-    **_entries("reduction", _per_input(2, "target"), "nll_loss_forward nll_loss2d_forward"),
-    **_entries("reduction", _per_input(1, "target"), "nll_loss_backward nll_loss2d_backward"),
+    **entries("reduction", per_input(1, "data"), "_segment_reduce_backward"),
+    **entries("reduction", _mean, "mean"),
+    **entries("reduction", _trace, "trace"),
+    **entries("reduction", per_input(2), "linalg_vector_norm linalg__powsum norm native_norm aminmax _aminmax"),
+    # A running logarithm of a sum of exponentials; the bin of a value.
+    **entries(
+        "reduction",
+        per_input(3),
+        "logcumsumexp histc histogram _histogramdd_from_bin_cts _histogramdd_from_bin_tensors",
+    ),
+    **entries("reduction", per_input(2), "_histogramdd_bin_edges"),
+    **entries("reduction", per_input(4), "var std var_mean std_mean logsumexp"),
     # Softmax: maximum, difference, exponential, sum, quotient (or difference).
-    **_entries("softmax", _per_result(5), "_softmax _log_softmax _safe_softmax _masked_softmax"),
-    **_entries("softmax", _per_result(4), "_softmax_backward_data _log_softmax_backward_data _masked_softmax_backward"),
+    **entries("softmax", per_result(5), "_softmax _log_softmax _safe_softmax _masked_softmax"),
+    **entries("softmax", per_result(4), "_softmax_backward_data _log_softmax_backward_data _masked_softmax_backward"),
     # Pooling.
-    **_entries(
+    **entries(
         "pooling",
         _window_per_result,
-        "max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d mkldnn_max_pool2d _mps_max_pool2d",
+        """max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d mkldnn_max_pool2d mkldnn_max_pool3d
+        _mps_max_pool2d fractional_max_pool2d fractional_max_pool3d""",
     ),
-    **_entries(
-        "pooling", _per_input(1, "grad_output"), "max_pool2d_with_indices_backward max_pool3d_with_indices_backward"
-    ),
-    **_entries("pooling", _window_per_gradient, "avg_pool2d_backward avg_pool3d_backward"),
-    **_entries(
+    **entries(
         "pooling",
-        _per_input(1),
-        """_adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d
-        mkldnn_adaptive_avg_pool2d""",
+        per_input(1, "grad_output"),
+        """max_pool2d_with_indices_backward max_pool3d_with_indices_backward fractional_max_pool2d_backward
+        fractional_max_pool3d_backward mkldnn_max_pool2d_backward mkldnn_max_pool3d_backward max_pool2d_backward""",
     ),
-    **_entries(
-        "pooling",
-        _per_result(1),
-        """_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward adaptive_max_pool2d_backward
-        adaptive_max_pool3d_backward""",
-    ),
-    # Fused optimisers: momentum 2, update 2; Adam: first moment 3, second moment 4, root, bias, quotient 3, update 2.
-    **_entries("optimizer", _per_parameter(4), "_fused_sgd_"),
-    **_entries("optimizer", _per_parameter(12), "_fused_adam_ _fused_adamw_"),
-    **_entries("optimizer", _per_parameter(6), "_fused_adagrad_"),
-    **_entries("optimizer", _per_input(2), "_amp_foreach_non_finite_check_and_unscale_"),
+    **entries("pooling", _window_per_gradient, "avg_pool2d_backward avg_pool3d_backward"),
 }
 """By name without namespace; in-place and foreach forms are found under the plain name."""

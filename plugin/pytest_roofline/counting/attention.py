@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from pytest_roofline.counting import formulas
 from pytest_roofline.counting.calls import Call
@@ -43,6 +44,11 @@ def _tokens_first(
     return counted
 
 
+def _unless_packed(flop: Callable[[Call], int]) -> Callable[[Call], int | None]:
+    """For cuDNN's kernels, which are called with heads first, or with sequences packed into one."""
+    return lambda call: flop(call) if call.arguments["cum_seq_q"] is None else None
+
+
 def _multi_head_attention(call: Call) -> int | None:
     queries, keys = lengths(call.arguments["query"]), lengths(call.arguments["key"])
     if queries is None or keys is None:
@@ -71,7 +77,8 @@ def lengths(sequences: Tensor) -> list[int] | None:
         return [tokens] * batch
     if isinstance(sequences, FakeTensor):
         return None
-    return [int(size[0]) for size in sequences._nested_tensor_size().tolist()]
+    with _disable_current_modes():  # to ask is no operation of the step
+        return [int(size[0]) for size in sequences._nested_tensor_size().tolist()]
 
 
 FLOP: Mapping[str, Callable[[Call], int | None]] = {
@@ -90,7 +97,9 @@ FLOP: Mapping[str, Callable[[Call], int | None]] = {
     "aten::_flash_attention_backward": _tokens_first(formulas.attention_backward_flop, "cum_seq_q"),
     "aten::_efficient_attention_forward": _tokens_first(formulas.attention_flop, "cu_seqlens_q"),
     "aten::_efficient_attention_backward": _tokens_first(formulas.attention_backward_flop, "cu_seqlens_q"),
-    "aten::_cudnn_attention_forward": _tokens_first(formulas.attention_flop, "cum_seq_q"),
+    "aten::_flash_attention_forward_no_dropout_inplace": _tokens_first(formulas.attention_flop, "cum_seq_q"),
+    "aten::_cudnn_attention_forward": _unless_packed(_forward),
+    "aten::_cudnn_attention_backward": _unless_packed(_backward),
     "aten::_native_multi_head_attention": _multi_head_attention,
     "aten::_triton_multi_head_attention": _multi_head_attention,
     "aten::_transformer_encoder_layer_fwd": _encoder_layer,

@@ -18,6 +18,9 @@ _NAMES = {
     torch.complex128: "fp64",
     torch.float8_e4m3fn: "fp8",
     torch.float8_e5m2: "fp8",
+    torch.float8_e4m3fnuz: "fp8",
+    torch.float8_e5m2fnuz: "fp8",
+    torch.float4_e2m1fn_x2: "fp4",
 }
 
 COMPLEX_PRODUCT = 4

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from pytest_roofline.counting import attention, formulas, recurrent
+import torch
+
+from pytest_roofline.counting import attention, formulas, recurrent, sparse
 from pytest_roofline.counting.calls import Call
 
 Switch = Literal["matmul", "convolution"]
@@ -28,6 +30,7 @@ class MatrixOperation:
 
     ``flop`` gives one call's FLOPs, or None where shapes alone don't tell. ``switch`` is None where TF32 never
     applies: matrix-vector products don't run on tensor cores. ``takes_nested``: the formula knows nested tensors.
+    Where an operand is sparse another formula stands in `sparse.FLOP`.
     """
 
     kind: Literal["matmul", "convolution", "attention", "rnn"]
@@ -60,6 +63,63 @@ def _linear(source: str, weight: str) -> Callable[[Call], int]:
         return formulas.product_flop(prod(call.shape(source)[:-1]), out, depth)
 
     return flop
+
+
+def _into_result(source: str, *, stored: int = 1) -> Callable[[Call], int]:
+    """For packed weights, whose shape doesn't show: the last dimension of ``source`` is summed over for each result.
+
+    :param stored: one of so many weights is stored and multiplied.
+    """
+    return lambda call: formulas.product_flop(prod(call.result_shape), 1, call.shape(source)[-1]) // stored
+
+
+def _two_of_four(call: Call) -> int:
+    """cuSPARSELt: of (out, in) weights every other one is stored; ``dense_B`` is (in, columns)."""
+    return formulas.product_flop(prod(call.result_shape), 1, call.shape("dense_B")[0]) // 2
+
+
+def _scaled_product(call: Call) -> int:
+    """Two values of 4 bits share an element."""
+    packed = call.arguments["self"].dtype is torch.float4_e2m1fn_x2
+    return _product("self", "mat2")(call) * (2 if packed else 1)
+
+
+def _grouped_product(call: Call) -> int:
+    """A product for each group. One that is given in two dimensions is cut into groups of rows, columns or terms.
+
+    Rows that no group takes count as well: where the cuts are is data.
+    """
+    left, right = call.shape("self"), call.shape("mat2")
+    groups = left[0] if len(left) == len(right) == 3 else 1
+    packed = call.arguments["self"].dtype is torch.float4_e2m1fn_x2
+    return formulas.product_flop(left[-2], right[-1], left[-1], groups) * (2 if packed else 1)
+
+
+def _each_product(call: Call) -> int:
+    pairs = zip(call.arguments["self"], call.arguments["mat2"], strict=True)
+    return sum(formulas.product_flop(left.shape[0], right.shape[1], left.shape[1]) for left, right in pairs)
+
+
+def _euclidean_distance(call: Call) -> int:
+    """x² - 2xy + y² for every pair of rows as one product: both sides get a column for their square, one of ones."""
+    *batch, rows, width = call.shape("x1")
+    return formulas.product_flop(rows, call.shape("x2")[-2], width + 2, prod(batch))
+
+
+def _affine_grid(call: Call) -> int:
+    """Every position, with a 1 for the shift, meets a (d, d + 1) matrix: coordinates x, y (, z)."""
+    return formulas.product_flop(prod(call.result_shape), 1, call.result_shape[-1] + 1)
+
+
+def _affine_grid_backward(call: Call) -> int:
+    shape = call.shape("grad")
+    return formulas.product_flop(prod(shape), 1, shape[-1] + 1)
+
+
+def _linear_cross_entropy(call: Call) -> int:
+    """Logits, and in the same pass the gradients of input and weight that are asked for."""
+    asked = (call.arguments.get(f"compute_{name}_grad", False) for name in ("input", "linear_weight"))
+    return (1 + sum(map(bool, asked))) * _linear("input", "linear_weight")(call)
 
 
 def _gradients(call: Call) -> int:
@@ -135,7 +195,24 @@ _PRODUCTS: Mapping[str, MatrixOperation] = {
     "aten::addbmm": _matmul(_product("batch1", "batch2")),
     "aten::addbmm_": _matmul(_product("batch1", "batch2")),
     "aten::_int_mm": _matmul(_product("self", "mat2")),
-    "aten::_scaled_mm": _matmul(_product("self", "mat2")),
+    "aten::_scaled_mm": _matmul(_scaled_product),
+    "aten::_scaled_mm_v2": _matmul(_scaled_product),
+    "aten::_foreach_mm": _matmul(_each_product),
+    "aten::_grouped_mm": _matmul(_grouped_product),
+    "aten::_scaled_grouped_mm": _matmul(_grouped_product),
+    "aten::_scaled_grouped_mm_v2": _matmul(_grouped_product),
+    "aten::_weight_int8pack_mm": _matmul(_linear("self", "mat2")),
+    "aten::_weight_int4pack_mm": _matmul(_into_result("self")),
+    "aten::_weight_int4pack_mm_for_cpu": _matmul(_into_result("self")),
+    "aten::_weight_int4pack_mm_with_scales_and_zeros": _matmul(_into_result("self")),
+    "aten::_dyn_quant_matmul_4bit": _matmul(_into_result("inp")),
+    "aten::_mixed_dtypes_linear": _matmul(_into_result("input")),
+    "aten::_sparse_semi_structured_mm": _matmul(_product("mat1", "mat2")),
+    "aten::_sparse_semi_structured_addmm": _matmul(_product("mat1", "mat2")),
+    "aten::_sparse_semi_structured_linear": _matmul(_into_result("input", stored=2)),
+    "aten::_cslt_sparse_mm": _matmul(_two_of_four),
+    "torch_nn::_linear_cross_entropy_batch_chunked": _matmul(_linear_cross_entropy),
+    "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction": _matmul(_linear_cross_entropy),
     "aten::linear": _matmul(_linear("input", "weight")),
     "aten::linear_backward": _matmul(_linear_backward),
     "aten::mkldnn_linear": _matmul(_linear("self", "weight")),
@@ -143,6 +220,11 @@ _PRODUCTS: Mapping[str, MatrixOperation] = {
     "aten::mkldnn_linear_backward_input": _matmul(_linear_gradient),
     "aten::mkldnn_linear_backward_weights": _matmul(_linear_gradient),
     "mkldnn::_linear_pointwise": _matmul(_linear("X", "W")),
+    "aten::_euclidean_dist": _matmul(_euclidean_distance),
+    "aten::affine_grid_generator": _matmul(_affine_grid),
+    "aten::affine_grid_generator_backward": _matmul(_affine_grid_backward),
+    "aten::cudnn_affine_grid_generator": _matmul(_affine_grid, None),
+    "aten::cudnn_affine_grid_generator_backward": _matmul(_affine_grid_backward, None),
     "aten::_trilinear": _matmul(_trilinear),
     "aten::mv": _matmul(_matrix_vector("self"), None),
     "aten::addmv": _matmul(_matrix_vector("mat"), None),
@@ -157,6 +239,7 @@ _CONVOLUTIONS: Mapping[str, MatrixOperation] = {
     "aten::convolution": _conv(_convolution("input")),
     "aten::_convolution": _conv(_convolution("input")),
     "aten::convolution_overrideable": _conv(_convolution("input")),
+    "aten::_nnpack_spatial_convolution": _conv(_convolution("input", transposed=False)),
     "aten::convolution_backward": _conv(_convolution_backward("input")),
     "aten::convolution_backward_overrideable": _conv(_convolution_backward("input")),
     "aten::conv_tbc": _conv(_time_batch_channel_convolution),
@@ -169,6 +252,7 @@ _CONVOLUTIONS: Mapping[str, MatrixOperation] = {
             "aten::cudnn_convolution_add_relu",
             "aten::miopen_convolution",
             "aten::miopen_convolution_relu",
+            "aten::miopen_convolution_add_relu",
             "aten::miopen_depthwise_convolution",
             "aten::_slow_conv2d_forward",
             "aten::slow_conv3d_forward",
@@ -189,6 +273,7 @@ _CONVOLUTIONS: Mapping[str, MatrixOperation] = {
             "aten::_mps_convolution_transpose",
         )
     },
+    "aten::_slow_conv2d_backward": _conv(_convolution_backward("self", transposed=False)),
     "aten::mps_convolution_backward": _conv(_convolution_backward("self", transposed=False)),
     "aten::mps_convolution_transpose_backward": _conv(_convolution_backward("self", transposed=True)),
     "mkldnn::_convolution_pointwise": _conv(_convolution("X", "W", transposed=False)),
@@ -204,6 +289,7 @@ MATRIX_OPERATIONS: Mapping[str, MatrixOperation] = {
         name: MatrixOperation(kind="attention", flop=flop, switch="matmul", takes_nested=name in attention.TAKES_NESTED)
         for name, flop in attention.FLOP.items()
     },
+    **{name: _matmul(flop) for name, flop in sparse.FLOP.items() if name not in _PRODUCTS},
     **{name: MatrixOperation(kind="rnn", flop=flop, switch="convolution") for name, flop in recurrent.FLOP.items()},
 }
 """Every matrix-like operation with a formula, by qualified name."""

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 import torch
 
-from pytest_roofline.counting.arithmetic import Kind, describe
+from pytest_roofline.counting.arithmetic import describe
 from pytest_roofline.counting.calls import Call
+from pytest_roofline.counting.costs import Kind, none
 from pytest_roofline.counting.dtypes import COMPLEX_PRODUCT, Tf32, dtype_name
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS, MatrixOperation
 from pytest_roofline.counting.shapes import may_run_as_winograd, shape_text
+from pytest_roofline.counting.sparse import FLOP as SPARSE_FLOP
+from pytest_roofline.counting.sparse import is_sparse
 from pytest_roofline.counting.storages import has_storage
 from pytest_roofline.counting.traffic import Traffic
 
@@ -65,12 +68,13 @@ def observe(
         winograd = kind == "convolution" and may_run_as_winograd(call, dtype)
     elif registered:
         flop = registered()
-    elif traffic.byte or not _all_strided(call):
+    elif traffic.byte or not (call.metadata_only or _all_strided(call)):
         known = describe(call.name, pointwise=torch.Tag.pointwise in tags)
         kind = "optimizer" if in_optimizer else known.kind if known else "other"
         dtype = dtype_name((*call.targets, operand)[0].dtype)
         if _has_real_arithmetic(call):
-            other_flop = known.flop(call) if known and _all_strided(call) else None
+            # Of sparse and opaque tensors no shape tells how much there is to compute with, if there is anything.
+            other_flop = known.flop(call) if known and (known.flop is none or _all_strided(call)) else None
     if flop == 0 and other_flop == 0 and not traffic.byte:
         return None
     return Seen(
@@ -86,12 +90,18 @@ def observe(
 
 
 def _matrix_flop(call: Call, operation: MatrixOperation) -> int | None:
-    """None for operands whose shape doesn't tell the work: sparse ones, and nested ones where the formula can't."""
-    for tensor in call.inputs:
-        if not (has_storage(tensor) or tensor.is_mkldnn) or (tensor.is_nested and not operation.takes_nested):
-            return None
-    flop = operation.flop(call)
+    """None for operands whose shape doesn't tell the work: nested ones where the formula can't, two sparse ones."""
+    if any(map(is_sparse, call.inputs)):
+        flop = SPARSE_FLOP[call.name](call) if call.name in SPARSE_FLOP else None
+    elif all(_shape_tells(tensor, operation) for tensor in call.inputs):
+        flop = operation.flop(call)
+    else:
+        return None
     return flop * COMPLEX_PRODUCT if flop is not None and call.inputs[0].is_complex() else flop
+
+
+def _shape_tells(tensor: torch.Tensor, operation: MatrixOperation) -> bool:
+    return (has_storage(tensor) or tensor.is_mkldnn) and (operation.takes_nested or not tensor.is_nested)
 
 
 def _all_strided(call: Call) -> bool:

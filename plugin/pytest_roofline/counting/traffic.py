@@ -55,6 +55,9 @@ _LOOK_UP = {
 }
 """Argument of which only as much is read as is returned."""
 
+_BAGS = frozenset({"aten::_embedding_bag", "aten::_embedding_bag_forward_only"})
+"""They look up a row for each index and return fewer."""
+
 _SCATTER = {
     "aten::index_put_": "values",
     "aten::_index_put_impl_": "values",
@@ -155,6 +158,9 @@ def _unread(call: Call) -> frozenset[str]:
 
 def _limits(call: Call) -> dict[str, int]:
     """Bytes touched at most, by argument."""
+    if call.name in _BAGS:
+        table = call.arguments["weight"]
+        return {"weight": call.arguments["indices"].numel() * table.shape[-1] * table.element_size()}
     if table := _LOOK_UP.get(call.name):
         return {table: sum(tensor_byte(tensor) for tensor in call.outputs)}
     if source := _SCATTER.get(call.name):
