@@ -1,8 +1,8 @@
 """The operations that a step is made of, one by one: what counting and profiling both look at.
 
-A *leaf* is an operation that runs as it is dispatched. Whoever follows the same step through a `LeafMode` sees the same
-leaves that may do work in the same order, so that what was counted of the n-th and what was timed of the n-th can be put
-together. Views are leaves too, but how many there are depends on who looks: hooks on saved tensors make some.
+A *leaf* is an operation that runs as it is dispatched. Whoever follows the same step through a `LeafMode` sees the
+same leaves that may do work in the same order, so that what was counted of the n-th and what was timed of the n-th can
+be put together. Views are leaves too, but how many there are depends on who looks: hooks on saved tensors make some.
 """
 
 from __future__ import annotations
