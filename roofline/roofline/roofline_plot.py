@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from roofline.plot_style import DARK, FAINT, Style, new_figure
 from roofline.points import Point
-from roofline.record import Record
+from roofline.record import Record, Roof
 from roofline.roofline_axes import Spot, draw_roofs
+from roofline.roofs import Roofs
 from roofline.units import scaled
 from roofline.variants import PLAIN, variant
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 # Inches.
 _WIDTH, _LEFT, _RIGHT, _TOP = 10.5, 1.15, 2.5, 0.75
-_AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.0, 0.75, 0.27, 0.19
+_AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.0, 0.8, 0.21, 0.19
 _LEGEND_COLUMNS = 5
 _LISTED = 8
 
@@ -45,10 +46,9 @@ def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure
     """
     drawn, left_out = _sorted_out(points)
     shown = [one.point for one in drawn] or list(points)
-    of = _under_newest_roofs(shown)
-    roofs = of.roofs
+    roofs, whose = _newest_roofs(shown)
     legend = _legend(drawn, style)
-    footer = _footer(left_out, [*_of_run(of, shown), *roofs.notices], roofs.why_none)
+    footer = _footer(left_out, [*whose, *roofs.notices], roofs.why_none)
     rows = math.ceil(len(legend) / _LEGEND_COLUMNS)
     below = _UNDER_AXES + rows * _ROW + len(footer) * _LINE + 0.15
     height = _TOP + _AXES_HEIGHT + below
@@ -97,33 +97,33 @@ def _sorted_out(points: Sequence[Point]) -> tuple[list[_Drawn], list[tuple[Point
     return drawn, left_out
 
 
-def _under_newest_roofs(points: Sequence[Point]) -> Point:
-    """The point whose roofs are drawn over all of them: of the newest run that measured any, else of the newest."""
+def _newest_roofs(points: Sequence[Point]) -> tuple[Roofs, list[str]]:
+    """What is drawn over points of several runs: of each roof the newest measured, else the published one.
 
-    def rank(point: Point) -> tuple[bool, str]:
-        return any(roof.source == "measured" for roof in point.roofs.roofs), point.result.when
-
-    return max(points, key=rank)
-
-
-def _of_run(of: Point, points: Sequence[Point]) -> list[str]:
-    """Whose roofs are drawn, where the points were measured under others as well."""
-    own = _ceilings(of)
-    others = [point for point in points if _ceilings(point) != own]
+    :returns: the roofs, and whose they are where some points were measured under others.
+    """
+    order = sorted(points, key=lambda point: point.result.when, reverse=True)
+    chosen: dict[tuple[str, str], tuple[Roof, str]] = {}
+    for source in ("measured", "spec"):
+        for point in order:
+            for roof in point.roofs.roofs:
+                if roof.source == source:
+                    chosen.setdefault((roof.kind, roof.name), (roof, point.result.when))
+    roofs = Roofs(
+        roofs=tuple(roof for roof, _ in chosen.values()), why_none=None if chosen else order[0].roofs.why_none
+    )
+    drawn = {key: roof.value for key, (roof, _) in chosen.items()}
+    others = [point for point in points if any(drawn[roof.kind, roof.name] != roof.value for roof in point.roofs.roofs)]
     if not others:
-        return []
-    runs = sorted({point.result.when for point in others})
-    dram = [value for point in (of, *others) if (value := point.roofs.value("byte", "dram")) is not None]
-    seen = f" (DRAM {scaled(min(dram), 'B/s')} to {scaled(max(dram), 'B/s')})" if dram else ""
-    return [
-        f"Roofs drawn: those of the run of {of.result.when}. {len(others)} of {len(points)} cases were measured under"
-        f" other roofs{seen}, in {len(runs)} other run{'s' if len(runs) > 1 else ''};"
+        return roofs, []
+    runs = sorted({when for roof, when in chosen.values() if roof.source == "measured"})
+    dram = [value for point in points if (value := point.roofs.value("byte", "dram")) is not None]
+    seen = f" (DRAM {scaled(min(dram), 'B/s')} to {scaled(max(dram), 'B/s')})" if dram and min(dram) < max(dram) else ""
+    return roofs, [
+        f"Roofs drawn: of each the newest, from the run{'s' if len(runs) > 1 else ''} of {', '.join(runs)}."
+        f" {len(others)} of {len(points)} cases were measured under others{seen};"
         " tables hold each against the roofs of its own run."
     ]
-
-
-def _ceilings(point: Point) -> dict[tuple[str, str], float]:
-    return {(roof.kind, roof.name): roof.value for roof in point.roofs.roofs}
 
 
 def _footer(left_out: Sequence[tuple[Point, str]], notices: Sequence[str], why_no_roofs: str | None) -> list[str]:

@@ -121,7 +121,8 @@ def _panel(figure: Figure, axes: Axes, measured: Sequence[_Measured], style: Sty
             markeredgecolor="white" if named == PLAIN else style.color(model),
             markeredgewidth=0.6 if named == PLAIN else 1.0,
             linewidth=1.4,
-            linestyle=style.line(named),
+            # Several workloads of one batch size have no line between them.
+            linestyle=style.line(named) if len({one.batch for one in line}) == len(line) else "",
             elinewidth=1.2,
             capsize=3,
             transform=axes.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans),

@@ -217,6 +217,21 @@ def test_throughput_lines(tmp_path: Path) -> None:
     assert "channels_last" in _words(figure)
 
 
+def test_two_workloads_of_one_batch_size_have_no_line_between_them(tmp_path: Path) -> None:
+    """They are no course over the batch size."""
+    records = [
+        build.record(case=build.case(batch=batch, workload_hash=digest), timing=build.timing(step_s))
+        for batch, digest, step_s in ((8, "a", 0.1), (8, "b", 0.2), (16, "a", 0.2))
+    ]
+    for count, line in ((2, "None"), (3, "None")):
+        figure = throughput_figure(_points(tmp_path, *records[:count]), "title", style_for(["resnet50"], ["fp32"]))
+        assert figure is not None
+        assert figure.axes[0].containers[0][0].get_linestyle() == line
+    figure = throughput_figure(_points(tmp_path, *records[::2]), "title", style_for(["resnet50"], ["fp32"]))
+    assert figure is not None
+    assert figure.axes[0].containers[0][0].get_linestyle() == "-"
+
+
 def test_points_of_one_batch_size_stand_beside_each_other(tmp_path: Path) -> None:
     """None hides another, and each is nearer to its own tick than to the next batch size."""
     models = ("a", "b", "c", "d", "e", "f")
@@ -262,19 +277,21 @@ def test_a_slow_cache_is_no_ceiling(tmp_path: Path) -> None:
 
 
 def test_it_is_said_whose_roofs_are_drawn(tmp_path: Path) -> None:
-    """Of several runs of a machine the newest that measured any; points keep the fractions of their own."""
+    """Of several runs of a machine of each roof the newest; points keep the fractions of their own run."""
     runs = []
-    for number, dram in enumerate((1e11, 5e10)):
-        session = build.session(build.roofs(dram=dram), started_at=f"2026-11-2{number}T10:00:00+00:00")
+    for number, roofs in enumerate(((*build.roofs(), build.roof("flop", "bf16", 2e13)), build.roofs(dram=5e10))):
+        session = build.session(roofs, started_at=f"2026-11-2{number}T10:00:00+00:00")
         item = build.record(case=build.case(batch=8 * (number + 1)))
         runs += points_of(build.result(tmp_path / f"{number}.json", [item], of=session), load())
     figure = _figure(tuple(runs))
     assert "DRAM 50.0 GB/s" in _words(figure).splitlines()
+    assert "bf16  20.0 TFLOP/s, knee 400" in _words(figure)
     footer = [text for text in _texts(figure) if text.get_fontsize() == 8]
     lines = [text.get_text().strip() for text in sorted(footer, key=lambda text: -text.get_position()[1])]
     assert " ".join(lines) == (
-        "Roofs drawn: those of the run of 2026-11-21T10:00:00+00:00. 1 of 2 cases were measured under other roofs"
-        " (DRAM 50.0 GB/s to 100 GB/s), in 1 other run; tables hold each against the roofs of its own run."
+        "Roofs drawn: of each the newest, from the runs of 2026-11-20T10:00:00+00:00, 2026-11-21T10:00:00+00:00."
+        " 1 of 2 cases were measured under others (DRAM 50.0 GB/s to 100 GB/s);"
+        " tables hold each against the roofs of its own run."
     )
     assert [point.roofs.value("byte", "dram") for point in runs] == [1e11, 5e10]
     assert "Roofs drawn" not in _words(_figure(tuple(runs[:1])))
