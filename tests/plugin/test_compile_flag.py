@@ -1,0 +1,138 @@
+"""--roofline-compile in a project of somebody else: measured, skipped where nothing can compile, never eager unseen."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.record import KEY, Record, Session, from_json
+
+MEASURES = """
+    import torch
+    from torch import nn
+
+    def test_mine(roofline):
+        roofline(nn.Sequential(nn.Linear(8, 4), nn.GELU()), torch.randn(2, 8))
+"""
+
+CAPTURES_ONLY = """
+    from functools import partial
+    import torch
+    torch.compile = partial(torch.compile, backend="eager")
+"""
+"""A conftest that lets graphs run as they are captured: inductor takes seconds."""
+
+QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "2", "--roofline-steps", "4", "--roofline-max-time", "0.05")
+COMPILES = (*QUICK, "--roofline-compile", "--roofline-results", "results")
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project that measures one layer and in which warnings are errors."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    unused = "ignore:Benchmark fixture was not used:pytest_benchmark.logger.PytestBenchmarkWarning"
+    pytester.makeini(f"[pytest]\naddopts = -p no:playwright\nfilterwarnings =\n    error\n    {unused}\n")
+    pytester.makepyfile(MEASURES)
+    return pytester
+
+
+def results(folder: Path) -> dict[str, Any]:
+    (path,) = (folder / "results").rglob("*.json")
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
+
+
+def record_of(document: dict[str, Any]) -> Record:
+    (bench,) = document["benchmarks"]
+    return from_json(Record, bench["extra_info"][KEY], bench["name"])
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to generate code with")
+def test_what_inductor_made_is_measured(project: pytest.Pytester) -> None:
+    """The whole way with the real compiler: the graph is proven, compiling is timed, its warnings are no errors."""
+    project.runpytest_subprocess(*COMPILES).assert_outcomes(passed=1)
+    record = record_of(results(project.path))
+    assert record.valid
+    assert record.case.config["compile"] is True
+    assert record.timing is not None
+    assert record.timing.compile_s is not None
+    (graphs,) = (check.evidence for check in record.checks if check.name == "graphs")
+    assert graphs.startswith("1 graph(s) were compiled before the timed rounds")
+    assert record.work is not None
+    assert record.work.flop_per_step == 2 * 2 * 8 * 4
+
+
+def test_the_same_test_is_another_workload(project: pytest.Pytester) -> None:
+    """Its name stays, for it is the project's; the hash tells the two apart."""
+    project.makeconftest(CAPTURES_ONLY)
+    hashes = set()
+    for number, flags in enumerate(((), ("--roofline-compile",))):
+        project.runpytest_subprocess(*QUICK, *flags, "--benchmark-json", f"{number}.json").assert_outcomes(passed=1)
+        record = record_of(json.loads((project.path / f"{number}.json").read_text()))
+        assert (record.case.id, record.case.config["compile"]) == ("test_mine", bool(flags))
+        hashes.add(record.case.workload_hash)
+    assert len(hashes) == 2
+
+
+def test_the_ini_option_compiles_too(project: pytest.Pytester) -> None:
+    """As every setting."""
+    project.makeconftest(CAPTURES_ONLY)
+    project.runpytest_subprocess(*QUICK, "-o", "roofline_compile=true", "--benchmark-json", "out.json")
+    assert record_of(json.loads((project.path / "out.json").read_text())).case.config["compile"] is True
+
+
+def test_a_machine_without_a_compiler_skips_and_says_what_to_install(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reason, not a page of traceback; and with nothing measured the run is not green."""
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    # Inductor would find code that it generated before.
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(project.path / "empty"))
+    run = project.runpytest_subprocess(*COMPILES, "-rs")
+    assert run.ret == 4
+    run.stdout.fnmatch_lines(
+        [
+            "ERROR: nothing was measured. 1 case(s) were given up. skipped: torch.compile can't be used here: *",
+            "SKIPPED*torch.compile can't be used here: No working C++ compiler found *; install a C++ compiler *",
+        ]
+    )
+
+
+def test_compiling_that_is_switched_off_fails_with_the_variable(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch would run the model eagerly without a word."""
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+    project.makepyfile(test_other="def test_launch(roofline): roofline.roof('launch')")
+    run = project.runpytest_subprocess(*COMPILES)
+    run.assert_outcomes(passed=1, failed=1)
+    run.stdout.no_fnmatch_line("*Traceback*")
+    (entry,) = from_json(Session, results(project.path)[KEY], "the file").not_measured
+    assert entry.reason == (
+        "Failed: torch.compile is switched off by TORCHDYNAMO_DISABLE=1 in the environment: "
+        "unset that, or don't compile"
+    )
+
+
+def test_disabled_benchmarks_still_try_the_compiled_step(project: pytest.Pytester) -> None:
+    """One step is taken, and it is the compiled one."""
+    project.makeconftest(
+        """
+        import torch
+
+        def refuse(graph, inputs):
+            raise ValueError("no such kernel")
+
+        real = torch.compile
+        torch.compile = lambda model: real(model, backend=refuse)
+        """
+    )
+    run = project.runpytest_subprocess(*QUICK, "--benchmark-disable")
+    run.assert_outcomes(passed=1)
+    run = project.runpytest_subprocess(*QUICK, "--benchmark-disable", "--roofline-compile")
+    run.assert_outcomes(failed=1)
+    run.stdout.fnmatch_lines(["torch.compile can't compile the model: ValueError: no such kernel"])
