@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -77,11 +78,17 @@ def _without_blank(value: float) -> str:
     return prefixed(value).replace(" ", "")
 
 
+def _without_zeros(text: str) -> str:
+    """``.21-.31`` for ``0.21-0.31``."""
+    return re.sub(r"\b0\.", ".", text)
+
+
 _STANDING: tuple[Column[Point], ...] = (
     # Throughput and spread in one column: neither gives way to another.
     Column(name="throughput", title="samples/s\n± sd", get=_rate, show=_with_spread, narrow=_with_rounded_spread),
     *(replace(column, narrow=_without_blank) for column in pick("attained_flop_per_s")),
-    *pick("intensity", "fraction_of_roof", "fraction_of_speed_of_light", "bound"),
+    *(replace(column, narrow=_without_zeros) for column in pick("intensity", "fraction_of_roof")),
+    *pick("fraction_of_speed_of_light", "bound"),
 )
 """What a case's row shows after its name: how fast, how far from its limits, and which limit it is."""
 

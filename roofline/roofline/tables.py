@@ -24,7 +24,7 @@ Outer = TypeVar("Outer")
 Format = Literal["table", "csv", "json", "markdown"]
 FORMATS: tuple[Format, ...] = ("table", "csv", "json", "markdown")
 
-_KEY_WIDTH = 18
+_KEY_WIDTH = 14
 """A key column is broken into lines no narrower than this before other columns are dropped."""
 
 _GAP = 2

@@ -219,19 +219,26 @@ def test_the_widest_rows_fit_into_80_columns(tmp_path: Path) -> None:
             work=build.work(1e8, 1e8 / 2055, 1e8 / 95),
             flags=flags,
         ),
+        build.record(
+            case=build.case(model="mobilenet_v2", batch=64),
+            timing=build.timing(1e7 / 5.3e8),
+            work=build.work(1e7, 1e7 / 8.2, 1e7 / 1.7),
+        ),
         build.record(case=build.case(batch=2), timing=build.timing(0.1, step_time_sd_s=0.00456)),
         build.record(case=build.case(batch=3), timing=build.timing(0.1, step_time_sd_s=None)),
     )
     lines = render(summary_table(result, points), "table", 80).splitlines()
     assert max(map(len, lines)) <= 80
     assert "Too narrow" not in "\n".join(lines)
-    rows = [line.split() for line in lines[4:10]]
+    rows = [line.split() for line in lines[4:12]]
     assert rows[0][:5] == ["mobilenet_v2-train", "130275", "±12%", "12.7G", "95-2055"]
+    assert any(row[3:6] == ["530M", "1.7-8.2", ".065-.31"] for row in rows)
     assert any("±5%" in row for row in rows)
     wide = render(summary_table(result, points), "table", 120)
     assert "20.0 ±4.6%" in wide
     assert "130275 ±12%" in wide
     assert "12.7 G" in wide
+    assert "0.065-0.31" in wide
 
 
 def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
