@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -66,6 +67,24 @@ def test_a_model_on_another_device_is_disproved() -> None:
     check = proof.check_device(step, {"cpu": 12})
     assert check.status == "failed"
     assert check.evidence.startswith("asked for cuda:0, but parameters on cpu")
+
+
+def test_a_gradient_on_another_device_is_disproved() -> None:
+    """torch refuses to assign such a gradient, but a back end may make one: parameters alone are no evidence."""
+
+    class Elsewhere(nn.Linear):
+        def parameters(self, recurse: bool = True) -> Any:
+            real = super().parameters(recurse)
+            return (SimpleNamespace(device=one.device, grad=torch.ones(1, device="meta")) for one in real)
+
+    step = step_of()
+    step()
+    step.workload.model.__class__ = Elsewhere
+    check = proof.check_device(step, {"cpu": 12})
+    assert (check.status, check.evidence) == (
+        "failed",
+        "asked for cpu, but parameters on cpu; gradients on meta; operations on cpu",
+    )
 
 
 def test_one_operation_on_another_device_is_disproved() -> None:
