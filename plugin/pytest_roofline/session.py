@@ -118,7 +118,7 @@ def commit_info(config: pytest.Config) -> dict[str, Any]:
 
 
 NOT_CALLED = (
-    "this test names the roofline fixture and never called it: nothing was measured. "
+    "this test asks for the roofline fixture and never called it: nothing was measured. "
     "Call roofline(model, *inputs) in it, skip it, or leave the fixture out."
 )
 

@@ -89,7 +89,7 @@ def test_a_test_that_never_calls_the_fixture_fails(outside: pytest.Pytester) -> 
     run = outside.runpytest_subprocess(*SAVED)
     run.assert_outcomes(passed=1, failed=1)
     assert run.ret == 1
-    run.stdout.fnmatch_lines(["*this test names the roofline fixture and never called it: nothing was measured.*"])
+    run.stdout.fnmatch_lines(["*this test asks for the roofline fixture and never called it: nothing was measured.*"])
     rows, not_measured, _ = read(outside)
     assert list(rows) == ["test_mine"]
     assert [(entry.id, entry.outcome) for entry in not_measured] == [("test_idle", "failed")]
@@ -100,7 +100,7 @@ def test_a_run_that_only_forgot_to_measure_ends_with_4(outside: pytest.Pytester)
     outside.makepyfile("def test_idle(roofline): pass")
     run = outside.runpytest_subprocess(*QUICK)
     assert run.ret == 4
-    run.stdout.fnmatch_lines(["ERROR: nothing was measured. 1 case(s) were given up. failed: this test names*"])
+    run.stdout.fnmatch_lines(["ERROR: nothing was measured. 1 case(s) were given up. failed: this test asks*"])
     outside.makepyfile("def test_idle(roofline): pass\ndef test_bad(): assert False")
     assert outside.runpytest_subprocess(*QUICK).ret == 1
 
