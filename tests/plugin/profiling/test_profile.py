@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import flex_attention
 
 from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.profiling import Profiled, profile, profile_step
@@ -88,6 +90,20 @@ def test_uncovered_operations_have_a_time_too() -> None:
     assert (uncovered.name, uncovered.calls) == ("roofline_profile_test::unknown", 2)
     assert len(own) == 2
     assert uncovered.time_s == sum(time_s or 0.0 for time_s in own) > 0
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_what_cannot_be_seen_into_has_a_time_and_is_outside() -> None:
+    """A higher-order operator is no counted operation; it is named as uncovered, with all its time."""
+    query = torch.randn(1, 1, 16, 16)
+    counted = counted_of(lambda: flex_attention(query, query, query))
+    ticks = itertools.count(step=2.0)
+    result = profiled(lambda: flex_attention(query, query, query), counted, clock=lambda: next(ticks))
+    (uncovered,) = result.work.uncovered
+    (outside,) = (one for one in profile_of(result).outside if one.name == "flex_attention")
+    assert (uncovered.name, uncovered.calls) == ("flex_attention", 1)
+    assert uncovered.time_s == outside.time_s > 0
+    assert all(operation.time_s for operation in result.operations)
 
 
 @pytest.mark.parametrize(
