@@ -105,12 +105,13 @@ def _with_power(flop: int) -> Callable[[Call], int]:
 
 TABLE: Mapping[str, OtherOperation] = {
     **entries("reduction", per_input(3), "mse_loss l1_loss smooth_l1_loss huber_loss dist"),
-    **entries("reduction", per_input(4), "mse_loss_backward smooth_l1_loss_backward huber_loss_backward"),
+    **entries("reduction", per_input(4, "self"), "mse_loss_backward smooth_l1_loss_backward huber_loss_backward"),
     **entries(
         "reduction",
         per_input(6),
-        "binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits",
+        "binary_cross_entropy binary_cross_entropy_with_logits",
     ),
+    **entries("reduction", per_input(6, "self"), "binary_cross_entropy_backward"),
     **entries("reduction", per_input(2, "target"), "nll_loss_forward nll_loss2d_forward"),
     **entries("reduction", per_input(1, "target"), "nll_loss_backward nll_loss2d_backward"),
     # Product with the target, exponential, one more, logarithm (in the gradient a quotient), and the sum.

@@ -1,0 +1,77 @@
+"""Products with sparse matrices: every stored value meets a row or a column of the dense one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from pytest_roofline.counting import Counted, count_step
+
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse .* support is in beta state")
+
+LAYOUTS = [torch.sparse_coo, torch.sparse_csr]
+
+
+def some(rows: int, columns: int, every: int) -> Tensor:
+    """A matrix with a value in each ``every``-th place."""
+    return (torch.arange(rows * columns) % every == 0).float().reshape(rows, columns)
+
+
+def pairs(sparse: Tensor, columns: int) -> int:
+    """By walking: each value that isn't 0 takes part in one result of every column."""
+    return sum(2 * columns for row in sparse.tolist() for value in row if value)
+
+
+def flop(step: Callable[[], object]) -> float:
+    counted = count_step(step, model=nn.Identity())
+    assert counted.work.uncovered == ()
+    return counted.work.flop_per_step
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@settings(deadline=None, max_examples=10)
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6), st.integers(1, 4))
+def test_values_times_columns(layout: Any, rows: int, depth: int, columns: int, every: int) -> None:
+    """Zeros that aren't stored are no work, with or without an addend."""
+    dense = some(rows, depth, every)
+    sparse, right = dense.to_sparse(layout=layout), torch.randn(depth, columns)
+    expected = pairs(dense, columns)
+    assert flop(lambda: sparse @ right) == expected
+    assert flop(lambda: torch.sparse.mm(sparse, right)) == expected
+    assert flop(lambda: torch.addmm(torch.randn(rows, columns), sparse, right)) == expected
+    assert flop(lambda: sparse @ right[:, 0]) == pairs(dense, 1)
+
+
+def test_dense_times_sparse() -> None:
+    """From the other side it is rows that each value meets."""
+    dense = some(4, 5, 3)
+    sparse, left = dense.to_sparse_csr(), torch.randn(7, 4)
+    assert flop(lambda: left @ sparse) == pairs(dense, 7)
+
+
+def test_only_the_results_asked_for() -> None:
+    """Of a dense product those that have a place in the sparse matrix: 2 FLOP a term."""
+    dense = some(4, 5, 3)
+    sampled = dense.to_sparse_csr()
+    assert flop(lambda: torch.sparse.sampled_addmm(sampled, torch.randn(4, 6), torch.randn(6, 5))) == pairs(dense, 6)
+
+
+def test_two_sparse_matrices_are_named(count: Callable[..., Counted]) -> None:
+    """Which values meet depends on where they stand."""
+    sparse = some(4, 4, 3).to_sparse_csr()
+    work = count(lambda: sparse @ sparse).work
+    assert work.flop_per_step == 0
+    assert [one.name for one in work.uncovered if "mm" in one.name]
+
+
+def test_turning_into_sparse_is_no_arithmetic(count: Callable[..., Counted]) -> None:
+    """Nor is turning back."""
+    dense = some(4, 4, 3)
+    work = count(lambda: (dense.to_sparse().to_dense(), dense.to_sparse_csr())).work
+    assert work.other_flop_per_step == 0
