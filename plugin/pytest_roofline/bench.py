@@ -11,6 +11,7 @@ from pytest_roofline import precision as precisions
 from pytest_roofline import proof
 from pytest_roofline.compiling import fresh_compiler
 from pytest_roofline.counting import count_step
+from pytest_roofline.denormals import denormals
 from pytest_roofline.kernels import kernel_names
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.process import ProcessUsage
@@ -150,7 +151,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         counters=Counters(status="not_requested"),
         memory=memory,
         process=usage,
-        flags=proof.flags_of(made) + timing_flags(measured),
+        flags=proof.flags_of(made) + timing_flags(measured) + observed.flags,
         missing={
             **measured.missing,
             **uncompiled,
@@ -167,6 +168,7 @@ class _Observed:
     says."""
 
     checks: tuple[Check, ...]
+    flags: tuple[Flag, ...] = ()
     profiled: Profiled | None = None
     missing: dict[str, str] = field(default_factory=dict)
     input_ended: str | None = None
@@ -197,7 +199,13 @@ def _observe(run: Run, step: Step, *, compiled: bool) -> _Observed:
         proof.check_precision(workload.precision, counted.flop_by_dtype, kernels, compiled=workload.compile),
     )
     profiled = profile_step(fetched, device, counted, compiled=compiled, clock=run.clock)
-    return _Observed(checks=checks, profiled=profiled, missing={**counted.missing, **profiled.missing})
+    slow = denormals(step, fetched.workload.batches.next()[0])
+    return _Observed(
+        checks=checks,
+        flags=() if slow is None else (slow,),
+        profiled=profiled,
+        missing={**counted.missing, **profiled.missing},
+    )
 
 
 def _unobserved(reason: str) -> _Observed:

@@ -189,7 +189,7 @@ def unobserved(reason: str) -> tuple[Check, ...]:
 def check_finite(step: Step) -> Check:
     """The last loss (or output) and the model's buffers are finite."""
     bad = [f"buffer {name}" for name, buffer in step.workload.model.named_buffers() if not _finite(buffer)]
-    results = list(_tensors(step.last))
+    results = list(tensors_in(step.last))
     what = "loss" if step.workload.mode == "train" else "output"
     if not results:
         return Check(name="finite", status="not_made", evidence=f"the step gives no tensor as its {what}")
@@ -214,17 +214,18 @@ def _place(device: torch.device) -> str:
     return device.type if device.index is None else f"{device.type}:{device.index}"
 
 
-def _tensors(value: Any) -> Iterable[torch.Tensor]:
+def tensors_in(value: Any) -> Iterable[torch.Tensor]:
+    """The tensors in a model's output or input: a tensor, or mappings and sequences of them to any depth."""
     import torch
 
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from _tensors(item)
+            yield from tensors_in(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_in(item)
 
 
 def _finite(tensor: torch.Tensor) -> bool:
