@@ -141,7 +141,7 @@ def why(report: pytest.TestReport, call: pytest.CallInfo[None]) -> tuple[Any, st
         return "skipped", str(report.longrepr[2]).removeprefix("Skipped: ")
     error = call.excinfo
     if error is None and isinstance(report.longrepr, str):
-        return "failed", report.longrepr
+        return "failed", report.longrepr.strip()
     text = error.exconly(tryshort=True).splitlines()[0] if error is not None else "no reason was given"
     if error is not None and error.typename == "OutOfMemoryError":
         return "out_of_memory", text

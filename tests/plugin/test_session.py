@@ -25,45 +25,52 @@ def read(pytester: pytest.Pytester) -> tuple[dict[str, Record], tuple[NotMeasure
     return records(document), session.not_measured, {roof.name: roof.value for roof in session.roofs}
 
 
-@pytest.mark.parametrize(
-    ("end", "flag", "outcome", "reason"),
-    [
-        ("assert False, 'too slow'", "test_failed", "failed", "AssertionError: too slow"),
-        ("pytest.skip('not here')", "test_skipped", "skipped", "not here"),
-        ("pytest.xfail('known')", "test_failed", "failed", "_pytest.outcomes.XFailed: known"),
-        ("request.addfinalizer(lambda: 1 / 0)", "test_failed", "error", "ZeroDivisionError: division by zero"),
-    ],
-    ids=["fails", "skips", "xfails", "teardown"],
-)
-def test_a_test_that_does_not_pass_after_it_measured_has_an_invalid_row(
-    outside: pytest.Pytester, end: str, flag: str, outcome: str, reason: str
-) -> None:
-    """The number stays in the file with outcome and reason; the rows of other tests stay valid."""
+def test_a_test_that_does_not_pass_after_it_measured_has_an_invalid_row(outside: pytest.Pytester) -> None:
+    """The number stays in the file with outcome and reason; the rows of other tests stay valid.
+
+    A claim that was disproved is one reason, not two: its row is invalid already.
+    """
     outside.makepyfile(
         MEASURES
-        + f"""
-    def test_then(roofline, request):
+        + """
+    @pytest.fixture
+    def measured(roofline):
         roofline(nn.Linear(8, 4), torch.randn(2, 8))
-        {end}
+
+    def test_fails(measured):
+        assert False, "too slow"
+
+    def test_skips(measured):
+        pytest.skip("not here")
+
+    def test_xfails(measured):
+        pytest.xfail("known")
+
+    def test_teardown(measured, request):
+        request.addfinalizer(lambda: 1 / 0)
+
+    @pytest.mark.xfail(strict=True)
+    def test_xpasses(measured):
+        pass
+
+    def test_disproved(roofline):
+        roofline(nn.Linear(8, 4), torch.full((2, 8), float("nan")))
 """
     )
-    outside.runpytest_subprocess(*SAVED)
+    outside.runpytest_subprocess(*SAVED).assert_outcomes(passed=2, failed=3, skipped=1, xfailed=1, errors=1)
     rows, not_measured, _ = read(outside)
-    assert rows["test_mine"].valid
-    (found,) = (one for one in rows["test_then"].flags if one.invalid)
-    assert found.name == flag
-    assert found.evidence == f"the test measured, but did not pass: {outcome}: {reason}"
-    assert [(entry.id, entry.outcome, entry.reason) for entry in not_measured] == [("test_then", outcome, reason)]
-
-
-def test_a_row_that_is_invalid_already_keeps_its_own_reason(outside: pytest.Pytester) -> None:
-    """A disproved claim makes its test fail: that is one reason, not two."""
-    outside.makepyfile(
-        "import torch\ndef test_nan(roofline):\n    roofline(torch.nn.Linear(8, 4), torch.full((2, 8), float('nan')))\n"
-    )
-    outside.runpytest_subprocess(*SAVED)
-    rows, _, _ = read(outside)
-    assert [flag.name for flag in rows["test_nan"].flags if flag.invalid] == ["finite_disproved"]
+    found = {name: [(flag.name, flag.evidence) for flag in row.flags if flag.invalid] for name, row in rows.items()}
+    assert [name for name, _ in found.pop("test_disproved")] == ["finite_disproved"]
+    said = "the test measured, but did not pass"
+    assert found == {
+        "test_mine": [],
+        "test_fails": [("test_failed", f"{said}: failed: AssertionError: too slow")],
+        "test_skips": [("test_skipped", f"{said}: skipped: not here")],
+        "test_xfails": [("test_failed", f"{said}: failed: _pytest.outcomes.XFailed: known")],
+        "test_teardown": [("test_failed", f"{said}: error: ZeroDivisionError: division by zero")],
+        "test_xpasses": [("test_failed", f"{said}: failed: [XPASS(strict)]")],
+    }
+    assert {entry.id for entry in not_measured} == set(rows) - {"test_mine"}
 
 
 def test_a_run_whose_only_test_skips_after_it_measured_is_not_green(outside: pytest.Pytester) -> None:
@@ -84,15 +91,29 @@ def test_a_roof_whose_test_failed_is_none(outside: pytest.Pytester) -> None:
 
 
 def test_a_test_that_never_calls_the_fixture_fails(outside: pytest.Pytester) -> None:
-    """A performance test that measures nothing is no success, beside others that do measure."""
-    outside.makepyfile(MEASURES + "\n    def test_idle(roofline):\n        pass\n")
+    """A performance test that measures nothing is no success; one that skips or fails has a reason of its own."""
+    outside.makepyfile(
+        MEASURES
+        + """
+    def test_idle(roofline):
+        pass
+
+    def test_skips(roofline):
+        pytest.skip("not today")
+
+    def test_fails(roofline):
+        raise ValueError("no good")
+"""
+    )
     run = outside.runpytest_subprocess(*SAVED)
-    run.assert_outcomes(passed=1, failed=1)
+    run.assert_outcomes(passed=1, failed=2, skipped=1)
     assert run.ret == 1
     run.stdout.fnmatch_lines(["*this test asks for the roofline fixture and never called it: nothing was measured.*"])
     rows, not_measured, _ = read(outside)
     assert list(rows) == ["test_mine"]
-    assert [(entry.id, entry.outcome) for entry in not_measured] == [("test_idle", "failed")]
+    reasons = {entry.id: entry.reason for entry in not_measured}
+    assert reasons.pop("test_idle").startswith("this test asks for the roofline fixture")
+    assert reasons == {"test_skips": "not today", "test_fails": "ValueError: no good"}
 
 
 def test_a_run_that_only_forgot_to_measure_ends_with_4(outside: pytest.Pytester) -> None:
@@ -103,18 +124,6 @@ def test_a_run_that_only_forgot_to_measure_ends_with_4(outside: pytest.Pytester)
     run.stdout.fnmatch_lines(["ERROR: nothing was measured. 1 case(s) were given up. failed: this test asks*"])
     outside.makepyfile("def test_idle(roofline): pass\ndef test_bad(): assert False")
     assert outside.runpytest_subprocess(*QUICK).ret == 1
-
-
-def test_a_test_that_skips_or_fails_before_it_measures_needs_no_call(outside: pytest.Pytester) -> None:
-    """It has a reason of its own."""
-    outside.makepyfile(
-        MEASURES
-        + "\n    def test_skips(roofline):\n        pytest.skip('not today')\n"
-        + "\n    def test_fails(roofline):\n        raise ValueError('no good')\n"
-    )
-    outside.runpytest_subprocess(*SAVED).assert_outcomes(passed=1, skipped=1, failed=1)
-    _, not_measured, _ = read(outside)
-    assert [entry.reason for entry in not_measured] == ["not today", "ValueError: no good"]
 
 
 def test_under_xdist_a_measuring_test_is_an_error_in_any_project(outside: pytest.Pytester) -> None:
