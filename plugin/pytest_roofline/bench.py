@@ -95,6 +95,8 @@ def measure_workload(
 
 
 def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Record, Measured, float]:
+    import torch
+
     options, device = run.options, run.device
     step = Step(workload)
     process = ProcessUsage()
@@ -126,7 +128,11 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         try:
             observed = _observe(run, step, compiled=workload.compile or before.graphs.made > first.graphs.made)
         except InputEnded as end:
-            observed = _unobserved(measured.input_ended or f"{end}, after the timed rounds, before the step to observe")
+            reason = measured.input_ended or f"{end}, after the timed rounds, before the step to observe"
+            observed = replace(_unobserved(reason), input_ended=reason)
+        except torch.OutOfMemoryError as error:
+            # Uncompiled, as it is counted, a step may need more memory than as it was timed.
+            observed = _unobserved(f"out of memory after the timed rounds: {str(error).partition('. ')[0]}")
     ended = measured.input_ended or observed.input_ended
     # Batches that lie ready don't end: of them there is nothing to prove.
     fed = ended is not None or workload.batches.wait_s() is not None
@@ -164,8 +170,11 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Observed:
-    """What the steps after the timed rounds tell; ``profiled`` is None where the data had ended, as ``input_ended``
-    says."""
+    """What the steps after the timed rounds tell.
+
+    ``profiled`` is None where none could be taken, as ``missing`` says; ``input_ended`` has the reason where it was
+    that the data had ended.
+    """
 
     checks: tuple[Check, ...]
     flags: tuple[Flag, ...] = ()
@@ -209,7 +218,7 @@ def _observe(run: Run, step: Step, *, compiled: bool) -> _Observed:
 
 
 def _unobserved(reason: str) -> _Observed:
-    return _Observed(checks=proof.unobserved(reason), missing={"work": reason, "profile": reason}, input_ended=reason)
+    return _Observed(checks=proof.unobserved(reason), missing={"work": reason, "profile": reason})
 
 
 def _compile_s(measured: Measured, graphs: int, *, asked: bool) -> tuple[float | None, dict[str, str]]:

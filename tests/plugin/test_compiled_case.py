@@ -136,6 +136,23 @@ def test_the_compiled_step_is_timed_and_profiled_and_the_model_counted(
 
 
 @pytest.mark.usefixtures("backend")
+def test_memory_that_is_short_for_counting_loses_no_row(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uncompiled, a step may need more than compiled: it is timed all the same, and what isn't proven isn't passed."""
+
+    def count_step(_step: Step, **_arguments: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+
+    monkeypatch.setattr(bench, "count_step", count_step)
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+    assert timing_of(record).step_time_s == STEP_S
+    assert record.work is None
+    assert record.missing["work"] == "out of memory after the timed rounds: CUDA out of memory"
+    assert check_of(record, "device").status == "not_made"
+    assert check_of(record, "graphs").status == "passed"
+    assert record.valid
+
+
+@pytest.mark.usefixtures("backend")
 def test_counting_does_not_stop_later_cases_from_compiling(lab: Lab) -> None:
     """FLOP-03: a function called under a dispatch mode would stay uncompiled for the rest of the process."""
     for _ in range(2):
