@@ -323,6 +323,15 @@ def test_the_roofs_in_use(tmp_path: Path) -> None:
     assert lines[5].split()[:3] == ["dram", "100", "GB/s"]
 
 
+def test_a_cache_slower_than_memory_is_told_below_the_roofs(tmp_path: Path) -> None:
+    """The row stays as it was measured; the note says that it bounds nothing."""
+    roofs = [*build.roofs(), build.roof("byte", "llc", 5e10)]
+    result = build.result(tmp_path / "a.json", [build.record()], of=build.session(roofs))
+    text = " ".join(render(roofs_table(points_of(result, load())), "table", 120).split())
+    assert "llc 50.0 GB/s" in text
+    assert "The last-level cache reached 50.0 GB/s, less than DRAM's 100 GB/s" in text
+
+
 def test_roofs_of_an_earlier_run_are_marked(tmp_path: Path) -> None:
     """Taken over: the file they come from is named."""
     roofs = [build.roof("flop", "fp32", 1e13, from_file="20261101T000000Z-abc.json")]
