@@ -148,7 +148,7 @@ def _failures_of(spec: ModelSpec, batch: int | None) -> Iterator[None]:
     """Say of what the model itself raises that it was the model, at which batch."""
     try:
         yield
-    except (RuntimeError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, CannotAssess):
             raise
         doing = "can't be built" if batch is None else f"can't take a step at batch {batch}"
