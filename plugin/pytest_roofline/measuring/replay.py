@@ -47,13 +47,18 @@ class ReplayTimer:
 
 
 def install(item: pytest.Item) -> None:
-    """Give the test a replaying timer, before its fixtures are made. Other keywords of its own marker stay."""
+    """Give the test a replaying timer, before its fixtures are made. Other keywords of its own marker stay.
+
+    A test that skips or fails before it measures leaves the benchmark fixture unused. pytest-benchmark warns of that,
+    which would be an error beside the skip where warnings are errors; why nothing was measured is told anyway.
+    """
     marker = item.get_closest_marker("benchmark")
     timer = ReplayTimer()
     item.stash[_TIMER] = timer
     keywords = {**(marker.kwargs if marker is not None else {}), "timer": timer}
     # In front: pytest-benchmark reads the closest marker only.
     item.add_marker(pytest.mark.benchmark(**keywords), append=False)
+    item.add_marker(pytest.mark.filterwarnings("ignore:Benchmark fixture was not used"))
 
 
 def hand_over(benchmark: BenchmarkFixture, item: pytest.Item, timing: Timing) -> None:
