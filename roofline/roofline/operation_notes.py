@@ -38,7 +38,7 @@ def about_operations(step: Breakdown) -> list[str]:
     time_s = sum(one.time_s for one in fast)
     head = (
         f"Faster than their own speed of light: {_count(len(fast), 'operation')} with"
-        f" {percent(step.share(time_s))} of the step's time. There a roof or a count is wrong:"
+        f" {percent(step.share(time_s))} of the step's time. There a roof or a count is wrong, or a nearer cache held the data:"
     )
     lines = [f"  {short(one.operation.name)} {one.operation.shape}: {_why_too_fast(one)}" for one in fast[:_LISTED]]
     if len(fast) > _LISTED:

@@ -179,7 +179,7 @@ def _footer(step: Breakdown, drawn: Sequence[_Drawn]) -> list[str]:
         share = percent(step.share(sum(one.time_s for one in step.too_fast)))
         lines.append(
             f"{len(step.too_fast)} operations, {share} of the step, are faster than their own speed of light: there a"
-            " roof or a count is wrong."
+            " roof or a count is wrong, or a nearer cache held the data."
         )
     return [part for line in lines for part in textwrap.wrap(line, 140, subsequent_indent="    ")]
 
