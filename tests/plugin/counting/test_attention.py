@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pytest_roofline.counting import Counted
+from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.counting.calls import Call
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
 
@@ -36,6 +39,41 @@ def test_attention_counts_the_same_on_every_back_end(
     query = heads()
     with torch.inference_mode(inference), sdpa_kernel(back_end):
         assert flop(lambda: functional.scaled_dot_product_attention(query, query, query, is_causal=causal)) == KNOWN
+
+
+def pairs(query: Tensor, key: Tensor) -> int:
+    """Every query head of every sample, every query, every key: by walking."""
+    batch, heads, queries, _ = query.shape
+    return sum(1 for _ in product(range(batch), range(heads), range(queries), range(key.shape[-2])))
+
+
+SIZE = st.integers(1, 4)
+
+
+@settings(deadline=None, max_examples=30)
+@given(SIZE, SIZE, SIZE, SIZE, st.integers(1, 3), st.booleans(), st.sampled_from(["none", "causal", "mask"]))
+def test_attention_of_any_shape(
+    batch: int, key_heads: int, queries: int, keys: int, group: int, fused: bool, masked: str
+) -> None:
+    """Queries and keys of different lengths, shared keys, masks: scores and sums, forward and backward, as walked."""
+    width = 4
+    query = torch.randn(batch, key_heads * group, queries, width, requires_grad=True)
+    key = torch.randn(batch, key_heads, keys, width, requires_grad=True)
+    value = torch.randn(batch, key_heads, keys, width, requires_grad=True)
+    mask = torch.zeros(queries, keys) if masked == "mask" else None
+
+    def attention() -> Tensor:
+        return functional.scaled_dot_product_attention(
+            query, key, value, mask, is_causal=masked == "causal", enable_gqa=group > 1
+        )
+
+    back_end = SDPBackend.FLASH_ATTENTION if fused else SDPBackend.MATH
+    forward, backward = 2 * width, (5 if fused else 4) * width
+    with sdpa_kernel(back_end):
+        for step, macs in ((attention, forward), (attention().sum().backward, backward)):
+            work = count_step(step, model=nn.Identity()).work
+            assert work.uncovered == ()
+            assert work.flop_per_step == 2 * macs * pairs(query, key)
 
 
 def test_fused_backward_computes_the_scores_again(flop: Callable[..., float]) -> None:
@@ -76,6 +114,20 @@ def test_kernels_with_tokens_before_heads(name: str, packed: str) -> None:
     assert counted(f"aten::{name}_forward", arguments) == 2 * pairs * 8
     assert counted(f"aten::{name}_backward", arguments) == 2 * pairs * 20
     assert counted(f"aten::{name}_forward", {**arguments, packed: torch.empty(3, device="meta")}) is None
+
+
+def test_cudnn_has_heads_first_or_sequences_packed() -> None:
+    """Other than flash attention's kernel: (batch, heads, tokens, width)."""
+    arguments: dict[str, Any] = {
+        "query": torch.empty(2, 8, 5, 4, device="meta"),
+        "key": torch.empty(2, 8, 7, 4, device="meta"),
+        "value": torch.empty(2, 8, 7, 6, device="meta"),
+        "cum_seq_q": None,
+    }
+    assert counted("aten::_cudnn_attention_forward", arguments) == 2 * 2 * 8 * 5 * 7 * (4 + 6)
+    assert counted("aten::_cudnn_attention_backward", arguments) == 2 * 2 * 8 * 5 * 7 * (3 * 4 + 2 * 6)
+    packed = {**arguments, "cum_seq_q": torch.empty(3, device="meta")}
+    assert counted("aten::_cudnn_attention_forward", packed) is None
 
 
 def counted(name: str, arguments: dict[str, Any]) -> int | None:

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
+from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import Call
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
 
@@ -44,6 +47,20 @@ def test_every_weight_meets_every_step(
     layer, source = kind(8, 16, **options), torch.randn(5, 2, 8)
     with torch.inference_mode(inference):
         assert flop(lambda: layer(source)) == 2 * macs(layer, 8, 10)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.sampled_from(list(GATES)), *[st.integers(1, 4)] * 5, st.booleans(), st.booleans(), st.booleans())
+def test_layers_of_any_size(
+    kind: Any, features: int, hidden: int, layers: int, steps: int, batch: int, both: bool, bias: bool, train: bool
+) -> None:
+    """Layer after layer, in both directions or one, with biases or without, first in time or in batch."""
+    layer = kind(features, hidden, layers, bias=bias, bidirectional=both, batch_first=train).train(train)
+    source = torch.randn(batch, steps, features) if train else torch.randn(steps, batch, features)
+    with torch.inference_mode(not train):
+        work = count_step(lambda: layer(source), model=layer).work
+    assert work.uncovered == ()
+    assert work.flop_per_step == 2 * macs(layer, features, steps * batch)
 
 
 @pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")

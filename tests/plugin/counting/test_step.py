@@ -142,6 +142,29 @@ def test_a_compiled_model_is_counted_uncompiled_and_can_be_compiled_later(compil
     assert compiler["stats"]["unique_graphs"] >= 1
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("compiled_before", [False, True])
+def test_a_compiled_training_step_counts_like_the_eager_one(backend: str, compiled_before: bool, compiler: Any) -> None:
+    """Whether it has run compiled or not; afterwards it runs compiled, with as many graphs as if never counted."""
+    training = Training(network(), images())
+    training.step()
+    expected = training.count()
+    module = training.model
+    training.model = torch.compile(module, backend=backend)  # type: ignore[assignment]
+    if compiled_before:
+        training.step()
+    graphs = compiler["stats"]["unique_graphs"]
+    counted = count_step(training.step, model=module, optimizer=training.optimizer)
+    assert (counted.work, counted.operations, counted.peak_byte) == (
+        expected.work,
+        expected.operations,
+        expected.peak_byte,
+    )
+    assert compiler["stats"]["unique_graphs"] == graphs
+    training.step()
+    assert compiler["stats"]["unique_graphs"] == max(graphs, 1)
+
+
 def test_fake_copy_counts_as_the_real_model_does() -> None:
     """Same work, operation by operation, without data; the real model is not touched."""
     model, source = network(), images()
