@@ -38,7 +38,8 @@ def about_operations(step: Breakdown) -> list[str]:
     time_s = sum(one.time_s for one in fast)
     head = (
         f"Faster than their own speed of light: {_count(len(fast), 'operation')} with"
-        f" {percent(step.share(time_s))} of the step's time. There a roof or a count is wrong, or a nearer cache held the data:"
+        f" {percent(step.share(time_s))} of the step's time. There a roof or a count is wrong, or a nearer cache held"
+        " the data:"
     )
     lines = [f"  {short(one.operation.name)} {one.operation.shape}: {_why_too_fast(one)}" for one in fast[:_LISTED]]
     if len(fast) > _LISTED:
@@ -75,6 +76,8 @@ def disagreement(profile: Profile, step_s: float) -> list[str]:
         f"The profiler's times add up to {scaled(total, 's')}, the timed step took {scaled(step_s, 's')}"
         f" ({'+' if apart > 0 else '-'}{percent(abs(apart))}):"
     )
+    if apart < 0 and profile.step_s < (1 - DISAGREEMENT) * step_s:
+        return [f"{both} the step itself took only {scaled(profile.step_s, 's')} there: the machine was busier before"]
     if apart < 0:
         return [f"{both} the rest is the host's (Python, gaps between operations, waiting)"]
     if total > profile.step_s:

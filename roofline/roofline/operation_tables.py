@@ -99,8 +99,18 @@ def worst_table(case: Taken, top: int, *, by_kind: bool) -> Table[Line]:
     )
 
 
-def outside_table(point: Point, profile: Profile, step_s: float, why: str) -> Table[OutsideTime]:
-    """What the profiler saw of a step whose operations have no times of their own, such as a compiled one."""
+def outside_table(
+    point: Point, profile: Profile, step_s: float, why: str, top: int | None = None
+) -> Table[OutsideTime]:
+    """What the profiler saw of a step whose operations have no times of their own, such as a compiled one.
+
+    :param top: rows to show before all others stand in one; None: all.
+    """
+    shown = len(profile.outside) if top is None else top
+    rows, rest = list(profile.outside[:shown]), profile.outside[shown:]
+    if rest:
+        calls, time_s = sum(one.calls for one in rest), sum(one.time_s for one in rest)
+        rows.append(OutsideTime(name="all others", calls=calls, time_s=time_s))
     columns: list[Column[OutsideTime]] = [
         Column(
             name="name",
@@ -117,7 +127,7 @@ def outside_table(point: Point, profile: Profile, step_s: float, why: str) -> Ta
     return Table(
         title=operation_notes.heading(point),
         columns=columns,
-        rows=profile.outside,
+        rows=rows,
         notes=operation_notes.about_untimed(profile, step_s, why),
     )
 

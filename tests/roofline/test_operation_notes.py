@@ -104,6 +104,7 @@ def test_what_the_profiler_saw_elsewhere(tmp_path: Path) -> None:
         (0.110, 0.2, None),
         (0.090, 0.2, None),
         (0.089, 0.1, "(-11 %): the rest is the host's"),
+        (0.089, 0.0899, "(-11 %): the step itself took only 89.9 ms there: the machine was busier before"),
         (0.111, 0.12, "(+11 %): the profiler makes many small operations longer, or the machine was slower"),
         (0.111, 0.11, "(+11 %): more than the step under the profiler, so operations overlapped"),
     ],

@@ -155,7 +155,7 @@ def _tables(point: Point, *, by_kind: bool, top: int, plain: bool) -> list[Table
     record, why = point.benchmark.record, left_out[0][1]
     if record is None or record.profile is None or not record.profile.outside or not point.step_time_s:
         raise CannotCompare(f"{point.id}: {why}. {_MEASURE_AGAIN}")
-    return [outside_table(point, record.profile, point.step_time_s, why)]
+    return [outside_table(point, record.profile, point.step_time_s, why, None if plain else top)]
 
 
 def _draw(points: Sequence[Point], path: Path) -> None:
