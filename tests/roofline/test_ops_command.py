@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from roofline import cli
-from roofline.record import Device, Operation, OutsideTime, Record
+from roofline.record import Device, Flag, Operation, OutsideTime, Record
 from tests.roofline import build
 
 Run = Callable[..., tuple[int, str, str]]
@@ -117,6 +117,15 @@ def test_several_cases_are_a_line_each(run: Run, tmp_path: Path) -> None:
     assert _row(out, "resnet50") == row
     assert "Not taken apart: no CUPTI: vgg16-train-b32-fp32\n" in out
     assert "roof" not in out
+
+
+def test_an_invalid_row_is_said_to_be_one(run: Run, tmp_path: Path) -> None:
+    """It is shown all the same; in its own table with the evidence."""
+    flags = (Flag(name="wrong_device", evidence="parameters on cpu", invalid=True),)
+    path = _file(tmp_path, _timed(), _timed("vgg16", flags=flags))
+    assert "Invalid rows, whose own tables say why: vgg16-train-b32-fp32\n" in run("ops", path)[1]
+    assert "The row is invalid: wrong_device: parameters on cpu\n" in run("ops", path, "vgg16")[1]
+    assert "nvalid" not in run("ops", path, "resnet50")[1]
 
 
 def test_csv_and_json_have_every_operation(run: Run, tmp_path: Path) -> None:

@@ -138,6 +138,9 @@ def _several(
     for point, why in left_out:
         reasons.setdefault(why, []).append(point)
     notes = [f"Not taken apart: {why}: {_listed(of)}" for why, of in reasons.items()]
+    invalid = [case.point for case in taken if not case.point.valid]
+    if invalid:
+        notes.append(f"Invalid rows, whose own tables say why: {_listed(invalid)}")
     emit([cases_table(taken, notes)], form, output, width)
 
 
