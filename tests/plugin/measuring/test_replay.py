@@ -81,13 +81,13 @@ def test_keywords_of_the_users_own_marker_stay(pytester: pytest.Pytester) -> Non
     assert benchmark["options"]["timer"] == "pytest_roofline"
 
 
-def test_a_test_that_skips_is_no_error_where_warnings_are(pytester: pytest.Pytester) -> None:
-    """pytest-benchmark warns of a fixture that nobody used, after the skip has said why."""
+def test_a_test_that_fails_first_is_one_failure_where_warnings_are_errors(pytester: pytest.Pytester) -> None:
+    """pytest-benchmark warns of a fixture that nobody used, after the failure has said why."""
     pytester.makeconftest(CONFTEST)
     pytester.makeini("[pytest]\nfilterwarnings = error\n")
-    pytester.makepyfile("import pytest\ndef test_it(taken): pytest.skip('not here')")
+    pytester.makepyfile("import pytest\ndef test_it(taken): pytest.fail('not here')")
     run = pytester.runpytest_subprocess("-p", "no:playwright", "-p", "no:xdist")
-    assert (run.ret, run.parseoutcomes()) == (0, {"skipped": 1})
+    assert (run.ret, run.parseoutcomes()) == (1, {"failed": 1})
 
 
 def test_the_closest_marker_is_kept(pytester: pytest.Pytester) -> None:
