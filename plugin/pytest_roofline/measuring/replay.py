@@ -49,8 +49,8 @@ class ReplayTimer:
 def install(item: pytest.Item) -> None:
     """Give the test a replaying timer, before its fixtures are made. Other keywords of its own marker stay.
 
-    A test that fails before it measures leaves the benchmark fixture unused. pytest-benchmark warns of that, which would
-    be a second error beside the failure where warnings are errors; why nothing was measured is told anyway.
+    A test that fails before it measures leaves the benchmark fixture unused. pytest-benchmark warns of that: a second
+    error beside the failure, where warnings are errors, though why nothing was measured is told already.
     """
     marker = item.get_closest_marker("benchmark")
     timer = ReplayTimer()
