@@ -11,6 +11,8 @@ The flags found here are added to those the measuring side put into the record.
 - ``memory_oversubscribed``: more than 95 % of the device's memory reserved: a driver that spills to host memory does so
   without an error.
 - ``throughput_cliff``: less than half the throughput of a smaller batch of the same case.
+- ``bimodal``: the rounds fall into two clusters with nothing between them, as when memory lies on one NUMA node or the
+  other, or clocks have two levels: their mean is the time of neither.
 - ``uncovered``: operations without a formula; their FLOPs are not in the totals. With their share of the step's time.
 """
 
@@ -29,6 +31,13 @@ FULL_MEMORY_SHARE = 0.95
 CLIFF = 0.5
 _BEYOND_PEAK = 3.0
 
+BIMODAL_ROUNDS = 10
+"""Fewer rounds show no clusters,"""
+BIMODAL_SHARE = 0.2
+"""nor does one of less than this share of them,"""
+BIMODAL_GAP = 0.1
+"""nor a gap of less than this share of their mean."""
+
 
 def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLight) -> tuple[Flag, ...]:
     """The flags of one benchmark, in a fixed order."""
@@ -38,6 +47,7 @@ def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLigh
         _resident(record, placement, roofs),
         _host(placement),
         oversubscribed(record),
+        _bimodal(record.timing),
         _uncovered(record),
     )
     return tuple(flag for flag in found if flag is not None)
@@ -157,6 +167,27 @@ def _host(placement: Placement) -> Flag | None:
     return Flag(
         name="host_bound",
         evidence=f"the device was busy for {percent(share)} of the wall time; the point is placed by device time",
+    )
+
+
+def _bimodal(timing: Timing | None) -> Flag | None:
+    """Two clusters are told apart by the widest gap between neighbours, where it is wider than either cluster."""
+    if timing is None or timing.rounds.steps < 1 or len(timing.rounds.wall_s) < BIMODAL_ROUNDS:
+        return None
+    times = sorted(wall / timing.rounds.steps for wall in timing.rounds.wall_s)
+    if not all(map(usable, times)):
+        return None
+    least = math.ceil(BIMODAL_SHARE * len(times))
+    split = max(range(least, len(times) - least + 1), key=lambda index: times[index] - times[index - 1])
+    fast, slow = times[:split], times[split:]
+    gap = slow[0] - fast[-1]
+    mean = sum(times) / len(times)
+    if gap < BIMODAL_GAP * mean or gap <= max(fast[-1] - fast[0], slow[-1] - slow[0]):
+        return None
+    return Flag(
+        name="bimodal",
+        evidence=f"{len(fast)} rounds at {scaled(sum(fast) / len(fast), 's')} a step and {len(slow)} at"
+        f" {scaled(sum(slow) / len(slow), 's')}, none between: the mean of {scaled(mean, 's')} is the time of neither",
     )
 
 

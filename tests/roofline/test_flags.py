@@ -99,6 +99,32 @@ def test_the_devices_size_serves_where_the_allocator_told_none() -> None:
     assert "memory_oversubscribed" not in _flags(build.record(device=Device(kind="cuda", name="x"), memory=memory))
 
 
+@pytest.mark.parametrize(
+    ("walls", "flagged"),
+    [
+        pytest.param((2.1,) * 15 + (3.2,) * 15, True, id="two clusters"),
+        pytest.param((3.2, 2.1) * 15, True, id="in any order"),
+        pytest.param((2.1,) * 8 + (3.2,) * 2, True, id="a fifth"),
+        pytest.param((2.1,) * 9 + (3.2,), False, id="an outlier"),
+        pytest.param((2.1,) * 4 + (3.2,) * 5, False, id="nine rounds"),
+        pytest.param((2.1,) * 15 + (2.3,) * 15, False, id="less than a tenth apart"),
+        pytest.param((1.0, 1.6) + (1.5,) * 8 + (2.1, 2.7) + (2.6,) * 8, False, id="clusters wider than the gap"),
+        pytest.param((2.1,) * 15 + (float("nan"),) * 15, False, id="not numbers"),
+    ],
+)
+def test_bimodal(walls: tuple[float, ...], flagged: bool) -> None:
+    """15 rounds at 2.10 s and 15 at 3.20 s: the mean of 2.65 s is the time of neither."""
+    found = _flags(build.record(timing=build.timing(0.5, rounds=Rounds(steps=5, wall_s=walls))))
+    assert ("bimodal" in found) is flagged
+
+
+def test_what_is_said_of_two_clusters() -> None:
+    """Their sizes and times a step, and the mean that lies between."""
+    rounds = Rounds(steps=10, wall_s=(2.1, 3.2) * 15)
+    evidence = _flags(build.record(timing=build.timing(0.265, rounds=rounds)))["bimodal"].evidence
+    assert evidence.startswith("15 rounds at 210 ms a step and 15 at 320 ms, none between: the mean of 265 ms")
+
+
 def test_uncovered() -> None:
     """An operation without a formula is named."""
     found = _flags(build.record(work=build.work(uncovered=(Uncovered(name="aten::foo", calls=3),))))
