@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pytest_roofline.counting import Counted
+from pytest_roofline.counting import Counted, fourier, linear_algebra, losses, movement, optimizers, resampling
+from pytest_roofline.counting.arithmetic import _TABLE
 from pytest_roofline.counting.costs import Kind
+from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
 
 IMAGE = torch.randn(2, 4, 6, 6)
 ELEMENTS = IMAGE.numel()
@@ -101,3 +103,22 @@ def test_models_without_matrix_arithmetic_count_zero(module: nn.Module, count: C
     counted = count(lambda: module(source), model=module)
     assert (counted.work.flop_per_step, counted.flop_by_dtype, counted.work.uncovered) == (0, {}, ())
     assert counted.work.byte_high_per_step > 0
+
+
+ELSEWHERE = {"cholesky", "_upsample_lanczos2d_aa", "_upsample_lanczos2d_aa_backward", "_mps_max_pool2d"}
+"""Operations that only older or newer torch has, or another build of it."""
+
+
+def test_every_name_in_the_table_is_one_of_torch() -> None:
+    """A misspelt name would leave its operation without a formula. Plain form or in place, one of the two is there."""
+    names = {schema.name for schema in torch._C._jit_get_all_schemas()}
+    strangers = {name for name in _TABLE if not {f"aten::{name}", f"aten::{name}_"} & names}
+    assert strangers <= ELSEWHERE
+
+
+def test_no_operation_stands_in_two_tables() -> None:
+    """Which of two costs held would depend on the order in which the tables are put together."""
+    parts = (fourier, linear_algebra, losses, movement, optimizers, resampling)
+    together = [name for part in parts for name in part.TABLE]
+    assert len(together) == len(set(together))
+    assert not {name.partition("::")[2] for name in MATRIX_OPERATIONS} & set(_TABLE)

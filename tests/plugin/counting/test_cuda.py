@@ -11,7 +11,9 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pytest_roofline.counting import Counted
+from pytest_roofline.counting import Counted, count_step
+from pytest_roofline.counting.memory import stored_byte
+from pytest_roofline.counting.peak import held_before
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -95,3 +97,59 @@ def test_encoder_layer_fast_path(count: Callable[..., Counted]) -> None:
     with torch.inference_mode():
         counted = count(lambda: layer(source), model=layer)
     assert counted.work.flop_per_step == 2_228_224
+
+
+IMAGE, GRID = (2, 4, 8, 8), (2, 5, 6, 2)
+
+OWN: dict[str, Callable[[], Any]] = {
+    "cuDNN's grid sampling": lambda: functional.grid_sample(
+        torch.randn(IMAGE, device="cuda", requires_grad=True),
+        torch.rand(GRID, device="cuda", requires_grad=True),
+        align_corners=True,
+    ),
+    "affine grid": lambda: functional.affine_grid(
+        torch.randn(2, 2, 3, device="cuda", requires_grad=True), [2, 4, 5, 6], align_corners=True
+    ),
+    "lstm cell": lambda: nn.LSTMCell(8, 16, device="cuda")(torch.randn(2, 8, device="cuda"))[0],
+    "gru cell": lambda: nn.GRUCell(8, 16, device="cuda")(torch.randn(2, 8, device="cuda")),
+    "bags": lambda: nn.EmbeddingBag(9, 4, device="cuda")(torch.tensor([[1, 2], [3, 3]], device="cuda")),
+    "interpolation": lambda: functional.interpolate(
+        torch.randn(IMAGE, device="cuda", requires_grad=True), size=3, mode="bilinear", antialias=True
+    ),
+    "transform": lambda: torch.fft.rfft2(torch.randn(IMAGE, device="cuda", requires_grad=True)).abs(),
+    "solution": lambda: torch.linalg.solve(
+        torch.eye(4, device="cuda").requires_grad_(), torch.ones(4, 2, device="cuda")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_operations_of_its_own_have_formulas(name: str, count: Callable[..., Counted]) -> None:
+    """Forward and backward."""
+    counted = count(lambda: OWN[name]().sum().backward())
+    assert counted.work.uncovered == ()
+    assert counted.work.other_flop_per_step is not None
+    assert counted.work.other_flop_per_step + counted.work.flop_per_step > 0
+
+
+def test_the_predicted_peak_is_what_the_device_reports() -> None:
+    """Beside what libraries keep for themselves, which was there before; blocks are rounded up a little."""
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(2048, 2048), nn.ReLU()) for _ in range(4)]).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)
+    source = torch.randn(8192, 2048, device="cuda")
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(source).square().mean().backward()
+        optimizer.step()
+
+    for _ in range(3):
+        step()
+    predicted = count_step(step, model=model, optimizer=optimizer, held=[source]).peak_byte
+    torch.cuda.synchronize()
+    held = stored_byte((*held_before(model, optimizer), source))
+    kept_by_libraries = torch.cuda.memory_allocated() - held
+    torch.cuda.reset_peak_memory_stats()
+    step()
+    torch.cuda.synchronize()
+    assert predicted == pytest.approx(torch.cuda.max_memory_allocated() - kept_by_libraries, rel=0.01)
