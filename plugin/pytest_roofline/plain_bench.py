@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_roofline import roofs
-from pytest_roofline.bench import conditions, plan_of, timing_flags
+from pytest_roofline.bench import plan_of, timing_flags
+from pytest_roofline.conditions import conditions
 from pytest_roofline.measuring import Measured, Plan, measure
 from pytest_roofline.missing import explained
 from pytest_roofline.precision import PRECISIONS

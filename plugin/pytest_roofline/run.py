@@ -93,7 +93,7 @@ class Run:
         self.measuring_s += self.clock() - start
 
     def _conditions(self, plan: RoofPlan) -> AbstractContextManager[None]:
-        from pytest_roofline.bench import conditions
+        from pytest_roofline.conditions import conditions
 
         return conditions(PRECISIONS[plan.precision], self.options, self.device, f"roof-{plan.name}")
 

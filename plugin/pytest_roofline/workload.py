@@ -46,12 +46,12 @@ class Batches(Protocol):
 
 
 class ReadyBatches:
-    """Batches that lie ready on the device and are taken in turn."""
+    """Batches that lie ready on the device and are taken in turn. ``ready`` are all of them."""
 
     def __init__(self, batches: Sequence[tuple[tuple[Tensor, ...], Tensor | None]]) -> None:
         if not batches:
             raise ValueError("at least one batch is needed")
-        self._batches = tuple(batches)
+        self.ready = tuple(batches)
         self._turn = 0
 
     @property
@@ -59,8 +59,8 @@ class ReadyBatches:
         return None
 
     def next(self) -> tuple[tuple[Tensor, ...], Tensor | None]:
-        batch = self._batches[self._turn]
-        self._turn = (self._turn + 1) % len(self._batches)
+        batch = self.ready[self._turn]
+        self._turn = (self._turn + 1) % len(self.ready)
         return batch
 
     def wait_s(self) -> float | None:

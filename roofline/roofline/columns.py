@@ -138,6 +138,12 @@ def _uncovered_s(work: Work) -> float | None:
     return None if None in times else sum(time_s for time_s in times if time_s is not None)
 
 
+def _peak_over_predicted(memory: Memory) -> float | None:
+    """Above 1 by the scratch memory of kernels and what an allocator rounds up."""
+    measured, predicted = memory.peak_allocated_byte, memory.peak_predicted_byte
+    return None if measured is None or not predicted else measured / predicted
+
+
 def _started(point: Point) -> str | None:
     return point.result.written_at if point.result.session is None else point.result.session.started_at
 
@@ -213,6 +219,7 @@ _ALL: tuple[Column[Point], ...] = (
     _number("involuntary_switches", "switches", _process(lambda process: process.involuntary_switches)),
     _bytes("peak_predicted_byte", "predicted peak", _memory(lambda memory: memory.peak_predicted_byte)),
     _bytes("peak_allocated_byte", "peak memory", _memory(lambda memory: memory.peak_allocated_byte)),
+    _number("peak_over_predicted", "peak /\npredicted", _memory(_peak_over_predicted), significant),
     _bytes("peak_reserved_byte", "reserved", _memory(lambda memory: memory.peak_reserved_byte)),
     _number("energy_j_per_step", "J/step", _record(lambda record: record.energy_j_per_step), significant),
     # The work

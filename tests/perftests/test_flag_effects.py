@@ -15,7 +15,7 @@ from perftests import options as suite_options
 from perftests import suite as suites
 from perftests.loader_options import LoaderOptions
 from perftests.suite import Suite
-from pytest_roofline import bench, machine
+from pytest_roofline import bench, conditions, machine
 from pytest_roofline import options as plugin_options
 from pytest_roofline.measuring import Plan
 from pytest_roofline.options import Options
@@ -89,7 +89,7 @@ class Planned:
 
     def switch(self, read: Callable[[], bool]) -> bool:
         """One of torch's switches while a case runs."""
-        with bench.conditions(PRECISIONS["fp32"], self.options, CPU, "case"):
+        with conditions.conditions(PRECISIONS["fp32"], self.options, CPU, "case"):
             return read()
 
 

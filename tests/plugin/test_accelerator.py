@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from pytest_roofline import bench, devices, roofs
+from pytest_roofline import devices, roofs
+from pytest_roofline.device_memory import peak_memory, reset_peak
 from roofline.record import Memory
 
 CPU, CUDA, MPS = torch.device("cpu"), torch.device("cuda", 0), torch.device("mps")
@@ -133,16 +134,21 @@ def test_peak_memory_is_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allocated, reserved and total, of the run's device; nothing is missing."""
     monkeypatch.setattr(torch.accelerator, "max_memory_allocated", lambda device: 3000 + device.index)
     monkeypatch.setattr(torch.accelerator, "max_memory_reserved", lambda device: 4000 + device.index)
-    assert bench._peak_memory(torch.device("cuda", 2)) == (
+    assert peak_memory(torch.device("cuda", 2), 1) == (
         Memory(peak_allocated_byte=3002, peak_reserved_byte=4002, device_total_byte=80 * 2**30),
         {},
     )
 
 
 @pytest.mark.parametrize("device", [CPU, MPS], ids=str)
-def test_where_torch_keeps_no_peak_the_reason_is_recorded(device: torch.device) -> None:
-    """None with a reason, never 0."""
-    assert bench._peak_memory(device) == (None, {"memory": f"torch keeps no peak of {device.type} memory"})
+@pytest.mark.parametrize("total", [None, 16 * 10**9])
+def test_where_torch_keeps_no_peak_the_reason_is_recorded(device: torch.device, total: int | None) -> None:
+    """None with a reason, never 0. The size of the device is recorded where it is known."""
+    memory, missing = peak_memory(device, total)
+    assert memory == Memory(device_total_byte=total)
+    why = f"torch keeps no peak of {device.type} memory"
+    assert (missing["memory.peak_allocated_byte"], missing["memory.peak_reserved_byte"]) == (why, why)
+    assert ("memory.device_total_byte" in missing) is (total is None)
 
 
 def test_the_peak_is_reset_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +156,7 @@ def test_the_peak_is_reset_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -
     reset: list[torch.device] = []
     monkeypatch.setattr(torch.accelerator, "reset_peak_memory_stats", reset.append)
     for device in (CPU, CUDA):
-        bench._reset_peak_memory(device)
+        reset_peak(device)
     assert reset == [CUDA]
 
 

@@ -10,6 +10,7 @@ import torch
 
 from pytest_roofline import bench, plain_bench, proof, roofs
 from pytest_roofline.roofs import Candidate, RoofPlan
+from pytest_roofline.workload import ReadyBatches
 from roofline.record import Case, Counters, Record, RoofKind, from_json, to_json
 from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab
@@ -86,10 +87,27 @@ def test_the_record_of_a_training_case_is_complete(lab: Lab) -> None:
     assert all(operation.time_s for operation in record.operations)
     assert record.process is not None
     assert record.counters == Counters(status="not_requested")
-    assert record.memory is None
-    assert {"memory", "energy_j_per_step", "timing.latency", "timing.input_wait_s"} <= set(record.missing)
+    assert record.memory is not None
+    assert record.memory.peak_predicted_byte is not None
+    # Parameters, momentum and batch at least.
+    assert record.memory.peak_predicted_byte > (18 + 18 + 4 * 5) * 4 + 4 * 8
+    absent = {"memory.peak_allocated_byte", "energy_j_per_step", "timing.latency", "timing.input_wait_s"}
+    assert absent <= set(record.missing)
     assert record.valid
     assert from_json(Record, to_json(record), "the record") == record
+
+
+def test_all_batches_that_lie_ready_are_in_the_predicted_peak(lab: Lab) -> None:
+    """Two more of 4 x 5 numbers and 4 targets."""
+
+    def peak(batches: int) -> int:
+        ready = ReadyBatches([((torch.ones(4, 5),), torch.tensor([0, 1, 2, 0])) for _ in range(batches)])
+        record, _, _ = bench.measure_workload(run_on(lab), workload(lab, batches=ready), "case", WINDOW)
+        assert record.memory is not None
+        assert record.memory.peak_predicted_byte is not None
+        return record.memory.peak_predicted_byte
+
+    assert peak(3) - peak(1) == 2 * (4 * 5 * 4 + 4 * 8)
 
 
 def test_a_loss_that_is_not_finite_makes_the_record_invalid(lab: Lab) -> None:

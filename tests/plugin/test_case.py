@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from pytest_roofline.bench import case_of
+from pytest_roofline.case import case_of
 from pytest_roofline.devices import Wanted
 from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS

@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pytest_roofline import bench
+from pytest_roofline import bench, observing
+from pytest_roofline.case import case_of
 from pytest_roofline.compiling import NotCompiled
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.workload import ReadyBatches, Step, Workload, sgd
@@ -100,9 +101,7 @@ def test_an_eager_step_has_no_compile_time_with_the_reason(lab: Lab) -> None:
 def test_compiling_makes_another_workload() -> None:
     """And its record says so; an eager one keeps the hash that it had before there was a choice."""
     lab = Lab(STEP_S)
-    eager, other = (
-        bench.case_of(compiled(lab, compile=compile), "case", run_on(lab).options) for compile in (False, True)
-    )
+    eager, other = (case_of(compiled(lab, compile=compile), "case", run_on(lab).options) for compile in (False, True))
     assert eager.workload_hash != other.workload_hash
     assert other.config["compile"] is True
 
@@ -124,9 +123,9 @@ def test_the_compiled_step_is_timed_and_profiled_and_the_model_counted(
         seen.append(backend.calls - before)
         return counted
 
-    real = bench.count_step
-    monkeypatch.setattr(bench, "kernel_names", kernel_names)
-    monkeypatch.setattr(bench, "count_step", count_step)
+    real = observing.count_step
+    monkeypatch.setattr(observing, "kernel_names", kernel_names)
+    monkeypatch.setattr(observing, "count_step", count_step)
     record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
     assert seen == [6, 7, 0]
     assert record.work is not None
@@ -142,7 +141,7 @@ def test_memory_that_is_short_for_counting_loses_no_row(lab: Lab, monkeypatch: p
     def count_step(_step: Step, **_arguments: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
-    monkeypatch.setattr(bench, "count_step", count_step)
+    monkeypatch.setattr(observing, "count_step", count_step)
     record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
     assert timing_of(record).step_time_s == STEP_S
     assert record.work is None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from pytest_roofline.bench import conditions
+from pytest_roofline.conditions import conditions
 from pytest_roofline.devices import Wanted
 from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS

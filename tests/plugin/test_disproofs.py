@@ -18,7 +18,7 @@ PROJECT = """
     import torch
     from torch import nn
 
-    from pytest_roofline import bench, precision, proof
+    from pytest_roofline import observing, precision, proof
     from pytest_roofline.measuring import Plan
     from pytest_roofline.precision import PRECISIONS
     from pytest_roofline.workload import ReadyBatches, Workload, sgd
@@ -63,12 +63,12 @@ PROJECT = """
 
     def test_kernels(measure, monkeypatch):
         check = proof.check_kernels
-        monkeypatch.setattr(bench, "kernel_names", lambda step, device: ())
+        monkeypatch.setattr(observing, "kernel_names", lambda step, device: ())
         monkeypatch.setattr(proof, "check_kernels", lambda device, kernels: check(torch.device("cuda:0"), kernels))
         measure(nn.Linear(8, 3))
 
     def test_tf32_kernel(measure, monkeypatch):
-        monkeypatch.setattr(bench, "kernel_names", lambda step, device: ("cutlass_80_tensorop_s1688gemm_128x256",))
+        monkeypatch.setattr(observing, "kernel_names", lambda step, device: ("cutlass_80_tensorop_s1688gemm_128x256",))
         measure(nn.Linear(8, 3))
 
     class Upcasting(nn.Linear):

@@ -118,7 +118,9 @@ def test_metrics_csv_has_what_a_time_roofline_is_made_from(tmp_path: Path) -> No
     uncovered = (Uncovered(name="my::op", calls=2, time_s=0.01), Uncovered(name="my::other", calls=1, time_s=0.02))
     work = build.work(flop_by_dtype={"fp32": 1e9, "bf16": 99e9}, other_flop_per_step=5.0, uncovered=uncovered)
     record = build.record(
-        work=work, profile=build.profile(step_s=0.11, operations_s=0.09), memory=Memory(peak_predicted_byte=77)
+        work=work,
+        profile=build.profile(step_s=0.11, operations_s=0.09),
+        memory=Memory(peak_predicted_byte=80, peak_allocated_byte=100),
     )
     _, points = _all(tmp_path, record)
     (row,) = _csv(render(metrics_table(points), "csv", 80))
@@ -130,7 +132,8 @@ def test_metrics_csv_has_what_a_time_roofline_is_made_from(tmp_path: Path) -> No
         "profile_source": "operators",
         "profiled_step_s": "0.11",
         "operations_s": "0.09",
-        "peak_predicted_byte": "77",
+        "peak_predicted_byte": "80",
+        "peak_over_predicted": "1.25",
     }
     assert {key: row[key] for key in expected} == expected
 

@@ -1,0 +1,82 @@
+"""Steps after the timed rounds, in passes of their own: for their kernels, their work, and each operation's time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pytest_roofline import precision as precisions
+from pytest_roofline import proof
+from pytest_roofline.counting import count_step
+from pytest_roofline.denormals import denormals
+from pytest_roofline.kernels import kernel_names
+from pytest_roofline.profiling import Profiled, profile_step
+from pytest_roofline.workload import ReadyBatches, Step
+from roofline.record import Check, Flag
+
+if TYPE_CHECKING:
+    from pytest_roofline.run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What the steps after the timed rounds tell.
+
+    ``profiled`` is None where none could be taken, as ``missing`` says; ``input_ended`` has the reason where it was
+    that the data had ended. ``peak_byte`` is the memory that the counted step takes at most; None for a compiled one,
+    whose tensors are others.
+    """
+
+    checks: tuple[Check, ...]
+    flags: tuple[Flag, ...] = ()
+    profiled: Profiled | None = None
+    peak_byte: int | None = None
+    missing: dict[str, str] = field(default_factory=dict)
+    input_ended: str | None = None
+
+
+def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
+    """Take steps in passes of their own, for their kernels, for their work, and for the time of each operation.
+
+    :param compiled: whether any part of the step is.
+    :raises InputEnded: there is no batch left to take one on.
+    """
+    workload, device = step.workload, run.device
+    switches = precisions.fp32_switches(device)
+    fetched = step.on_fetched_batches()
+    # The kernels must be those of the step that was timed; operations can be told of the module itself only.
+    kernels = kernel_names(fetched, device)
+    counted = count_step(
+        fetched.uncompiled(),
+        model=workload.model,
+        optimizer=workload.optimizer,
+        held=proof.tensors_in(workload.batches.ready) if isinstance(workload.batches, ReadyBatches) else (),
+        last_level_cache_byte=run.machine.device.last_level_cache_byte,
+        tf32_matmul=switches.matmul,
+        tf32_convolution=switches.convolution,
+    )
+    checks = (
+        proof.check_device(step, counted.devices),
+        proof.check_kernels(device, kernels),
+        proof.check_precision(workload.precision, counted.flop_by_dtype, kernels, compiled=workload.compile),
+    )
+    profiled = profile_step(fetched, device, counted, compiled=compiled, clock=run.clock)
+    slow = denormals(step, fetched.workload.batches.next()[0])
+    missing = {**counted.missing, **profiled.missing}
+    if compiled:
+        missing["memory.peak_predicted_byte"] = "counted on the uncompiled step, whose tensors are others"
+    return Observed(
+        checks=checks,
+        flags=() if slow is None else (slow,),
+        profiled=profiled,
+        peak_byte=None if compiled else counted.peak_byte,
+        missing=missing,
+    )
+
+
+def unobserved(reason: str) -> Observed:
+    """What is left to say where no such step could be taken."""
+    return Observed(
+        checks=proof.unobserved(reason),
+        missing=dict.fromkeys(("work", "profile", "memory.peak_predicted_byte"), reason),
+    )
