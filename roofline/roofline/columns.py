@@ -269,8 +269,8 @@ _ALL: tuple[Column[Point], ...] = (
     ),
     _words("bound_why", "why", lambda point: point.bound.why),
     _words("bound_evidence", "evidence", lambda point: point.bound.evidence),
-    Column(name="plottable", title="placed", get=lambda point: point.placement.plottable),
-    _words("why_not_plottable", "not placed", lambda point: point.placement.why_not),
+    Column(name="plottable", title="placed", get=lambda point: point.why_not_drawn is None),
+    _words("why_not_plottable", "not placed", lambda point: point.why_not_drawn),
     Column(name="valid", title="valid", get=lambda point: point.valid),
     Column(
         name="flags",

@@ -48,6 +48,8 @@ def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
 def machines_table(points: Sequence[Point]) -> Table[Row]:
     """The workloads that were measured on more than one machine, with notes on what could not be compared.
 
+    Invalid rows are left out and named.
+
     Rows of one workload hash stand together; the same name with another hash is another workload. The first machine
     given is the one the others are held against.
     """
@@ -55,11 +57,11 @@ def machines_table(points: Sequence[Point]) -> Table[Row]:
     names = machine_names(shown)
     order = list(names)
     by_workload: dict[tuple[str, str], list[Point]] = {}
-    for point in sorted(shown, key=lambda point: order.index(machine_of(point))):
+    for point in sorted(_valid(shown), key=lambda point: order.index(machine_of(point))):
         by_workload.setdefault(point.workload, []).append(point)
     alone = len(names) == 1
     rows = [
-        Row(point=point, machine=names[machine_of(point)], speed_up=_speed_up(group[0], point))
+        Row(point=point, machine=names[machine_of(point)], speed_up=_speed_up(group[0], point, order[0]))
         for group in by_workload.values()
         if alone or len({machine_of(point) for point in group}) > 1
         for point in group
@@ -72,7 +74,7 @@ def machines_table(points: Sequence[Point]) -> Table[Row]:
         display=[_MACHINE, *_of("samples_per_s", "samples_per_s_sd"), _SPEED_UP, *_of(*_SHOWN)],
         section=lambda row: row.point.id,
         section_title="case",
-        notes=[*notes, *_not_compared(by_workload, names), *_differences(shown, names)],
+        notes=[*notes, *_invalid(shown, names), *_not_compared(by_workload, names, shown), *_differences(shown, names)],
     )
 
 
@@ -102,14 +104,31 @@ def _told_apart(names: dict[Machine, str], more: Callable[[Machine, str], str]) 
     return {key: more(key, label) if taken.count(label) > 1 else label for key, label in names.items()}
 
 
-def _speed_up(first: Point, point: Point) -> float | None:
-    if first is point or not (first.valid and point.valid) or not first.step_time_s or not point.step_time_s:
+def _valid(points: Iterable[Point]) -> list[Point]:
+    return [point for point in points if point.valid]
+
+
+def _invalid(points: Iterable[Point], names: dict[Machine, str]) -> list[str]:
+    """A note for each machine with rows that nothing may be compared with."""
+    rows: dict[str, list[str]] = {}
+    for point in points:
+        if not point.valid:
+            flags = ", ".join(flag.name for flag in point.flags if flag.invalid)
+            rows.setdefault(names[machine_of(point)], []).append(f"{point.id} ({flags})")
+    return [f"Invalid on {machine}, left out: {', '.join(named)}" for machine, named in rows.items()]
+
+
+def _speed_up(first: Point, point: Point, reference: Machine) -> float | None:
+    if first is point or machine_of(first) != reference or not first.step_time_s or not point.step_time_s:
         return None
     # The same workload has the same samples a step: times say what throughputs say, and are there without a record.
     return first.step_time_s / point.step_time_s
 
 
-def _not_compared(by_workload: dict[tuple[str, str], list[Point]], names: dict[Machine, str]) -> list[str]:
+def _not_compared(
+    by_workload: dict[tuple[str, str], list[Point]], names: dict[Machine, str], shown: Sequence[Point]
+) -> list[str]:
+    """:param by_workload: the valid rows of ``shown``."""
     if len(names) == 1:
         return []
     notes = []
@@ -119,14 +138,19 @@ def _not_compared(by_workload: dict[tuple[str, str], list[Point]], names: dict[M
     changed = sorted(name for name, found in hashes.items() if len(found) > 1)
     if changed:
         notes.append(f"Another workload under the same name (model, shapes or options differ): {', '.join(changed)}")
+    invalid = {point.workload for point in shown if not point.valid}
     for key, machine in names.items():
         only = [
-            group[0].id
+            group[0]
             for (name, _), group in by_workload.items()
             if {machine_of(point) for point in group} == {key} and name not in changed
         ]
-        if only:
-            notes.append(f"Only on {machine}: {', '.join(only)}")
+        for where, found in (
+            ("Only on", [point.id for point in only if point.workload not in invalid]),
+            ("Valid only on", [point.id for point in only if point.workload in invalid]),
+        ):
+            if found:
+                notes.append(f"{where} {machine}: {', '.join(found)}")
     if any(point.benchmark.record is None for group in by_workload.values() for point in group):
         notes.append(
             "Rows without a record were matched by the test's name alone: that the work is the same isn't proven"

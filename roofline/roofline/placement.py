@@ -65,10 +65,6 @@ class Placement:
             return None
         return self.attained_flop_per_s / self.compute_flop_per_s
 
-    @property
-    def plottable(self) -> bool:
-        return self.why_not is None
-
 
 def place(record: Record | None, roofs: Roofs) -> Placement:
     """The point of one benchmark. Never raises: what is missing or unusable is said in ``why_not``."""

@@ -38,7 +38,21 @@ class Point:
 
     @property
     def valid(self) -> bool:
-        return not any(flag.invalid for flag in self.flags)
+        return self.why_invalid is None
+
+    @property
+    def why_invalid(self) -> str | None:
+        """The first flag that makes the row invalid, in words; None where none does."""
+        return next((f"invalid: {flag.name}" for flag in self.flags if flag.invalid), None)
+
+    @property
+    def why_not_drawn(self) -> str | None:
+        """Why the roofline leaves the point out; None where it has it."""
+        if not self.valid:
+            return self.why_invalid
+        if self.bound.kind == "capacity":
+            return "device memory full: its time is not the device's"
+        return self.placement.why_not
 
     @property
     def step_time_s(self) -> float | None:

@@ -85,13 +85,8 @@ def _sorted_out(points: Sequence[Point]) -> tuple[list[_Drawn], list[tuple[Point
     left_out: list[tuple[Point, str]] = []
     for point in points:
         place, record = point.placement, point.benchmark.record
-        invalid = next((flag for flag in point.flags if flag.invalid), None)
-        if invalid is not None:
-            left_out.append((point, f"invalid: {invalid.name}"))
-        elif point.bound.kind == "capacity":
-            left_out.append((point, "device memory full: its time is not the device's"))
-        elif place.why_not is not None:
-            left_out.append((point, place.why_not))
+        if point.why_not_drawn is not None:
+            left_out.append((point, point.why_not_drawn))
         elif record and place.intensity_low and place.intensity_high and place.attained_flop_per_s:
             drawn.append(_Drawn(point, record, place.intensity_low, place.intensity_high, place.attained_flop_per_s))
     return drawn, left_out

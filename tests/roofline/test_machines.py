@@ -85,11 +85,35 @@ def test_two_runs_of_one_machine_are_not_pooled(tmp_path: Path) -> None:
     assert table.notes[0] == "a: 1 older result of the same workload left out, the newest is shown"
 
 
-def test_an_invalid_row_has_no_speed_up(tmp_path: Path) -> None:
-    """It is shown with its flag, and nothing is derived from it."""
-    invalid = build.record(flags=(Flag(name="wrong_device", evidence="x", invalid=True),))
+_INVALID = (Flag(name="wrong_device", evidence="x", invalid=True),)
+
+
+def test_an_invalid_row_is_left_out_and_named(tmp_path: Path) -> None:
+    """Its number stands beside no other; the flag says why, and where alone the work was measured validly."""
+    invalid = build.record(flags=_INVALID)
     table = _table(_run(tmp_path, "a", _step(0.1)), _run(tmp_path, "b", invalid))
-    assert [row.speed_up for row in table.rows] == [None, None]
+    assert list(table.rows) == []
+    assert list(table.notes) == [
+        "Invalid on b, left out: resnet50-train-b32-fp32 (wrong_device)",
+        "Valid only on a: resnet50-train-b32-fp32",
+    ]
+
+
+def test_no_speed_up_over_another_machine_than_the_first(tmp_path: Path) -> None:
+    """The title names the first; where its row is invalid there is nothing to divide by."""
+    table = _table(
+        _run(tmp_path, "a", build.record(flags=_INVALID)),
+        _run(tmp_path, "b", _step(0.1)),
+        _run(tmp_path, "c", _step(1)),
+    )
+    assert [(row.machine, row.speed_up) for row in table.rows] == [("b", None), ("c", None)]
+
+
+def test_an_invalid_row_of_a_single_machine_is_left_out_too(tmp_path: Path) -> None:
+    """It would look like a number to compare the next machine with."""
+    table = _table(_run(tmp_path, "a", build.record(flags=_INVALID)))
+    assert list(table.rows) == []
+    assert list(table.notes) == ["Invalid on a, left out: resnet50-train-b32-fp32 (wrong_device)"]
 
 
 def test_a_single_machine_is_shown_alone(tmp_path: Path) -> None:

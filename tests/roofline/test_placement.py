@@ -27,7 +27,7 @@ def test_analytic() -> None:
     assert point.fraction_of_compute == pytest.approx(0.1)
     assert point.knee == 100
     assert (point.memory_level, point.roof_source, point.time_basis) == ("dram", "measured", "wall")
-    assert point.plottable
+    assert point.why_not is None
 
 
 def test_counters_come_before_the_count() -> None:
@@ -58,7 +58,7 @@ def test_time_only_stands_on_the_memory_roof_and_claims_no_fraction() -> None:
     assert (point.intensity_low, point.intensity_high) == (10, 10)
     assert (point.fraction_low, point.fraction_high) == (None, None)
     assert point.fraction_of_compute == pytest.approx(0.1)
-    assert point.plottable
+    assert point.why_not is None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_time_only_stands_on_the_memory_roof_and_claims_no_fraction() -> None:
 def test_what_cannot_be_placed_says_why(record: Record | None, why: str) -> None:
     """Zero, missing, negative and non-finite FLOPs, bytes and times: no point, no exception."""
     point = place(record, _ROOFS)
-    assert not point.plottable
+    assert point.why_not is not None
     assert why in (point.why_not or "")
     assert (point.intensity_low, point.intensity_high, point.fraction_low) == (None, None, None)
 
@@ -89,14 +89,14 @@ def test_what_cannot_be_placed_says_why(record: Record | None, why: str) -> None
 def test_time_only_needs_a_memory_roof() -> None:
     """Without one there is no coordinate at all."""
     point = _place(build.record(work=build.work(low=math.nan, high=math.nan)), Roofs(roofs=(), why_none="x"))
-    assert not point.plottable
+    assert point.why_not is not None
     assert "no DRAM roof" in (point.why_not or "")
 
 
 def test_without_roofs_the_point_stands_alone() -> None:
     """Intensity and attained are known without roofs; fractions are not."""
     point = _place(build.record(), Roofs(roofs=(), why_none="unknown device"))
-    assert point.plottable
+    assert point.why_not is None
     assert (point.intensity_low, point.intensity_high) == (25, 100)
     assert (point.fraction_low, point.fraction_of_compute, point.knee, point.roof_source) == (None,) * 4
 

@@ -363,3 +363,15 @@ def test_no_roofs_say_why(tmp_path: Path) -> None:
     result = build.result(tmp_path / "a.json", [build.record(device=device)], of=build.session(notes=("x",)))
     text = render(roofs_table(points_of(result, load())), "table", 200)
     assert "None: none measured in this file and none published for 'NVIDIA FooBar 9000'" in text
+
+
+def test_what_the_roofline_leaves_out_is_not_plottable(tmp_path: Path) -> None:
+    """An invalid row has a place there, and so has one of a full memory; neither is drawn, for another reason each."""
+    invalid = build.record(flags=(Flag(name="wrong_device", evidence="x", invalid=True),))
+    full = build.record(device=build.CUDA, memory=Memory(peak_reserved_byte=80 * 10**9))
+    _, points = _all(tmp_path, invalid, full)
+    rows = json.loads(render(points_table(points), "json", 80))["rows"]
+    assert [(row["plottable"], row["why_not_plottable"]) for row in rows] == [
+        (False, "invalid: wrong_device"),
+        (False, "device memory full: its time is not the device's"),
+    ]
