@@ -99,4 +99,6 @@ def _is_composite(func: Any) -> bool:
 
 @cache
 def _has_kernel(func: Any, key: str) -> bool:
-    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
+    name = func.name()
+    # Of an operation that nothing registered (aten::sym_size of a nested tensor) torch would end the whole process.
+    return torch._C._dispatch_has_kernel(name) and torch._C._dispatch_has_kernel_for_dispatch_key(name, key)

@@ -61,7 +61,9 @@ TABLE: Mapping[str, OtherOperation] = {
         sparse_mask _cslt_compress _stack _reshape_copy _reshape_alias_copy _neg_view_copy _conj_copy _lazy_clone resize
         resize_as set range fft_fftfreq fft_rfftfreq tril_indices triu_indices _pack_padded_sequence
         _nested_from_padded _nested_from_padded_and_nested_example _nested_tensor_from_tensor_list
-        _nested_select_backward _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward
+        _nested_select_backward _nested_tensor_size _nested_tensor_strides _nested_tensor_storage_offsets
+        _nested_get_offsets _nested_get_lengths _nested_get_min_seqlen _nested_get_max_seqlen _nested_get_jagged_dummy
+        _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward
         _cudnn_rnn_flatten_weight _cudnn_init_dropout_state _convert_weight_to_int4pack
         _convert_weight_to_int4pack_for_cpu""",
     ),

@@ -72,7 +72,7 @@ def observe(
         known = describe(call.name, pointwise=torch.Tag.pointwise in tags)
         kind = "optimizer" if in_optimizer else known.kind if known else "other"
         dtype = dtype_name((*call.targets, operand)[0].dtype)
-        if _has_real_arithmetic(call):
+        if _has_real_arithmetic(call) and not (known is None and _is_question(call)):
             # Of sparse and opaque tensors no shape tells how much there is to compute with, if there is anything.
             other_flop = known.flop(call) if known and (known.flop is none or _all_strided(call)) else None
     if flop == 0 and other_flop == 0 and not traffic.byte:
@@ -102,6 +102,12 @@ def _matrix_flop(call: Call, operation: MatrixOperation) -> int | None:
 
 def _shape_tells(tensor: torch.Tensor, operation: MatrixOperation) -> bool:
     return (has_storage(tensor) or tensor.is_mkldnn) and (operation.takes_nested or not tensor.is_nested)
+
+
+def _is_question(call: Call) -> bool:
+    """Whether torch is only asked what a tensor is like (``is_coalesced``, ``sym_size``): no numbers come of it."""
+    asked = call.name.startswith("aten::") and not call.targets
+    return asked and not isinstance(call.result, float | complex)
 
 
 def _all_strided(call: Call) -> bool:

@@ -75,3 +75,11 @@ def test_turning_into_sparse_is_no_arithmetic(count: Callable[..., Counted]) -> 
     dense = some(4, 4, 3)
     work = count(lambda: (dense.to_sparse().to_dense(), dense.to_sparse_csr())).work
     assert work.other_flop_per_step == 0
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")
+def test_asking_what_a_tensor_is_like_is_no_arithmetic(count: Callable[..., Counted]) -> None:
+    """Whether duplicates were added up already, or how large the parts of a nested tensor are."""
+    sparse, nested = some(4, 4, 3).to_sparse(), torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)])
+    work = count(lambda: (sparse.is_coalesced(), nested._nested_tensor_size())).work
+    assert (work.uncovered, work.other_flop_per_step) == ((), 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import gc
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -236,6 +238,27 @@ def test_gradient_accumulation_adds_up(count: Callable[..., Counted]) -> None:
     assert two.other_flop_per_step is not None
     # The second time gradients are added to those that are there.
     assert two.other_flop_per_step >= 2 * one.other_flop_per_step
+
+
+JAGGED = """
+import torch
+from pytest_roofline.counting import count_step
+
+layer, rows = torch.nn.Linear(16, 16), torch.randn(4, 16)
+
+def step():
+    nested = torch.nested.nested_tensor([rows[:2], rows[1:]], layout=torch.jagged)
+    layer(nested).values().sum().backward()
+
+print(sorted(one.name for one in count_step(step, model=layer).work.uncovered))
+"""
+
+
+def test_jagged_tensors_do_not_end_the_process() -> None:
+    """Their sizes are asked for by an operation that nothing registered; what is not counted of them is named."""
+    run = subprocess.run([sys.executable, "-c", JAGGED], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "['aten::linear', 'aten::linear_backward']\n"
 
 
 def test_unknown_cache_is_said(count: Callable[..., Counted]) -> None:
