@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline import precision as precisions
-from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.precision import PRECISIONS, Precision
 from pytest_roofline.workload import ReadyBatches, Workload, sgd
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NotSupported(RuntimeError):
-    """The device can't run the precision natively. The message says why."""
+    """The device can't run the precision natively, or the model has no such precision. The message says why."""
 
 
 def adopt(
@@ -35,9 +35,10 @@ def adopt(
 ) -> Workload:
     """Move the model and its batch to the device, in the precision and mode of ``defaults``.
 
-    :raises NotSupported: the device can't run the precision natively.
+    :raises NotSupported: the device can't run the precision natively, or a complex parameter has no such precision.
     :raises TypeError: the model is no module, or an input no tensor.
-    :raises ValueError: an empty input, training without a target or parameters, or a config that isn't plain values.
+    :raises ValueError: a tensor without data or without a shape, training without a target or trainable parameters, or
+        a config that isn't plain values.
     """
     import torch
 
@@ -49,13 +50,19 @@ def adopt(
         raise TypeError(f"roofline(model, *inputs): the model is a {type(model).__name__}; give a torch.nn.Module")
     if not inputs or not all(isinstance(tensor, torch.Tensor) for tensor in inputs):
         raise TypeError("roofline(model, *inputs): give the inputs as tensors, at least one")
+    if any(tensor.is_nested and tensor.layout is torch.strided for tensor in inputs):
+        raise ValueError(
+            "roofline(model, *inputs): an input is a nested tensor of the strided layout, which has no shape. Make it "
+            "with torch.nested.nested_tensor(..., layout=torch.jagged)"
+        )
     if any(tensor.numel() == 0 for tensor in inputs):
         raise ValueError("roofline(model, *inputs): an input is empty, so there is no work to measure")
+    _refuse_meta(model, (*inputs, target))
     training = defaults.mode == "train"
     if training and target is None:
         raise ValueError("roofline(model, *inputs, target=...): training needs a target")
-    if training and not any(parameter.requires_grad for parameter in model.parameters()):
-        raise ValueError("roofline(model, *inputs): training needs a model with parameters")
+    if training:
+        _refuse_untrainable(model)
     try:
         json.dumps(config, allow_nan=False, sort_keys=True)
     except (TypeError, ValueError) as error:
@@ -63,7 +70,7 @@ def adopt(
             f"roofline(..., config=...): use plain values only (texts, numbers, lists, dicts): {error}"
         ) from error
     dtype = precisions.parameter_dtype(precision)
-    model = model.to(device=device, dtype=dtype).train(training)
+    model = _in_precision(model.to(device=device), precision).train(training)
 
     def moved(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else tensor.dtype)
@@ -84,3 +91,53 @@ def adopt(
         data="given",
         config={"input_shapes": [list(tensor.shape) for tensor in inputs], "model": type(model).__name__, **config},
     )
+
+
+def _refuse_meta(model: nn.Module, given: tuple[torch.Tensor | None, ...]) -> None:
+    lying = [name for name, tensor in _tensors_of(model) if tensor.is_meta]
+    if lying:
+        raise ValueError(
+            f"roofline(model, *inputs): {lying[0]} of the model is on the device meta, where tensors have no data. "
+            "Give the model real weights first: model.to_empty(device=...), then initialise them"
+        )
+    if any(tensor is not None and tensor.is_meta for tensor in given):
+        raise ValueError(
+            "roofline(model, *inputs): an input or the target is on the device meta, where tensors have no data. "
+            "Make it on a real device"
+        )
+
+
+def _refuse_untrainable(model: nn.Module) -> None:
+    parameters = list(model.parameters())
+    if any(parameter.requires_grad for parameter in parameters):
+        return
+    if not parameters:
+        raise ValueError("roofline(model, *inputs): training needs a model with parameters")
+    number = sum(parameter.numel() for parameter in parameters)
+    raise ValueError(
+        f"roofline(model, *inputs): none of its {number} parameters is trainable, so there is nothing to train. Leave "
+        "requires_grad of some on, or measure with mode='infer'"
+    )
+
+
+def _in_precision(model: nn.Module, precision: Precision) -> nn.Module:
+    """The model with its real parameters and buffers in the precision's dtype; complex ones stay what they are.
+
+    ``Module.to(dtype)`` would drop the imaginary parts of those.
+
+    :raises NotSupported: there are complex ones, and the precision is not that of their parts.
+    """
+    complex_ones = [name for name, tensor in _tensors_of(model) if tensor.is_complex()]
+    if complex_ones and precision.parameters != "float32":
+        raise NotSupported(
+            f"{precision.name} would need {complex_ones[0]} in {precision.parameters}, but it is complex, and torch "
+            "has no complex layers of that precision: use fp32"
+        )
+    cast = {"float32": model.float, "bfloat16": model.bfloat16, "float16": model.half}[precision.parameters]
+    return cast()
+
+
+def _tensors_of(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Parameters and buffers with their names."""
+    yield from model.named_parameters()
+    yield from model.named_buffers()
