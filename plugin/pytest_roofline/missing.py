@@ -32,6 +32,12 @@ _REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
 )
 
 
+def told(error: Exception) -> str:
+    """What was raised, as a reason: its type and the first line of its message."""
+    line = next(iter(str(error).splitlines()), "")
+    return f"{type(error).__name__}: {line}" if line else type(error).__name__
+
+
 def explained(record: Record) -> Record:
     """The record with a reason for every value that is missing and whose reason follows from what it is.
 

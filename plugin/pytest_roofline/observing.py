@@ -10,6 +10,7 @@ from pytest_roofline import proof
 from pytest_roofline.counting import count_step
 from pytest_roofline.denormals import denormals
 from pytest_roofline.kernels import kernel_names
+from pytest_roofline.missing import told
 from pytest_roofline.profiling import Profiled, profile_step
 from pytest_roofline.workload import ReadyBatches, Step
 from roofline.record import Check, Flag
@@ -40,21 +41,32 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
 
     :param compiled: whether any part of the step is.
     :raises InputEnded: there is no batch left to take one on.
+    :raises torch.OutOfMemoryError: the device has no memory for one.
     """
+    import torch
+
     workload, device = step.workload, run.device
     switches = precisions.fp32_switches(device)
     fetched = step.on_fetched_batches()
-    # The kernels must be those of the step that was timed; operations can be told of the module itself only.
-    kernels = kernel_names(fetched, device)
-    counted = count_step(
-        fetched.uncompiled(),
-        model=workload.model,
-        optimizer=workload.optimizer,
-        held=proof.tensors_in(workload.batches.ready) if isinstance(workload.batches, ReadyBatches) else (),
-        last_level_cache_byte=run.machine.device.last_level_cache_byte,
-        tf32_matmul=switches.matmul,
-        tf32_convolution=switches.convolution,
-    )
+    try:
+        # The kernels must be those of the step that was timed; operations can be told of the module itself only.
+        kernels = kernel_names(fetched, device)
+        counted = count_step(
+            fetched.uncompiled(),
+            model=workload.model,
+            optimizer=workload.optimizer,
+            held=proof.tensors_in(workload.batches.ready) if isinstance(workload.batches, ReadyBatches) else (),
+            last_level_cache_byte=run.machine.device.last_level_cache_byte,
+            tf32_matmul=switches.matmul,
+            tf32_convolution=switches.convolution,
+        )
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        # Whatever it is: the step is the user's, it ran in every timed round, and may raise anything where it finds a
+        # profiler, a mode or hooks (a CPU's lack of memory is a plain RuntimeError). The row is measured already and
+        # must not be lost for it.
+        return unobserved(f"the step can't be counted: {told(error)}")
     checks = (
         proof.check_device(step, counted.devices),
         proof.check_kernels(device, kernels),

@@ -43,7 +43,8 @@ class Spectral(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         spectrum = torch.fft.rfft(rows) * self.weight * self.phase
-        return self.scale * torch.fft.irfft(spectrum, n=16)
+        rows = torch.fft.irfft(spectrum, n=16)
+        return rows * self.scale
 
 
 def test_complex_parameters_stay_complex() -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from pytest_roofline import bench, plain_bench, proof, roofs
 from pytest_roofline.roofs import Candidate, RoofPlan
-from pytest_roofline.workload import ReadyBatches
+from pytest_roofline.workload import ReadyBatches, sgd
 from roofline.record import Case, Counters, Record, RoofKind, from_json, to_json
-from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Waiting, run_on, timing_of, workload
+from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Ticking, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab
 
 
@@ -117,6 +119,25 @@ def test_a_loss_that_is_not_finite_makes_the_record_invalid(lab: Lab) -> None:
     assert not record.valid
     (flag,) = [flag for flag in record.flags if flag.invalid]
     assert (flag.name, flag.evidence) == ("finite_disproved", "not finite after the last round: loss")
+
+
+def test_a_step_that_raises_when_it_is_counted_keeps_its_row(lab: Lab) -> None:
+    """It may raise anything where it finds a mode; what isn't proven isn't passed."""
+
+    class Refusing(Ticking):
+        def forward(self, inputs: Tensor) -> Tensor:
+            if _get_current_dispatch_mode_stack():
+                raise LookupError("not under a mode\nplease")
+            return super().forward(inputs)
+
+    model = Refusing(lab)
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model=model, optimizer=sgd(model)), "case", WINDOW)
+    assert timing_of(record).step_time_s == STEP_S
+    assert record.valid
+    statuses = {check.name: check.status for check in record.checks}
+    assert (statuses["device"], statuses["precision"], statuses["finite"]) == ("not_made", "not_made", "passed")
+    for path in ("work", "profile", "memory.peak_predicted_byte"):
+        assert record.missing[path] == "the step can't be counted: LookupError: not under a mode"
 
 
 def test_inference_has_latencies_and_no_optimizer_steps(lab: Lab) -> None:

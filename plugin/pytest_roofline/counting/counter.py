@@ -93,15 +93,20 @@ def run_counted(
     model: nn.Module,
     optimizer: torch.optim.Optimizer | None,
     tf32: Tf32,
+    watch_saved: bool = True,
 ) -> tuple[Trace, SavedTensors, object]:
-    """Run ``step`` once, eagerly, and return what it dispatched, what it saved for its backward, and its own result."""
+    """Run ``step`` once, eagerly, and return what it dispatched, what it saved for its backward, and its own result.
+
+    :param watch_saved: whether to look at what it saves.
+    """
     trace, saved = Trace(), SavedTensors(model)
     mode = CountingMode(trace, tf32)
     with ExitStack() as stack:
         stack.enter_context(compiling_nothing())
         if optimizer is not None:
             stack.enter_context(_optimizer_watched(mode, model, optimizer))
-        stack.enter_context(saved_tensors_hooks(saved.save, saved.restore))
+        if watch_saved:
+            stack.enter_context(saved_tensors_hooks(saved.save, saved.restore))
         stack.enter_context(mode)
         result = step()
     return trace, saved, result

@@ -10,10 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from pytest_roofline.counting import memory, tally
-from pytest_roofline.counting.counter import run_counted
+from pytest_roofline.counting.counter import Trace, run_counted
 from pytest_roofline.counting.dtypes import Tf32
+from pytest_roofline.counting.memory import SavedTensors
 from pytest_roofline.counting.peak import PeakMode, held_before
 from roofline.record import Operation, Work
+
+_NO_HOOKS = "don't yet support saved tensor hooks"
+"""How torch says it, in the message of a plain RuntimeError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +55,7 @@ def count_step(
     tf32_matmul: bool = False,
     tf32_convolution: bool = False,
 ) -> Counted:
-    """Run ``step`` once and count what it dispatched.
+    """Run ``step`` once and count what it dispatched; once more where it can't be watched for what it saves.
 
     It runs eagerly, compiled parts too, with the same results as uncounted, on whatever its tensors are: of a device or
     fake. Tensors are not held. The model and optimiser are what memory is told of; what ``step`` does with them is its
@@ -69,9 +73,23 @@ def count_step(
     :raises Exception: whatever ``step`` raises; hooks and modes are taken away again.
     """
     tf32 = Tf32(matmul=tf32_matmul, convolution=tf32_convolution)
-    peak = PeakMode(chain(held_before(model, optimizer), held))
-    with peak:
-        trace, saved, result = run_counted(step, model=model, optimizer=optimizer, tf32=tf32)
+    held = tuple(held)
+
+    def run(*, watch_saved: bool) -> tuple[PeakMode, Trace, SavedTensors, object]:
+        peak = PeakMode(chain(held_before(model, optimizer), held))
+        with peak:
+            return peak, *run_counted(step, model=model, optimizer=optimizer, tf32=tf32, watch_saved=watch_saved)
+
+    unwatched = None
+    try:
+        peak, trace, saved, result = run(watch_saved=True)
+    except RuntimeError as error:
+        # torch.func.grad and its like refuse to run under the hooks. All else can be counted without them.
+        if _NO_HOOKS not in str(error):
+            raise
+        unwatched = str(error).partition(". ")[0]
+    if unwatched is not None:
+        peak, trace, saved, result = run(watch_saved=False)
     # ``result`` is held until here: what the step returns outlives it.
     low = tally.byte_low(trace, last_level_cache_byte)
     del result
@@ -82,6 +100,8 @@ def count_step(
     if other_flop is None:
         names = ", ".join(one.name for one in uncovered)
         missing["work.other_flop_per_step"] = f"no formula for {names}"
+    if unwatched is not None:
+        missing["work.saved_for_backward_byte"] = f"can't be seen: {unwatched}"
     if last_level_cache_byte is None:
         missing["work.byte_low_per_step"] = (
             "size of the last-level cache unknown: assumed to hold everything that passes between operations"
@@ -98,7 +118,7 @@ def count_step(
         gradient_byte=max(trace.gradient_byte, memory.gradient_byte(model)),
         optimizer_state_byte=None if optimizer is None else memory.optimizer_state_byte(optimizer),
         activation_byte=tally.activation_byte(trace),
-        saved_for_backward_byte=saved.byte,
+        saved_for_backward_byte=saved.byte if unwatched is None else None,
         other_flop_per_step=None if other_flop is None else float(other_flop),
         uncovered=uncovered,
     )

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Literal
 from pytest_roofline.counting import Counted
 from pytest_roofline.counting.dispatch import compiling_nothing
 from pytest_roofline.counting.tally import Leaf
+from pytest_roofline.missing import told
 from pytest_roofline.profiling.attribution import StepTimes, by_kernel, by_operator, by_self_time
 from pytest_roofline.profiling.labels import LabelMode
 from pytest_roofline.profiling.outside import outside_times
-from pytest_roofline.profiling.recording import record
+from pytest_roofline.profiling.recording import ProfilerBusyError, record
 from roofline.record import Operation, Profile, Work
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ BUDGET_S = 1.0
 """Steps are taken until `ENOUGH_STEPS` are there and this time is over. One that takes longer is the only one."""
 
 COMPILED = "a compiled step runs fused kernels that belong to no single operation; `profile` has their times"
+
+_NO_STEP = "no step could be taken under torch's profiler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +99,12 @@ def _take_steps(
         recordings = record(
             step if compiled else labelled, device, clock=clock, enough=lambda walls: _enough(walls[1:])
         )
-    except (RuntimeError, MemoryError) as error:
-        # The row is measured already: no memory left for what is noted down must not cost it.
-        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise _NotProfiledError(f"no step could be taken under torch's profiler: {reason}") from error
+    except ProfilerBusyError as error:
+        raise _NotProfiledError(f"{_NO_STEP}: {error}") from error
+    except Exception as error:
+        # Whatever it is: the step is the user's, it ran in every timed round, and may raise anything where it finds a
+        # profiler or a mode. The row is measured already and must not be lost for it.
+        raise _NotProfiledError(f"{_NO_STEP}: {told(error)}") from error
     if device.type == "cuda" and not any(one.kernels for one in recordings):
         raise _NotProfiledError(
             "torch's profiler saw no kernel: its CUPTI is missing, not permitted, or taken by another profiler"

@@ -240,6 +240,21 @@ def test_gradient_accumulation_adds_up(count: Callable[..., Counted]) -> None:
     assert two.other_flop_per_step >= 2 * one.other_flop_per_step
 
 
+def test_what_refuses_to_be_watched_for_what_it_saves_is_counted_all_the_same() -> None:
+    """Gradients of torch.func: 8 rows of 4 x 3 multiply-adds at least. One value is missing, with the reason."""
+    layer, rows = nn.Linear(4, 3), torch.randn(8, 4)
+
+    def loss(row: Tensor) -> Any:
+        return layer(row).square().sum()
+
+    counted = count_step(lambda: torch.func.vmap(torch.func.grad(loss))(rows), model=layer)
+    assert counted.work.flop_per_step >= 2 * 8 * 4 * 3
+    assert counted.work.saved_for_backward_byte is None
+    reason = counted.missing["work.saved_for_backward_byte"]
+    assert reason.startswith("can't be seen: torch.func")
+    assert reason.endswith("don't yet support saved tensor hooks")
+
+
 JAGGED = """
 import torch
 from pytest_roofline.counting import count_step

@@ -149,11 +149,12 @@ def test_a_step_that_takes_other_operations_has_no_times(other: Callable[[Tensor
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (RuntimeError("CUPTI said no\nand more"), "CUPTI said no"),
-        (torch.OutOfMemoryError("out of memory: tried to allocate 2 GiB"), "out of memory: tried to allocate 2 GiB"),
+        (RuntimeError("CUPTI said no\nand more"), "RuntimeError: CUPTI said no"),
+        (torch.OutOfMemoryError("out of memory: 2 GiB"), "OutOfMemoryError: out of memory: 2 GiB"),
         (MemoryError(), "MemoryError"),
+        (KeyError("not under a profiler"), "KeyError: 'not under a profiler'"),
     ],
-    ids=["profiler", "device memory", "host memory"],
+    ids=["profiler", "device memory", "host memory", "step"],
 )
 def test_a_pass_that_fails_costs_the_times_only(error: Exception, told: str) -> None:
     """The row is measured by then: it keeps its count, and the reason stands where the times would."""
@@ -167,14 +168,14 @@ def test_a_pass_that_fails_costs_the_times_only(error: Exception, told: str) -> 
     assert result.missing == {"profile": f"no step could be taken under torch's profiler: {told}"}
 
 
-def test_a_mistake_in_the_step_is_not_hidden() -> None:
-    """Only what a profiler or a lack of memory can cause is taken for that."""
+def test_an_interrupt_is_no_failed_pass() -> None:
+    """It ends the run."""
 
-    def fail() -> None:
-        raise KeyError("x")
+    def interrupt() -> None:
+        raise KeyboardInterrupt
 
-    with pytest.raises(KeyError):
-        profiled(fail, counted_of(lambda: None))
+    with pytest.raises(KeyboardInterrupt):
+        profiled(interrupt, counted_of(lambda: None))
 
 
 def test_another_profiler_costs_the_times_only() -> None:
