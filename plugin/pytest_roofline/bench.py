@@ -16,6 +16,7 @@ from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.process import ProcessUsage
 from pytest_roofline.missing import explained
 from pytest_roofline.observing import observe, unobserved
+from pytest_roofline.onlookers import onlookers
 from pytest_roofline.options import Options
 from pytest_roofline.workload import Step, Workload
 from roofline.record import Counters, Flag, Record
@@ -52,6 +53,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     import torch
 
     options, device = run.options, run.device
+    looking_on = onlookers()
     step = Step(workload)
     process = ProcessUsage()
     first = before = proof.snapshot(step)
@@ -111,7 +113,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         counters=Counters(status="not_requested"),
         memory=replace(memory, peak_predicted_byte=observed.peak_byte),
         process=usage,
-        flags=proof.flags_of(made) + timing_flags(measured) + observed.flags,
+        flags=proof.flags_of(made) + looking_on + timing_flags(measured) + observed.flags,
         missing={
             **measured.missing,
             **uncompiled,
