@@ -27,7 +27,7 @@ from typing import Literal
 
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record
-from roofline.roofs import Roofs, usable
+from roofline.roofs import Roofs, usable, usable_or_zero
 from roofline.sol import SpeedOfLight
 from roofline.units import percent, scaled, significant
 
@@ -74,6 +74,8 @@ def input_share(record: Record) -> float | None:
     """Share of the step time spent waiting for the next batch; None where batches lie ready."""
     timing = record.timing
     if timing is None or timing.input_wait_s is None or not usable(timing.step_time_s):
+        return None
+    if not usable_or_zero(timing.input_wait_s):
         return None
     return timing.input_wait_s / timing.step_time_s
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -43,7 +42,7 @@ def _words(name: str, title: str, get: Get, drop: int = 0) -> Column[Point]:
 
 
 def _number(name: str, title: str, get: Get, show: Callable[[Any], str] = str, drop: int = 0) -> Column[Point]:
-    return Column(name=name, title=title, get=lambda point: _finite(get(point)), show=show, drop=drop)
+    return Column(name=name, title=title, get=get, show=show, drop=drop)
 
 
 def _seconds(name: str, title: str, get: Get, drop: int = 0) -> Column[Point]:
@@ -52,10 +51,6 @@ def _seconds(name: str, title: str, get: Get, drop: int = 0) -> Column[Point]:
 
 def _bytes(name: str, title: str, get: Get, drop: int = 0) -> Column[Point]:
     return _number(name, title, get, lambda value: scaled(value, "B"), drop)
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # The parts of a row, each of which may be missing.

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record, Timing
-from roofline.roofs import Roofs, usable
+from roofline.roofs import Roofs, usable, usable_or_zero
 from roofline.sol import SpeedOfLight
 from roofline.units import percent, scaled, significant
 
@@ -79,8 +79,8 @@ def cliffs(records: Sequence[Record | None]) -> tuple[Flag | None, ...]:
 
 
 def throughput(record: Record) -> float | None:
-    """Samples per second, by the wall."""
-    if record.timing is None or not usable(record.timing.step_time_s):
+    """Samples per second, by the wall; None without a usable time or number of samples."""
+    if record.timing is None or not usable(record.timing.step_time_s) or record.case.samples_per_step < 1:
         return None
     return record.case.samples_per_step / record.timing.step_time_s
 
@@ -138,7 +138,7 @@ def _above(placement: Placement, roofs: Roofs) -> Flag | None:
 
 
 def _faster_than_light(timing: Timing | None, sol: SpeedOfLight) -> Flag | None:
-    if timing is None or sol.time_s is None or not timing.step_time_s < sol.time_s:
+    if timing is None or sol.time_s is None or not usable(timing.step_time_s) or timing.step_time_s >= sol.time_s:
         return None
     reservations = "; ".join(("a roof was measured too low, or traffic stayed in a cache", *sol.reservations))
     return Flag(
@@ -203,6 +203,6 @@ def _uncovered(record: Record) -> Flag | None:
 
 def _share(time_s: float | None, timing: Timing | None) -> str:
     """Of the timed step, where both are known."""
-    if time_s is None or timing is None or not math.isfinite(time_s) or not usable(timing.step_time_s):
+    if time_s is None or timing is None or not usable_or_zero(time_s) or not usable(timing.step_time_s):
         return ""
     return f", {percent(time_s / timing.step_time_s)} of the time"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from roofline.columns import pick
 from roofline.points import Point, cases, newest
+from roofline.roofs import usable
 from roofline.tables import Column, Table
 from roofline.units import significant
 
@@ -119,7 +120,9 @@ def _invalid(points: Iterable[Point], names: dict[Machine, str]) -> list[str]:
 
 
 def _speed_up(first: Point, point: Point, reference: Machine) -> float | None:
-    if first is point or machine_of(first) != reference or not first.step_time_s or not point.step_time_s:
+    if first is point or machine_of(first) != reference or first.step_time_s is None or point.step_time_s is None:
+        return None
+    if not usable(first.step_time_s) or not usable(point.step_time_s):
         return None
     # The same workload has the same samples a step: times say what throughputs say, and are there without a record.
     return first.step_time_s / point.step_time_s

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from roofline.operations import DISAGREEMENT, Breakdown, TimedOperation
+from roofline.operations import DISAGREEMENT, Breakdown, TimedOperation, seen_outside
 from roofline.points import Point
 from roofline.record import Profile
+from roofline.roofs import usable, usable_or_zero
 from roofline.units import percent, scaled, shares, significant
 
 OUTSIDE = "outside of operations"
@@ -61,14 +62,18 @@ def about_profile(profile: Profile, step_s: float) -> list[str]:
     whose = "of operators on the host" if profile.source == "operators" else "of kernels on the device"
     times = (
         f"Times {whose}: medians of {_count(profile.steps, 'step')} under the profiler, in a pass of its own"
-        f" ({scaled(profile.step_s, 's')} a step there)"
+        f" ({scaled(profile.step_s, 's') if usable(profile.step_s) else 'not known how long'} a step there)"
     )
-    return [times, *disagreement(profile, step_s)]
+    skipped = len(profile.outside) - len(seen_outside(profile))
+    unusable = f"Left out of what the profiler saw: {_count(skipped, 'line')} whose time or calls are no usable number"
+    return [times, *([unusable] if skipped else []), *disagreement(profile, step_s)]
 
 
 def disagreement(profile: Profile, step_s: float) -> list[str]:
     """The notice where all that the profiler saw and the timed step are more than 10 % apart, else nothing."""
-    total = profile.operations_s + sum(one.time_s for one in profile.outside)
+    if not usable(profile.step_s) or not usable_or_zero(profile.operations_s):
+        return ["The profile's own totals are no usable numbers: whether it agrees with the timed step isn't known"]
+    total = profile.operations_s + sum(one.time_s for one in seen_outside(profile))
     apart = total / step_s - 1
     if abs(apart) <= DISAGREEMENT:
         return []
@@ -132,7 +137,7 @@ def _outside(step: Breakdown) -> list[str]:
         lines.append(f"{OUTSIDE.capitalize()}: {wait} waiting for the next batch")
     if step.outside_s < 0:
         lines.append(f"{OUTSIDE.capitalize()}: negative, for the operations' times add up to more than the timed step")
-    seen = step.profile.outside
+    seen = seen_outside(step.profile)
     if seen:
         listed = "; ".join(f"{one.name} {one.calls:g} x, {scaled(one.time_s, 's')}" for one in seen[:_LISTED])
         more = f"; and {len(seen) - _LISTED} more" if len(seen) > _LISTED else ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline import operation_notes
 from roofline.columns import percent_of, prefixed
-from roofline.operations import Breakdown, Group, Limit, TimedOperation, break_down, why_untimed
+from roofline.operations import Breakdown, Group, Limit, TimedOperation, break_down, seen_outside, why_untimed
 from roofline.points import Point
 from roofline.record import Operation, OutsideTime, Profile
 from roofline.tables import Column, Table
@@ -106,8 +106,9 @@ def outside_table(
 
     :param top: rows to show before all others stand in one; None: all.
     """
-    shown = len(profile.outside) if top is None else top
-    rows, rest = list(profile.outside[:shown]), profile.outside[shown:]
+    seen = seen_outside(profile)
+    shown = len(seen) if top is None else top
+    rows, rest = list(seen[:shown]), seen[shown:]
     if rest:
         calls, time_s = sum(one.calls for one in rest), sum(one.time_s for one in rest)
         rows.append(OutsideTime(name="all others", calls=calls, time_s=time_s))

@@ -17,14 +17,13 @@ the profiler's times add up to more than the step, which is shown and never clip
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from roofline.bounds import FAR_BELOW, KNEE_MARGIN
-from roofline.record import Device, Operation, Profile, Record
-from roofline.roofs import Roofs, usable
+from roofline.record import Device, Operation, OutsideTime, Profile, Record
+from roofline.roofs import Roofs, usable, usable_or_zero
 from roofline.sol import Least, SpeedOfLight, least
 
 DISAGREEMENT = 0.10
@@ -106,7 +105,7 @@ class Breakdown:
     """One step taken apart. ``step_s`` is the timed step; ``operations`` have the most time above their bound first.
 
     ``launch_s`` is calls x launch latency of the whole step, None where the latency isn't known; ``input_wait_s`` the
-    part of the step spent waiting for the next batch, None where batches lay ready.
+    part of the step spent waiting for the next batch, None where batches lay ready or it is no usable number.
     """
 
     step_s: float
@@ -128,7 +127,7 @@ class Breakdown:
     @property
     def seen_outside_s(self) -> float:
         """What the profiler saw run that belongs to no counted operation."""
-        return sum(one.time_s for one in self.profile.outside)
+        return sum(one.time_s for one in seen_outside(self.profile))
 
     @property
     def fraction(self) -> float | None:
@@ -179,9 +178,12 @@ def why_untimed(record: Record) -> str | None:
             if path in record.missing:
                 return record.missing[path]
         return "its operations have no times"
-    if not all(_sound(operation) for operation in record.operations):
-        return "the times or counts of its operations are no finite numbers of 0 or more"
-    return None
+    return next((why for operation in record.operations if (why := _unusable(operation)) is not None), None)
+
+
+def seen_outside(profile: Profile) -> tuple[OutsideTime, ...]:
+    """What the profiler saw outside of all operations, without the lines whose numbers can't be calculated with."""
+    return tuple(one for one in profile.outside if usable_or_zero(one.time_s) and usable_or_zero(one.calls))
 
 
 def break_down(record: Record, roofs: Roofs, sol: SpeedOfLight) -> Breakdown | None:
@@ -194,13 +196,14 @@ def break_down(record: Record, roofs: Roofs, sol: SpeedOfLight) -> Breakdown | N
     latency = roofs.value("latency", "launch")
     timed = [_timed(operation, record.device, roofs, sol, latency) for operation in record.operations]
     calls = sum(operation.calls for operation in record.operations)
+    wait = record.timing.input_wait_s
     return Breakdown(
         step_s=record.timing.step_time_s,
         sol=sol,
         profile=record.profile,
         operations=tuple(sorted(timed, key=_worst)),
         launch_s=None if latency is None else latency * calls,
-        input_wait_s=record.timing.input_wait_s,
+        input_wait_s=wait if wait is not None and usable(wait) else None,
     )
 
 
@@ -279,6 +282,9 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return total
 
 
-def _sound(operation: Operation) -> bool:
-    numbers = (operation.time_s or 0.0, operation.flop, operation.byte, operation.working_set_byte)
-    return all(math.isfinite(number) and number >= 0 for number in numbers)
+def _unusable(operation: Operation) -> str | None:
+    for name in ("time_s", "calls", "flop", "byte", "working_set_byte"):
+        value = getattr(operation, name)
+        if not usable_or_zero(value):
+            return f"{name} of {operation.name} {operation.shape} is {value:g}: neither 0 nor an amount of a real step"
+    return None

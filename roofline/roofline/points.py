@@ -11,7 +11,7 @@ from roofline.flags import cliffs, derived, throughput
 from roofline.placement import Placement, place
 from roofline.reader import Benchmark, ResultFile
 from roofline.record import Flag, Mode, Record
-from roofline.roofs import Roofs, roofs_of
+from roofline.roofs import Roofs, roofs_of, usable, usable_or_zero
 from roofline.sol import SpeedOfLight, speed_of_light
 
 
@@ -70,7 +70,9 @@ class Point:
             deviation = self.benchmark.stats.stddev_s
         else:
             deviation = None if record.timing is None else record.timing.step_time_sd_s
-        return deviation / self.step_time_s if deviation is not None and self.step_time_s else None
+        if deviation is None or self.step_time_s is None:
+            return None
+        return deviation / self.step_time_s if usable_or_zero(deviation) and usable(self.step_time_s) else None
 
     @property
     def samples_per_s(self) -> float | None:
@@ -79,7 +81,7 @@ class Point:
     @property
     def fraction_of_sol(self) -> float | None:
         """Speed of light over step time."""
-        if self.sol.time_s is None or not self.step_time_s:
+        if self.sol.time_s is None or self.step_time_s is None or not usable(self.step_time_s):
             return None
         return self.sol.time_s / self.step_time_s
 

@@ -111,5 +111,10 @@ def usable(value: float) -> bool:
     return math.isfinite(value) and 1e-30 < value < 1e30
 
 
+def usable_or_zero(value: float) -> bool:
+    """`usable`, or 0: of amounts that may be none at all, such as the FLOPs of a copy."""
+    return value == 0 or usable(value)
+
+
 def _usable(roofs: Iterable[Roof]) -> tuple[Roof, ...]:
     return tuple(roof for roof in roofs if usable(roof.value))

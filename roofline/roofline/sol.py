@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roofline.record import Device, Operation, Record, Work
-from roofline.roofs import Roofs
+from roofline.roofs import Roofs, usable_or_zero
 
 _WINOGRAD_SAVING = 2.25
 _NEGLIGIBLE_FLOP_SHARE = 0.01
@@ -83,8 +83,8 @@ def speed_of_light(record: Record, roofs: Roofs, *, resident: bool) -> SpeedOfLi
         sol = _eager(record.operations, record.device, roofs)
     else:
         sol = _whole(record, record.work, roofs, resident=resident)
-    if sol.time_s is None or not math.isfinite(sol.time_s):
-        return SpeedOfLight(time_s=None, why_none="the counts of the operations are not finite numbers")
+    if sol.time_s is None or not usable_or_zero(sol.time_s):
+        return SpeedOfLight(time_s=None, why_none="the counts of the operations are no numbers of a step's size")
     return sol
 
 

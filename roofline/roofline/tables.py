@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from roofline.record import without_nonfinite
+
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
@@ -35,9 +37,9 @@ _GAP = 2
 class Column(Generic[Row]):
     """One column.
 
-    ``get`` gives a plain JSON value (None: not had). ``show`` turns it into text; a value of None shows as ``-``.
-    ``narrow`` is a shorter ``show`` for where space is short. ``drop`` says which columns give way first there: the
-    highest goes first, 0 never goes.
+    ``get`` gives a plain JSON value (None: not had); a number that is not finite counts as not had. ``show`` turns it
+    into text; a value of None shows as ``-``. ``narrow`` is a shorter ``show`` for where space is short. ``drop`` says
+    which columns give way first there: the highest goes first, 0 never goes.
     """
 
     name: str
@@ -100,8 +102,13 @@ def _csv(table: Table[Any]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.name for column in table.columns])
     for row in table.rows:
-        writer.writerow([_flat(column.get(row)) for column in table.columns])
+        writer.writerow([_flat(_value(column, row)) for column in table.columns])
     return out.getvalue()
+
+
+def _value(column: Column[Any], row: Any) -> Any:
+    """What every form shows: strict JSON has no NaN, and neither do people have a use for one."""
+    return without_nonfinite(column.get(row))
 
 
 def _flat(value: Any) -> Any:
@@ -113,7 +120,7 @@ def _flat(value: Any) -> Any:
 
 
 def _json(table: Table[Any]) -> str:
-    rows = [{column.name: column.get(row) for column in table.columns} for row in table.rows]
+    rows = [{column.name: _value(column, row) for column in table.columns} for row in table.rows]
     document = {"title": table.title, "rows": rows, "notes": list(table.notes)}
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -242,5 +249,5 @@ def _texts(table: Table[Any], columns: Sequence[Column[Any]]) -> list[list[str]]
 
 
 def _shown(column: Column[Any], row: Any) -> str:
-    value = column.get(row)
+    value = _value(column, row)
     return "-" if value is None else column.show(value)

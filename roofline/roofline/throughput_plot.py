@@ -78,7 +78,7 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
 
 def _measured(point: Point) -> _Measured | None:
     record, rate = point.benchmark.record, point.samples_per_s
-    if record is None or rate is None or not point.valid:
+    if record is None or rate is None or not point.valid or record.case.batch < 1:
         return None
     case = record.case
     deviation = rate * (point.spread or 0.0)

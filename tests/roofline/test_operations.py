@@ -187,6 +187,7 @@ def test_a_group_says_what_bounds_most_of_its_time() -> None:
 
 
 _NAN = float("nan")
+_NO_AMOUNT = "neither 0 nor an amount of a real step"
 
 
 @pytest.mark.parametrize(
@@ -204,12 +205,11 @@ _NAN = float("nan")
         ),
         (build.record(operations=(_operation(),), missing={"profile": "no CUPTI"}), "no CUPTI"),
         (build.timed(_operation(), build.operation()), "its operations have no times"),
-        (build.timed(_operation(_NAN)), "the times or counts of its operations are no finite numbers of 0 or more"),
-        (build.timed(_operation(-1.0)), "the times or counts of its operations are no finite numbers of 0 or more"),
-        (
-            build.timed(_operation(flop=float("inf"))),
-            "the times or counts of its operations are no finite numbers of 0 or more",
-        ),
+        (build.timed(_operation(_NAN)), f"time_s of aten::mm 1024x1024x1024 is nan: {_NO_AMOUNT}"),
+        (build.timed(_operation(-1.0)), f"time_s of aten::mm 1024x1024x1024 is -1: {_NO_AMOUNT}"),
+        (build.timed(_operation(), _operation(1e308)), f"time_s of aten::mm 1024x1024x1024 is 1e+308: {_NO_AMOUNT}"),
+        (build.timed(_operation(flop=1e308)), f"flop of aten::mm 1024x1024x1024 is 1e+308: {_NO_AMOUNT}"),
+        (build.timed(_operation(calls=-1)), f"calls of aten::mm 1024x1024x1024 is -1: {_NO_AMOUNT}"),
     ],
 )
 def test_what_cannot_be_taken_apart_has_a_reason(record: Record, why: str) -> None:

@@ -54,10 +54,14 @@ def test_json_has_raw_values_and_names() -> None:
     assert document["notes"] == ["n"]
 
 
-def test_json_refuses_nan() -> None:
-    """A column must hand out None: strict JSON has no NaN."""
-    with pytest.raises(ValueError, match="JSON compliant"):
-        render(_table(_Row("x", float("nan"))), "json", 80)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_is_not_finite_is_missing(value: float) -> None:
+    """Null, empty or ``-``: strict JSON has no NaN, and whoever reads CSV can't calculate with one."""
+    rows = [_Row("x", value)]
+    assert json.loads(render(_table(*rows), "json", 80), parse_constant=pytest.fail)["rows"][0]["value_s"] is None
+    assert list(csv.reader(io.StringIO(render(_table(*rows), "csv", 80))))[1][1] == ""
+    assert "| x | - |" in render(_table(*rows), "markdown", 80)
+    assert render(_table(*rows), "table", 80).splitlines()[3].split() == ["x", "-", "a,", "b"]
 
 
 def test_markdown() -> None:

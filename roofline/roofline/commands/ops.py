@@ -27,7 +27,10 @@ from roofline.operation_tables import (
     taken_apart,
     worst_table,
 )
+from roofline.operations import seen_outside
 from roofline.points import Point, cases, newest, place_all
+from roofline.record import Record
+from roofline.roofs import usable
 from roofline.tables import Format, Table
 
 _NAMED = 12
@@ -156,9 +159,17 @@ def _tables(point: Point, *, by_kind: bool, top: int, plain: bool) -> list[Table
     if taken:
         return [limits_table(taken[0]), worst_table(taken[0], top, by_kind=by_kind)]
     record, why = point.benchmark.record, left_out[0][1]
-    if record is None or record.profile is None or not record.profile.outside or not point.step_time_s:
+    step_s = point.step_time_s
+    if record is None or record.profile is None or not _shows_outside(record) or step_s is None:
         raise CannotCompare(f"{point.id}: {why}. {_MEASURE_AGAIN}")
-    return [outside_table(point, record.profile, point.step_time_s, why, None if plain else top)]
+    return [outside_table(point, record.profile, step_s, why, None if plain else top)]
+
+
+def _shows_outside(record: Record) -> bool:
+    """Whether its operations merely have no times of their own, as in a compiled step, and others were seen."""
+    if record.timing is None or record.profile is None or not usable(record.timing.step_time_s):
+        return False
+    return any(one.time_s is None for one in record.operations) and bool(seen_outside(record.profile))
 
 
 def _draw(points: Sequence[Point], path: Path) -> None:
