@@ -51,8 +51,9 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
     try:
         # The kernels must be those of the step that was timed; operations can be told of the module itself only.
         kernels = kernel_names(fetched, device)
+        uncompiled = fetched.uncompiled()
         counted = count_step(
-            fetched.uncompiled(),
+            uncompiled,
             model=workload.model,
             optimizer=workload.optimizer,
             held=proof.tensors_in(workload.batches.ready) if isinstance(workload.batches, ReadyBatches) else (),
@@ -67,6 +68,8 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         # profiler, a mode or hooks (a CPU's lack of memory is a plain RuntimeError). The row is measured already and
         # must not be lost for it.
         return unobserved(f"the step can't be counted: {told(error)}")
+    if hidden := proof.unseen(uncompiled, counted.devices):
+        return unobserved(hidden)
     checks = (
         proof.check_device(step, counted.devices),
         proof.check_kernels(device, kernels),

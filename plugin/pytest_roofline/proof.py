@@ -178,6 +178,24 @@ def check_data(batches: int, timing: Timing, ended: str | None) -> Check:
     return Check(name="data", status="passed", evidence=f"{batches} batches were delivered{waited}")
 
 
+def unseen(step: Step, operation_devices: Mapping[str, int]) -> str | None:
+    """Why the operations of an inference could not be seen, where that is so; None where there are some, or none ran.
+
+    Modes belong to a thread. A step that makes tensors without any operation in this one has run it in another.
+
+    :param step: the one that was observed, on batches that lie ready.
+    :param operation_devices: where its operations were, with their number.
+    """
+    model, batches = step.workload.model, step.workload.batches
+    if operation_devices or step.workload.mode != "infer" or not any(True for _ in model.parameters()):
+        return None
+    given = (*model.parameters(), *model.buffers(), *tensors_in(getattr(batches, "ready", ())))
+    known = {id(tensor) for tensor in given}
+    if all(id(result) in known for result in tensors_in(step.last)):
+        return None
+    return "the model ran no operation in this thread, but made a result: what other threads run can't be seen"
+
+
 def unobserved(reason: str) -> tuple[Check, ...]:
     """The checks that need a step observed after the rounds, where none could be taken."""
     return tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -138,6 +139,22 @@ def test_a_step_that_raises_when_it_is_counted_keeps_its_row(lab: Lab) -> None:
     assert (statuses["device"], statuses["precision"], statuses["finite"]) == ("not_made", "not_made", "passed")
     for path in ("work", "profile", "memory.peak_predicted_byte"):
         assert record.missing[path] == "the step can't be counted: LookupError: not under a mode"
+
+
+def test_operations_in_another_thread_are_not_proven_and_not_disproved(lab: Lab) -> None:
+    """Nothing of them is seen: the row says so, and claims no work of 0 FLOP."""
+
+    class Threaded(Ticking):
+        def forward(self, inputs: Tensor) -> Tensor:
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(super().forward, inputs).result()
+
+    threaded = workload(lab, model=Threaded(lab), mode="infer", loss=None, optimizer=None)
+    record, _, _ = bench.measure_workload(run_on(lab), threaded, "case", WINDOW)
+    assert record.valid
+    assert {check.name: check.status for check in record.checks}["device"] == "not_made"
+    assert record.work is None
+    assert "what other threads run can't be seen" in record.missing["work"]
 
 
 def test_inference_has_latencies_and_no_optimizer_steps(lab: Lab) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pytest_roofline import proof
 from pytest_roofline.compiling import Graphs
@@ -100,6 +100,33 @@ def test_a_step_without_operations_or_gradients_proves_nothing() -> None:
     assert proof.check_device(step, {"cpu": 3}).evidence == "a training step left no gradient on any parameter"
     step()
     assert proof.check_device(step, {}).status == "failed"
+
+
+class Constant(nn.Linear):
+    """Returns what was there before."""
+
+    def forward(self, inputs: Tensor) -> Tensor:  # noqa: ARG002
+        return self.bias
+
+
+@pytest.mark.parametrize(
+    ("model", "mode", "devices", "hidden"),
+    [
+        (nn.Linear(4, 3), "infer", {}, True),
+        (nn.Linear(4, 3), "infer", {"cpu": 1}, False),
+        (nn.Linear(4, 3), "train", {}, False),
+        (nn.Identity(), "infer", {}, False),
+        (Constant(4, 3), "infer", {}, False),
+    ],
+)
+def test_operations_of_other_threads_are_told_from_none(
+    model: nn.Module, mode: Literal["train", "infer"], devices: dict[str, int], hidden: bool
+) -> None:
+    """A result that was not there before was made somewhere; a step that hands on what it was given did nothing."""
+    step = step_of(mode, model=model)
+    step()
+    reason = proof.unseen(step, devices)
+    assert (reason is not None and "other threads" in reason) == hidden
 
 
 @pytest.mark.parametrize(
