@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -36,6 +36,8 @@ class LeafMode(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._cast = False
+        """Inside of an operation whose arguments autocast has cast: what it calls is not cast again."""
 
     def leaf(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run ``func`` and return what it returns."""
@@ -50,11 +52,16 @@ class LeafMode(TorchDispatchMode):
         if func.namespace in _BOOKKEEPING:
             return func(*args, **kwargs)
         divisible = func.namespace == "aten" or func._overloadpacket not in flop_registry
-        if divisible and _is_composite_for(func, (args, tuple(kwargs.values()))):
+        if not (divisible and _is_composite_for(func, (args, tuple(kwargs.values())))):
+            with nullcontext() if self._cast else autocasting_inside(func):
+                return self.leaf(func, args, kwargs)
+        cast, self._cast = self._cast, self._cast or _is_cast_by_autocast(func)
+        try:
             # Its C++ kernel, not `decompose`: Python may hold another decomposition than the step would run.
-            with self:
+            with nullcontext() if self._cast else autocasting_inside(func), self:
                 return func._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
-        return self.leaf(func, args, kwargs)
+        finally:
+            self._cast = cast
 
 
 def leaf_name(func: Any) -> str:
@@ -80,6 +87,33 @@ def compiling_nothing() -> Iterator[None]:
         return
     with torch.compiler.set_stance("force_eager"):
         yield
+
+
+_AUTOCAST_KEYS = ("AutocastCPU", "AutocastCUDA", "AutocastMPS")
+
+
+@contextmanager
+def autocasting_inside(func: Any) -> Iterator[None]:
+    """Let autocast cast what ``func`` calls in turn, where it would without a mode. To be used inside of a dispatch.
+
+    torch takes autocast away from whatever a mode runs. That is right for operations whose arguments autocast has cast
+    by now; one that it leaves alone (``aten::lstm``, a fused encoder layer) would cast what it calls.
+    """
+    excluded = torch._C._dispatch_tls_is_dispatch_key_excluded
+    with torch._C._RestorePythonTLSSnapshot():  # type: ignore[attr-defined]
+        wanted = [key for key in _AUTOCAST_KEYS if not excluded(key)]
+    keys = [key for key in wanted if excluded(key) and not _has_kernel(func, key)]
+    for key in keys:
+        torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
+    try:
+        yield
+    finally:
+        for key in keys:
+            torch._C._dispatch_tls_set_dispatch_key_excluded(key, True)
+
+
+def _is_cast_by_autocast(func: Any) -> bool:
+    return any(_has_kernel(func, key) for key in _AUTOCAST_KEYS)
 
 
 def _is_composite_for(func: Any, arguments: object) -> bool:

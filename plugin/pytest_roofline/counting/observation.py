@@ -63,6 +63,9 @@ def observe(
     winograd = False
     if matrix := MATRIX_OPERATIONS.get(call.name):
         kind = matrix.kind
+        if _cast_inside(operand, call):
+            operand = call.outputs[0]
+            dtype = dtype_name(operand.dtype)
         dtype = "tf32" if tf32.applies(operand, matrix.switch) else dtype
         flop = _matrix_flop(call, matrix)
         winograd = kind == "convolution" and may_run_as_winograd(call, dtype)
@@ -87,6 +90,12 @@ def observe(
         winograd=winograd,
         traffic=traffic,
     )
+
+
+def _cast_inside(operand: torch.Tensor, call: Call) -> bool:
+    """Whether autocast cast what a fused operation is made of: it was given float32 and returns less."""
+    halves = (torch.bfloat16, torch.float16)
+    return operand.dtype == torch.float32 and bool(call.outputs) and call.outputs[0].dtype in halves
 
 
 def _matrix_flop(call: Call, operation: MatrixOperation) -> int | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pytest_roofline.counting.calls import tensors_in
+from pytest_roofline.counting.dispatch import autocasting_inside
 from pytest_roofline.counting.memory import optimizer_state
 from pytest_roofline.counting.storages import has_storage
 
@@ -64,11 +66,14 @@ class PeakMode(TorchDispatchMode):
         inputs = list(tensors_in((args, tuple(kwargs.values()))))
         for tensor in inputs:
             self._was_there(tensor)
-        result = func(*args, **kwargs)
+        higher_order = isinstance(func, HigherOrderOperator)
+        # A higher-order operator sees to that by itself.
+        with nullcontext() if higher_order else autocasting_inside(func):
+            result = func(*args, **kwargs)
         outputs = list(tensors_in(result))
         for tensor in (*inputs, *outputs):  # an operation may enlarge what it is given
             self._note(tensor)
-        if isinstance(func, HigherOrderOperator) or not all(map(has_storage, (*inputs, *outputs))):
+        if higher_order or not all(map(has_storage, (*inputs, *outputs))):
             self.hidden.add(func.name())
         del inputs, outputs
         for device, byte in self._byte.items():
