@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline import proof
 from pytest_roofline.case import case_of
-from pytest_roofline.compiling import fresh_compiler
+from pytest_roofline.compiling import fresh_compiler, left_out
 from pytest_roofline.conditions import conditions
 from pytest_roofline.device_memory import peak_memory, reset_peak
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
@@ -94,7 +94,13 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     fed = ended is not None or workload.batches.wait_s() is not None
     checks = (
         *observed.checks,
-        proof.check_graphs(first, before, after, asked=workload.compile),
+        proof.check_graphs(
+            first,
+            before,
+            after,
+            asked=workload.compile,
+            left_out=left_out(workload.model) if workload.compile else None,
+        ),
         proof.check_optimizer_steps(step, before, after),
         finite,
         proof.check_data(step.batches, measured.timing, ended) if fed else None,

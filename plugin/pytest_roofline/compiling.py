@@ -101,6 +101,17 @@ def compiled(model: nn.Module) -> Callable[..., Any]:
         raise CompilerMissing(f"torch.compile can't be used here: {_first_line(error)}") from error
 
 
+def left_out(model: nn.Module) -> str | None:
+    """What of the model torch's compiler doesn't look into, in words; None where there is nothing it names."""
+    from torch import nn
+    from torch._dynamo import config
+
+    recurrent = {type(module).__name__ for module in model.modules() if isinstance(module, nn.RNNBase)}
+    if not recurrent or getattr(config, "allow_rnn", True):
+        return None
+    return f"torch.compile leaves {' and '.join(sorted(recurrent))} eager unless torch._dynamo.config.allow_rnn is set"
+
+
 @contextmanager
 def fresh_compiler() -> Iterator[None]:
     """Compile as in a new process, and let go of everything compiled at the end.

@@ -142,7 +142,7 @@ class Roofline:
         self._keep(record, seconds)
         if measured.step_log_s is not None:
             self._log_steps(case, measured.step_log_s)
-        _judge(record)
+        judge(record)
         return record
 
     @property
@@ -202,7 +202,7 @@ class Roofline:
         check = proof.check_data(batches, record.timing, measured.input_ended)
         record = replace(record, checks=(check,), flags=proof.flags_of([check]) + record.flags)
         self._keep(record, seconds)
-        _judge(record)
+        judge(record)
         return record
 
     def _try_workload(self, workload: Workload) -> None:
@@ -241,9 +241,11 @@ class Roofline:
         self._run.printed.append(f"steps: {log}")
 
 
-def _judge(record: Record) -> None:
-    """Fail the test of a record that is kept, but claims what is false."""
+def judge(record: Record) -> None:
+    """Fail the test of a record that is kept, but is invalid: what it claims is false, or it is no measurement."""
     failed = [f"{check.name}: {check.evidence}" for check in record.checks if check.status == "failed"]
+    told = {check.evidence for check in record.checks}
+    failed += [f"{flag.name}: {flag.evidence}" for flag in record.flags if flag.invalid and flag.evidence not in told]
     if failed:
         raise Disproved("measured, but not what was claimed. " + "; ".join(failed))
 

@@ -106,11 +106,14 @@ def check_kernels(device: torch.device, kernels: tuple[str, ...] | None) -> Chec
     return Check(name="kernels", status="passed", evidence=f"{len(kernels)} kernels ran on {device} in one step")
 
 
-def check_graphs(start: Snapshot, before: Snapshot, after: Snapshot, *, asked: bool) -> Check:
+def check_graphs(
+    start: Snapshot, before: Snapshot, after: Snapshot, *, asked: bool, left_out: str | None = None
+) -> Check:
     """torch.compile made no graph inside the timed rounds, and at least one before them where it was asked for.
 
     :param start: before the first step.
     :param before: between warm-up and rounds.
+    :param left_out: what of the model the compiler doesn't look into, in words.
     """
     made, late = before.graphs.since(start.graphs), after.graphs.since(before.graphs)
     if late.made:
@@ -121,7 +124,8 @@ def check_graphs(start: Snapshot, before: Snapshot, after: Snapshot, *, asked: b
         cached = f", the code of {made.cached} of {made.code} parts from a cache" if made.cached else ""
         return _graphs("passed", f"{made.made} graph(s) were compiled before the timed rounds{cached}{_broken(made)}")
     if asked:
-        return _graphs("failed", f"asked for torch.compile, but no graph was made: the step ran eagerly{_broken(made)}")
+        why = _broken(made) + (f"; {left_out}" if left_out else "")
+        return _graphs("failed", f"asked for torch.compile, but no graph was made: the step ran eagerly{why}")
     return _graphs("passed", "no graph was compiled inside the timed rounds")
 
 

@@ -9,6 +9,10 @@ from roofline.roofs import usable, usable_or_zero
 from roofline.units import percent, scaled, shares, significant
 
 OUTSIDE = "outside of operations"
+
+RESERVATIONS = ("margin", "unsteady", "disturbed", "bimodal")
+"""Flags of the timing that say how far the step's time is to be trusted."""
+
 _LISTED = 4
 
 
@@ -27,7 +31,7 @@ def short(name: str) -> str:
 
 def about_step(point: Point, step: Breakdown) -> list[str]:
     """Below the table of bounds."""
-    lines = [*_invalid(point), *_one_point(point, step), *_light(step), *_dtypes(step)]
+    lines = [*_invalid(point), *_reservations(point), *_one_point(point, step), *_light(step), *_dtypes(step)]
     return [*lines, *_outside(step), *_uncovered(point), *about_profile(step.profile, step.step_s)]
 
 
@@ -81,17 +85,38 @@ def disagreement(profile: Profile, step_s: float) -> list[str]:
         f"The profiler's times add up to {scaled(total, 's')}, the timed step took {scaled(step_s, 's')}"
         f" ({'+' if apart > 0 else '-'}{percent(abs(apart))}):"
     )
-    if apart < 0 and profile.step_s < (1 - DISAGREEMENT) * step_s:
-        return [f"{both} the step itself took only {scaled(profile.step_s, 's')} there: the machine was busier before"]
-    if apart < 0:
-        return [f"{both} the rest is the host's (Python, gaps between operations, waiting)"]
-    if total > profile.step_s:
-        return [f"{both} more than the step under the profiler, so operations overlapped (streams, threads)"]
-    return [f"{both} the profiler makes many small operations longer, or the machine was slower in its pass"]
+    reasons = [*_pace(profile, step_s), *_inside(profile, total)]
+    return [f"{both} {'; '.join(reasons) or 'partly another pace there, partly the host'}"]
+
+
+def _pace(profile: Profile, step_s: float) -> list[str]:
+    """Where the whole step took another time under the profiler than it was timed at."""
+    there = f"the whole step took {scaled(profile.step_s, 's')} there"
+    if profile.step_s < (1 - DISAGREEMENT) * step_s:
+        return [f"{there}, so the machine was busier while it was timed"]
+    if profile.step_s > (1 + DISAGREEMENT) * step_s:
+        return [f"{there}, for the profiler slows small operations down, or other programs did"]
+    return []
+
+
+def _inside(profile: Profile, total: float) -> list[str]:
+    """What of the step under the profiler its operations don't explain, or explain twice."""
+    rest = profile.step_s - total
+    if rest > DISAGREEMENT * profile.step_s:
+        return [f"{scaled(rest, 's')} of that step were the host's (Python, gaps between operations, waiting)"]
+    if rest >= 0:
+        return []
+    if profile.source == "kernels":
+        return ["more than the step there, so kernels overlapped (streams)"]
+    return ["more than the step there: each is a median by itself, and the steps' pace changed"]
 
 
 def _invalid(point: Point) -> list[str]:
     return [f"The row is invalid: {flag.name}: {flag.evidence}" for flag in point.flags if flag.invalid]
+
+
+def _reservations(point: Point) -> list[str]:
+    return [f"{flag.name}: {flag.evidence}" for flag in point.flags if flag.name in RESERVATIONS]
 
 
 def _one_point(point: Point, step: Breakdown) -> list[str]:

@@ -24,31 +24,41 @@ STEP_S = 0.25
 WINDOW = Plan(protocol="window", warmup_steps=2, steps=4)
 
 
+def options(**changes: Any) -> Options:
+    """The defaults, on the CPU."""
+    values: dict[str, Any] = {
+        "device": Wanted("cpu"),
+        "protocol": "adaptive",
+        "warmup": None,
+        "steps": None,
+        "repeats": 1,
+        "margin": 0.01,
+        "confidence": 0.95,
+        "max_time": 10.0,
+        "seed": 0,
+        "deterministic": False,
+        "cudnn_benchmark": False,
+        "compile": False,
+        "nvtx": False,
+        "label": None,
+        "results": None,
+        "report": False,
+    }
+    return Options(**{**values, **changes})
+
+
 def run_on(lab: Lab, max_time: float = 10.0) -> Run:
     """What measuring needs of a run, on the lab's clock and instruments."""
-    options = Options(
-        device=Wanted("cpu"),
-        protocol="adaptive",
-        warmup=None,
-        steps=None,
-        repeats=1,
-        margin=0.01,
-        confidence=0.95,
-        max_time=max_time,
-        seed=7,
-        deterministic=False,
-        cudnn_benchmark=False,
-        compile=False,
-        nvtx=False,
-        label=None,
-        results=None,
-        report=False,
-    )
     machine = SimpleNamespace(device=DEVICE)
     return cast(
         Run,
         SimpleNamespace(
-            options=options, device=CPU, clock=lab.clock, instruments=lab, machine=machine, ledger=roofs.Ledger()
+            options=options(max_time=max_time, seed=7),
+            device=CPU,
+            clock=lab.clock,
+            instruments=lab,
+            machine=machine,
+            ledger=roofs.Ledger(),
         ),
     )
 

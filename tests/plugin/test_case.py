@@ -10,29 +10,12 @@ import torch
 from torch import nn
 
 from pytest_roofline.case import case_of
-from pytest_roofline.devices import Wanted
 from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.workload import ReadyBatches, Workload, sgd
+from tests.plugin.fake_run import options
 
-OPTIONS = Options(
-    device=Wanted("cpu"),
-    protocol="adaptive",
-    warmup=None,
-    steps=None,
-    repeats=1,
-    margin=0.01,
-    confidence=0.95,
-    max_time=1.0,
-    seed=0,
-    deterministic=False,
-    cudnn_benchmark=False,
-    compile=False,
-    nvtx=False,
-    label=None,
-    results=None,
-    report=False,
-)
+OPTIONS = options()
 
 
 def workload(**changes: Any) -> Workload:

@@ -153,7 +153,7 @@ def test_memory_that_is_short_for_counting_loses_no_row(lab: Lab, monkeypatch: p
 
 @pytest.mark.usefixtures("backend")
 def test_counting_does_not_stop_later_cases_from_compiling(lab: Lab) -> None:
-    """FLOP-03: a function called under a dispatch mode would stay uncompiled for the rest of the process."""
+    """A function called under a dispatch mode would stay uncompiled for the rest of the process."""
     for _ in range(2):
         record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
         assert check_of(record, "graphs").status == "passed"
@@ -180,7 +180,7 @@ def test_a_step_that_was_not_compiled_is_disproved(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("backend")
 def test_shapes_that_change_in_the_rounds_are_disproved(lab: Lab) -> None:
-    """TIME-04: a last batch that is short compiles once more while timed."""
+    """A last batch that is short compiles once more while timed."""
     batches = ReadyBatches([batch(), batch(), batch(), batch(2)])
     record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, batches=batches), "case", WINDOW)
     assert check_of(record, "graphs") == Check(

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch._inductor.exc import CppCompileError, InvalidCxxCompiler, TritonMissing
 
 from pytest_roofline import compiling
-from pytest_roofline.compiling import CompilerMissing, Graphs, NotCompiled
+from pytest_roofline.compiling import CompilerMissing, Graphs, NotCompiled, left_out
 
 Backend = Callable[[torch.fx.GraphModule, list[Any]], Callable[..., Any]]
 
@@ -35,7 +35,7 @@ def made_by(call: Callable[[], object]) -> Graphs:
 
 @pytest.mark.usefixtures("eager")
 def test_graphs_are_those_that_torch_really_makes() -> None:
-    """One for the first call, none for the same again, one for another shape (TIME-04)."""
+    """One for the first call, none for the same again, one for another shape."""
     with compiling.fresh_compiler():
         model = compiling.compiled(nn.Linear(4, 3))
         assert made_by(lambda: model(torch.ones(2, 4))) == Graphs(made=1)
@@ -238,3 +238,15 @@ def test_the_compilers_trace_stays_out_of_captured_logs(caplog: pytest.LogCaptur
         assert caplog.handler in trace.handlers
     finally:
         trace.removeHandler(caplog.handler)
+
+
+def test_recurrent_layers_that_stay_eager_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless torch is told to compile them too; of other models there is nothing to say."""
+    from torch._dynamo import config
+
+    model = nn.Sequential(nn.LSTM(4, 4), nn.GRU(4, 4))
+    monkeypatch.setattr(config, "allow_rnn", False)
+    assert left_out(model) == "torch.compile leaves GRU and LSTM eager unless torch._dynamo.config.allow_rnn is set"
+    assert left_out(nn.Linear(4, 4)) is None
+    monkeypatch.setattr(config, "allow_rnn", True)
+    assert left_out(model) is None

@@ -4,40 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from pytest_roofline.conditions import conditions
-from pytest_roofline.devices import Wanted
-from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
+from tests.plugin.fake_run import options
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
-
-
-def options(**changes: Any) -> Options:
-    values: dict[str, Any] = {
-        "device": Wanted("cpu"),
-        "protocol": "adaptive",
-        "warmup": None,
-        "steps": None,
-        "repeats": 1,
-        "margin": 0.01,
-        "confidence": 0.95,
-        "max_time": 10.0,
-        "seed": 0,
-        "deterministic": False,
-        "cudnn_benchmark": False,
-        "compile": False,
-        "nvtx": False,
-        "label": None,
-        "results": Path("results"),
-        "report": False,
-    }
-    return Options(**{**values, **changes})
 
 
 def switches() -> tuple[bool, bool]:

@@ -60,7 +60,7 @@ def test_the_label_is_a_folder_name(device: Device, label: str) -> None:
     ],
 )
 def test_the_cgroup_quota(tmp_path: Path, files: dict[str, str], quota: float | None) -> None:
-    """CPU-01: version 2 and version 1, with and without a limit."""
+    """Version 2 and version 1, with and without a limit."""
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text + "\n")

@@ -302,7 +302,7 @@ def test_training_by_the_marker(project: pytest.Pytester) -> None:
 
 
 def test_disabled_benchmarks_run_once_where_no_results_were_asked_for(project: pytest.Pytester) -> None:
-    """PB-05: a smoke test in somebody's CI; with a results folder it is an error."""
+    """A smoke test in somebody's CI; with a results folder it is an error."""
     project.makepyfile(MEASURES)
     run = project.runpytest_subprocess(*QUICK, "--benchmark-disable")
     assert (run.ret, run.parseoutcomes()) == (0, {"passed": 1})
@@ -312,7 +312,7 @@ def test_disabled_benchmarks_run_once_where_no_results_were_asked_for(project: p
 
 
 def test_xdist_measures_nothing_and_says_so(project: pytest.Pytester) -> None:
-    """PB-01: with results asked for it fails in one sentence, never green without a number."""
+    """With results asked for it fails in one sentence, never green without a number."""
     project.makepyfile(MEASURES)
     run = project.runpytest_subprocess(*QUICK, "-n", "1", "--roofline-results", "results")
     assert run.ret == 1

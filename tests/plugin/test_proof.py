@@ -171,7 +171,7 @@ def test_kernels(device: str, kernels: tuple[str, ...] | None, status: str) -> N
 
 
 def test_a_graph_compiled_inside_the_rounds_is_disproved() -> None:
-    """TIME-04: a new shape recompiles while timed, whether or not anybody asked for compiling."""
+    """A new shape recompiles while timed, whether or not anybody asked for compiling."""
     start, before, after = graphs(1), graphs(2), graphs(3, breaks={"a call of print\nExplanation": 1})
     for asked in (True, False):
         check = proof.check_graphs(start, before, after, asked=asked)
@@ -188,7 +188,7 @@ def test_code_generated_inside_the_rounds_is_disproved() -> None:
 
 
 def test_asked_to_compile_and_nothing_compiled_is_disproved() -> None:
-    """FLOP-03: graphs of earlier cases don't count, and an eager step is not what was asked for."""
+    """Graphs of earlier cases don't count, and an eager step is not what was asked for."""
     earlier = graphs(7)
     check = proof.check_graphs(earlier, earlier, earlier, asked=True)
     assert (check.status, check.evidence) == (
@@ -229,7 +229,7 @@ class FakeScaler:
 
 
 def test_a_skipped_optimizer_step_is_disproved() -> None:
-    """AMP-04: a scale that fell means that a step was skipped; each halves it."""
+    """A scale that fell means that a step was skipped; each halves it."""
     step: Any = step_of()
     assert proof.check_optimizer_steps(step, scale(None), scale(None)).status == "passed"  # type: ignore[union-attr]
     step.scaler = FakeScaler(8192.0)
@@ -273,7 +273,7 @@ def test_a_loss_that_is_not_finite_is_disproved() -> None:
 
 
 def test_poisoned_running_statistics_are_disproved() -> None:
-    """AMP-06: an output can be finite while a buffer is not."""
+    """An output can be finite while a buffer is not."""
     model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
     step = step_of("infer", model=model)
     model.eval()

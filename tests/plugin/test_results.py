@@ -85,7 +85,7 @@ def test_only_an_empty_file_is_discarded(tmp_path: Path) -> None:
 
 
 def test_json_is_strict() -> None:
-    """PB-03 and PB-04: no NaN, and no object with its memory address."""
+    """No NaN, and no object with its memory address."""
 
     def refuse(name: str) -> Any:
         raise AssertionError(name)
@@ -95,7 +95,7 @@ def test_json_is_strict() -> None:
 
 
 def test_a_parameter_takes_little_room() -> None:
-    """PB-04: numbers and short texts stay; of a long text the beginning, of anything else its type."""
+    """Numbers and short texts stay; of a long text the beginning, of anything else its type."""
     values = {"batch": 4, "lr": 0.1, "on": True, "none": None, "name": "x" * 200, "list": [0] * 200_000, "o": object()}
     bare = {"name": "t", "params": None}
     document = {"benchmarks": [{"name": "s", "params": {**values, "long": "y" * 201}}, bare], "version": "5"}

@@ -127,7 +127,7 @@ def test_a_run_that_only_forgot_to_measure_ends_with_4(outside: pytest.Pytester)
 
 
 def test_under_xdist_a_measuring_test_is_an_error_in_any_project(outside: pytest.Pytester) -> None:
-    """PB-01, without a results folder too; tests that don't measure run as ever."""
+    """Without a results folder too; tests that don't measure run as ever."""
     outside.makepyfile(MEASURES + "\n    def test_plain():\n        pass\n")
     run = outside.runpytest_subprocess(*QUICK, "-n", "2")
     run.assert_outcomes(passed=1, errors=1)

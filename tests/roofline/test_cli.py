@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import EntryPoint, PackageNotFoundError
 from pathlib import Path
 from typing import Any
@@ -19,24 +18,7 @@ import roofline
 from roofline import cli
 from roofline.record import KEY
 from tests.roofline import build
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """The program in this process, from a folder of its own: exit code, stdout, stderr."""
-    (tmp_path / "cwd").mkdir()
-    monkeypatch.chdir(tmp_path / "cwd")
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
+from tests.roofline.conftest import Run
 
 
 @pytest.fixture

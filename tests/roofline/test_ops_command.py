@@ -3,36 +3,17 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from roofline import cli
 from roofline.record import Device, Flag, Operation, OutsideTime, Record
 from tests.roofline import build
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.roofline.conftest import Run
 
 _DEVICE = Device(kind="cpu", name="cpu", last_level_cache_byte=10**6)
 _CONVOLUTION = "2x3x8x8, 2x96x8x8, 96x1x3x3, stride 2, padding 1, groups 96, gradient of input and weight"
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """The program in this process, from a folder of its own: exit code, stdout, stderr."""
-    (tmp_path / "cwd").mkdir()
-    monkeypatch.chdir(tmp_path / "cwd")
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 def _operation(time_s: float, **changes: Any) -> Operation:
@@ -288,3 +269,26 @@ def test_the_report_has_the_operations(run: Run, tmp_path: Path) -> None:
     assert {row["case"] for row in rows} == {"resnet50-train-b32-fp32", "mobilenet_v2-train-b32-fp32"}
     run("report", _file(tmp_path, build.record()), "-o", "without")
     assert not Path("without/operations.csv").exists()
+
+
+def test_a_case_whose_record_can_not_be_read_is_not_said_to_be_missing(run: Run, tmp_path: Path) -> None:
+    """It stands in the file: exit 3 and the fault, not a usage error."""
+    path = _file(tmp_path, _timed(), _timed("vgg16"))
+    document = json.loads(path.read_text(encoding="utf-8"))
+    spoilt = document["benchmarks"][1]
+    spoilt["extra_info"]["roofline"]["operations"][0]["calls"] = "many"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    code, _, err = run("ops", path, spoilt["name"])
+    assert code == 3
+    assert f"{spoilt['name']} is in" in err
+    assert "its record can't be read" in err
+    assert "operations[0].calls" in err
+
+
+def test_how_far_the_timing_is_to_be_trusted_is_said(run: Run, tmp_path: Path) -> None:
+    """In the case's own table with the evidence, in the list of cases by name."""
+    flags = (Flag(name="disturbed", evidence="3 of 3 rounds, first by other programs"),)
+    path = _file(tmp_path, _timed(flags=flags), _timed("vgg16"))
+    assert "disturbed: 3 of 3 rounds, first by other programs" in run("ops", path, "resnet50")[1]
+    assert "Their timing is less certain (disturbed): resnet50-train-b32-fp32" in run("ops", path)[1]
+    assert "disturbed" not in run("ops", path, "vgg16")[1]

@@ -124,6 +124,8 @@ def complexity(
 
 
 def _specs(names: list[str]) -> list[ModelSpec]:
+    if not names:
+        raise click.UsageError("--models names no model: give one or more, such as resnet50,vgg16")
     try:
         registry: Registry = project.registry(Path.cwd())
         return [registry.find(name) for name in dict.fromkeys(names)]

@@ -30,6 +30,12 @@ def check(name: str) -> None:
         near = difflib.get_close_matches(name.lower().replace("-", "_"), known, n=3)
         hint = f"; near matches: {', '.join(f'timm:{one}' for one in near)}" if near else ""
         raise UnknownModel(f"timm {timm.__version__} has no model {name!r}{hint}; it has {len(known)}")
+    try:
+        timm.get_pretrained_cfg(name)
+    except RuntimeError as error:  # a tag after the point that the model doesn't have
+        raise UnknownModel(
+            f"timm {timm.__version__}: timm:{name}: {error}; leave out what follows the point"
+        ) from error
 
 
 def find(name: str, label: str) -> ModelSpec:

@@ -99,13 +99,23 @@ def _config(text: str) -> Any:
     values = _read(text) if text.endswith(_SUFFIX) else {"model_type": text}
     kind = values.pop("model_type")
     if kind not in CONFIG_MAPPING:
-        near = difflib.get_close_matches(kind.lower(), list(CONFIG_MAPPING), n=3)
+        # Its length doesn't count types that are loaded when they are asked for.
+        types = list(CONFIG_MAPPING)
+        near = difflib.get_close_matches(kind.lower(), types, n=3)
         hint = f"; near matches: {', '.join(f'hf:{one}' for one in near)}" if near else ""
         raise UnknownModel(
             f"hf:{text}: transformers {transformers.__version__} has no model type {kind!r}{hint}; "
-            f"use one of its {len(CONFIG_MAPPING)} types, or the path of a config.json"
+            f"use one of its {len(types)} types, or the path of a config.json"
         )
-    return transformers.AutoConfig.for_model(kind, **values)
+    try:
+        return transformers.AutoConfig.for_model(kind, **values)
+    except Exception as error:
+        # What a configuration makes of a wrong value is its own: each type and version raises something else.
+        raise UnknownModel(f"hf:{text}: transformers takes no such configuration: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _main_input(text: str, config: Any) -> str:

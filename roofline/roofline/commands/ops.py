@@ -18,6 +18,7 @@ from roofline.commands.common import (
     read_results,
     table_options,
 )
+from roofline.operation_notes import RESERVATIONS
 from roofline.operation_tables import (
     cases_table,
     kinds_table,
@@ -85,10 +86,11 @@ def ops(
     shown, notes = newest(cases(place_all(read_results([result]), device_table(devices))))
     for note in notes:
         click.echo(note, err=True)
+    unreadable = [point for point in shown if point.benchmark.fault is not None]
     points = [point for point in shown if point.mode in ("train", "infer")]
     if not points:
         raise CannotCompare(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}")
-    chosen = points if case is None else _named(case, points, result)
+    chosen = points if case is None else _named(case, points, unreadable, result)
     if len({point.id for point in chosen}) > 1:
         if figure is not None:
             raise click.UsageError(f"--plot draws one case: name it. There are {_listed(chosen)}.")
@@ -101,10 +103,12 @@ def ops(
         _draw(chosen, figure)
 
 
-def _named(case: str, points: Sequence[Point], result: Path) -> list[Point]:
+def _named(case: str, points: Sequence[Point], unreadable: Sequence[Point], result: Path) -> list[Point]:
     """The case of this id, else the only one that has it as a part.
 
+    :param unreadable: cases whose record can't be read.
     :raises click.UsageError: none has, or several.
+    :raises CannotCompare: it is one that can't be read.
     """
     exact = [point for point in points if point.id == case]
     if exact:
@@ -112,6 +116,8 @@ def _named(case: str, points: Sequence[Point], result: Path) -> list[Point]:
     found = [point for point in points if case.lower() in point.id.lower()]
     if len({point.id for point in found}) > 1:
         raise click.UsageError(f"{case!r} is part of several cases of {result}: {_listed(found)}. Give more of the id.")
+    if not found and (lost := [point for point in unreadable if case.lower() in point.id.lower()]):
+        raise CannotCompare(f"{lost[0].id} is in {result}, but its record can't be read: {lost[0].benchmark.fault}.")
     if not found:
         close = [point for point in points if _near(case, point)]
         known = f"Near: {_listed(close)}" if close else f"There are {_listed(points)}"
@@ -141,6 +147,10 @@ def _several(
     for point, why in left_out:
         reasons.setdefault(why, []).append(point)
     notes = [f"Not taken apart: {why}: {_listed(of)}" for why, of in reasons.items()]
+    for name in RESERVATIONS:
+        flagged = [case.point for case in taken if any(flag.name == name for flag in case.point.flags)]
+        if flagged:
+            notes.append(f"Their timing is less certain ({name}): {_listed(flagged)}")
     invalid = [case.point for case in taken if not case.point.valid]
     if invalid:
         notes.append(f"Invalid rows, whose own tables say why: {_listed(invalid)}")

@@ -91,6 +91,7 @@ def test_every_format_shows_the_model(folder: Path, form: str) -> None:
         (["--models", "own", "--device-memory", "lots"], "'lots' is no size of memory"),
         (["--models", "inception_v3"], "inception_v3: train batch must be >= 2"),
         (["--models", "own", "-o", "pyproject.toml/x"], "can't be written"),
+        (["--models", " , "], "--models names no model: give one or more"),
         ([], "Missing option '--models'"),
     ],
 )

@@ -68,7 +68,7 @@ def test_work_still_queued_is_not_charged_to_the_round() -> None:
 
 
 def test_asynchronous_work_is_charged_to_the_round() -> None:
-    """A step that returns at once and works on for 5 ms takes 5 ms (TIME-01)."""
+    """A step that returns at once and works on for 5 ms takes 5 ms."""
     lab = Lab(0.0)
     queued: list[float] = []
 

@@ -104,6 +104,22 @@ def test_an_unknown_name_of_timm() -> None:
         MODELS.check("timm:resnet5x")
 
 
+def test_an_unknown_tag_of_timm() -> None:
+    """What follows the point names pretrained weights."""
+    pytest.importorskip("timm")
+    with pytest.raises(UnknownModel, match=r"timm:resnet50\.nosuchtag: .*nosuchtag.*leave out what follows the point"):
+        timm_models.check("resnet50.nosuchtag")
+
+
+def test_a_wrong_value_in_a_configuration(tmp_path: Path) -> None:
+    """Whatever the configuration itself makes of it."""
+    pytest.importorskip("transformers")
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "bert", "hidden_size": "x"}', encoding="utf-8")
+    with pytest.raises(UnknownModel, match=r"transformers takes no such configuration: .*hidden_size"):
+        transformers_models.check(str(path))
+
+
 def test_bert_of_transformers_is_bert_base() -> None:
     """Its default configuration is BERT-base uncased, 109,482,240 parameters; 128 tokens; 22.35 GFLOP forward."""
     pytest.importorskip("transformers", reason=HF)
@@ -140,7 +156,10 @@ def test_a_configuration_file_gives_its_sizes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("hf:bertt", "no model type 'bertt'; near matches: hf:bert"), ("hf:wav2vec2", "takes input_values")],
+    [
+        ("hf:bertt", r"no model type 'bertt'; near matches: hf:bert.*use one of its [1-9]\d+ types"),
+        ("hf:wav2vec2", "takes input_values"),
+    ],
 )
 def test_what_transformers_can_not_give(name: str, message: str) -> None:
     """An unknown type has near matches; what can't be fed says what it takes."""
