@@ -138,7 +138,7 @@ class Roofline:
         except CompilerMissing as reason:
             pytest.skip(str(reason))
         except (NotCompiled, InputEnded) as reason:
-            pytest.fail(str(reason), pytrace=False)
+            raise pytest.fail.Exception(str(reason), pytrace=False) from None
         self._keep(record, seconds)
         if measured.step_log_s is not None:
             self._log_steps(case, measured.step_log_s)
@@ -197,7 +197,7 @@ class Roofline:
         try:
             record, measured, seconds = measure_input(self._run, fetch_counted, case)
         except InputEnded as reason:
-            pytest.fail(str(reason), pytrace=False)
+            raise pytest.fail.Exception(str(reason), pytrace=False) from None
         assert record.timing is not None
         check = proof.check_data(batches, record.timing, measured.input_ended)
         record = replace(record, checks=(check,), flags=proof.flags_of([check]) + record.flags)

@@ -6,6 +6,7 @@ from roofline.operations import DISAGREEMENT, Breakdown, TimedOperation, seen_ou
 from roofline.points import Point
 from roofline.record import Profile
 from roofline.roofs import usable, usable_or_zero
+from roofline.sol import compiled
 from roofline.units import percent, scaled, shares, significant
 
 OUTSIDE = "outside of operations"
@@ -18,7 +19,9 @@ _LISTED = 4
 
 def heading(point: Point) -> str:
     """Case, time of the step, its speed of light."""
-    text = f"{point.id}: {scaled(point.step_time_s, 's')} a step"
+    record = point.benchmark.record
+    name = f"{point.id} (compiled)" if record is not None and compiled(record) else point.id
+    text = f"{name}: {scaled(point.step_time_s, 's')} a step"
     if point.sol.time_s is None:
         return f"{text}, no speed of light"
     return f"{text}, speed of light {scaled(point.sol.time_s, 's')} ({percent(point.fraction_of_sol)})"

@@ -47,6 +47,7 @@ _TINTS = (0.0, 0.45, -0.4)
 
 Fill = Literal["full", "left", "right", "top", "bottom"]
 _FILLS: tuple[Fill, ...] = ("left", "right", "top", "bottom")
+_OTHER_HALVES = ("white", "#3A3A3A", "#B8B8B8")
 _LINES: tuple[Any, ...] = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 
 DARK = "#333333"
@@ -69,6 +70,11 @@ class Style:
     def fill(self, variant: str) -> Fill:
         """Which half of a marker is filled: all of it for the plain variant alone."""
         return "full" if variant == PLAIN else _FILLS[self._others.index(variant) % len(_FILLS)]
+
+    def other_half(self, variant: str) -> str:
+        """Colour of the half that isn't filled, which tells variants apart where there are more of them than halves."""
+        turn = 0 if variant == PLAIN else self._others.index(variant) // len(_FILLS)
+        return _OTHER_HALVES[turn % len(_OTHER_HALVES)]
 
     def line(self, variant: str) -> Any:
         """A line style."""
@@ -122,7 +128,7 @@ class Style:
                 color=DARK,
                 marker="o",
                 markersize=7,
-                markerfacecoloralt="white",
+                markerfacecoloralt=self.other_half(name),
                 fillstyle=self.fill(name),
                 linestyle=self.line(name) if lines else "",
                 label=described(name),

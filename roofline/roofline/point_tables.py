@@ -216,6 +216,9 @@ def _remarks(point: Point) -> list[tuple[str, str | None]]:
     remarks: list[tuple[str, str | None]] = [
         (f"{flag.name}{' (invalid)' if flag.invalid else ''}", flag.evidence) for flag in point.flags
     ]
+    timing = None if point.benchmark.record is None else point.benchmark.record.timing
+    if timing is not None and timing.compile_s is not None:
+        remarks.append(("compiled", f"{scaled(timing.compile_s, 's')} before its first step was done"))
     bound = point.bound
     if bound.kind == "undetermined" and not any(flag.evidence in bound.evidence for flag in point.flags):
         # Range and knee stand in the tables already.

@@ -150,7 +150,7 @@ def _draw_point(axes: Axes, one: _Drawn, style: Style) -> None:
         markersize=_size(case.batch),
         fillstyle="none" if hollow else style.fill(named),
         color=color,
-        markerfacecoloralt="white",
+        markerfacecoloralt=style.other_half(named),
         # A half that is empty needs an edge to be seen.
         markeredgecolor=color if hollow else "black" if case.mode == "infer" else "white" if named == PLAIN else color,
         markeredgewidth=1.5 if hollow else 1.1 if case.mode == "infer" or named != PLAIN else 0.7,

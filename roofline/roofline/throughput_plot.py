@@ -117,7 +117,7 @@ def _panel(figure: Figure, axes: Axes, measured: Sequence[_Measured], style: Sty
             marker=style.marker(precision),
             markersize=6.5,
             fillstyle=style.fill(named),
-            markerfacecoloralt="white",
+            markerfacecoloralt=style.other_half(named),
             markeredgecolor="white" if named == PLAIN else style.color(model),
             markeredgewidth=0.6 if named == PLAIN else 1.0,
             linewidth=1.4,

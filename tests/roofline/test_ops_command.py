@@ -292,3 +292,11 @@ def test_how_far_the_timing_is_to_be_trusted_is_said(run: Run, tmp_path: Path) -
     assert "disturbed: 3 of 3 rounds, first by other programs" in run("ops", path, "resnet50")[1]
     assert "Their timing is less certain (disturbed): resnet50-train-b32-fp32" in run("ops", path)[1]
     assert "disturbed" not in run("ops", path, "vgg16")[1]
+
+
+def test_a_compiled_case_is_told_from_the_eager_one_of_its_name(run: Run, tmp_path: Path) -> None:
+    """In a project of one's own both are the test's name."""
+    config = {"compile": True}
+    path = _file(tmp_path, _timed(), _timed(case=build.case(model="vgg16", config=config)))
+    assert "vgg16-train-b32-fp32 (compiled): 100 ms a step" in run("ops", path, "vgg16")[1]
+    assert "resnet50-train-b32-fp32: 100 ms a step" in run("ops", path, "resnet50")[1]

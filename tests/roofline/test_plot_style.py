@@ -56,13 +56,14 @@ def test_more_models_than_colours() -> None:
 
 
 def test_only_the_plain_variant_fills_a_marker() -> None:
-    """Others fill a half, each another one, and have a line of their own; more variants than halves share them."""
+    """Others fill a half, each another one, and have a line of their own; where halves repeat, the other half tells."""
     style = style_for([], [], ["sample", "fake", "channels_last"])
     assert style.variants == ("", "channels_last", "fake", "sample")
     assert [style.fill(name) for name in style.variants] == ["full", "left", "right", "top"]
     assert len({str(style.line(name)) for name in style.variants}) == 4
     many = style_for([], [], [f"v{index}" for index in range(9)])
     assert "full" not in {many.fill(f"v{index}") for index in range(9)}
+    assert len({(many.fill(f"v{index}"), many.other_half(f"v{index}")) for index in range(9)}) == 9
 
 
 @pytest.mark.parametrize(

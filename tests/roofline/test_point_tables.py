@@ -375,3 +375,12 @@ def test_what_the_roofline_leaves_out_is_not_plottable(tmp_path: Path) -> None:
         (False, "invalid: wrong_device"),
         (False, "device memory full: its time is not the device's"),
     ]
+
+
+def test_the_time_to_compile_stands_below_the_summary(tmp_path: Path) -> None:
+    """Apart from the step's; of an eager case nothing is said."""
+    compiled = build.record(case=build.case(model="vgg16"), timing=build.timing(compile_s=14.6))
+    text = render(summary_table(*_all(tmp_path, build.record(), compiled)), "table", 100)
+    assert "compiled\n" in text
+    assert "vgg16-train-b32-fp32: 14.6 s before its first step was done" in text
+    assert "resnet50-train-b32-fp32: 14.6" not in text

@@ -6,7 +6,7 @@ reading (JSON or table) -> `Row` -> rules -> report. A new kind of table is a la
 from __future__ import annotations
 
 from roofline.audit.audit import Audit, audit, on_devices
-from roofline.audit.reading import rows_of
+from roofline.audit.reading import rows_of, unread_columns
 from roofline.audit.rules import RULES
 
-__all__ = ["RULES", "Audit", "audit", "on_devices", "rows_of"]
+__all__ = ["RULES", "Audit", "audit", "on_devices", "rows_of", "unread_columns"]

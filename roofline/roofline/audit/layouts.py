@@ -2,7 +2,8 @@
 
 Names are compared in lower case with every run of other characters than letters and digits as one ``_``:
 ``Images/s`` is ``images_s``. A unit stands in the name (timm's tables, which print milliseconds and 1e9 MAC without
-saying so, have layouts of their own). A column that no layout knows is left alone.
+saying so, have layouts of their own). A column that no layout knows is left alone, and
+named where the table is a plain one.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ class Layout:
         if not columns.issuperset(self.needs):
             return False
         return not self.needs_one_of or not self.needs_one_of.isdisjoint(columns)
+
+    def reads(self, column: str) -> bool:
+        """Whether a column of this name, as `plain` spells it, means something here."""
+        return column in self.words or column in self.numbers
 
 
 def plain(column: str) -> str:

@@ -9,6 +9,17 @@ from roofline.audit.row import Row
 from roofline.devices import DeviceTable
 from roofline.reader import ReadError, text_of
 
+_ADVICE = "Save the table as CSV in UTF-8."
+
+
+def unread_columns(path: Path) -> tuple[str, ...]:
+    """Columns of a table that were left alone because nothing knows their names; none of other files.
+
+    :raises ReadError: it can't be read, and why.
+    """
+    text = text_of(path, _ADVICE)
+    return () if text.lstrip()[:1] in ("{", "[") else table_file.unread(path, text)
+
 
 def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
     """The rows of one file.
@@ -16,7 +27,7 @@ def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
     :param devices: for the roofs of result files.
     :raises ReadError: it can't be read, and why.
     """
-    text = text_of(path, "Save the table as CSV in UTF-8.")
+    text = text_of(path, _ADVICE)
     if not text.strip():
         raise ReadError(f"{path}: empty.")
     if text.lstrip()[0] in "{[":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.audit.figure import Figure, exact, plausible, rounded
-from roofline.audit.layouts import Layout, Quantity, layouts_of, needed, plain
+from roofline.audit.layouts import PLAIN, Layout, Quantity, layouts_of, needed, plain
 from roofline.audit.row import DeviceKind, Mode, Row
 from roofline.reader import ReadError
 
@@ -60,6 +60,17 @@ def rows_of(path: Path, text: str) -> tuple[Row, ...]:
         for line in body
         for layout in layouts
     )
+
+
+def unread(path: Path, text: str) -> tuple[str, ...]:
+    """Columns, as they are headed, that no rule can look at: of a plain table, whose names are free to choose.
+
+    :raises ReadError: it is no table.
+    """
+    header = next(_lines(path, text), None)
+    if header is None or layouts_of(frozenset(map(plain, header.cells))) != (PLAIN,):
+        return ()
+    return tuple(cell.strip() for cell in header.cells if cell.strip() and not PLAIN.reads(plain(cell)))
 
 
 def kind_of(device: str | None) -> DeviceKind | None:

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import click
 
-from roofline.audit import RULES, audit, on_devices, rows_of
+from roofline.audit import RULES, audit, on_devices, rows_of, unread_columns
 from roofline.audit.report import findings_table, rules_table
 from roofline.audit.row import Row
 from roofline.commands.common import CannotCompare, device_table, devices_option, emit, table_options, terminal_width
 from roofline.devices import DeviceTable
 from roofline.reader import ReadError
 from roofline.tables import Format
+
+_NAMING = (
+    "A name says what is meant and in which unit: images_per_s, step_time_ms, attained_gflop_per_s, gflop_per_image."
+)
 
 _NAMES = tuple(rule.name for rule in RULES)
 
@@ -83,6 +87,10 @@ def _read(files: tuple[Path, ...], table: DeviceTable) -> tuple[list[Row], list[
     for path in dict.fromkeys(files):
         try:
             rows += rows_of(path, table)
+            if unknown := unread_columns(path):
+                click.echo(
+                    f"{path}: not read, for no rule knows these columns: {', '.join(unknown)}. {_NAMING}", err=True
+                )
         except ReadError as error:
             unreadable.append(str(error))
     return rows, unreadable

@@ -71,7 +71,7 @@ def test_kind_and_flop(name: str, count: Callable[..., Counted]) -> None:
         (nn.AvgPool2d(2), IMAGE, ELEMENTS),
         (nn.AdaptiveAvgPool2d(2), IMAGE, ELEMENTS),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
 )
 def test_backward(layer: nn.Module, source: Tensor, backward: float, count: Callable[..., Counted]) -> None:
     """Backward operations have formulas as well."""

@@ -140,7 +140,9 @@ def test_smallest(order: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "iterative", [torch.linalg.svd, torch.linalg.eigh, torch.linalg.eig, torch.linalg.pinv, torch.matrix_exp], ids=str
+    "iterative",
+    [torch.linalg.svd, torch.linalg.eigh, torch.linalg.eig, torch.linalg.pinv, torch.matrix_exp],
+    ids=lambda function: function.__name__,
 )
 def test_iterations_are_named_not_guessed(iterative: Callable[[Tensor], object]) -> None:
     """How many there are depends on the data."""

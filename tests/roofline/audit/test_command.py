@@ -38,6 +38,15 @@ def test_nothing_found(run: Run) -> None:
     assert "good.csv: 1 row, 0 in a contradiction" in out
 
 
+def test_columns_that_were_not_read_are_named(run: Run, tmp_path: Path) -> None:
+    """On stderr, with how a name is made; the audit goes on."""
+    (tmp_path / "own.csv").write_text(GOOD.replace("images_per_s", "images_per_s,gflops").replace("100.0", "100.0,5"))
+    code, out, err = run("own.csv")
+    assert code == 0
+    assert "1 row, 0 in a contradiction" in out
+    assert "own.csv: not read, for no rule knows these columns: gflops. A name says what is meant" in err
+
+
 def test_contradictions_found(run: Run) -> None:
     """File, row, rule and arithmetic; other files don't hide it."""
     code, out, _ = run("good.csv", "bad.csv", "--width", "200")

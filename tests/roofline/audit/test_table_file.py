@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roofline.audit.figure import Figure, exact
-from roofline.audit.table_file import kind_of, number, rows_of
+from roofline.audit.table_file import kind_of, number, rows_of, unread
 from roofline.reader import ReadError
 
 PATH = Path("t.csv")
@@ -165,3 +165,14 @@ def test_an_unknown_layout_is_refused_with_what_is_there_and_what_is_needed(head
 def test_kind_of_a_device_by_its_name(device: str | None, kind: str | None) -> None:
     """A name that does not tell is not guessed at."""
     assert kind_of(device) == kind
+
+
+def test_columns_that_no_rule_knows_are_named() -> None:
+    """A misspelt figure must not pass for one that was looked at; timm's tables have columns of their own."""
+    path = Path("t.csv")
+    header = "model,images/s,GFLOPs,gflops_attained,,batch_size"
+    assert unread(path, f"{header}\n") == ("GFLOPs", "gflops_attained")
+    assert unread(path, "model,images_per_s\n") == ()
+    assert unread(path, "model,infer_samples_per_sec,infer_step_time,infer_batch_size,param_count\n") == ()
+    assert unread(path, "a,b\n") == ()
+    assert unread(path, "") == ()

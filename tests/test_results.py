@@ -1,0 +1,41 @@
+"""The committed results: nothing in them contradicts itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from roofline.audit import audit, rows_of
+from roofline.devices import load
+from roofline.points import points_of
+from roofline.reader import read_file
+
+FILES = sorted((Path(__file__).parents[1] / "results").rglob("*.json"))
+
+
+def test_there_are_some() -> None:
+    """Else the others would look at nothing."""
+    assert FILES
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_case_beats_its_speed_of_light_or_its_roof(path: Path) -> None:
+    """Every case that was counted has a speed of light and takes longer; no row is invalid."""
+    points = points_of(read_file(path), load())
+    cases = [point for point in points if point.mode in ("train", "infer")]
+    assert cases
+    for point in cases:
+        assert point.fraction_of_sol is not None, point.id
+        assert 0 < point.fraction_of_sol < 1, point.id
+        assert not {flag.name for flag in point.flags} & {"faster_than_sol", "above_roof", "faster_than_peak"}, point.id
+    assert all(point.valid for point in points)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_audit_finds_nothing(path: Path) -> None:
+    """And it has something to look at."""
+    devices = load()
+    found = audit(rows_of(path, devices), devices)
+    assert found.examined
+    assert not found.contradicted
