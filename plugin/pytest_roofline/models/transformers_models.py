@@ -124,7 +124,7 @@ def _main_input(text: str, config: Any) -> str:
 
     if type(config) not in MODEL_MAPPING:
         raise UnknownModel(f"hf:{text}: transformers' AutoModel makes no model of {type(config).__name__}")
-    kind = MODEL_MAPPING[type(config)]
+    kind: Any = MODEL_MAPPING[type(config)]
     name = str((kind[0] if isinstance(kind, tuple) else kind).main_input_name)
     if name == "pixel_values" and not hasattr(config, "image_size"):
         raise UnknownModel(f"hf:{text}: its configuration says no image_size; it can't be fed")

@@ -38,4 +38,6 @@ def build(config: Any) -> nn.Module:
     from transformers import AutoModel
 
     config = deepcopy(config)
-    return FeatureModel(AutoModel.from_config(config), config)
+    # Typed by halves, where it is installed at all.
+    auto: Any = AutoModel
+    return FeatureModel(auto.from_config(config), config)
