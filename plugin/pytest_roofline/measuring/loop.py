@@ -20,12 +20,12 @@ from dataclasses import replace
 
 from pytest_roofline.measuring import latency as latencies
 from pytest_roofline.measuring.disturbance import mostly_disturbed
-from pytest_roofline.measuring.margin import MarginEstimator
 from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Plan, Step
 from pytest_roofline.measuring.stopwatch import Round, Stopwatch
 from pytest_roofline.measuring.summary import Repeat, Taken, summarise
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
 from pytest_roofline.measuring.warmup import Warmup, warm_up
+from roofline.margin import MarginEstimator
 from roofline.record import StopReason
 
 ROUND_S = 0.1

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from pytest_roofline.measuring import latency as latencies
 from pytest_roofline.measuring.disturbance import disturbances, mostly_disturbed
-from pytest_roofline.measuring.margin import MarginEstimator
 from pytest_roofline.measuring.plan import Plan
 from pytest_roofline.measuring.stopwatch import Round
 from pytest_roofline.measuring.warmup import Warmup
+from roofline.margin import MarginEstimator
 from roofline.record import Latency, Rounds, StopReason, Timing
 
 Number = TypeVar("Number", int, float)

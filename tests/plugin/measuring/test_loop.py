@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
-from pytest_roofline.measuring.margin import UNSEEN_S
 from pytest_roofline.measuring.telemetry import Reading
+from roofline.margin import UNSEEN_S
 from tests.plugin.measuring.fakes import Lab
 
 

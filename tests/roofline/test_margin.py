@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_roofline.measuring.margin import LARGEST, LEAST_ROUNDS, UNSEEN_S, MarginEstimator
+from roofline.margin import LARGEST, LEAST_ROUNDS, UNSEEN_S, MarginEstimator
 
 ESTIMATOR = MarginEstimator(0.95)
 LONG_S = 1e9
