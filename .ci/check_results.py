@@ -15,7 +15,8 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from roofline.record import KEY, Machine, Record, RecordError, Session, from_json
+from roofline.record import KEY, Machine, Record, Session
+from roofline.record_json import RecordError, from_json
 
 TOP_LEVEL = ("machine_info", "commit_info", "benchmarks", "datetime", "version", KEY)
 ROOFS = {("flop", "fp32"), ("byte", "dram"), ("byte", "llc"), ("latency", "launch")}

@@ -42,7 +42,7 @@ def _machine() -> dict[str, object]:
     import torch
 
     from pytest_roofline.machine import describe
-    from roofline.record import to_json
+    from roofline.record_json import to_json
 
     return to_json(describe(torch.device("cpu"), None))
 

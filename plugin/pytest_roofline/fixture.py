@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_roofline.precision import PRECISIONS
-from roofline.record import KEY, Case, Record, to_json
+from roofline.record import KEY, Case, Record
+from roofline.record_json import to_json
 
 if TYPE_CHECKING:
     import pytest

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from roofline.record import KEY, Machine, RecordError, Roof, Session, from_json, without_nonfinite
+from roofline.record import KEY, Machine, Roof, Session
+from roofline.record_json import RecordError, from_json, without_nonfinite
 
 
 class ResultsError(RuntimeError):

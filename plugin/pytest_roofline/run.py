@@ -18,7 +18,8 @@ from pytest_roofline import devices, machine, results, roofs
 from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.roofs import RoofPlan
-from roofline.record import KEY, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session, from_json, to_json
+from roofline.record import KEY, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session
+from roofline.record_json import from_json, to_json
 
 if TYPE_CHECKING:
     import torch

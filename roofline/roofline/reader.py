@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from roofline.record import KEY, Machine, Record, RecordError, Session, from_json, without_nonfinite
+from roofline.record import KEY, Machine, Record, Session
+from roofline.record_json import RecordError, from_json, without_nonfinite
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
 _NO_COMMIT = "unversioned"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from roofline.record import without_nonfinite
+from roofline.record_json import without_nonfinite
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid

@@ -18,7 +18,14 @@ SUITE = ROOT / "perftests"
 
 HEAVY = {"torch", "torchvision", "numpy", "pandas", "matplotlib", "scipy", "cattrs", "rich"}
 MEASURING = {"torch", "torchvision", "pytest", "_pytest", "pytest_benchmark", "pytest_roofline", "perftests"}
-SHARED_WITH_PLUGIN = {"roofline", "roofline.record", "roofline.units", "roofline.margin", "roofline.expected"}
+SHARED_WITH_PLUGIN = {
+    "roofline",
+    "roofline.record",
+    "roofline.record_json",
+    "roofline.units",
+    "roofline.margin",
+    "roofline.expected",
+}
 
 
 def loaded_by(code: str) -> set[str]:

@@ -25,8 +25,8 @@ from roofline.record import (
     Session,
     Timing,
     Work,
-    to_json,
 )
+from roofline.record_json import to_json
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "check_results.py"
 CASE = "mlp-train-b2-fp32"

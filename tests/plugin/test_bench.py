@@ -14,7 +14,8 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from pytest_roofline import bench, plain_bench, proof, roofs
 from pytest_roofline.roofs import Candidate, RoofPlan
 from pytest_roofline.workload import ReadyBatches, sgd
-from roofline.record import Case, Counters, Record, RoofKind, from_json, to_json
+from roofline.record import Case, Counters, Record, RoofKind
+from roofline.record_json import from_json, to_json
 from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Ticking, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from roofline.record import KEY, Record, Session, from_json
+from roofline.record import KEY, Record, Session
+from roofline.record_json import from_json
 
 MEASURES = """
     import torch

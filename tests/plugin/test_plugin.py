@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from roofline.record import KEY, Machine, Record, Session, from_json, unexplained
+from roofline.record import KEY, Machine, Record, Session, unexplained
+from roofline.record_json import from_json
 
 MEASURES = """
     import pytest, torch

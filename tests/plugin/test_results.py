@@ -13,7 +13,8 @@ import pytest
 
 from pytest_roofline import results
 from pytest_roofline.results import ResultsError, ResultsFile
-from roofline.record import Device, Machine, Roof, Session, to_json
+from roofline.record import Device, Machine, Roof, Session
+from roofline.record_json import to_json
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 

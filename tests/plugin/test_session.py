@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.record import KEY, NotMeasured, Record, Session, from_json
+from roofline.record import KEY, NotMeasured, Record, Session
+from roofline.record_json import from_json
 from tests.plugin.test_plugin import MEASURES, QUICK, records, results
 
 SAVED = (*QUICK, "--roofline-results", "results")

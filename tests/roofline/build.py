@@ -24,8 +24,8 @@ from roofline.record import (
     Session,
     Timing,
     Work,
-    to_json,
 )
+from roofline.record_json import to_json
 
 CPU = Device(kind="cpu", name="AMD EPYC 7B13", memory_byte=8 * 10**9, last_level_cache_byte=32 * 2**20)
 CUDA = Device(

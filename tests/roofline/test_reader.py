@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.reader import ReadError, ResultFile, read, read_file
-from roofline.record import KEY, NotMeasured, Record, to_json
+from roofline.record import KEY, NotMeasured, Record
+from roofline.record_json import to_json
 from tests.roofline import build
 
 
