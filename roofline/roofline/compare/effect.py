@@ -1,0 +1,86 @@
+"""How far two sides differ, and how well that is known: sessions over rounds, and what is known of sessions before.
+
+The model: the logarithm of what a session observes is the case's true one, plus the session's own deviation (another
+process, another hour), plus what its rounds leave open. Sessions of a side are independent draws of it. Their scatter
+is estimated from both sides together and moderated by what is known beforehand: a scaled inverse chi-squared
+distribution, as in G. Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
+Microarray Experiments", Statistical Applications in Genetics and Molecular Biology 3 (2004). With a single session a
+side nothing but the prior tells how far sessions scatter; with many it hardly matters.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roofline.compare.observation import Observation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """What is known of the scatter before a session is seen.
+
+    :param deviation: standard deviation between sessions, relative.
+    :param freedom: how many degrees of freedom that is worth.
+    :param unknown_error: taken for the standard error within a session that can't tell it, relative.
+    """
+
+    deviation: float
+    freedom: float
+    unknown_error: float
+
+
+SESSIONS = Prior(deviation=0.02, freedom=4.0, unknown_error=0.05)
+"""Between sessions in fresh processes on one machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """The difference of two sides. ``log_ratio`` is of new over base, so that above 0 is slower; ``error`` its standard
+    error, with ``freedom`` degrees of freedom of a t distribution. ``deviation`` is the scatter of single sessions.
+    """
+
+    log_ratio: float
+    error: float
+    freedom: float
+    deviation: float
+    base_sessions: int
+    new_sessions: int
+
+    @property
+    def ratio(self) -> float:
+        """Time of new over base."""
+        return math.exp(self.log_ratio)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Of the ratio."""
+        from scipy import special
+
+        half = float(special.stdtrit(self.freedom, (1 + confidence) / 2)) * self.error
+        return math.exp(self.log_ratio - half), math.exp(self.log_ratio + half)
+
+    @property
+    def chance(self) -> float:
+        """Probability of a difference at least as large if there were none (two-sided)."""
+        from scipy import special
+
+        return float(2 * special.stdtr(self.freedom, -abs(self.log_ratio) / self.error))
+
+
+def effect_of(base: Sequence[Observation], new: Sequence[Observation], prior: Prior = SESSIONS) -> Effect:
+    """The difference of two sides of at least one session each."""
+    logs = [[math.log(session.step_time_s) for session in side] for side in (base, new)]
+    within = statistics.fmean((session.error or prior.unknown_error) ** 2 for session in (*base, *new))
+    freedom = prior.freedom + len(base) + len(new) - 2
+    scatter = sum(sum((value - statistics.fmean(side)) ** 2 for value in side) for side in logs)
+    variance = (prior.freedom * (prior.deviation**2 + within) + scatter) / freedom
+    return Effect(
+        log_ratio=statistics.fmean(logs[1]) - statistics.fmean(logs[0]),
+        error=math.sqrt(variance * (1 / len(base) + 1 / len(new))),
+        freedom=freedom,
+        deviation=math.sqrt(variance),
+        base_sessions=len(base),
+        new_sessions=len(new),
+    )

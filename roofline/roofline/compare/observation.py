@@ -1,0 +1,78 @@
+"""What one session says of a case's step time: its middle, and how well the session's own rounds know that."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from roofline.margin import MarginEstimator
+from roofline.record import Rounds
+
+LEAST_ROUNDS = 5
+"""Of fewer rounds the mean is taken, and how well it is known can't be told."""
+
+LEAST_QUIET_SHARE = 0.2
+"""A session with fewer of its rounds undisturbed says nothing of the case."""
+
+_ONE_DEVIATION = math.erf(math.sqrt(0.5))
+"""Confidence of an interval of one standard deviation to either side, 68.3 %."""
+
+
+class Unusable(ValueError):
+    """A session that says nothing of the case. The message tells why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One session's time of a case.
+
+    ``step_time_s`` is the median over the rounds that nothing disturbed (the mean of fewer than `LEAST_ROUNDS`): the
+    mean of a session hangs on whatever else the machine did. ``error`` is the standard error of it, relative, as far as
+    the rounds of this session show it; None where they are too few. ``started_at`` is UTC, ISO 8601, or empty.
+    """
+
+    step_time_s: float
+    error: float | None
+    rounds: int
+    left_out: int
+    started_at: str = ""
+
+
+def observe(rounds: Rounds, started_at: str = "") -> Observation:
+    """Read a session's rounds. Those marked as disturbed are left out, by that evidence alone, on every side alike.
+
+    :raises Unusable: no rounds, times that are no times, or hardly a round that was left alone.
+    """
+    if rounds.steps < 1 or not rounds.wall_s:
+        raise Unusable("no rounds in the record")
+    marks = rounds.disturbed or (None,) * len(rounds.wall_s)
+    quiet = [wall / rounds.steps for wall, mark in zip(rounds.wall_s, marks, strict=True) if mark is None]
+    if len(quiet) < max(1, LEAST_QUIET_SHARE * len(rounds.wall_s)):
+        raise Unusable(f"{len(rounds.wall_s) - len(quiet)} of {len(rounds.wall_s)} rounds were disturbed from outside")
+    return observe_times(quiet, left_out=len(rounds.wall_s) - len(quiet), started_at=started_at)
+
+
+def observe_times(step_times_s: Sequence[float], *, left_out: int = 0, started_at: str = "") -> Observation:
+    """The same of times that carry no marks, such as another project's rounds.
+
+    :param step_times_s: one a round, in the order they were taken.
+    :raises Unusable: none, or one that is not finite and above zero.
+    """
+    if not step_times_s or not all(math.isfinite(time) and time > 0 for time in step_times_s):
+        raise Unusable("a round's time is not a time" if step_times_s else "no rounds in the file")
+    enough = len(step_times_s) >= LEAST_ROUNDS
+    return Observation(
+        step_time_s=statistics.median(step_times_s) if enough else statistics.fmean(step_times_s),
+        error=_estimator().of(step_times_s, math.inf).half_width_relative if enough else None,
+        rounds=len(step_times_s),
+        left_out=left_out,
+        started_at=started_at,
+    )
+
+
+@cache
+def _estimator() -> MarginEstimator:
+    return MarginEstimator(_ONE_DEVIATION)

@@ -1,0 +1,102 @@
+"""What an effect shows: slower, faster, the same, or nothing yet.
+
+Two settings are kept apart. ``least`` is the least effect that matters; the confidence is how sure to be.
+
+- **slower** and **faster**: the difference is shown not to be chance, over all cases together (Holm's method: among
+  cases that did not change, the chance that any is called slower or faster is at most 1 - confidence), and it is
+  estimated to be at least ``least``.
+- **same**: the difference is shown to be smaller than ``least`` either way (two one-sided tests, each case by itself).
+- **inconclusive**: neither; with the number of sessions a side that would settle it at the scatter seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from roofline.compare.effect import Effect
+from roofline.units import percent
+
+Kind = Literal["slower", "faster", "same", "inconclusive"]
+
+MOST_SESSIONS = 100
+"""Beyond this many more sessions nobody waits for the answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """``why`` is a sentence for an inconclusive one. ``more_sessions``: a side, to settle it; None where it is settled,
+    or where `MOST_SESSIONS` would not do.
+    """
+
+    kind: Kind
+    why: str = ""
+    more_sessions: int | None = None
+
+
+def judge(effects: Sequence[Effect], least: Sequence[float], confidence: float) -> tuple[Verdict, ...]:
+    """A verdict for each case of one comparison.
+
+    :param least: for each case, the least effect that matters, relative (0.02 is 2 %).
+    """
+    shown = holm([effect.chance for effect in effects], 1 - confidence)
+    return tuple(
+        _verdict(effect, math.log1p(matters), confidence, known, len(effects))
+        for effect, matters, known in zip(effects, least, shown, strict=True)
+    )
+
+
+def holm(chances: Sequence[float], level: float) -> tuple[bool, ...]:
+    """Which of several tests are significant so that the chance of any false one is at most ``level``.
+
+    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6 (1979).
+    """
+    significant = [False] * len(chances)
+    for rank, index in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        if not chances[index] <= level / (len(chances) - rank):
+            break
+        significant[index] = True
+    return tuple(significant)
+
+
+def _verdict(effect: Effect, least: float, confidence: float, shown: bool, cases: int) -> Verdict:
+    if shown and abs(effect.log_ratio) >= least:
+        return Verdict(kind="slower" if effect.log_ratio > 0 else "faster")
+    if abs(effect.log_ratio) + _quantile(effect.freedom, confidence) * effect.error <= least:
+        return Verdict(kind="same")
+    more = _more_sessions(effect, least, confidence, cases)
+    return Verdict(kind="inconclusive", why=_why(effect, least, confidence, shown), more_sessions=more)
+
+
+def _why(effect: Effect, least: float, confidence: float, shown: bool) -> str:
+    if shown:
+        return f"slower or faster by less than the {percent(math.expm1(least))} that matter, perhaps by more"
+    low, high = effect.interval(confidence)
+    return f"anything from {low - 1:+.1%} to {high - 1:+.1%} would look like this"
+
+
+def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> int | None:
+    """Sessions a side beyond the smaller side's that would settle it, if estimate and scatter stay as they are.
+
+    The estimate itself moves with more sessions: it is an expectation, not a promise.
+    """
+    distance = abs(effect.log_ratio)
+    for more in range(1, MOST_SESSIONS + 1):
+        base, new = effect.base_sessions + more, effect.new_sessions + more
+        freedom = effect.freedom + 2 * more
+        error = effect.deviation * math.sqrt(1 / base + 1 / new)
+        if distance + _quantile(freedom, confidence) * error <= least:
+            return more
+        level = (1 - confidence) / cases
+        if distance >= least and distance >= _quantile(freedom, 1 - level / 2) * error:
+            return more
+    return None
+
+
+def _quantile(freedom: float, confidence: float) -> float:
+    """One-sided."""
+    from scipy import special
+
+    return float(special.stdtrit(freedom, confidence))
