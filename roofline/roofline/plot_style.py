@@ -47,12 +47,16 @@ _TINTS = (0.0, 0.45, -0.4)
 
 Fill = Literal["full", "left", "right", "top", "bottom"]
 _FILLS: tuple[Fill, ...] = ("left", "right", "top", "bottom")
-_OTHER_HALVES = ("white", "#3A3A3A", "#B8B8B8")
+_OTHER_HALVES = ("white", "#B8B8B8", "#3A3A3A")
 _LINES: tuple[Any, ...] = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 
 DARK = "#333333"
+MIDDLE = "#7A7A7A"
+"""Of a marker in the legend that stands for any model: told from every other half that it may have."""
 FAINT = "#B0B0B0"
 DPI = 150
+_LINE = 0.19
+"""Inches from one line of small text to the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +129,7 @@ class Style:
             Line2D(
                 [],
                 [],
-                color=DARK,
+                color=MIDDLE,
                 marker="o",
                 markersize=7,
                 markerfacecoloralt=self.other_half(name),
@@ -159,6 +163,19 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=DPI)
+
+
+def heading(figure: Figure, left: float, title: str, lines: Sequence[str]) -> None:
+    """The title and the lines under it, which take `heading_height` inches from the top. ``left`` is in inches."""
+    width, height = figure.get_size_inches()
+    figure.text(left / width, 1 - 0.33 / height, title, fontsize=12.5, fontweight="bold", color=DARK)
+    for number, line in enumerate(lines):
+        figure.text(left / width, 1 - (0.56 + number * _LINE) / height, line, fontsize=9, color="#666666")
+
+
+def heading_height(lines: Sequence[str]) -> float:
+    """Inches from the top of the figure to below a `heading` of these lines."""
+    return 0.56 + len(lines) * _LINE
 
 
 def save(figure: Figure, path: Path) -> Path:

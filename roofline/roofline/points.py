@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from roofline.bounds import Bound, judge
 from roofline.devices import DeviceTable
@@ -123,6 +125,19 @@ def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]
         for label, count in dropped.items()
     )
     return tuple(point for point in points if id(point) in kept), notes
+
+
+def told_runs(points: Iterable[Point]) -> str | None:
+    """When the runs began that the points are of, the newest first; None where all are of one run."""
+    count = Counter((point.result.when, str(point.result.path)) for point in points)
+    if len(count) < 2:
+        return None
+    runs = [f"{cases} of {when or Path(path).name}" for (when, path), cases in sorted(count.items(), reverse=True)]
+    more = f", and of {len(runs) - _RUNS_TOLD} more" if len(runs) > _RUNS_TOLD else ""
+    return f"Cases of {len(runs)} runs: {', '.join(runs[:_RUNS_TOLD])}{more}."
+
+
+_RUNS_TOLD = 3
 
 
 def _point(result: ResultFile, benchmark: Benchmark, table: DeviceTable) -> Point:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.plot_style import DARK, FAINT, Style, new_figure
-from roofline.points import Point
+from roofline.plot_style import DARK, FAINT, Style, heading, heading_height, new_figure
+from roofline.points import Point, told_runs
 from roofline.record import Record, Roof
 from roofline.roofline_axes import Spot, draw_roofs
 from roofline.roofs import Roofs
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 # Inches.
-_WIDTH, _LEFT, _RIGHT, _TOP = 10.5, 1.15, 2.5, 0.75
+_WIDTH, _LEFT, _RIGHT = 10.5, 1.15, 2.5
 _AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.0, 0.8, 0.21, 0.19
 _LEGEND_COLUMNS = 5
+_HEADING_CHARACTERS = 125
 _LISTED = 8
 
 
@@ -47,11 +48,12 @@ def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure
     drawn, left_out = _sorted_out(points)
     shown = [one.point for one in drawn] or list(points)
     roofs, whose = _newest_roofs(shown)
+    lines = ["bar: range of the intensity, from most to least bytes", *_wrapped(told_runs(shown)), *_wrapped(whose)]
     legend = _legend(drawn, style)
-    footer = _footer(left_out, [*whose, *roofs.notices], roofs.why_none)
+    footer = _footer(left_out, roofs.notices, roofs.why_none)
     rows = math.ceil(len(legend) / _LEGEND_COLUMNS)
     below = _UNDER_AXES + rows * _ROW + len(footer) * _LINE + 0.15
-    height = _TOP + _AXES_HEIGHT + below
+    height = heading_height(lines) + _AXES_HEIGHT + below
     figure = new_figure(_WIDTH, height)
     axes = figure.add_axes((_LEFT / _WIDTH, below / height, (_WIDTH - _LEFT - _RIGHT) / _WIDTH, _AXES_HEIGHT / height))
     used = {dtype for one in drawn for dtype in _dtypes(one)}
@@ -60,9 +62,7 @@ def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure
         _draw_point(axes, one, style)
     if not drawn:
         axes.text(0.5, 0.5, "no case can be placed", transform=axes.transAxes, ha="center", color=DARK, fontsize=11)
-    figure.text(_LEFT / _WIDTH, 1 - 0.32 / height, title, fontsize=12.5, fontweight="bold", color=DARK)
-    subtitle = "bar: range of the intensity, from most to least bytes"
-    figure.text(_LEFT / _WIDTH, 1 - 0.55 / height, subtitle, fontsize=9, color="#666666")
+    heading(figure, _LEFT, title, lines)
     if legend:
         figure.legend(
             handles=legend,
@@ -92,7 +92,7 @@ def _sorted_out(points: Sequence[Point]) -> tuple[list[_Drawn], list[tuple[Point
     return drawn, left_out
 
 
-def _newest_roofs(points: Sequence[Point]) -> tuple[Roofs, list[str]]:
+def _newest_roofs(points: Sequence[Point]) -> tuple[Roofs, str | None]:
     """What is drawn over points of several runs: of each roof the newest measured, else the published one.
 
     :returns: the roofs, and whose they are where some points were measured under others.
@@ -110,15 +110,19 @@ def _newest_roofs(points: Sequence[Point]) -> tuple[Roofs, list[str]]:
     drawn = {key: roof.value for key, (roof, _) in chosen.items()}
     others = [point for point in points if any(drawn[roof.kind, roof.name] != roof.value for roof in point.roofs.roofs)]
     if not others:
-        return roofs, []
+        return roofs, None
     runs = sorted({when for roof, when in chosen.values() if roof.source == "measured"})
     dram = [value for point in points if (value := point.roofs.value("byte", "dram")) is not None]
     seen = f" (DRAM {scaled(min(dram), 'B/s')} to {scaled(max(dram), 'B/s')})" if dram and min(dram) < max(dram) else ""
-    return roofs, [
+    return roofs, (
         f"Roofs drawn: of each the newest, from the run{'s' if len(runs) > 1 else ''} of {', '.join(runs)}."
         f" {len(others)} of {len(points)} cases were measured under others{seen};"
         " tables hold each against the roofs of its own run."
-    ]
+    )
+
+
+def _wrapped(line: str | None) -> list[str]:
+    return [] if line is None else textwrap.wrap(line, _HEADING_CHARACTERS)
 
 
 def _footer(left_out: Sequence[tuple[Point, str]], notices: Sequence[str], why_no_roofs: str | None) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from roofline.plot_style import DARK, Style, new_figure, number_axis, tidy
-from roofline.points import Point
+from roofline.plot_style import DARK, Style, heading, heading_height, new_figure, number_axis, tidy
+from roofline.points import Point, told_runs
 from roofline.record import Mode
 from roofline.units import significant
 from roofline.variants import PLAIN, variant
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Inches.
-_LEFT, _BETWEEN, _PANEL, _RIGHT, _HEIGHT = 0.95, 0.75, 4.6, 2.1, 4.7
+_LEFT, _BETWEEN, _PANEL, _RIGHT = 0.95, 0.75, 4.6, 2.1
+_OVER_AXES, _AXES_HEIGHT, _UNDER_AXES = 0.25, 2.95, 0.75
+_CHARACTERS_AN_INCH = 13
 _LEGEND_ROWS = 15
 _SIDE_STEP, _MOST_BESIDE, _NEAR_SHARE = 0.07, 0.32, 0.6
 _MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
@@ -41,9 +44,9 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
 
     :param points: of one device.
     """
-    measured = [found for point in points if (found := _measured(point)) is not None]
     # A loader alone is no case: it has no throughput of a model.
-    measured = [one for one in measured if one.mode in _MODES]
+    found = [(point, one) for point in points if (one := _measured(point)) is not None and one.mode in _MODES]
+    measured = [one for _, one in found]
     modes = [mode for mode in _MODES if any(one.mode == mode for one in measured)]
     if not modes:
         return None
@@ -53,22 +56,25 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     legend_columns = math.ceil(len(handles) / _LEGEND_ROWS)
     right = legend_columns * _RIGHT
     width = _LEFT + len(modes) * _PANEL + (len(modes) - 1) * _BETWEEN + right
-    figure = new_figure(width, _HEIGHT)
+    lines = ["mean of the rounds, bars: one standard deviation; what stands around a tick is of that batch size"]
+    if (runs := told_runs(point for point, _ in found)) is not None:
+        lines += textwrap.wrap(runs, int(_CHARACTERS_AN_INCH * (width - _LEFT)))
+    top = heading_height(lines) + _OVER_AXES
+    height = top + _AXES_HEIGHT + _UNDER_AXES
+    figure = new_figure(width, height)
     for index, mode in enumerate(modes):
         left = (_LEFT + index * (_PANEL + _BETWEEN)) / width
-        axes = figure.add_axes((left, 0.75 / _HEIGHT, _PANEL / width, (_HEIGHT - 1.75) / _HEIGHT))
+        axes = figure.add_axes((left, _UNDER_AXES / height, _PANEL / width, _AXES_HEIGHT / height))
         _panel(figure, axes, [one for one in measured if one.mode == mode], style)
         axes.set_title(_MODES[mode], fontsize=10.5, color=DARK, loc="left")
         if index == 0:
             axes.set_ylabel("samples/s", fontsize=10, color=DARK)
-    figure.text(_LEFT / width, 1 - 0.35 / _HEIGHT, title, fontsize=12.5, fontweight="bold", color=DARK)
-    subtitle = "mean of the rounds, bars: one standard deviation; what stands around a tick is of that batch size"
-    figure.text(_LEFT / width, 1 - 0.57 / _HEIGHT, subtitle, fontsize=9, color="#666666")
+    heading(figure, _LEFT, title, lines)
     figure.legend(
         handles=handles,
         ncols=legend_columns,
         loc="upper left",
-        bbox_to_anchor=((width - right + 0.2) / width, (_HEIGHT - 0.85) / _HEIGHT),
+        bbox_to_anchor=((width - right + 0.2) / width, (height - top + 0.15) / height),
         frameon=False,
         fontsize=9,
         borderaxespad=0,

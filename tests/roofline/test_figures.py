@@ -62,6 +62,13 @@ def _words(figure: "Figure") -> str:
     return "\n".join(text.get_text() for text in _texts(figure))
 
 
+def _heading(figure: "Figure") -> str:
+    """Title and the lines under it, which stand above all axes, as one."""
+    top = max(axes.get_position().y1 for axes in figure.axes)
+    above = [text for text in figure.texts if text.get_position()[1] > top]
+    return " ".join(text.get_text() for text in sorted(above, key=lambda text: -text.get_position()[1]))
+
+
 def _lines(figure: "Figure") -> list[tuple[list[float], list[float]]]:
     return [
         ([float(x) for x in line.get_xdata()], [float(y) for y in line.get_ydata()])  # type: ignore[union-attr]
@@ -286,15 +293,49 @@ def test_it_is_said_whose_roofs_are_drawn(tmp_path: Path) -> None:
     figure = _figure(tuple(runs))
     assert "DRAM 50.0 GB/s" in _words(figure).splitlines()
     assert "bf16  20.0 TFLOP/s, knee 400" in _words(figure)
-    footer = [text for text in _texts(figure) if text.get_fontsize() == 8]
-    lines = [text.get_text().strip() for text in sorted(footer, key=lambda text: -text.get_position()[1])]
-    assert " ".join(lines) == (
-        "Roofs drawn: of each the newest, from the runs of 2026-11-20T10:00:00+00:00, 2026-11-21T10:00:00+00:00."
+    assert _heading(figure) == (
+        "title bar: range of the intensity, from most to least bytes"
+        " Cases of 2 runs: 1 of 2026-11-21T10:00:00+00:00, 1 of 2026-11-20T10:00:00+00:00."
+        " Roofs drawn: of each the newest, from the runs of 2026-11-20T10:00:00+00:00, 2026-11-21T10:00:00+00:00."
         " 1 of 2 cases were measured under others (DRAM 50.0 GB/s to 100 GB/s);"
         " tables hold each against the roofs of its own run."
     )
     assert [point.roofs.value("byte", "dram") for point in runs] == [1e11, 5e10]
-    assert "Roofs drawn" not in _words(_figure(tuple(runs[:1])))
+    alone = _heading(_figure(tuple(runs[:1])))
+    assert alone == "title bar: range of the intensity, from most to least bytes"
+
+
+def test_throughputs_of_several_runs_are_told_from_those_of_one(tmp_path: Path) -> None:
+    """A reference folder with a run of one's own beside it: whoever sees the figure alone must know."""
+    runs = []
+    for number in range(5):
+        session = build.session(build.roofs(), started_at=f"2026-11-2{number}T10:00:00+00:00")
+        item = build.record(case=build.case(batch=8 * (number + 1)))
+        runs += points_of(build.result(tmp_path / f"{number}.json", [item], of=session), load())
+    figure, alone = (throughput_figure(points, "title", _style(tuple(runs))) for points in (runs, runs[:1]))
+    assert figure is not None
+    assert alone is not None
+    assert _heading(figure).endswith(
+        " Cases of 5 runs: 1 of 2026-11-24T10:00:00+00:00, 1 of 2026-11-23T10:00:00+00:00,"
+        " 1 of 2026-11-22T10:00:00+00:00, and of 2 more."
+    )
+    assert "runs" not in _heading(alone)
+    assert _overlaps(figure) == []
+    assert all(_box(text).x1 <= figure.bbox.x1 for text in _texts(figure))
+
+
+def test_no_variant_looks_like_another_in_the_legend() -> None:
+    """Half of a marker is of the model's colour: in the legend, of one that no other half has."""
+    from matplotlib.colors import to_rgb
+
+    variants = [str(number) for number in range(12)]
+    handles = style_for(["m"], ["fp32"], variants).variant_handles(variants, lines=False)
+    looks = [(handle.get_fillstyle(), handle.get_markerfacecoloralt()) for handle in handles]
+    assert len(set(looks)) == 12
+    for handle in handles:
+        halves = [to_rgb(color) for color in (handle.get_color(), handle.get_markerfacecoloralt())]
+        # A tenth of the way from black to white can't be seen at this size.
+        assert abs(halves[0][0] - halves[1][0]) > 0.2
 
 
 def test_a_name_with_dollar_signs_is_no_formula(tmp_path: Path) -> None:
