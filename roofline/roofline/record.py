@@ -337,6 +337,18 @@ class NotMeasured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSet:
+    """Which of several runs of the same tests, each in a process of its own, a file is of. ``index`` counts from 1.
+
+    ``count`` is how many were asked for: a set that was stopped has fewer files.
+    """
+
+    id: str
+    index: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """One run of the suite: what belongs to the file and not to a single case."""
 
@@ -351,6 +363,8 @@ class Session:
     arguments: tuple[str, ...] = ()
     """pytest's command line, paths made relative."""
     notes: tuple[str, ...] = ()
+    set: SessionSet | None = None
+    """None for a run by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from roofline.record import (
     Record,
     RoofSample,
     Session,
+    SessionSet,
     Uncovered,
 )
 from roofline.record_json import RecordError, from_json, to_json
@@ -53,6 +54,7 @@ def _full() -> Record:
             build.session(
                 [build.roof("flop", "fp32", 1e12, samples=(RoofSample(value=1e12, kernel="mm", at="2026-01-01"),))],
                 not_measured=(NotMeasured(id="x", outcome="out_of_memory", reason="2 GB"),),
+                set=SessionSet(id="20261120T100000Z-5f3a", index=2, count=5),
             ),
             id="session",
         ),
