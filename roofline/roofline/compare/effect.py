@@ -1,11 +1,15 @@
 """How far two sides differ, and how well that is known: sessions over rounds, and what is known of sessions before.
 
 The model: the logarithm of what a session observes is the case's true one, plus the session's own deviation (another
-process, another hour), plus what its rounds leave open. Sessions of a side are independent draws of it. Their scatter
-is estimated from both sides together and moderated by what is known beforehand: a scaled inverse chi-squared
-distribution, as in G. Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
-Microarray Experiments", Statistical Applications in Genetics and Molecular Biology 3 (2004). With a single session a
-side nothing but the prior tells how far sessions scatter; with many it hardly matters.
+process, another hour), plus what its rounds leave open. Sessions of a side are draws of it. Their scatter is estimated
+from both sides together and moderated by what is known beforehand: a scaled inverse chi-squared distribution, as in
+G. Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray Experiments",
+Statistical Applications in Genetics and Molecular Biology 3 (2004). With a single session a side nothing but the prior
+tells how far sessions scatter; with many it hardly matters.
+
+Machines drift over hours: between sides that were taken one after the other lies a drift that no scatter within a side
+shows, and more sessions don't make smaller. It is taken to be in proportion to the scatter, and the less the oftener
+the sides took turns.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from roofline.compare.observation import Observation
 
@@ -24,28 +29,35 @@ class Prior:
 
     :param deviation: standard deviation between sessions, relative.
     :param freedom: how many degrees of freedom that is worth.
+    :param drift: standard deviation of the drift between two sides, one taken after the other, over that between
+        sessions.
     :param unknown_error: taken for the standard error within a session that can't tell it, relative.
     """
 
     deviation: float
     freedom: float
+    drift: float
     unknown_error: float
 
 
-SESSIONS = Prior(deviation=0.02, freedom=4.0, unknown_error=0.05)
+SESSIONS = Prior(deviation=0.02, freedom=4.0, drift=0.5, unknown_error=0.05)
 """Between sessions in fresh processes on one machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """The difference of two sides. ``log_ratio`` is of new over base, so that above 0 is slower; ``error`` its standard
-    error, with ``freedom`` degrees of freedom of a t distribution. ``deviation`` is the scatter of single sessions.
+    """The difference of two sides.
+
+    ``log_ratio`` is of new over base, so that above 0 is slower; ``error`` its standard error, with ``freedom`` degrees
+    of freedom of a t distribution. ``deviation`` is the scatter of single sessions, ``drift`` the drift's part of
+    ``error``.
     """
 
     log_ratio: float
     error: float
     freedom: float
     deviation: float
+    drift: float
     base_sessions: int
     new_sessions: int
 
@@ -75,12 +87,24 @@ def effect_of(base: Sequence[Observation], new: Sequence[Observation], prior: Pr
     within = statistics.fmean((session.error or prior.unknown_error) ** 2 for session in (*base, *new))
     freedom = prior.freedom + len(base) + len(new) - 2
     scatter = sum(sum((value - statistics.fmean(side)) ** 2 for value in side) for side in logs)
+    drift = prior.drift**2 / (turns(base, new) - 1)
     variance = (prior.freedom * (prior.deviation**2 + within) + scatter) / freedom
     return Effect(
         log_ratio=statistics.fmean(logs[1]) - statistics.fmean(logs[0]),
-        error=math.sqrt(variance * (1 / len(base) + 1 / len(new))),
+        error=math.sqrt(variance * (1 / len(base) + 1 / len(new) + drift)),
         freedom=freedom,
         deviation=math.sqrt(variance),
+        drift=math.sqrt(variance * drift),
         base_sessions=len(base),
         new_sessions=len(new),
     )
+
+
+def turns(base: Sequence[Observation], new: Sequence[Observation]) -> int:
+    """How many turns the sides took, at least 2: first all of one, then all of the other. So it is, too, where the
+    sessions don't tell when they began.
+    """
+    if any(not session.started_at for session in (*base, *new)):
+        return 2
+    began = sorted((session.started_at, side) for side, sessions in enumerate((base, new)) for session in sessions)
+    return 1 + sum(first[1] != second[1] for first, second in pairwise(began))

@@ -86,7 +86,7 @@ def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) 
     for more in range(1, MOST_SESSIONS + 1):
         base, new = effect.base_sessions + more, effect.new_sessions + more
         freedom = effect.freedom + 2 * more
-        error = effect.deviation * math.sqrt(1 / base + 1 / new)
+        error = math.hypot(effect.deviation * math.sqrt(1 / base + 1 / new), effect.drift)
         if distance + _quantile(freedom, confidence) * error <= least:
             return more
         level = (1 - confidence) / cases

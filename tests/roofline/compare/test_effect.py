@@ -1,0 +1,98 @@
+"""The difference of two sides and its standard error, against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy import stats
+
+from roofline.compare.effect import Effect, Prior, effect_of, turns
+from roofline.compare.observation import Observation
+
+NOTHING = Prior(deviation=0.0, freedom=0.0, drift=0.0, unknown_error=0.0)
+"""Nothing is known beforehand: the textbook's t test."""
+
+
+def session(step_time_s: float, error: float | None = 0.0, started_at: str = "") -> Observation:
+    return Observation(step_time_s=step_time_s, error=error, rounds=10, left_out=0, started_at=started_at)
+
+
+def side(*step_times_s: float) -> list[Observation]:
+    return [session(time) for time in step_times_s]
+
+
+def test_without_a_prior_it_is_students_test() -> None:
+    """Ratio, chance and interval are those of the pooled t test of the logarithms."""
+    base, new = (1.0, 1.04, 0.98), (1.3, 1.28, 1.33, 1.31)
+    effect = effect_of(side(*base), side(*new), NOTHING)
+    expected = stats.ttest_ind([math.log(time) for time in new], [math.log(time) for time in base])
+    assert effect.ratio == pytest.approx(math.exp(sum(map(math.log, new)) / 4 - sum(map(math.log, base)) / 3))
+    assert effect.chance == pytest.approx(expected.pvalue)
+    interval = expected.confidence_interval(0.99)
+    assert effect.interval(0.99) == pytest.approx((math.exp(interval.low), math.exp(interval.high)))
+    assert (effect.base_sessions, effect.new_sessions) == (3, 4)
+
+
+def test_one_session_a_side_knows_the_prior_alone() -> None:
+    """Scatter between sessions, and what the rounds leave open, from two sides: all four variances add."""
+    prior = Prior(deviation=0.03, freedom=4.0, drift=0.0, unknown_error=1.0)
+    effect = effect_of([session(1.0, 0.04)], [session(2.0, 0.04)], prior)
+    assert effect.log_ratio == pytest.approx(math.log(2))
+    assert effect.error == pytest.approx(math.sqrt(2) * 0.05)
+    assert effect.freedom == 4.0
+
+
+def test_sessions_moderate_the_prior() -> None:
+    """The variance is the mean of the prior's and the sessions', weighed by their degrees of freedom."""
+    prior = Prior(deviation=0.02, freedom=4.0, drift=0.0, unknown_error=0.0)
+    spread = math.exp(0.1)
+    effect = effect_of(side(1.0, spread), side(1.0, spread), prior)
+    scatter = 4 * 0.05**2
+    assert effect.freedom == 6.0
+    assert effect.deviation == pytest.approx(math.sqrt((4 * 0.02**2 + scatter) / 6))
+    assert effect.error == pytest.approx(effect.deviation)
+
+
+def test_a_session_that_cannot_tell_its_error() -> None:
+    """Then the prior's is taken."""
+    prior = Prior(deviation=0.0, freedom=4.0, drift=0.0, unknown_error=0.05)
+    assert effect_of([session(1.0, None)], [session(1.0, None)], prior).deviation == pytest.approx(0.05)
+
+
+def test_drift_stays_however_many_sessions() -> None:
+    """Sides that lie apart in time share no drift: a thousand sessions don't make the error smaller than it."""
+    prior = Prior(deviation=0.02, freedom=4.0, drift=0.5, unknown_error=0.0)
+    apart = effect_of(side(*[1.0, 1.02] * 500), side(*[1.0, 1.02] * 500), prior)
+    assert apart.drift == pytest.approx(0.5 * apart.deviation)
+    assert apart.drift < apart.error < 1.01 * apart.drift
+
+
+def test_taking_turns_takes_drift_away() -> None:
+    """A B A B: three changes of side, a third of the drift's variance."""
+    times = [session(1.0, started_at=f"2026-01-0{day}") for day in (1, 2, 3, 4)]
+    in_turns = effect_of([times[0], times[2]], [times[1], times[3]])
+    after_each_other = effect_of(times[:2], times[2:])
+    assert in_turns.drift**2 == pytest.approx(after_each_other.drift**2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "expected"), [("12", "34", 2), ("13", "24", 4), ("14", "23", 3), ("34", "12", 2)]
+)
+def test_turns(base: str, new: str, expected: int) -> None:
+    """Changes of side in the order in which sessions began, plus one."""
+    assert turns([session(1, started_at=at) for at in base], [session(1, started_at=at) for at in new]) == expected
+
+
+def test_turns_unknown() -> None:
+    """A session that doesn't say when it began: the sides may lie apart."""
+    assert turns([session(1, started_at="1"), session(1, started_at="")], [session(1, started_at="2")]) == 2
+
+
+def test_the_sides_can_be_swapped() -> None:
+    """What is slower one way is as much faster the other way."""
+    one, two = side(1.0, 1.1), side(1.2, 1.3, 1.25)
+    forth, back = effect_of(one, two), effect_of(two, one)
+    assert isinstance(forth, Effect)
+    assert forth.log_ratio == pytest.approx(-back.log_ratio)
+    assert forth.chance == pytest.approx(back.chance)

@@ -1,0 +1,84 @@
+"""What a session says of a case: which rounds count, and how well they know it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from roofline.compare.observation import Unusable, observe, observe_times
+from roofline.record import Rounds
+
+
+def rounds(*wall_s: float, disturbed: tuple[str | None, ...] | None = None, steps: int = 2) -> Rounds:
+    return Rounds(steps=steps, wall_s=wall_s, disturbed=disturbed)
+
+
+def test_median_of_the_steps() -> None:
+    """The time is that of a step, in the middle of the rounds: one long round doesn't move it."""
+    seen = observe(rounds(2.0, 2.2, 2.4, 2.6, 90.0), started_at="2026-01-01T00:00:00")
+    assert seen.step_time_s == 1.2
+    assert (seen.rounds, seen.left_out, seen.started_at) == (5, 0, "2026-01-01T00:00:00")
+
+
+def test_few_rounds_have_a_mean_and_no_error() -> None:
+    """Below five rounds the mean is taken, and nothing is claimed of how well it is known."""
+    seen = observe(rounds(1.0, 2.0, 6.0, 7.0, steps=1))
+    assert seen.step_time_s == 4.0
+    assert seen.error is None
+
+
+def test_marked_rounds_are_left_out() -> None:
+    """By their mark alone, whether they were long or short."""
+    marks = ("stolen", None, None, None, None, None, "stolen")
+    seen = observe(rounds(0.1, 1.0, 1.0, 1.5, 1.0, 1.0, 9.0, disturbed=marks, steps=1))
+    assert seen.step_time_s == 1.0
+    assert (seen.rounds, seen.left_out) == (5, 2)
+
+
+@pytest.mark.parametrize(("quiet", "usable"), [(2, True), (1, False), (0, False)])
+def test_a_fifth_of_the_rounds_must_be_quiet(quiet: int, usable: bool) -> None:
+    """Of ten rounds two undisturbed ones are enough, one is not."""
+    marks = (None,) * quiet + ("others",) * (10 - quiet)
+    series = rounds(*[1.0] * 10, disturbed=marks)
+    if usable:
+        assert observe(series).rounds == quiet
+    else:
+        with pytest.raises(Unusable, match=f"{10 - quiet} of 10 rounds were disturbed"):
+            observe(series)
+
+
+def test_white_noise_error_is_near_the_textbooks() -> None:
+    """Independent rounds: between the textbook's standard error and three times it, for slow parts it might hide."""
+    times = 1 + 0.05 * np.random.default_rng(0).standard_normal(100)
+    error = observe_times(times.tolist()).error
+    assert error is not None
+    textbook = 0.05 / math.sqrt(100)
+    assert textbook < error < 3 * textbook
+
+
+def test_drifting_rounds_know_less() -> None:
+    """The same values in order say far less of the next session than the same values mixed."""
+    times = np.linspace(1.0, 1.2, 100)
+    mixed = np.random.default_rng(0).permutation(times)
+    drifting, steady = observe_times(times.tolist()).error, observe_times(mixed.tolist()).error
+    assert drifting is not None
+    assert steady is not None
+    assert drifting > 3 * steady
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_no_time_is_refused(bad: float) -> None:
+    """A time that is none says so instead of entering a mean."""
+    with pytest.raises(Unusable, match="not a time"):
+        observe_times([1.0, bad, 1.0])
+
+
+@pytest.mark.parametrize("series", [Rounds(steps=1, wall_s=()), Rounds(steps=0, wall_s=(1.0,))])
+def test_no_rounds_are_refused(series: Rounds) -> None:
+    """Neither rounds nor steps: nothing was observed."""
+    with pytest.raises(Unusable, match="no rounds"):
+        observe(series)
+    with pytest.raises(Unusable, match="no rounds"):
+        observe_times([])

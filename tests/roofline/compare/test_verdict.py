@@ -1,0 +1,112 @@
+"""What an effect shows, at the borders of each verdict."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy import stats
+
+from roofline.compare.effect import Effect
+from roofline.compare.verdict import holm, judge
+
+
+def effect(ratio: float, error: float, freedom: float = 10.0, *, drift: float = 0.0, sessions: int = 5) -> Effect:
+    deviation = math.sqrt(max(0.0, error**2 - drift**2) * sessions / 2)
+    return Effect(
+        log_ratio=math.log(ratio),
+        error=error,
+        freedom=freedom,
+        deviation=deviation,
+        drift=drift,
+        base_sessions=sessions,
+        new_sessions=sessions,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "error", "kind"),
+    [
+        (1.05, 0.01, "slower"),
+        (0.95, 0.01, "faster"),
+        (1.05, 0.02, "inconclusive"),  # may be chance
+        (1.019, 0.0003, "same"),  # shown to be slower, and by less than matters
+        (1.019, 0.004, "inconclusive"),  # shown to be slower, perhaps by more than matters
+        (1.0, 0.005, "same"),
+        (1.0, 0.01, "inconclusive"),  # may hide what matters
+    ],
+)
+def test_kinds(ratio: float, error: float, kind: str) -> None:
+    """2 % matter, at 99 %."""
+    (verdict,) = judge([effect(ratio, error)], [0.02], 0.99)
+    assert verdict.kind == kind
+
+
+def test_the_border_of_slower() -> None:
+    """Slower begins where the two-sided chance is 1 %."""
+    border = math.log(1.05) / stats.t.ppf(0.995, 10)
+    kinds = [judge([effect(1.05, border * factor)], [0.02], 0.99)[0].kind for factor in (0.999, 1.001)]
+    assert kinds == ["slower", "inconclusive"]
+
+
+def test_the_border_of_same() -> None:
+    """Same ends where the upper end of the one-sided interval passes what matters."""
+    border = math.log(1.02) / stats.t.ppf(0.99, 10)
+    kinds = [judge([effect(1.0, border * factor)], [0.02], 0.99)[0].kind for factor in (0.999, 1.001)]
+    assert kinds == ["same", "inconclusive"]
+
+
+def test_more_cases_ask_for_more() -> None:
+    """What is significant alone is not among fifty cases, of which some always look odd."""
+    odd, others = effect(1.05, 0.0135), [effect(1.0, 0.0135)] * 49
+    assert judge([odd], [0.02], 0.99)[0].kind == "slower"
+    assert judge([odd, *others], [0.02] * 50, 0.99)[0].kind == "inconclusive"
+
+
+def test_each_case_has_its_own_least_effect() -> None:
+    """A floor in seconds makes it larger for short steps."""
+    kinds = [verdict.kind for verdict in judge([effect(1.4, 0.01)] * 2, [0.02, 2.0], 0.99)]
+    assert kinds == ["slower", "same"]
+
+
+@pytest.mark.parametrize(
+    ("chances", "expected"),
+    [
+        ([0.01, 0.04, 0.03], (True, False, False)),  # 0.03 > 0.05 / 2
+        ([0.01, 0.04, 0.02], (True, True, True)),
+        ([0.02, 0.001], (True, True)),
+        ([0.06], (False,)),
+        ([], ()),
+    ],
+)
+def test_holm(chances: list[float], expected: tuple[bool, ...]) -> None:
+    """Sorted, the first is held against a third of the level, the second against half, the last against all of it."""
+    assert holm(chances, 0.05) == expected
+
+
+def test_more_sessions_settle_it() -> None:
+    """The number told is the least with which the same estimate and scatter are settled."""
+    (verdict,) = judge([effect(1.0, 0.012, 8.0, sessions=4)], [0.02], 0.99)
+    more = verdict.more_sessions
+    assert more is not None
+    deviation = 0.012 * math.sqrt(4 / 2)
+    kinds = []
+    for added in (more - 1, more):
+        sessions, freedom = 4 + added, 8.0 + 2 * added
+        (later,) = judge([effect(1.0, deviation * math.sqrt(2 / sessions), freedom, sessions=sessions)], [0.02], 0.99)
+        kinds.append(later.kind)
+    assert kinds == ["inconclusive", "same"]
+
+
+def test_no_number_of_sessions_beats_the_drift() -> None:
+    """Where the drift alone is as wide as what matters, more sessions are not promised to help."""
+    (verdict,) = judge([effect(1.0, 0.03, drift=0.02)], [0.02], 0.99)
+    assert verdict.kind == "inconclusive"
+    assert verdict.more_sessions is None
+
+
+def test_why_tells_the_interval() -> None:
+    """An open verdict says what the data allow."""
+    (verdict,) = judge([effect(1.0, 0.02)], [0.02], 0.99)
+    half = 0.02 * stats.t.ppf(0.995, 10)
+    assert f"{math.expm1(-half):+.1%} to {math.expm1(half):+.1%}" in verdict.why
