@@ -23,6 +23,9 @@ _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --
 _NO_COMMIT = "unversioned"
 """What pytest-benchmark writes for a commit outside of a repository."""
 
+_NOTHING_YET = (
+    "A run is writing it, or was stopped before its first case; or the copy is incomplete: wait, or run or copy again."
+)
 _CUT_OFF = "The run that wrote it was probably stopped, or the copy is incomplete: run or copy again."
 
 
@@ -204,7 +207,7 @@ def _real(path: Path) -> Path:
 
 def _parse(path: Path, text: str) -> object:
     if not text.strip():
-        raise ReadError(f"{path}: empty. {_CUT_OFF}")
+        raise ReadError(f"{path}: empty. {_NOTHING_YET}")
     try:
         content: object = json.loads(text)
         return _without_half_surrogates(content) if _MAY_HOLD_SURROGATES.search(text) else content

@@ -94,7 +94,7 @@ def test_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault", "remedy"),
     [
-        ("", "empty", "run or copy again"),
+        ("", "empty", "empty. A run is writing it, or was stopped before its first case; or the copy is incomplete"),
         ("  \n", "empty", "run or copy again"),
         ('{"benchmarks": [{"name": "te', "1: truncated", "run or copy again"),
         ('{"benchmarks": [', "1: truncated", "run or copy again"),

@@ -12,6 +12,7 @@ A debugger, a profiler or coverage that traces Python is switched off while step
 from __future__ import annotations
 
 import gc
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from dataclasses import replace
 
 from pytest_roofline.measuring import latency as latencies
 from pytest_roofline.measuring.disturbance import mostly_disturbed
-from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Plan, Step
+from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Pace, Plan, Step
 from pytest_roofline.measuring.stopwatch import Round, Stopwatch
 from pytest_roofline.measuring.summary import Repeat, Taken, summarise
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
@@ -37,6 +38,13 @@ SYNC_COSTS = 1000
 LEAST_ROUNDS = 3
 """Taken even where they overrun the budget: fewer show no spread."""
 
+LEAD_IN_SHARE = 0.1
+"""Steps taken untimed before a round that had to wait for its turn, as a share of the round's: another process ran
+meanwhile, and caches and branch predictors are its. A round of less than `LEAD_IN_FROM` steps has none: one would cost
+a third of all time, and steps that long fill the caches within a fraction of themselves."""
+
+LEAD_IN_FROM = 4
+
 
 def measure(
     step: Step,
@@ -46,9 +54,9 @@ def measure(
     clock: Clock = time.perf_counter,
     telemetry: Telemetry | None = None,
     input_wait: Callable[[], float] | None = None,
-    prepare: Callable[[], None] | None = None,
     on_warm: Callable[[], None] | None = None,
     latency: bool = False,
+    pace: Pace | None = None,
 ) -> Measured:
     """Measure a step by the plan.
 
@@ -59,9 +67,9 @@ def measure(
 
     :param telemetry: None reads this process on this host.
     :param input_wait: seconds the step has spent waiting for data so far; None where it never waits.
-    :param prepare: called before the warm-up of every repeat, to give it a fresh state.
     :param on_warm: called once, between the first warm-up and the first timed round.
     :param latency: time single synchronised steps as well, after the rounds; those of the protocol ``steps`` serve.
+    :param pace: decides when rounds are taken and how many, in place of the plan's protocol, margin and budget.
     :raises ClockError: the clock stands still.
     :raises InputEnded: before one round was complete.
     """
@@ -75,17 +83,20 @@ def measure(
         sync_cost_s = stopwatch.sync_cost_s()
         round_s = max(ROUND_S, SYNC_COSTS * sync_cost_s)
         for turn in range(plan.repeats):
-            if prepare is not None:
-                prepare()
             gc.collect()
             rounds: list[Round] = []
             warmup: Warmup | None = None
             try:
                 warmup = warm_up(stopwatch, plan.fixed_warmup_steps, round_s, choose=steps is None)
                 steps = steps or warmup.round_steps or 1
+                if pace is not None:
+                    steps = pace.agree(steps)
                 if on_warm is not None and turn == 0:
                     on_warm()
-                stop = _take_rounds(stopwatch, plan, steps, estimator, rounds)
+                if pace is None:
+                    stop = _take_rounds(stopwatch, plan, steps, estimator, rounds)
+                else:
+                    stop = _take_turns(stopwatch, pace, steps, rounds)
             except InputEnded as end:
                 ended = f"{end}, in {_place(plan, turn, None if warmup is None else len(rounds) + 1)}"
                 if not (rounds or repeats):
@@ -150,6 +161,20 @@ def _take_rounds(
         # Not begun if it would end beyond the budget.
         if len(rounds) >= LEAST_ROUNDS and spent_s + spent_s / len(rounds) > plan.max_time_s:
             return "budget"
+
+
+def _take_turns(stopwatch: Stopwatch, pace: Pace, steps: int, rounds: list[Round]) -> StopReason:
+    """The same, with every round taken when it is this process's turn.
+
+    :raises InputEnded: the data ended within a round.
+    """
+    lead_in = math.ceil(LEAD_IN_SHARE * steps) if steps >= LEAD_IN_FROM else 0
+    while pace.next_round():
+        if lead_in:
+            stopwatch.window(lead_in)
+        rounds.append(stopwatch.round(steps))
+        pace.took(rounds[-1].wall_s)
+    return "fixed"
 
 
 def _place(plan: Plan, turn: int, round: int | None) -> str:

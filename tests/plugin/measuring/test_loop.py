@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
+from pytest_roofline.measuring import Measured, Plan, measure
 from pytest_roofline.measuring.telemetry import Reading
 from roofline.margin import UNSEEN_S
 from tests.plugin.measuring.fakes import Lab
@@ -167,7 +167,7 @@ def test_only_the_steps_protocol_logs_steps() -> None:
 
 
 def test_repeats_are_whole_measurements() -> None:
-    """Each is prepared, warmed up and has a budget of its own; the steps of a round are chosen once."""
+    """Each is warmed up and has a budget of its own; the steps of a round are chosen once."""
     lab = Lab(0.25)
     measured = measure(
         lab.step,
@@ -175,7 +175,6 @@ def test_repeats_are_whole_measurements() -> None:
         lab,
         clock=lab.clock,
         telemetry=lab,
-        prepare=lab.noted("prepare"),
         on_warm=lab.noted("warm"),
     )
     timing = measured.timing
@@ -183,7 +182,7 @@ def test_repeats_are_whole_measurements() -> None:
     assert timing.repeat_step_time_s == (0.25, 0.25, 0.25)
     assert timing.warmup_steps == 3 * 7
     assert timing.warmup_s == 3 * 7 * 0.25
-    assert [call for call in lab.calls if call in ("prepare", "warm")] == ["prepare", "warm", "prepare", "prepare"]
+    assert lab.calls.count("warm") == 1
 
 
 def test_deviation_of_repeats_is_that_of_their_means() -> None:
@@ -210,15 +209,9 @@ def test_on_warm_comes_between_warm_up_and_the_first_round() -> None:
     lab = Lab(0.25)
     steps_at: list[int] = []
     measured = measure(
-        lab.step,
-        Plan(),
-        lab,
-        clock=lab.clock,
-        telemetry=lab,
-        prepare=lambda: steps_at.append(lab.steps),
-        on_warm=lambda: steps_at.append(lab.steps),
+        lab.step, Plan(), lab, clock=lab.clock, telemetry=lab, on_warm=lambda: steps_at.append(lab.steps)
     )
-    assert steps_at == [0, measured.timing.warmup_steps]
+    assert steps_at == [measured.timing.warmup_steps]
 
 
 def test_latency_of_single_steps() -> None:
@@ -358,70 +351,3 @@ def test_an_ordinary_host_is_read_by_default() -> None:
     rounds = measure(lab.step, Plan(max_time_s=1.0), lab, clock=lab.clock).timing.rounds
     assert rounds.process_cpu_s is not None
     assert all(seconds >= 0 for seconds in rounds.process_cpu_s)
-
-
-class Finite(Lab):
-    """A lab whose data ends after some steps of a quarter of a second."""
-
-    def __init__(self, batches: int) -> None:
-        super().__init__(0.25)
-        self._batches = batches
-
-    def step(self) -> None:
-        if self.steps == self._batches:
-            raise InputEnded(f"the data ended after {self.steps} batches")
-        super().step()
-
-
-_TWO_A_ROUND = Plan(warmup_steps=3, steps=2, margin=1e-6)
-
-
-def test_data_that_ends_leaves_the_rounds_that_are_complete() -> None:
-    """Three of warm-up, two rounds of two, and one step of a third: that one is in no time."""
-    measured = _measure(Finite(8), _TWO_A_ROUND)
-    timing = measured.timing
-    assert (timing.rounds.wall_s, timing.step_time_s) == ((0.5, 0.5), 0.25)
-    assert timing.stop_reason == "input_ended"
-    assert measured.input_ended == "the data ended after 8 batches, in timed round 3"
-    assert _measure(Lab(0.25)).input_ended is None
-
-
-@pytest.mark.parametrize(("batches", "where"), [(2, "the warm-up"), (3, "timed round 1"), (4, "timed round 1")])
-def test_data_that_ends_before_a_round_is_complete_leaves_nothing(batches: int, where: str) -> None:
-    """There is no number to give, and the reason says how far it came."""
-    with pytest.raises(InputEnded) as error:
-        _measure(Finite(batches), _TWO_A_ROUND)
-    assert str(error.value) == (f"the data ended after {batches} batches, in {where}: not one timed round was complete")
-
-
-@pytest.mark.parametrize(
-    ("plan", "batches", "rounds", "where"),
-    [
-        (Plan(protocol="window", warmup_steps=1, steps=4, repeats=3), 12, 2, "timed round 1 of repeat 3"),
-        (Plan(protocol="window", warmup_steps=2, steps=4, repeats=3), 13, 2, "the warm-up of repeat 3"),
-        (Plan(protocol="steps", warmup_steps=1, steps=9), 8, 7, "timed round 8"),
-    ],
-    ids=["in a repeat", "in a repeat's warm-up", "steps"],
-)
-def test_data_may_end_in_any_protocol(plan: Plan, batches: int, rounds: int, where: str) -> None:
-    """Of repeats those that have a round are kept; single steps are rounds of one."""
-    measured = _measure(Finite(batches), plan)
-    assert len(measured.timing.rounds.wall_s) == rounds
-    assert measured.timing.stop_reason == "input_ended"
-    assert measured.input_ended == f"the data ended after {batches} batches, in {where}"
-
-
-def test_data_that_ends_in_the_single_steps_leaves_all_rounds() -> None:
-    """There is no latency then, with the reason; the rounds stopped for a reason of their own."""
-    plan = Plan(warmup_steps=1, steps=4, max_time_s=3.0, margin=1e-6)
-    measured = _measure(Finite(15), plan, latency=True)
-    assert (len(measured.timing.rounds.wall_s), measured.timing.stop_reason) == (3, "budget")
-    assert measured.timing.latency is None
-    assert measured.input_ended == "the data ended after 15 batches, in the single steps after the timed rounds"
-    assert measured.missing["timing.latency"] == measured.input_ended
-
-
-def test_no_single_steps_are_taken_where_the_data_has_ended() -> None:
-    """They would only meet its end once more."""
-    measured = _measure(Finite(8), _TWO_A_ROUND, latency=True)
-    assert measured.missing["timing.latency"] == "the data ended after 8 batches, in timed round 3"
