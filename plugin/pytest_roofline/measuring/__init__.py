@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pytest_roofline.measuring.loop import measure
-from pytest_roofline.measuring.plan import InputEnded, Instruments, Measured, Plan
+from pytest_roofline.measuring.plan import InputEnded, Instruments, Measured, Pace, Plan
 
-__all__ = ["InputEnded", "Instruments", "Measured", "Plan", "measure"]
+__all__ = ["InputEnded", "Instruments", "Measured", "Pace", "Plan", "measure"]

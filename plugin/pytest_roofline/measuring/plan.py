@@ -95,6 +95,25 @@ class Instruments(Protocol):
         ...
 
 
+class Pace(Protocol):
+    """Decides in the plan's place when a round is taken and when there are enough; see `pytest_roofline.interleaving`.
+
+    Nothing else of ours happens between `next_round` and the round but a few steps of warming up again.
+    """
+
+    def agree(self, steps: int) -> int:
+        """How many steps a round has, where the warm-up (or the plan) says ``steps``. Waits until the word is given."""
+        ...
+
+    def next_round(self) -> bool:
+        """Wait for the next turn. False: there are no more."""
+        ...
+
+    def took(self, wall_s: float) -> None:
+        """A round has been taken."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """A measurement.

@@ -1,0 +1,159 @@
+"""What ``roofline ab`` and its measuring processes say to each other: one JSON object a line, over two pipes.
+
+The process that measures runs only while it holds the word. It speaks, then waits (blocked in a read, on no CPU) until
+it is spoken to, so that of two processes one runs at a time:
+
+    process  `Hello`   which tests it has collected
+    parent   `Begin`   which of them to measure, in this order
+    process  `Ready`   the next one's model is built and warm     (or at once `Done`: it can't be measured, and why)
+    parent   `Agreed`  how many steps a round has, on both sides
+    parent   `Turn`    take a round                               -> `Took`, as often as the parent likes
+    parent   `Enough`  no more of it: prove and count             -> `Done`
+    parent   `Next`    go on with the next test
+
+The two ends may be of different versions of this package: `PROTOCOL` is the first thing said.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import IO, Any
+
+PROTOCOL = 1
+"""Raised when a message changes."""
+
+PIPES = "ROOFLINE_TURNS"
+"""Environment variable of a measuring process: the numbers of the pipes' ends, to read from and to write to."""
+
+WORKER = "pytest_roofline.interleaving.worker"
+"""The pytest plugin that takes turns; given with ``-p`` to the processes that ``roofline ab`` starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """:param tests: pytest's node ids of the collected tests that measure a model.
+    :param files: source files of the modules loaded so far, but those of Python itself.
+    """
+
+    protocol: int
+    tests: tuple[str, ...]
+    files: tuple[str, ...]
+    python: str
+    torch: str
+    plugin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """:param slowdown: make every step longer by this share of its own time; None leaves it alone."""
+
+    tests: tuple[str, ...]
+    slowdown: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """:param steps: that make a round long enough on this side.
+    :param files: loaded since the last message.
+    """
+
+    test: str
+    case: str
+    workload_hash: str
+    steps: int
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreed:
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    wall_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enough:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """:param disturbed: for each round taken, what disturbed it from outside, or None.
+    :param problem: why what was measured doesn't count, or why nothing was.
+    """
+
+    test: str
+    disturbed: tuple[str | None, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Next:
+    pass
+
+
+Message = Hello | Begin | Ready | Agreed | Turn | Took | Enough | Done | Next
+
+_KINDS: dict[str, type[Message]] = {
+    kind.__name__.lower(): kind for kind in (Hello, Begin, Ready, Agreed, Turn, Took, Enough, Done, Next)
+}
+
+
+class Closed(Exception):
+    """The other end is gone."""
+
+
+class Garbled(Exception):
+    """What came is no message of this version."""
+
+
+class Channel:
+    """One end of the two pipes."""
+
+    def __init__(self, reading: IO[bytes], writing: IO[bytes]) -> None:
+        self._reading = reading
+        self._writing = writing
+
+    def send(self, message: Message) -> None:
+        """:raises Closed: nobody reads any more."""
+        values = {"kind": type(message).__name__.lower(), **asdict(message)}
+        try:
+            self._writing.write(json.dumps(values).encode() + b"\n")
+            self._writing.flush()
+        except (BrokenPipeError, ValueError) as error:
+            raise Closed from error
+
+    def receive(self) -> Message:
+        """Wait for the next message.
+
+        :raises Closed: there will be none.
+        :raises Garbled: it is none.
+        """
+        try:
+            line = self._reading.readline()
+        except ValueError as error:  # closed at this end
+            raise Closed from error
+        if not line.endswith(b"\n"):
+            raise Closed
+        try:
+            values: dict[str, Any] = json.loads(line)
+            kind = _KINDS[values.pop("kind")]
+            return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Garbled(f"{line[:80]!r} ({error})") from error
+
+    def close(self) -> None:
+        self._reading.close()
+        try:
+            self._writing.close()
+        except BrokenPipeError:
+            pass  # what was still to be written has no reader
