@@ -6,7 +6,7 @@ reading (JSON or table) -> `Row` -> rules -> report. A new kind of table is a la
 from __future__ import annotations
 
 from roofline.audit.audit import Audit, audit, on_devices
-from roofline.audit.reading import rows_of, unread_columns
+from roofline.audit.reading import SUFFIXES, Reading, read, rows_of
 from roofline.audit.rules import RULES
 
-__all__ = ["RULES", "Audit", "audit", "on_devices", "rows_of", "unread_columns"]
+__all__ = ["RULES", "SUFFIXES", "Audit", "Reading", "audit", "on_devices", "read", "rows_of"]

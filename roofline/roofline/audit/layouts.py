@@ -139,9 +139,15 @@ def _memory() -> dict[str, Quantity]:
 _RESERVED = ("reserved", "peak_reserved", "memory_reserved")
 _TOTAL = ("memory", "memory_total", "total_memory", "device_memory", "total")
 
+_LENGTH = ("seq_len", "seq_length", "sequence_length", "length_token", "tokens_per_sequence")
+
 _COUNTS = {
     **{name: Quantity(field="batch", count=True) for name in ("batch", "batch_size")},
     **{name: Quantity(field="size_pixel", count=True) for name in ("img_size", "image_size", "size_pixel")},
+    **{name: Quantity(field="length_token", count=True) for name in _LENGTH},
+    # A name without a unit holds millions in one table and a plain number in the next.
+    "parameter_count": Quantity(field="parameter_count", count=True),
+    **{f"{name}_m": Quantity(field="parameter_count", factor=1e6) for name in ("params", "parameters")},
     **{name: Quantity(field="runs", count=True) for name in ("runs", "repeats")},
 }
 
@@ -177,13 +183,14 @@ PLAIN = Layout(
 
 
 def _timm(mode: Mode) -> Layout:
-    """timm's benchmark tables: step time in ms, multiply-adds in 1e9, columns in any order."""
+    """timm's benchmark tables: step time in ms, multiply-adds in 1e9, parameters in 1e6, columns in any order."""
     numbers = {
         f"{mode}_samples_per_sec": Quantity(field="samples_per_s"),
         f"{mode}_step_time": Quantity(field="step_time_s", factor=1e-3),
         f"{mode}_batch_size": Quantity(field="batch", count=True),
         f"{mode}_img_size": Quantity(field="size_pixel", count=True),
         f"{mode}_gmacs": Quantity(field="mac_per_sample", factor=1e9),
+        "param_count": Quantity(field="parameter_count", factor=1e6),
     }
     return Layout(
         name=f"timm's benchmark table ({mode})",

@@ -1,7 +1,10 @@
-"""Any file to rows: JSON by pytest-benchmark, or a table. Its first character tells which, not its name."""
+"""Files and folders to rows: JSON by pytest-benchmark, or a table. The first character tells which, not the name."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from roofline.audit import result_file, table_file
@@ -9,7 +12,50 @@ from roofline.audit.row import Row
 from roofline.devices import DeviceTable
 from roofline.reader import ReadError, text_of
 
+SUFFIXES = (".csv", ".json")
+"""Of the files that are looked for in a folder."""
+
 _ADVICE = "Save the table as CSV in UTF-8."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What came of the paths that were given.
+
+    ``unknown`` are (file, columns) of tables with columns that were left alone because nothing knows their names.
+    ``refused`` says of files that were named why they can't be read; ``skipped`` the same of files that were found in a
+    folder, which may hold anything: these stand in nobody's way.
+    """
+
+    rows: tuple[Row, ...]
+    unknown: tuple[tuple[Path, tuple[str, ...]], ...]
+    refused: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+
+def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
+    """Read files and, recursively, the ``*.json`` and ``*.csv`` of folders; each file once.
+
+    :param devices: for the roofs of result files.
+    """
+    rows: list[Row] = []
+    unknown: list[tuple[Path, tuple[str, ...]]] = []
+    refused: list[str] = []
+    skipped: list[str] = []
+    known: set[str] = set()
+    for path, named in _files(paths):
+        # Path.resolve fails on a link that leads to itself, before Python 3.13.
+        real = os.path.realpath(path)
+        if real in known:
+            continue
+        known.add(real)
+        try:
+            rows += rows_of(path, devices)
+            if columns := unread_columns(path):
+                unknown.append((path, columns))
+        except ReadError as error:
+            (refused if named else skipped).append(str(error))
+    return Reading(rows=tuple(rows), unknown=tuple(unknown), refused=tuple(refused), skipped=tuple(skipped))
 
 
 def unread_columns(path: Path) -> tuple[str, ...]:
@@ -33,3 +79,13 @@ def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
     if text.lstrip()[0] in "{[":
         return result_file.rows_of(path, devices)
     return table_file.rows_of(path, text)
+
+
+def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """Each file, and whether it was named: those first, so that one that lies in a folder as well counts as named."""
+    paths = tuple(paths)
+    yield from ((path, True) for path in paths if not path.is_dir())
+    for folder in paths:
+        if folder.is_dir():
+            found = (path for path in folder.rglob("*") if path.suffix.casefold() in SUFFIXES and not path.is_dir())
+            yield from ((path, False) for path in sorted(found))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,18 @@ def _own(point: Point, record: Record) -> dict[str, Any]:
         figures["memory_byte"] = _figure(memory.device_total_byte) or figures["memory_byte"]
     if record.work is not None:
         figures["flop_per_step"] = _figure(record.work.flop_per_step)
-    return figures
+        figures["parameter_count"] = _figure(record.work.parameter_count)
+    return figures | _sample(case.config.get("input_shape"))
+
+
+def _sample(shape: object) -> dict[str, Figure | None]:
+    """Size of one sample of ``[channels, height, width]`` or ``[tokens]``, as `Row` has it."""
+    match shape:
+        case [int(tokens)]:
+            return {"length_token": _figure(tokens)}
+        case [_, int(height), int(width)] if height > 0 and width > 0:
+            return {"size_pixel": _figure(sqrt(height * width))}
+    return {}
 
 
 def _roof(point: Point) -> Roof | None:

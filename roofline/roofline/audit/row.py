@@ -27,6 +27,8 @@ class Row:
     ``name`` is what the row calls itself. ``work`` is equal for rows of the same work on whatever device.
     ``variant`` tells apart what the other fields don't (layout, data source).
 
+    ``size_pixel`` is the side of the images, of others than square ones that of as many pixels; ``length_token`` is the
+    length of the sequences.
     ``flop_per_sample`` is of a forward pass or of a training step, ``mac_per_sample`` of a forward pass.
     ``step_time_s`` is the time of one step, ``total_s`` that of ``steps`` steps. ``percentiles`` are (share, time):
     0 is the minimum, 1 the maximum. ``device_proven``: what ran on which device was checked while it was measured.
@@ -46,6 +48,8 @@ class Row:
     device_proven: bool = False
     batch: Figure | None = None
     size_pixel: Figure | None = None
+    length_token: Figure | None = None
+    parameter_count: Figure | None = None
     runs: Figure | None = None
 
     samples_per_s: Figure | None = None

@@ -17,6 +17,9 @@ from roofline.reader import ReadError
 
 _MISSING = {"", "-", "n/a", "na", "nan", "none", "null", "inf", "-inf", "infinity", "-infinity"}
 _NUMBER = re.compile(r"\+?(?P<whole>\d+|\d{1,3}(?:,\d{3})+)?(?:\.(?P<part>\d*))?(?:e(?P<exponent>[+-]?\d{1,2}))?", re.I)
+_NAMED = 10
+"""Columns that are named of a table of an unknown layout."""
+
 _MODES: dict[str, Mode] = {"train": "train", "training": "train", "infer": "infer", "inference": "infer"}
 _KINDS: dict[str, DeviceKind] = {
     "cpu": "cpu",
@@ -43,8 +46,11 @@ def rows_of(path: Path, text: str) -> tuple[Row, ...]:
     columns = [plain(cell) for cell in header.cells]
     layouts = layouts_of(frozenset(columns))
     if not layouts:
-        found = ", ".join(cell.strip() or "(no name)" for cell in header.cells)
-        raise ReadError(f"{path}:{header.number}: a table of an unknown layout. Columns found: {found}. {needed()}")
+        found = ", ".join(cell.strip() or "(no name)" for cell in header.cells[:_NAMED])
+        more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
+        raise ReadError(
+            f"{path}:{header.number}: a table of an unknown layout. Columns found: {found}{more}. {needed()}"
+        )
     if not body:
         raise ReadError(f"{path}: a header and no row.")
     for layout in layouts:
@@ -134,7 +140,7 @@ def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
         elif figure is not None:
             percentiles.append((quantity.share, figure))
     mode = layout.mode or _MODES.get((words.pop("mode", None) or "").casefold())
-    batch, size = figures.get("batch"), figures.get("size_pixel")
+    batch, size, length = (figures.get(name) for name in ("batch", "size_pixel", "length_token"))
     work = (
         re.sub(r"[^a-z0-9.]", "", (words.get("model") or "").casefold()),
         mode or "",
@@ -142,8 +148,9 @@ def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
         plain(words.get("variant") or ""),
         f"batch {batch.value:g}" if batch else "",
         f"{size.value:g} pixel" if size else "",
+        f"{length.value:g} tokens" if length else "",
     )
-    shown = (words.get("device"), words.get("model"), mode, words.get("precision"), work[4], work[5])
+    shown = (words.get("device"), words.get("model"), mode, words.get("precision"), *work[4:])
     return Row(
         file=file,
         number=line,

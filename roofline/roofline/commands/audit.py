@@ -6,12 +6,10 @@ from pathlib import Path
 
 import click
 
-from roofline.audit import RULES, audit, on_devices, rows_of, unread_columns
+from roofline.audit import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audit.report import findings_table, rules_table
-from roofline.audit.row import Row
 from roofline.commands.common import CannotCompare, device_table, devices_option, emit, table_options, terminal_width
 from roofline.devices import DeviceTable
-from roofline.reader import ReadError
 from roofline.tables import Format
 
 _NAMING = (
@@ -28,7 +26,7 @@ def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None
 
 
 @click.command(name="audit")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @table_options
 @click.option(
     "--tolerance",
@@ -63,37 +61,33 @@ def command(
 ) -> None:
     """Look for contradictions in FILES: results of pytest-benchmark, timm's benchmark tables, tables of your own.
 
-    Exit code: 0 nothing found, 1 contradictions found, 3 a file that can't be read or rules that found nothing to look
-    at.
+    Of a folder, its *.json and *.csv files are read, those in folders below it too; what else lies there is named and
+    left out.
+
+    Exit code: 0 nothing found, 1 contradictions found, 3 a named file that can't be read, nothing to read, or rules
+    that found nothing to look at.
     """
     table = device_table(devices)
     own_tolerances = _tolerances(tolerances)
     names, otherwise = _devices(named, table)
-    rows, unreadable = _read(files, table)
+    reading = read(files, table)
+    for reason in reading.skipped:
+        click.echo(f"skipped {reason}", err=True)
+    for path, columns in reading.unknown:
+        click.echo(f"{path}: not read, for no rule knows these columns: {', '.join(columns)}. {_NAMING}", err=True)
     rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
-    found = audit(on_devices(rows, names, otherwise), table, own_tolerances, rules)
-    if rows:
+    found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)
+    if reading.rows:
         emit([findings_table(found, terminal_width(width))], form, output, width)
-    if unreadable:
-        raise CannotCompare("\n".join(unreadable))
+    if reading.refused:
+        raise CannotCompare("\n".join(reading.refused))
+    if not reading.rows:
+        raise CannotCompare(
+            f"{', '.join(map(str, files))}: nothing to read; looked for {' and '.join(SUFFIXES)} files."
+        )
     if not found.examined:
-        raise CannotCompare("no rule had anything to look at: the files state too little to contradict itself.")
+        raise CannotCompare("no rule had anything to look at: the files state too little to contradict themselves.")
     context.exit(1 if found.contradicted else 0)
-
-
-def _read(files: tuple[Path, ...], table: DeviceTable) -> tuple[list[Row], list[str]]:
-    rows: list[Row] = []
-    unreadable: list[str] = []
-    for path in dict.fromkeys(files):
-        try:
-            rows += rows_of(path, table)
-            if unknown := unread_columns(path):
-                click.echo(
-                    f"{path}: not read, for no rule knows these columns: {', '.join(unknown)}. {_NAMING}", err=True
-                )
-        except ReadError as error:
-            unreadable.append(str(error))
-    return rows, unreadable
 
 
 def _tolerances(given: tuple[str, ...]) -> dict[str, float]:

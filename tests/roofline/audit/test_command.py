@@ -122,6 +122,34 @@ def test_an_unreadable_file_is_3_and_the_others_are_still_shown(run: Run) -> Non
     assert "odd.csv:1: a table of an unknown layout. Columns found: a, b. Needed: one of images_per_s" in err
 
 
+def test_a_folder_is_audited_and_what_is_no_table_there_is_named(run: Run, tmp_path: Path) -> None:
+    """It blocks nothing."""
+    code, out, err = run(".")
+    assert code == 1
+    assert "good.csv: 1 row, 0 in a contradiction" in out
+    assert "bad.csv: 1 row, 1 in a contradiction" in out
+    assert "pooled.csv: 8 rows" in out
+    assert err.startswith("skipped odd.csv:1: a table of an unknown layout. Columns found: a, b.")
+    (tmp_path / "bad.csv").unlink()
+    (tmp_path / "pooled.csv").unlink()
+    assert run(".")[0] == 0
+
+
+def test_a_file_that_is_named_is_3_in_a_folder_too(run: Run) -> None:
+    code, out, err = run(".", "odd.csv")
+    assert code == 3
+    assert "contradictions found" in out
+    assert "skipped" not in err
+    assert "odd.csv:1: a table of an unknown layout" in err
+
+
+def test_a_folder_with_nothing_to_read_is_3(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    code, out, err = run("none")
+    assert (code, out) == (3, "")
+    assert "none: nothing to read; looked for .csv and .json files." in err
+
+
 def test_silence_of_rules_that_saw_nothing_is_no_pass(run: Run) -> None:
     code, _, err = run("good.csv", "--rule", "above_roof")
     assert code == 3

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from roofline.audit import audit, rows_of
+from roofline.audit import audit, read, rows_of
 from roofline.audit.layouts import PLAIN, TIMM
 from roofline.audit.report import findings_table
 from roofline.audit.row import Row
@@ -130,6 +130,57 @@ def test_refusals(tmp_path: Path, content: bytes, message: str) -> None:
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="can't be read"):
         rows_of(tmp_path, KNOWN.devices)
+
+
+TABLE = "model,throughput,colour\nm,1,red\n"
+
+
+def _folder(folder: Path) -> Path:
+    """A table, one below it, a result, and three files that are neither; a link to a folder and a hidden folder."""
+    below = folder / "below.csv"
+    below.mkdir(parents=True)
+    result = {"benchmarks": [{"name": "test_a", "stats": {"mean": 1.0}}]}
+    for path, text in (
+        (folder / "a.csv", TABLE),
+        (below / "b.CSV", TABLE),
+        (folder / "c.json", json.dumps(result)),
+        (folder / "d.json", "{}"),
+        (folder / "e.csv", "a,b\n1,2\n"),
+        (folder / "f.txt", TABLE),
+    ):
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_tables_and_results_are_found_in_a_folder(tmp_path: Path) -> None:
+    """At any depth, in order; what is neither is skipped by name, what looks like neither is no matter."""
+    folder = _folder(tmp_path / "all")
+    reading = read([folder], KNOWN.devices)
+    assert [Path(row.file).name for row in reading.rows] == ["a.csv", "b.CSV", "c.json"]
+    assert [path.name for path, _ in reading.unknown] == ["a.csv", "b.CSV"]
+    assert reading.unknown[0][1] == ("colour",)
+    assert reading.refused == ()
+    unusable, odd = reading.skipped
+    assert unusable.startswith(f"{folder / 'd.json'}: JSON, but no pytest-benchmark result")
+    assert odd.startswith(f"{folder / 'e.csv'}:1: a table of an unknown layout")
+
+
+def test_a_named_file_is_refused_where_a_found_one_is_skipped(tmp_path: Path) -> None:
+    """Also where it lies in a folder that is given too; and each file is read once."""
+    folder = _folder(tmp_path / "all")
+    (tmp_path / "link.csv").symlink_to(folder / "a.csv")
+    reading = read([folder, folder / "a.csv", folder / "e.csv", tmp_path / "link.csv"], KNOWN.devices)
+    assert [Path(row.file).name for row in reading.rows] == ["a.csv", "b.CSV", "c.json"]
+    (refused,) = reading.refused
+    assert refused.startswith(f"{folder / 'e.csv'}:1:")
+    assert [one.partition(":")[0] for one in reading.skipped] == [str(folder / "d.json")]
+
+
+def test_nothing_in_a_folder_is_nothing_read(tmp_path: Path) -> None:
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    reading = read([tmp_path], KNOWN.devices)
+    assert (reading.rows, reading.refused) == ((), ())
+    assert len(reading.skipped) == 1
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:

@@ -131,6 +131,32 @@ def test_a_record_above_its_roof(tmp_path: Path) -> None:
     assert _rules(_own(tmp_path, build.record(timing=build.timing(1e-3)))) == {"above_roof", "faster_than_light"}
 
 
+@pytest.mark.parametrize(
+    ("shape", "size", "length"),
+    [
+        ([3, 299, 299], 299.0, None),
+        ([3, 128, 512], 256.0, None),  # as many pixels as 256 x 256
+        ([384], None, 384.0),
+        ([3, 0, 224], None, None),
+        (["a"], None, None),
+        ([], None, None),
+        (None, None, None),
+    ],
+)
+def test_the_size_of_a_sample_is_the_case_s(tmp_path: Path, shape: object, size: float | None, length: float) -> None:
+    (row,) = _own(tmp_path, build.record(case=build.case(config={"input_shape": shape})))
+    assert row.size_pixel == (None if size is None else exact(size))
+    assert row.length_token == (None if length is None else exact(length))
+
+
+def test_a_record_of_images_of_another_size_is_not_held_against_the_usual_one(tmp_path: Path) -> None:
+    """64 x 4.089 GFLOP would be half of the work at 224 x 224; at 160 it is about right."""
+    work = build.work(flop=12.15e9 * 32)
+    for side, rules in ((224, {"mixed_conventions"}), (160, set())):
+        record = build.record(case=build.case(config={"input_shape": [3, side, side]}), work=work)
+        assert _rules(_own(tmp_path, record)) == rules
+
+
 def test_full_memory_explains_a_cliff(tmp_path: Path) -> None:
     records = [
         build.record(

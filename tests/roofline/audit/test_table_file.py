@@ -80,6 +80,22 @@ def test_percentiles_and_modes() -> None:
     ]
 
 
+def test_sizes_and_parameters() -> None:
+    """Millions where the name says so, and in timm's tables."""
+    text = "model,seq_len,Params (M),mean_ms\nbert,128,109.48,5\nbert,512,109.48,25\n"
+    short, long = rows_of(PATH, text)
+    assert short.length_token == exact(128.0)
+    assert short.name == "bert 128 tokens"
+    assert short.work != long.work
+    assert short.parameter_count is not None
+    assert short.parameter_count.value == pytest.approx(109.48e6)
+    (row,) = rows_of(PATH, "model,parameter_count,mean_ms\nm,25557032,5\n")
+    assert row.parameter_count == exact(25_557_032.0)
+    (row,) = rows_of(PATH, f"{INFER}\nresnet50,224,1024,3021.24,338.922,4.11,11.11,25.56\n")
+    assert row.parameter_count is not None
+    assert (row.parameter_count.low, row.parameter_count.high) == pytest.approx((25.555e6, 25.565e6))
+
+
 def test_rows_of_one_work_have_one_key_whatever_the_device() -> None:
     header = "device,model,precision,batch,throughput"
     lines = "cpu,ResNet-50,FP32,8,10", "cuda:0,resnet50,fp32,8,100", "cpu,resnet50,fp32,16,10"
@@ -149,6 +165,14 @@ def test_an_unknown_layout_is_refused_with_what_is_there_and_what_is_needed(head
     assert f"Columns found: {', '.join(header.split(','))}." in message
     assert "Needed: one of images_per_s" in message
     assert "model, infer_samples_per_sec, infer_step_time, infer_batch_size" in message
+
+
+def test_a_refusal_names_the_first_of_many_columns() -> None:
+    """A profiler's table has hundreds."""
+    names = [f"c{number}" for number in range(100)]
+    with pytest.raises(ReadError) as error:
+        rows_of(PATH, ",".join(names))
+    assert "Columns found: c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 and 90 more. Needed:" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,16 @@ from roofline.units import significant
 _MIXED_UP: tuple[tuple[float, str], ...] = (
     (2.0, "FLOP taken for multiply-adds (MAC) and doubled"),
     (0.5, "multiply-adds (MAC) under the name of FLOP"),
+)
+"""Factors by which figures of the same work differ where two conventions were mixed up, and which."""
+
+_TRAINING_FACTOR: tuple[tuple[float, str], ...] = (
     (1.5, "the training factor: 3 for 2"),
     (2 / 3, "the training factor: 2 for 3, since backward alone is twice forward"),
 )
-"""Factors by which figures of the same work differ where two conventions were mixed up, and which."""
+"""The same of training steps, which are made of forward passes by a factor. No forward pass is."""
+
+_TRAINING = "training step"
 
 _FEWEST = 3
 """Rows whose attained / intensity must agree before that says something."""
@@ -104,7 +110,7 @@ def peak_of_another_card(rows: Sequence[Row], known: Known, tolerance: float) ->
 
 def _flop_figures(row: Row, model: KnownModel) -> Iterator[tuple[str, Figure, tuple[tuple[str, Figure], ...]]]:
     """What the row says of the FLOP of one sample, each with what would be right."""
-    forward, training = ("forward pass", model.forward), ("training step", model.training)
+    forward, training = ("forward pass", model.forward), (_TRAINING, model.training)
     of_mode = {"train": (training,), "infer": (forward,), None: (forward, training)}[row.mode]
     if row.mac_per_sample is not None:
         yield "2 x MAC as stated", exact(2) * row.mac_per_sample, (forward,)
@@ -123,7 +129,7 @@ def _mixed_up(what: str, flop: Figure, right: tuple[tuple[str, Figure], ...], to
     found = [
         f"{significant(flop.value / figure.value)} times the counted {name} of {shown(figure, 'FLOP')} ({why})"
         for name, figure in right
-        for factor, why in _MIXED_UP
+        for factor, why in (_MIXED_UP + _TRAINING_FACTOR if name == _TRAINING else _MIXED_UP)
         if agree(flop, exact(factor) * figure, tolerance)
     ]
     return f"{what} is {shown(flop, 'FLOP')}: {', or '.join(found)}" if found else None

@@ -94,7 +94,7 @@ def _of_unknown(cases: Iterable[_Case], known: Known, tolerance: float) -> Itera
     for case in cases:
         row = case.row
         if row.model is not None and known.models.of(row) is None:
-            models[row.model, row.mode, row.size_pixel].append(case)
+            models[row.model, row.mode, row.size_pixel, row.length_token].append(case)
     for same in models.values():
         flop = [case.attained / case.rate for case in same]
         agreeing = [sum(agree(other, one, tolerance) for other in flop) for one in flop]

@@ -20,7 +20,8 @@ def throughput_cliff(rows: Sequence[Row], known: Known, tolerance: float) -> Ite
     series: defaultdict[tuple[object, ...], list[tuple[Row, Figure, Figure]]] = defaultdict(list)
     for row in rows:
         if row.rate is not None and row.batch is not None and row.model is not None and row.rate.positive:
-            key = (row.file, row.model, row.mode, row.precision, row.variant, row.size_pixel, row.device)
+            sample = (row.size_pixel, row.length_token)
+            key = (row.file, row.model, row.mode, row.precision, row.variant, sample, row.device)
             series[key].append((row, row.rate, row.batch))
     for members in series.values():
         for row, rate, batch in members:

@@ -41,10 +41,27 @@ def test_the_factor_is_named_with_what_was_mixed_up(stated: dict[str, object], t
         {"mac_per_sample": rounded(4.11e9, 0.005e9), "size_pixel": 224},
         {"mac_per_sample": 2.10e9, "size_pixel": 160},
         {"attained_flop_per_s": 100e9, "samples_per_s": 10.0},  # wrong, but by no factor of a convention
+        {"mac_per_sample": 1.5 * 4.089e9},  # a forward pass has no training factor
+        {"flop_per_step": 8.178e9 / 1.5, "batch": 1, "mode": "infer"},
     ],
 )
 def test_right_figures_and_odd_ones_are_left_alone(stated: dict[str, object]) -> None:
     assert found(mixed_conventions, [row(model="resnet50", **stated)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "stated"),
+    [
+        ("vit_b_16", {"flop_per_sample": 17.56e9}),
+        ("densenet121", {"flop_per_sample": 2.83e9, "size_pixel": 224}),
+        ("bert_base", {"flop_per_step": 11.17e9, "batch": 1, "mode": "infer", "length_token": 128}),
+        ("mlp", {"flop_per_step": 2 * 1_007_104, "batch": 1, "mode": "train", "parameter_count": 235_146}),
+        ("timm:efficientnet_b0", {"mac_per_sample": 0.77e9, "parameter_count": 5.29e6}),
+    ],
+)
+def test_models_of_every_kind_are_held_against_their_count(name: str, stated: dict[str, object]) -> None:
+    (one,) = found(mixed_conventions, [row(model=name, **stated)])
+    assert "times the counted" in one.arithmetic
 
 
 def test_one_finding_for_a_model_however_many_rows() -> None:
