@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from roofline.expected import BoundClass
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record
 from roofline.roofs import Roofs, usable, usable_or_zero
@@ -39,7 +40,7 @@ KNEE_MARGIN = 0.15
 STRADDLES = "range straddles the knee"
 NEAR_KNEE = "within 15 % of the knee"
 
-Kind = Literal["compute", "memory", "launch", "input", "communication", "capacity", "undetermined"]
+Kind = Literal[BoundClass, "undetermined"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

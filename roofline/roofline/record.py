@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
+from roofline.expected import Expected
+
 SCHEMA = 1
 """Version written into every record; a reader refuses a larger one."""
 
@@ -281,6 +283,8 @@ class Record:
     energy_j_per_step: float | None = None
     flags: tuple[Flag, ...] = ()
     missing: dict[str, str] = field(default_factory=dict)
+    expected: tuple[Expected, ...] = ()
+    """What the test's own markers expect of the case on this device."""
 
     @property
     def valid(self) -> bool:
@@ -386,8 +390,14 @@ class Machine:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-_NULL_TELLS_ENOUGH = frozenset({"device.index", "counters.source", "counters.flop", "counters.dram_byte"})
-"""What None means here stands in the class: the only device of its kind, and counters whose status gives the reason."""
+_NULL_TELLS_ENOUGH = frozenset(
+    {
+        *("device.index", "counters.source", "counters.flop", "counters.dram_byte"),
+        *("expected.bound", "expected.min_fraction_of_roof", "expected.min_fraction_of_speed_of_light"),
+    }
+)
+"""What None means here stands in the class: the only device of its kind, counters whose status gives the reason, and
+what isn't expected."""
 
 
 def unexplained(record: Record) -> tuple[str, ...]:

@@ -1,0 +1,102 @@
+"""What a suite expects of a case: what bounds it, and how near to its limits it comes at least.
+
+Expectations stand in a test's markers (and from there in the record) and in ``expected_bounds.toml``. This module has
+their words and values and imports nothing, for the record and everybody's pytest load it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+BoundClass = Literal["compute", "memory", "launch", "input", "communication", "capacity"]
+"""What may bound a step, and so may be expected; `roofline.bounds` says what each means."""
+
+ANY = "*"
+
+FLOORS = ("min_fraction_of_roof", "min_fraction_of_speed_of_light")
+MARKER_KEYS = ("bound", *FLOORS, "device", "precision")
+FILE_KEYS = ("case", *MARKER_KEYS)
+_PATTERNS = {"case": "'resnet18-train-*'", "device": "'cuda' or 'NVIDIA A100*'", "precision": "'fp32'"}
+"""Keys that hold a pattern, and an example of each."""
+
+
+class ExpectationError(ValueError):
+    """An expectation that can't be used. The message names key and value, and says what is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """One expectation: at least one of the bound and the two floors.
+
+    The floors are fractions, above 0 and at most 1: of what the roofs allow at the step's intensity, and of the speed of
+    light (least time / step time). ``case`` is a pattern of the case's id, ``precision`` of its precision, ``device``
+    of the kind of device (``cuda``), its name or the machine's label; ``*`` stands for any text. ``source`` tells where
+    it was written, for messages.
+    """
+
+    bound: BoundClass | None = None
+    min_fraction_of_roof: float | None = None
+    min_fraction_of_speed_of_light: float | None = None
+    case: str = ANY
+    device: str = ANY
+    precision: str = ANY
+    source: str
+
+    def is_for(self, *, case: str, precision: str) -> bool:
+        """Whether it is of this case, on the devices it is for."""
+        return _matches(self.case, case) and _matches(self.precision, precision)
+
+    def is_on(self, device: Iterable[str]) -> bool:
+        """Whether it is for this device.
+
+        :param device: what the device is called: kind, name, the machine's label.
+        """
+        return any(_matches(self.device.casefold(), name.casefold()) for name in device)
+
+
+def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str) -> Expected:
+    """Check what somebody wrote.
+
+    :param allowed: the keys that may be given there: `MARKER_KEYS` or `FILE_KEYS`.
+    :param source: where it stands.
+    :raises ExpectationError: an unknown key, a value that is not allowed, or nothing that could be violated.
+    """
+    unknown = sorted(set(values) - set(allowed))
+    if unknown:
+        raise ExpectationError(f"unknown key {unknown[0]!r}; allowed are {', '.join(allowed)}")
+    bound = values.get("bound")
+    if bound is not None and bound not in get_args(BoundClass):
+        raise ExpectationError(f"bound is {bound!r}; use one of {', '.join(get_args(BoundClass))}")
+    floors = {key: _fraction(key, values[key]) for key in FLOORS if values.get(key) is not None}
+    if bound is None and not floors:
+        raise ExpectationError(f"nothing is expected; give a bound, {' or '.join(FLOORS)}")
+    patterns = {key: _pattern(key, values[key]) for key in _PATTERNS if values.get(key) is not None}
+    return Expected(
+        bound=bound,
+        min_fraction_of_roof=floors.get("min_fraction_of_roof"),
+        min_fraction_of_speed_of_light=floors.get("min_fraction_of_speed_of_light"),
+        case=patterns.get("case", ANY),
+        device=patterns.get("device", ANY),
+        precision=patterns.get("precision", ANY),
+        source=source,
+    )
+
+
+def _fraction(key: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 < value <= 1:
+        raise ExpectationError(f"{key} is {value!r}; use a number above 0 and at most 1, such as 0.4 for 40 %")
+    return float(value)
+
+
+def _pattern(key: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ExpectationError(f"{key} is {value!r}; use a text such as {_PATTERNS[key]}")
+    return value
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None
