@@ -100,9 +100,7 @@ def autocasting_inside(func: Any) -> Iterator[None]:
     by now; one that it leaves alone (``aten::lstm``, a fused encoder layer) would cast what it calls.
     """
     excluded = torch._C._dispatch_tls_is_dispatch_key_excluded
-    with torch._C._RestorePythonTLSSnapshot():  # type: ignore[attr-defined]
-        wanted = [key for key in _AUTOCAST_KEYS if not excluded(key)]
-    keys = [key for key in wanted if excluded(key) and not _has_kernel(func, key)]
+    keys = [key for key in _autocasting() if excluded(key) and not _has_kernel(func, key)]
     for key in keys:
         torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
     try:
@@ -112,8 +110,15 @@ def autocasting_inside(func: Any) -> Iterator[None]:
             torch._C._dispatch_tls_set_dispatch_key_excluded(key, True)
 
 
+def _autocasting() -> list[str]:
+    """The keys of the devices whose autocast is on where the operation was called."""
+    with torch._C._RestorePythonTLSSnapshot():  # type: ignore[attr-defined]
+        return [key for key in _AUTOCAST_KEYS if not torch._C._dispatch_tls_is_dispatch_key_excluded(key)]
+
+
 def _is_cast_by_autocast(func: Any) -> bool:
-    return any(_has_kernel(func, key) for key in _AUTOCAST_KEYS)
+    """Whether it is on that device: CUDA's casts the arguments of ``einsum``, a CPU's those of the products in it."""
+    return any(_has_kernel(func, key) for key in _autocasting())
 
 
 def _is_composite_for(func: Any, arguments: object) -> bool:

@@ -28,7 +28,15 @@ def _whole(model: nn.Module, batch: Tensor) -> Tensor:
     return output
 
 
+class Mixed(nn.Module):
+    """A product of fp32 with bf16, which a CPU's autocast casts inside of ``einsum`` and CUDA's before it."""
+
+    def forward(self, batch: Tensor) -> Tensor:
+        return torch.einsum("bij,bkj->bik", batch, batch.bfloat16())
+
+
 CASES = [
+    pytest.param(Mixed(), _whole, id="einsum"),
     pytest.param(nn.LSTM(16, 8, batch_first=True), _first, id="LSTM"),
     pytest.param(nn.GRU(16, 8, batch_first=True), _first, id="GRU"),
     pytest.param(nn.RNN(16, 8, batch_first=True), _first, id="RNN"),
