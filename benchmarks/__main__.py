@@ -9,13 +9,14 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import counting, figures, handwritten, margin_coverage, overhead, startup
+from benchmarks import agreement, counting, figures, handwritten, margin_coverage, overhead, startup
 
 BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "overhead": overhead.run,
     "handwritten": handwritten.run,
     "startup": startup.run,
     "counting": counting.run,
+    "agreement": agreement.run,
     "margin": margin_coverage.run,
 }
 

@@ -1,4 +1,4 @@
-"""What counting costs, in a fresh process, and how far it is from a count made another way."""
+"""What counting costs, in a fresh process."""
 
 from __future__ import annotations
 
@@ -37,10 +37,6 @@ RESNET50_FLOP = 24_299_000_000
 
 def run(*, quick: bool) -> tuple[Figure, ...]:
     costs = tuple(_cost() for _ in range(1 if quick else 11))
-    models = _models()[::20] if quick else _models()
-    deviations = {name: _deviation(name) for name in models}
-    worst = max(deviations, key=lambda name: deviations[name])
-    named = f": {worst}" if deviations[worst] else ""
     return (
         Figure(
             name=f"counting a training step of resnet50, batch {BATCH}, beside importing torch and torchvision",
@@ -53,17 +49,6 @@ def run(*, quick: bool) -> tuple[Figure, ...]:
             unit="B",
             samples=tuple(byte for _, byte in costs),
             at_most=300e6,
-        ),
-        Figure(
-            name=f"largest deviation of a training step's FLOP from a count of modules, {len(models)} models{named}",
-            unit="",
-            samples=(deviations[worst],),
-            at_most=0.005,
-        ),
-        Figure(
-            name="models whose training step agrees to the last FLOP",
-            unit="",
-            samples=(float(sum(deviation == 0 for deviation in deviations.values())),),
         ),
     )
 
@@ -86,25 +71,3 @@ def _cost() -> tuple[float, float]:
     if abs(flop / BATCH / RESNET50_FLOP - 1) > 1e-4:
         raise ChildError(f"counted {flop / BATCH:.0f} FLOP an image, expected {RESNET50_FLOP}")
     return seconds, byte
-
-
-def _models() -> list[str]:
-    """All of torchvision's classification models."""
-    import torchvision
-
-    return sorted(torchvision.models.list_models(module=torchvision.models))
-
-
-def _deviation(name: str) -> float:
-    """Of a training step's FLOPs, as a share of what the modules' definitions say."""
-    from benchmarks.module_count import training_flop
-    from pytest_roofline.complexity.assessment import Assessment
-    from pytest_roofline.models import Registry
-    from pytest_roofline.precision import PRECISIONS
-
-    spec = Registry().find(name)
-    batch = spec.min_train_batch
-    counted = Assessment(spec, mode="train", precision=PRECISIONS["fp32"]).step(batch).work.flop_per_step
-    expected = training_flop(spec, batch)
-    print(f"{name}: {counted:.0f} FLOP, by modules {expected}", flush=True)
-    return abs(counted / expected - 1)

@@ -1,7 +1,7 @@
-"""A count of a training step made a wholly different way: from a model's modules, by hooks.
+"""A count of a step made a wholly different way: from a model's modules, by hooks.
 
-It sees layers, not operations: what each module's definition says it computes, three times over for training, without
-the gradients of inputs that want none. It knows nothing of dispatch, of formulas or of fake tensors.
+It sees layers, not operations: what each module's definition says it computes, once forward, and three times over for
+training, without the gradients of inputs that want none. It knows nothing of dispatch, of formulas or of fake tensors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Parts = dict[str, int]
 
 
 class ModuleCount:
-    """MACs of one training step of ``model``, added up while it runs forward."""
+    """MACs of one step of ``model``, added up while it runs forward.
+
+    A training step if the model is in training mode, else a forward pass.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         self.mac = 0
@@ -35,6 +38,9 @@ class ModuleCount:
         def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Any) -> None:
             source = inputs[0]
             parts = macs(module, source, output if isinstance(output, Tensor) else output[0])
+            if not module.training:
+                self.mac += sum(parts.values())
+                return
             gradients = 2 if source.requires_grad else 1
             self.mac += parts.get("weights", 0) * (1 + gradients)
             self.mac += parts.get("attention", 0) * 3
@@ -44,9 +50,9 @@ class ModuleCount:
         return hook
 
 
-def training_flop(spec: ModelSpec, batch: int) -> int:
-    """FLOPs of a training step's matrix products and convolutions, on tensors without data."""
-    model = without_data(spec)
+def step_flop(spec: ModelSpec, batch: int, *, train: bool) -> int:
+    """FLOPs of a step's matrix products and convolutions, on tensors without data."""
+    model = without_data(spec).train(train)
     counted = ModuleCount(model)
     model(torch.zeros(batch, *spec.input_shape, device="meta"))
     return FLOP_PER_MAC * counted.mac

@@ -1,6 +1,6 @@
 """Training of torchvision models against a count made a wholly different way: from their modules, by hooks.
 
-`python -m benchmarks counting` does the same for all of them.
+`python -m benchmarks agreement` does the same for all of them, in inference and other precisions as well.
 """
 
 from __future__ import annotations
@@ -45,4 +45,4 @@ def test_training_agrees_with_a_count_of_modules(name: str) -> None:
         source, target = torch.zeros(BATCH, *spec.input_shape), torch.zeros(BATCH, dtype=torch.int64)
         counted = count_step(lambda: spec.loss(model(source), target).backward(), model=model)
     assert counted.work.uncovered == ()
-    assert counted.work.flop_per_step == module_count.training_flop(spec, BATCH)
+    assert counted.work.flop_per_step == module_count.step_flop(spec, BATCH, train=True)
