@@ -1,7 +1,7 @@
 """Operations without matrix arithmetic: their kind, and the FLOPs of the arithmetic they do have (see `costs`).
 
-These FLOPs stand in a column of their own, apart from matrix arithmetic. What a fused matrix-like operation does
-besides its products (bias, softmax inside attention, gates of an LSTM) is not in it.
+These FLOPs stand in a column of their own, apart from matrix arithmetic. What operations with matrix arithmetic do
+besides their products costs the same: see `fused`, `attention` and `recurrent`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from pytest_roofline.counting import fourier, linear_algebra, losses, movement, optimizers, resampling
+from pytest_roofline.counting import fourier, linear_algebra, losses, movement, optimizers, recurrent, resampling
 from pytest_roofline.counting.calls import Call
 from pytest_roofline.counting.costs import (
     OtherOperation,
@@ -20,6 +20,7 @@ from pytest_roofline.counting.costs import (
     per_input,
     per_result,
 )
+from pytest_roofline.counting.functions import ACTIVATION, DROPOUT, LAYER_NORM, SOFTMAX, SOFTMAX_BACKWARD
 
 
 def describe(name: str, *, pointwise: bool) -> OtherOperation | None:
@@ -75,12 +76,12 @@ def _window_per_gradient(call: Call) -> int:
     return _window(call) * elements([call.arguments["grad_output"]])
 
 
-def _gated_cell(flop: int, per_bias: int) -> OtherOperation:
+def _gated_cell(cell: recurrent.Cell) -> OtherOperation:
     """Gates of one recurrent cell, per element of the hidden state, which is the first result."""
 
     def counted(call: Call) -> int:
         biased = call.arguments.get("input_bias") is not None
-        return (flop + (per_bias if biased else 0)) * elements(call.targets[:1])
+        return cell.forward(biased=biased) * elements(call.targets[:1])
 
     return OtherOperation("elementwise", counted)
 
@@ -107,15 +108,16 @@ _TABLE: Mapping[str, OtherOperation] = {
     **entries(
         "elementwise",
         per_changed(2),
-        "clamp hardtanh leaky_relu softshrink silu native_dropout_backward polar floor_divide",
+        "clamp softshrink polar floor_divide",
     ),
     **entries(
         "elementwise",
         per_changed(3),
         "lerp elu softplus sigmoid_backward tanh_backward hardtanh_backward hardswish_backward",
     ),
-    **entries("elementwise", per_changed(4), "mish hardsigmoid"),
-    **entries("elementwise", per_changed(5), "gelu hardswish"),
+    **entries("elementwise", per_changed(4), "mish"),
+    **{name: OtherOperation("elementwise", per_changed(flop)) for name, flop in ACTIVATION.items()},
+    **entries("elementwise", per_changed(DROPOUT), "native_dropout_backward"),
     **entries("elementwise", per_changed(6), "silu_backward"),
     **entries("elementwise", per_changed(10), "gelu_backward"),
     # A comparison and a product; the gradients of input and slope are a product each.
@@ -124,7 +126,8 @@ _TABLE: Mapping[str, OtherOperation] = {
     # A sigmoid and a product; backward a sigmoid, its complement and three products more, shared by both halves.
     **entries("elementwise", per_result(2), "glu"),
     **entries("elementwise", per_input(5, "grad_output"), "glu_backward"),
-    **entries("elementwise", per_result(2), "native_dropout _fused_dropout _masked_scale _add_relu"),
+    **entries("elementwise", per_result(DROPOUT), "native_dropout _fused_dropout _masked_scale"),
+    **entries("elementwise", per_result(2), "_add_relu"),
     # Scaled, shifted, rounded and cut off on both sides; a fake quantisation goes back again.
     **entries("elementwise", per_result(5), "quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel"),
     **entries("elementwise", per_result(2), "dequantize"),
@@ -146,20 +149,18 @@ _TABLE: Mapping[str, OtherOperation] = {
     ),
     **entries("elementwise", per_changed(4), "elu_backward softplus_backward"),
     **entries("elementwise", per_changed(6), "mish_backward"),
-    # Gates whose products are operations of their own: LSTM has four sums of both products, three sigmoids, two tanh,
-    # three products and a sum; a GRU three sums, two sigmoids, tanh, a product, and the mean of old and new (3).
-    "_thnn_fused_lstm_cell": _gated_cell(13, 8),
-    "_thnn_fused_gru_cell": _gated_cell(10, 6),
-    # Backward: of each gate the complement and its products, and the sums where two ways meet.
-    **entries("elementwise", per_input(23, "cx"), "_thnn_fused_lstm_cell_backward_impl"),
-    **entries("elementwise", per_input(16, "grad_hy"), "_thnn_fused_gru_cell_backward"),
+    # Gates whose products are operations of their own.
+    "_thnn_fused_lstm_cell": _gated_cell(recurrent.LSTM),
+    "_thnn_fused_gru_cell": _gated_cell(recurrent.GRU),
+    **entries("elementwise", per_input(recurrent.LSTM.gates_backward, "cx"), "_thnn_fused_lstm_cell_backward_impl"),
+    **entries("elementwise", per_input(recurrent.GRU.gates_backward, "grad_hy"), "_thnn_fused_gru_cell_backward"),
     # Normalisation.
     **entries(
         "normalisation", _batch_norm, "native_batch_norm _native_batch_norm_legit cudnn_batch_norm miopen_batch_norm"
     ),
     **entries("normalisation", per_result(6), "_batch_norm_with_update"),
     **entries("normalisation", per_result(2), "_batch_norm_no_update _native_batch_norm_legit_no_training"),
-    **entries("normalisation", per_result(8), "native_layer_norm native_group_norm"),
+    **entries("normalisation", per_result(LAYER_NORM), "native_layer_norm native_group_norm"),
     **entries("normalisation", per_result(4), "_fused_rms_norm"),
     **entries(
         "normalisation",
@@ -198,9 +199,12 @@ _TABLE: Mapping[str, OtherOperation] = {
     ),
     **entries("reduction", per_input(2), "_histogramdd_bin_edges"),
     **entries("reduction", per_input(4), "var std var_mean std_mean logsumexp"),
-    # Softmax: maximum, difference, exponential, sum, quotient (or difference).
-    **entries("softmax", per_result(5), "_softmax _log_softmax _safe_softmax _masked_softmax"),
-    **entries("softmax", per_result(4), "_softmax_backward_data _log_softmax_backward_data _masked_softmax_backward"),
+    **entries("softmax", per_result(SOFTMAX), "_softmax _log_softmax _safe_softmax _masked_softmax"),
+    **entries(
+        "softmax",
+        per_result(SOFTMAX_BACKWARD),
+        "_softmax_backward_data _log_softmax_backward_data _masked_softmax_backward",
+    ),
     # Pooling.
     **entries(
         "pooling",

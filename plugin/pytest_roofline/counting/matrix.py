@@ -17,8 +17,10 @@ from typing import Literal
 
 import torch
 
-from pytest_roofline.counting import attention, formulas, recurrent, sparse
+from pytest_roofline.counting import attention, deformable, formulas, fused, recurrent, sparse
 from pytest_roofline.counting.calls import Call
+from pytest_roofline.counting.costs import Flop, none
+from pytest_roofline.counting.functions import ACTIVATION
 
 Switch = Literal["matmul", "convolution"]
 """Which of torch's two TF32 switches governs an operation: that of cuBLAS or that of cuDNN."""
@@ -28,14 +30,16 @@ Switch = Literal["matmul", "convolution"]
 class MatrixOperation:
     """What is known of a matrix-like operation.
 
-    ``flop`` gives one call's FLOPs, or None where shapes alone don't tell. ``switch`` is None where TF32 never
-    applies: matrix-vector products don't run on tensor cores. ``takes_nested``: the formula knows nested tensors.
-    Where an operand is sparse another formula stands in `sparse.FLOP`.
+    ``flop`` gives one call's FLOPs, or None where shapes alone don't tell; ``other`` those of what it does besides
+    matrix arithmetic. ``switch`` is None where TF32 never applies: matrix-vector products don't run on tensor cores.
+    ``takes_nested``: the formulas know nested tensors. Where an operand is sparse another formula stands in
+    `sparse.FLOP`.
     """
 
     kind: Literal["matmul", "convolution", "attention", "rnn"]
-    flop: Callable[[Call], int | None]
+    flop: Flop
     switch: Switch | None
+    other: Flop = none
     takes_nested: bool = False
 
 
@@ -170,89 +174,98 @@ def _convolution_backward(source: str, *, transposed: bool | None = None) -> Cal
     return flop
 
 
+def _deformable_backward(call: Call) -> int:
+    """The gradients of what was sampled and of the weight are always made."""
+    gradient = call.shape("grad")
+    return 2 * formulas.convolution_flop(gradient[0], gradient[2:], call.shape("weight"))
+
+
 def _time_batch_channel_convolution(call: Call) -> int:
     """Weight (kernel, in, out), result (time, batch, out)."""
     time, batch, _ = call.result_shape
     return formulas.convolution_flop(batch, (time,), call.shape("weight"))
 
 
-def _matmul(flop: Callable[[Call], int | None], switch: Switch | None = "matmul") -> MatrixOperation:
-    return MatrixOperation(kind="matmul", flop=flop, switch=switch)
+def _matmul(flop: Flop, other: Flop = none, *, switch: Switch | None = "matmul") -> MatrixOperation:
+    return MatrixOperation(kind="matmul", flop=flop, other=other, switch=switch)
 
 
-def _conv(flop: Callable[[Call], int | None]) -> MatrixOperation:
-    return MatrixOperation(kind="convolution", flop=flop, switch="convolution")
+def _conv(flop: Flop, other: Flop = none) -> MatrixOperation:
+    return MatrixOperation(kind="convolution", flop=flop, other=other, switch="convolution")
 
+
+_SCALED = fused.together(fused.scales_of_both, fused.bias())
+_APPENDED = fused.together(fused.bias("B"), fused.appended)
 
 _PRODUCTS: Mapping[str, MatrixOperation] = {
     "aten::mm": _matmul(_product("self", "mat2")),
-    "aten::addmm": _matmul(_product("mat1", "mat2")),
-    "aten::addmm_": _matmul(_product("mat1", "mat2")),
-    "aten::_addmm_activation": _matmul(_product("mat1", "mat2")),
+    "aten::addmm": _matmul(_product("mat1", "mat2"), fused.added()),
+    "aten::addmm_": _matmul(_product("mat1", "mat2"), fused.added()),
+    "aten::_addmm_activation": _matmul(_product("mat1", "mat2"), fused.together(fused.added(), fused.relu_or_gelu)),
     "aten::bmm": _matmul(_product("self", "mat2")),
-    "aten::baddbmm": _matmul(_product("batch1", "batch2")),
-    "aten::baddbmm_": _matmul(_product("batch1", "batch2")),
-    "aten::addbmm": _matmul(_product("batch1", "batch2")),
-    "aten::addbmm_": _matmul(_product("batch1", "batch2")),
+    "aten::baddbmm": _matmul(_product("batch1", "batch2"), fused.added()),
+    "aten::baddbmm_": _matmul(_product("batch1", "batch2"), fused.added()),
+    "aten::addbmm": _matmul(_product("batch1", "batch2"), fused.added()),
+    "aten::addbmm_": _matmul(_product("batch1", "batch2"), fused.added()),
     "aten::_int_mm": _matmul(_product("self", "mat2")),
-    "aten::_scaled_mm": _matmul(_scaled_product),
-    "aten::_scaled_mm_v2": _matmul(_scaled_product),
+    "aten::_scaled_mm": _matmul(_scaled_product, _SCALED),
+    "aten::_scaled_mm_v2": _matmul(_scaled_product, _SCALED),
     "aten::_foreach_mm": _matmul(_each_product),
-    "aten::_grouped_mm": _matmul(_grouped_product),
-    "aten::_scaled_grouped_mm": _matmul(_grouped_product),
-    "aten::_scaled_grouped_mm_v2": _matmul(_grouped_product),
-    "aten::_weight_int8pack_mm": _matmul(_linear("self", "mat2")),
-    "aten::_weight_int4pack_mm": _matmul(_into_result("self")),
-    "aten::_weight_int4pack_mm_for_cpu": _matmul(_into_result("self")),
-    "aten::_weight_int4pack_mm_with_scales_and_zeros": _matmul(_into_result("self")),
-    "aten::_dyn_quant_matmul_4bit": _matmul(_into_result("inp")),
-    "aten::_mixed_dtypes_linear": _matmul(_into_result("input")),
+    "aten::_grouped_mm": _matmul(_grouped_product, fused.bias()),
+    "aten::_scaled_grouped_mm": _matmul(_grouped_product, _SCALED),
+    "aten::_scaled_grouped_mm_v2": _matmul(_grouped_product, _SCALED),
+    "aten::_weight_int8pack_mm": _matmul(_linear("self", "mat2"), fused.per_product(1)),
+    "aten::_weight_int4pack_mm": _matmul(_into_result("self"), fused.dequantised("self")),
+    "aten::_weight_int4pack_mm_for_cpu": _matmul(_into_result("self"), fused.dequantised("self")),
+    "aten::_weight_int4pack_mm_with_scales_and_zeros": _matmul(_into_result("self"), fused.dequantised("self")),
+    "aten::_dyn_quant_matmul_4bit": _matmul(_into_result("inp"), fused.quantised_input),
+    "aten::_mixed_dtypes_linear": _matmul(
+        _into_result("input"), fused.together(fused.per_product(1), fused.bias(), fused.named_activation)
+    ),
     "aten::_sparse_semi_structured_mm": _matmul(_product("mat1", "mat2")),
-    "aten::_sparse_semi_structured_addmm": _matmul(_product("mat1", "mat2")),
-    "aten::_sparse_semi_structured_linear": _matmul(_into_result("input", stored=2)),
-    "aten::_cslt_sparse_mm": _matmul(_two_of_four),
-    "torch_nn::_linear_cross_entropy_batch_chunked": _matmul(_linear_cross_entropy),
-    "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction": _matmul(_linear_cross_entropy),
-    "aten::linear": _matmul(_linear("input", "weight")),
-    "aten::linear_backward": _matmul(_linear_backward),
-    "aten::mkldnn_linear": _matmul(_linear("self", "weight")),
-    "aten::mkldnn_linear_backward": _matmul(_linear_backward),
+    "aten::_sparse_semi_structured_addmm": _matmul(_product("mat1", "mat2"), fused.added("input")),
+    "aten::_sparse_semi_structured_linear": _matmul(
+        _into_result("input", stored=2), fused.together(fused.bias(), fused.named_activation)
+    ),
+    "aten::_cslt_sparse_mm": _matmul(_two_of_four, fused.together(fused.bias(), fused.bias("alpha"))),
+    "torch_nn::_linear_cross_entropy_batch_chunked": _matmul(_linear_cross_entropy, fused.cross_entropy),
+    "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction": _matmul(_linear_cross_entropy, fused.cross_entropy),
+    "aten::linear": _matmul(_linear("input", "weight"), fused.bias()),
+    "aten::linear_backward": _matmul(_linear_backward, fused.bias_gradient),
+    "aten::mkldnn_linear": _matmul(_linear("self", "weight"), fused.bias()),
+    "aten::mkldnn_linear_backward": _matmul(_linear_backward, fused.bias_gradient),
     "aten::mkldnn_linear_backward_input": _matmul(_linear_gradient),
-    "aten::mkldnn_linear_backward_weights": _matmul(_linear_gradient),
-    "mkldnn::_linear_pointwise": _matmul(_linear("X", "W")),
-    "aten::_euclidean_dist": _matmul(_euclidean_distance),
+    "aten::mkldnn_linear_backward_weights": _matmul(_linear_gradient, fused.weights_bias_gradient),
+    "mkldnn::_linear_pointwise": _matmul(_linear("X", "W"), _APPENDED),
+    "aten::_euclidean_dist": _matmul(_euclidean_distance, fused.euclidean_distance),
     "aten::affine_grid_generator": _matmul(_affine_grid),
     "aten::affine_grid_generator_backward": _matmul(_affine_grid_backward),
-    "aten::cudnn_affine_grid_generator": _matmul(_affine_grid, None),
-    "aten::cudnn_affine_grid_generator_backward": _matmul(_affine_grid_backward, None),
+    "aten::cudnn_affine_grid_generator": _matmul(_affine_grid, switch=None),
+    "aten::cudnn_affine_grid_generator_backward": _matmul(_affine_grid_backward, switch=None),
     "aten::_trilinear": _matmul(_trilinear),
-    "aten::mv": _matmul(_matrix_vector("self"), None),
-    "aten::addmv": _matmul(_matrix_vector("mat"), None),
-    "aten::addmv_": _matmul(_matrix_vector("mat"), None),
-    "aten::dot": _matmul(_matrix_vector("self"), None),
-    "aten::vdot": _matmul(_matrix_vector("self"), None),
-    "aten::addr": _matmul(_result_elements, None),
-    "aten::addr_": _matmul(_result_elements, None),
+    "aten::mv": _matmul(_matrix_vector("self"), switch=None),
+    "aten::addmv": _matmul(_matrix_vector("mat"), fused.added(), switch=None),
+    "aten::addmv_": _matmul(_matrix_vector("mat"), fused.added(), switch=None),
+    "aten::dot": _matmul(_matrix_vector("self"), switch=None),
+    "aten::vdot": _matmul(_matrix_vector("self"), switch=None),
+    "aten::addr": _matmul(_result_elements, fused.scaled, switch=None),
+    "aten::addr_": _matmul(_result_elements, fused.scaled, switch=None),
 }
 
 _CONVOLUTIONS: Mapping[str, MatrixOperation] = {
-    "aten::convolution": _conv(_convolution("input")),
-    "aten::_convolution": _conv(_convolution("input")),
-    "aten::convolution_overrideable": _conv(_convolution("input")),
-    "aten::_nnpack_spatial_convolution": _conv(_convolution("input", transposed=False)),
-    "aten::convolution_backward": _conv(_convolution_backward("input")),
-    "aten::convolution_backward_overrideable": _conv(_convolution_backward("input")),
-    "aten::conv_tbc": _conv(_time_batch_channel_convolution),
+    "aten::convolution": _conv(_convolution("input"), fused.bias()),
+    "aten::_convolution": _conv(_convolution("input"), fused.bias()),
+    "aten::convolution_overrideable": _conv(_convolution("input"), fused.bias()),
+    "aten::_nnpack_spatial_convolution": _conv(_convolution("input", transposed=False), fused.bias()),
+    "aten::convolution_backward": _conv(_convolution_backward("input"), fused.bias_gradient),
+    "aten::convolution_backward_overrideable": _conv(_convolution_backward("input"), fused.bias_gradient),
+    "aten::conv_tbc": _conv(_time_batch_channel_convolution, fused.bias()),
     **{
-        name: _conv(_convolution("self", transposed=False))
+        name: _conv(_convolution("self", transposed=False), fused.bias())
         for name in (
             "aten::mkldnn_convolution",
             "aten::cudnn_convolution",
-            "aten::cudnn_convolution_relu",
-            "aten::cudnn_convolution_add_relu",
             "aten::miopen_convolution",
-            "aten::miopen_convolution_relu",
-            "aten::miopen_convolution_add_relu",
             "aten::miopen_depthwise_convolution",
             "aten::_slow_conv2d_forward",
             "aten::slow_conv3d_forward",
@@ -264,7 +277,19 @@ _CONVOLUTIONS: Mapping[str, MatrixOperation] = {
         )
     },
     **{
-        name: _conv(_convolution("self", transposed=True))
+        f"aten::{library}_convolution_relu": _conv(
+            _convolution("self", transposed=False), fused.together(fused.bias(), fused.per_product(ACTIVATION["relu"]))
+        )
+        for library in ("cudnn", "miopen")
+    },
+    **{
+        f"aten::{library}_convolution_add_relu": _conv(
+            _convolution("self", transposed=False), fused.together(fused.bias(), fused.added_and_relu)
+        )
+        for library in ("cudnn", "miopen")
+    },
+    **{
+        name: _conv(_convolution("self", transposed=True), fused.bias())
         for name in (
             "aten::cudnn_convolution_transpose",
             "aten::miopen_convolution_transpose",
@@ -273,23 +298,35 @@ _CONVOLUTIONS: Mapping[str, MatrixOperation] = {
             "aten::_mps_convolution_transpose",
         )
     },
-    "aten::_slow_conv2d_backward": _conv(_convolution_backward("self", transposed=False)),
-    "aten::mps_convolution_backward": _conv(_convolution_backward("self", transposed=False)),
-    "aten::mps_convolution_transpose_backward": _conv(_convolution_backward("self", transposed=True)),
-    "mkldnn::_convolution_pointwise": _conv(_convolution("X", "W", transposed=False)),
-    "mkldnn::_convolution_pointwise_": _conv(_convolution("X", "W", transposed=False)),
-    "mkldnn::_convolution_transpose_pointwise": _conv(_convolution("X", "W", transposed=True)),
-    "torchvision::deform_conv2d": _conv(_convolution("input", transposed=False)),
+    "aten::_slow_conv2d_backward": _conv(_convolution_backward("self", transposed=False), fused.bias_gradient),
+    "aten::mps_convolution_backward": _conv(_convolution_backward("self", transposed=False), fused.bias_gradient),
+    "aten::mps_convolution_transpose_backward": _conv(
+        _convolution_backward("self", transposed=True), fused.bias_gradient
+    ),
+    "mkldnn::_convolution_pointwise": _conv(_convolution("X", "W", transposed=False), _APPENDED),
+    "mkldnn::_convolution_pointwise_": _conv(_convolution("X", "W", transposed=False), _APPENDED),
+    "mkldnn::_convolution_transpose_pointwise": _conv(_convolution("X", "W", transposed=True), _APPENDED),
+    "torchvision::deform_conv2d": _conv(_convolution("input", transposed=False), deformable.other),
+    "torchvision::_deform_conv2d_backward": _conv(_deformable_backward, deformable.backward_other),
 }
 
 MATRIX_OPERATIONS: Mapping[str, MatrixOperation] = {
     **_PRODUCTS,
     **_CONVOLUTIONS,
     **{
-        name: MatrixOperation(kind="attention", flop=flop, switch="matmul", takes_nested=name in attention.TAKES_NESTED)
+        name: MatrixOperation(
+            kind="attention",
+            flop=flop,
+            other=attention.OTHER[name],
+            switch="matmul",
+            takes_nested=name in attention.TAKES_NESTED,
+        )
         for name, flop in attention.FLOP.items()
     },
     **{name: _matmul(flop) for name, flop in sparse.FLOP.items() if name not in _PRODUCTS},
-    **{name: MatrixOperation(kind="rnn", flop=flop, switch="convolution") for name, flop in recurrent.FLOP.items()},
+    **{
+        name: MatrixOperation(kind="rnn", flop=flop, other=recurrent.OTHER[name], switch="convolution")
+        for name, flop in recurrent.FLOP.items()
+    },
 }
 """Every matrix-like operation with a formula, by qualified name."""

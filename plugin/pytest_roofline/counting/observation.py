@@ -68,6 +68,7 @@ def observe(
             dtype = dtype_name(operand.dtype)
         dtype = "tf32" if tf32.applies(operand, matrix.switch) else dtype
         flop = _matrix_flop(call, matrix)
+        other_flop = None if flop is None else matrix.other(call)
         winograd = kind == "convolution" and may_run_as_winograd(call, dtype)
     elif registered:
         flop = registered()

@@ -14,24 +14,26 @@ from math import ceil, prod
 from pytest_roofline.counting.calls import Call
 from pytest_roofline.counting.costs import OtherOperation, elements, entries, none, per_input, per_result
 
-_LINEAR, _CUBIC, _LANCZOS = 2, 4, 6
+LINEAR, _CUBIC, _LANCZOS = 2, 4, 6
 """Taps along one dimension."""
 
 
-def _weighted_sum(taps: int) -> int:
+def weighted_sum(taps: int) -> int:
+    """FLOPs of one value that is made of its neighbours."""
     return 2 * taps - 1
 
 
-def _spread_to(taps: int) -> int:
+def spread_to(taps: int) -> int:
+    """FLOPs of one gradient that goes to its neighbours."""
     return 2 * taps
 
 
 def _interpolated(taps: int) -> Callable[[Call], int]:
-    return per_result(_weighted_sum(taps))
+    return per_result(weighted_sum(taps))
 
 
 def _spread(taps: int) -> Callable[[Call], int]:
-    return per_input(_spread_to(taps), "grad_output")
+    return per_input(spread_to(taps), "grad_output")
 
 
 def _taps_when_shrunk(source: int, target: int, taps: int, align_corners: bool, scale: float | None) -> list[int]:
@@ -61,7 +63,7 @@ def _antialiased(taps: int, *, backward: bool) -> Callable[[Call], int]:
         align, scales = call.arguments["align_corners"], (call.arguments["scales_h"], call.arguments["scales_w"])
         by_row = _taps_when_shrunk(rows, new_rows, taps, align, scales[0])
         by_column = _taps_when_shrunk(columns, new_columns, taps, align, scales[1])
-        cost: Callable[[int], int] = _spread_to if backward else _weighted_sum
+        cost: Callable[[int], int] = spread_to if backward else weighted_sum
         return prod(planes) * (rows * sum(map(cost, by_column)) + new_columns * sum(map(cost, by_row)))
 
     return flop
@@ -90,7 +92,7 @@ def _grid_position(mode: int, dimensions: int) -> int:
 
 def _grid_taps(mode: int, dimensions: int) -> int:
     """0: the nearest pixel is taken as it is."""
-    return prod([{_NEAREST: 0, _BILINEAR: _LINEAR, _BICUBIC: _CUBIC}[mode]] * dimensions)
+    return prod([{_NEAREST: 0, _BILINEAR: LINEAR, _BICUBIC: _CUBIC}[mode]] * dimensions)
 
 
 def _grid_sample(call: Call) -> int:
@@ -98,7 +100,7 @@ def _grid_sample(call: Call) -> int:
     mode: int = call.arguments.get("interpolation_mode", _BILINEAR)
     taps = _grid_taps(mode, dimensions)
     values = elements([call.result])
-    return prod(grid) * _grid_position(mode, dimensions) + (values * _weighted_sum(taps) if taps else 0)
+    return prod(grid) * _grid_position(mode, dimensions) + (values * weighted_sum(taps) if taps else 0)
 
 
 def _grid_sample_backward(call: Call) -> int:
@@ -107,8 +109,8 @@ def _grid_sample_backward(call: Call) -> int:
     mode: int = call.arguments.get("interpolation_mode", _BILINEAR)
     taps = _grid_taps(mode, dimensions)
     image_asked, grid_asked = call.arguments.get("output_mask", (True, True))
-    to_image = (_spread_to(taps) or 1) if image_asked else 0
-    to_grid = dimensions * _spread_to(taps) if grid_asked else 0
+    to_image = (spread_to(taps) or 1) if image_asked else 0
+    to_grid = dimensions * spread_to(taps) if grid_asked else 0
     gradients = elements([call.arguments["grad_output"]])
     return prod(grid) * _grid_position(mode, dimensions) + gradients * (to_image + to_grid)
 
@@ -143,18 +145,18 @@ TABLE: Mapping[str, OtherOperation] = {
         """upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward
         _upsample_nearest_exact1d_backward _upsample_nearest_exact2d_backward _upsample_nearest_exact3d_backward""",
     ),
-    **entries("other", _interpolated(_LINEAR), "upsample_linear1d"),
-    **entries("other", _interpolated(_LINEAR**2), "upsample_bilinear2d"),
-    **entries("other", _interpolated(_LINEAR**3), "upsample_trilinear3d"),
+    **entries("other", _interpolated(LINEAR), "upsample_linear1d"),
+    **entries("other", _interpolated(LINEAR**2), "upsample_bilinear2d"),
+    **entries("other", _interpolated(LINEAR**3), "upsample_trilinear3d"),
     **entries("other", _interpolated(_CUBIC**2), "upsample_bicubic2d"),
-    **entries("other", _spread(_LINEAR), "upsample_linear1d_backward"),
-    **entries("other", _spread(_LINEAR**2), "upsample_bilinear2d_backward"),
-    **entries("other", _spread(_LINEAR**3), "upsample_trilinear3d_backward"),
+    **entries("other", _spread(LINEAR), "upsample_linear1d_backward"),
+    **entries("other", _spread(LINEAR**2), "upsample_bilinear2d_backward"),
+    **entries("other", _spread(LINEAR**3), "upsample_trilinear3d_backward"),
     **entries("other", _spread(_CUBIC**2), "upsample_bicubic2d_backward"),
-    **entries("other", _antialiased(_LINEAR, backward=False), "_upsample_bilinear2d_aa"),
+    **entries("other", _antialiased(LINEAR, backward=False), "_upsample_bilinear2d_aa"),
     **entries("other", _antialiased(_CUBIC, backward=False), "_upsample_bicubic2d_aa"),
     **entries("other", _antialiased(_LANCZOS, backward=False), "_upsample_lanczos2d_aa"),
-    **entries("other", _antialiased(_LINEAR, backward=True), "_upsample_bilinear2d_aa_backward"),
+    **entries("other", _antialiased(LINEAR, backward=True), "_upsample_bilinear2d_aa_backward"),
     **entries("other", _antialiased(_CUBIC, backward=True), "_upsample_bicubic2d_aa_backward"),
     **entries("other", _antialiased(_LANCZOS, backward=True), "_upsample_lanczos2d_aa_backward"),
     **entries("other", _grid_sample, "grid_sampler_2d grid_sampler_3d cudnn_grid_sampler"),
