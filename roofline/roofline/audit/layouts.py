@@ -167,6 +167,9 @@ _MEASURED = frozenset(
 
 _PLAIN_NUMBERS = {**_rates(), **_times(), **_work(), **_memory(), **_COUNTS}
 
+JOINED = "variant"
+"""The field that several columns of text fill together: all of them tell rows apart, no rule looks at one."""
+
 PLAIN = Layout(
     name="plain table",
     words={
@@ -174,7 +177,7 @@ PLAIN = Layout(
         **dict.fromkeys(("device", "env", "environment", "gpu"), "device"),
         **dict.fromkeys(("precision", "dtype"), "precision"),
         **dict.fromkeys(("mode", "phase"), "mode"),
-        "layout": "variant",
+        **dict.fromkeys(("layout", "data"), JOINED),
     },
     numbers=_PLAIN_NUMBERS,
     needs=(),

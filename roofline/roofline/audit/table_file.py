@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.audit.figure import Figure, exact, plausible, rounded
-from roofline.audit.layouts import PLAIN, Layout, Quantity, layouts_of, needed, plain
+from roofline.audit.layouts import JOINED, PLAIN, Layout, Quantity, layouts_of, needed, plain
 from roofline.audit.row import DeviceKind, Mode, Row
 from roofline.reader import ReadError
 
@@ -120,15 +120,18 @@ def _refuse_doubles(layout: Layout, columns: Sequence[str], where: str) -> None:
     seen: dict[tuple[str, float | None], str] = {}
     for column in columns:
         slot = layout.numbers[column].slot if column in layout.numbers else (layout.words.get(column, ""), None)
+        if slot[0] == JOINED:
+            continue
         if slot[0] and slot in seen:
             raise ReadError(f"{where}: the columns {seen[slot]!r} and {column!r} mean the same. Leave one of them out.")
         seen[slot] = column
 
 
 def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
-    words: dict[str, Any] = {
-        field: cells[name].strip() or None for name, field in layout.words.items() if name in cells
-    }
+    words: dict[str, Any] = {}
+    for name, field in layout.words.items():
+        if text := cells.get(name, "").strip():
+            words[field] = f"{words[field]}, {text}" if field in words else text
     figures: dict[str, Any] = {}
     percentiles: list[tuple[float, Figure]] = []
     for name, quantity in layout.numbers.items():

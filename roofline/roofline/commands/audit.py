@@ -35,7 +35,14 @@ def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None
     metavar="[RULE=]SHARE",
     help="Relative difference up to which figures agree, 0.03 for 3 %: of one rule, or of all that have one.",
 )
-@click.option("--rule", "chosen", multiple=True, type=click.Choice(_NAMES), help="Apply these rules alone.")
+@click.option(
+    "--rule",
+    "chosen",
+    multiple=True,
+    metavar="RULE",
+    type=click.Choice(_NAMES),
+    help="Apply this rule alone, or those given so.",
+)
 @click.option(
     "--device",
     "named",

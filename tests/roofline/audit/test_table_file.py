@@ -80,6 +80,13 @@ def test_percentiles_and_modes() -> None:
     ]
 
 
+def test_layout_and_data_tell_cases_apart_together() -> None:
+    text = "model,layout,data,batch,throughput\nm,contiguous,fake,8,10\nm,contiguous,,8,10\nm,,fake,8,10\n"
+    both, layout, data = rows_of(PATH, text)
+    assert (both.variant, layout.variant, data.variant) == ("contiguous, fake", "contiguous", "fake")
+    assert len({both.work, layout.work, data.work}) == 3
+
+
 def test_sizes_and_parameters() -> None:
     """Millions where the name says so, and in timm's tables."""
     text = "model,seq_len,Params (M),mean_ms\nbert,128,109.48,5\nbert,512,109.48,25\n"

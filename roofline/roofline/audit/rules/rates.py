@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from roofline.audit.figure import Figure, agree, difference, exact, gap, shown
 from roofline.audit.models import KnownModel
-from roofline.audit.row import Row
+from roofline.audit.row import Mode, Row
 from roofline.audit.rule import Contradiction, Known, rule
 
 
@@ -17,16 +17,18 @@ class Counting:
     """A way in which people count the FLOP of one sample: right for one mode, or a habit."""
 
     name: str
-    of: Callable[[KnownModel], Figure]
+    of: Callable[[KnownModel, Mode | None], Figure]
 
 
 COUNTINGS = (
-    Counting(name="forward FLOP", of=lambda model: model.forward),
-    Counting(name="training FLOP", of=lambda model: model.training),
-    Counting(name="2 x forward FLOP", of=lambda model: exact(2) * model.forward),
-    Counting(name="3 x forward FLOP", of=lambda model: exact(3) * model.forward),
-    Counting(name="forward MAC", of=lambda model: exact(0.5) * model.forward),
-    Counting(name="3 x forward MAC", of=lambda model: exact(1.5) * model.forward),
+    # Right where a table has rows of both modes; of a row that states none it is the forward pass.
+    Counting(name="FLOP of the row's mode", of=lambda model, mode: model.of(mode or "infer")),
+    Counting(name="forward FLOP", of=lambda model, _: model.forward),
+    Counting(name="training FLOP", of=lambda model, _: model.training),
+    Counting(name="2 x forward FLOP", of=lambda model, _: exact(2) * model.forward),
+    Counting(name="3 x forward FLOP", of=lambda model, _: exact(3) * model.forward),
+    Counting(name="forward MAC", of=lambda model, _: exact(0.5) * model.forward),
+    Counting(name="3 x forward MAC", of=lambda model, _: exact(1.5) * model.forward),
 )
 
 _ENOUGH = 3
@@ -57,8 +59,8 @@ class _Counted:
 
 @rule("attained FLOP/s that no single throughput explains", tolerance=0.03)
 def unexplained_rate(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
-    """Attained FLOP/s = FLOP of a sample x samples/s. A file counts FLOP in one way: the one (forward, training, twice
-    forward, ...) that explains most of its rows is taken, and a row it doesn't explain was computed from another
+    """Attained FLOP/s = FLOP of a sample x samples/s. A file counts FLOP in one way: the one (by mode, forward, training,
+    twice forward, ...) that explains most of its rows is taken, and a row it doesn't explain was computed from another
     throughput than it prints. Where a row of another device has the same value, the run-weighted mean of both is tried.
     Models whose FLOP are not known are held against what at least three of their rows agree on."""
     files: defaultdict[str, list[_Case]] = defaultdict(list)
@@ -77,10 +79,18 @@ def unexplained_rate(rows: Sequence[Row], known: Known, tolerance: float) -> Ite
 def _of_known(cases: Iterable[_Case], known: Known, tolerance: float) -> list[_Counted]:
     pairs = [(case, model) for case in cases if (model := known.models.of(case.row)) is not None]
     ways = [
-        [_Counted(case=case, flop=counting.of(model), name=f"{counting.name} of {model.name}") for case, model in pairs]
-        for counting in COUNTINGS
+        [
+            _Counted(case=case, flop=counting.of(model, case.row.mode), name=f"{counting.name} of {model.name}")
+            for case, model in pairs
+        ]
+        for counting in _countings(pairs)
     ]
     return max(ways, key=lambda way: _explained(way, tolerance))
+
+
+def _countings(pairs: Iterable[tuple[_Case, KnownModel]]) -> tuple[Counting, ...]:
+    """All ways, or those that go by one figure where rows of one mode leave the first no different from another."""
+    return COUNTINGS if len({case.row.mode for case, _ in pairs}) > 1 else COUNTINGS[1:]
 
 
 def _explained(way: Iterable[_Counted], tolerance: float) -> tuple[int, float]:

@@ -46,20 +46,35 @@ def test_without_runs_devices_weigh_the_same(tmp_path: Path) -> None:
     assert "(1 x 200 + 1 x 350) / 2 = 275 samples/s" in cloud.arithmetic
 
 
-@pytest.mark.parametrize("counting", COUNTINGS, ids=lambda counting: counting.name)
+@pytest.mark.parametrize("counting", COUNTINGS[1:], ids=lambda counting: counting.name)
 def test_a_file_may_count_in_any_one_way(counting: Counting) -> None:
     """Wrong ways are another rule's affair; here one throughput must explain each value."""
     rows = []
     for number, (name, rate) in enumerate((("resnet50", 100.0), ("vgg16", 30.0), ("mobilenet_v2", 500.0)), 2):
         model = KNOWN.models.of(row(model=name))
         assert model is not None
-        flop = counting.of(model)
+        flop = counting.of(model, None)
         rows.append(row(number, model=name, samples_per_s=rate, attained_flop_per_s=flop.value * rate))
     assert found(unexplained_rate, rows) == ()
     wrong = row(5, model="resnet50", samples_per_s=100.0, attained_flop_per_s=1e12)
     (one,) = found(unexplained_rate, [*rows, wrong])
     assert one.row is wrong
     assert f"({counting.name} of resnet50)" in one.arithmetic
+
+
+def test_a_file_of_both_modes_counts_each_by_its_own() -> None:
+    """Most rows train; those that infer are no contradiction for that, and a wrong one is found among them."""
+    flop = {"train": 24.299e9, "infer": 8.178e9}
+    measured = (("train", 10.0), ("train", 20.0), ("train", 30.0), ("infer", 60.0), ("infer", 70.0))
+    rows = [
+        row(number, model="resnet50", mode=mode, samples_per_s=rate, attained_flop_per_s=flop[mode] * rate)
+        for number, (mode, rate) in enumerate(measured, 2)
+    ]
+    assert found(unexplained_rate, rows) == ()
+    wrong = row(7, model="resnet50", mode="infer", samples_per_s=60.0, attained_flop_per_s=24.299e9 * 60)
+    (one,) = found(unexplained_rate, [*rows, wrong])
+    assert one.row is wrong
+    assert "8.1784 GFLOP (FLOP of the row's mode of resnet50) x 60 samples/s = 490.70 GFLOP/s" in one.arithmetic
 
 
 def test_files_count_by_themselves() -> None:
