@@ -32,6 +32,7 @@ _COMMANDS = {
     "summary": ("roofline.commands.summary:summary", "One run: a row a case, and the roofs in use."),
     "ops": ("roofline.commands.ops:ops", "Where a step's time goes, operation by operation: what to fix first."),
     "machines": ("roofline.commands.machines:machines", "Machines side by side: the same workload on each."),
+    "lock": ("roofline.commands.lock:command", "Write what good sessions reached as expected bounds, for review."),
     "env": ("roofline.commands.env:env", "The environment of a run as Markdown."),
     "devices": ("roofline.commands.devices:devices", "Published roofs per device and precision."),
     "audit": ("roofline.commands.audit:command", "Contradictions in results and published tables."),

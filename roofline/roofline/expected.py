@@ -32,10 +32,10 @@ class ExpectationError(ValueError):
 class Expected:
     """One expectation: at least one of the bound and the two floors.
 
-    The floors are fractions, above 0 and at most 1: of what the roofs allow at the step's intensity, and of the speed of
-    light (least time / step time). ``case`` is a pattern of the case's id, ``precision`` of its precision, ``device``
-    of the kind of device (``cuda``), its name or the machine's label; ``*`` stands for any text. ``source`` tells where
-    it was written, for messages.
+    The floors are fractions, above 0 and at most 1: of what the roofs allow at the step's intensity, and of the speed
+    of light (least time / step time). ``case`` is a pattern of the case's id, ``precision`` of its precision,
+    ``device`` of the kind of device (``cuda``), its name or the machine's label; ``*`` stands for any text. ``source``
+    tells where it was written, for messages.
     """
 
     bound: BoundClass | None = None
@@ -48,14 +48,14 @@ class Expected:
 
     def is_for(self, *, case: str, precision: str) -> bool:
         """Whether it is of this case, on the devices it is for."""
-        return _matches(self.case, case) and _matches(self.precision, precision)
+        return matches(self.case, case) and matches(self.precision, precision)
 
     def is_on(self, device: Iterable[str]) -> bool:
         """Whether it is for this device.
 
         :param device: what the device is called: kind, name, the machine's label.
         """
-        return any(_matches(self.device.casefold(), name.casefold()) for name in device)
+        return any(matches(self.device.casefold(), name.casefold()) for name in device)
 
 
 def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str) -> Expected:
@@ -98,5 +98,6 @@ def _pattern(key: str, value: object) -> str:
     return value
 
 
-def _matches(pattern: str, text: str) -> bool:
+def matches(pattern: str, text: str) -> bool:
+    """Whether a text is what the pattern says: ``*`` stands for any text, everything else for itself."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None

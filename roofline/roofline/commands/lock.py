@@ -1,0 +1,75 @@
+"""``roofline lock``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument, write_text
+from roofline.expectations.lock_file import text_of
+from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
+from roofline.expected_file import ExpectedFileError
+from roofline.reader import ReadError
+from roofline.reader import text_of as text_at
+
+
+@click.command(name="lock")
+@results_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write to, such as perftests/expected_bounds.toml. What it says of other cases and machines is kept."
+    " Default: show the entries.",
+)
+@click.option(
+    "--safety",
+    type=click.FloatRange(0, 0.5, max_open=True),
+    default=LEAST_SAFETY,
+    show_default=True,
+    metavar="SHARE",
+    help="A floor lies at least this share below the lowest fraction measured: more where the scatter asks for it, or"
+    " where there is only one session.",
+)
+@devices_option
+def command(results: tuple[Path, ...], output: Path | None, safety: float, devices: Path | None) -> None:
+    """Write what RESULTS (files or folders of good sessions) reached as expected bounds, for review.
+
+    Several sessions of a machine tell how far sessions scatter: give at least three. Left out, with the reason: invalid
+    rows, undetermined bounds, sessions that contradict each other.
+    """
+    locked, left_out = lock(read_points(results, devices), safety)
+    for one in left_out:
+        click.echo(f"left out {one.case} on {one.machine}: {one.why}", err=True)
+    if not locked:
+        raise CannotCompare(f"nothing to lock: {_why_nothing(left_out)}")
+    try:
+        text = text_of(locked, _before(output), str(output))
+    except ExpectedFileError as error:
+        raise click.UsageError(str(error)) from error
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_text(output, text)
+    click.echo(f"wrote {_told(locked)} to {output}", err=True)
+
+
+def _why_nothing(left_out: tuple[LeftOut, ...]) -> str:
+    if not left_out:
+        return "no case in the results, only roofs."
+    return f"all of the {len(left_out)} cases were left out."
+
+
+def _told(locked: tuple[Locked, ...]) -> str:
+    return f"{len(locked)} expectation{'s' if len(locked) > 1 else ''}"
+
+
+def _before(output: Path | None) -> str:
+    """:raises ExpectedFileError: the file is there and can't be read."""
+    if output is None or not output.exists():
+        return ""
+    try:
+        return text_at(output, "Lock into another file.")
+    except ReadError as error:
+        raise ExpectedFileError(str(error)) from error

@@ -1,0 +1,117 @@
+"""A case's fraction of its roof or of the speed of light, and how well the measurement knows it.
+
+Both are worked out from a time and from roofs, so three things leave them open:
+
+- **timing**: the margin that the session reached (`Timing.margin`; where none can be claimed, the deviation of its
+  rounds); of several sessions the widest.
+- **sessions**: the standard deviation between sessions, where there are several.
+- **roofs**: a roof is the best of its samples. By the worst of them (value x (1 - spread)) the same time is a larger
+  fraction; this is the share by which.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from roofline.placement import place
+from roofline.points import Point
+from roofline.roofs import Roofs, usable
+from roofline.sol import speed_of_light
+from roofline.units import percent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fraction:
+    """``value`` is the median over the sessions, ``least`` the lowest of them. The others are relative; ``timing`` is
+    None where one session doesn't tell how well its time is known, ``sessions`` where there is only one.
+    """
+
+    value: float
+    least: float
+    timing: float | None
+    sessions: float | None
+    roofs: float
+
+    @property
+    def scatter(self) -> float:
+        """Of the time: margin and deviation between sessions, which are independent. Relative."""
+        return math.hypot(self.timing or 0.0, self.sessions or 0.0)
+
+    @property
+    def at_most(self) -> float:
+        """The largest value that the measurement leaves open."""
+        return self.value * (1 + self.roofs) * (1 + self.scatter)
+
+    @property
+    def told(self) -> str:
+        """What leaves it open, in words."""
+        timing = "timing not known" if self.timing is None else f"timing ±{percent(self.timing)}"
+        sessions = "" if self.sessions is None else f", between sessions ±{percent(self.sessions)}"
+        return f"{timing}{sessions}, by the roofs' worst samples +{percent(self.roofs)}"
+
+
+def of_roof(points: Sequence[Point]) -> Fraction | None:
+    """Of what the roofs allow, by the end of the intensity range where it is largest: of bytes that are only known as a
+    range, the least that could be true. None where a session has no such fraction.
+    """
+    return _fraction(points, _fraction_of_roof)
+
+
+def of_speed_of_light(points: Sequence[Point]) -> Fraction | None:
+    """Of the speed of light. None where a session has no such fraction."""
+    return _fraction(points, _fraction_of_speed_of_light)
+
+
+def lowest(roofs: Roofs) -> Roofs:
+    """The roofs by their worst samples. A published one has none, and stays; so does a latency, the best of which is
+    the least.
+    """
+    return replace(
+        roofs,
+        roofs=tuple(
+            replace(roof, value=roof.value * (1 - roof.spread))
+            if roof.kind != "latency" and roof.spread is not None and 0 < roof.spread < 1
+            else roof
+            for roof in roofs.roofs
+        ),
+    )
+
+
+def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | None]) -> Fraction | None:
+    pairs = [(get(point, point.roofs), get(point, lowest(point.roofs))) for point in points]
+    known = [(value, most) for value, most in pairs if value is not None and most is not None]
+    if not pairs or len(known) < len(pairs):
+        return None
+    values = [value for value, _ in known]
+    timings = [_timing(point) for point in points]
+    told = [timing for timing in timings if timing is not None]
+    return Fraction(
+        value=statistics.median(values),
+        least=min(values),
+        timing=max(told) if len(told) == len(timings) else None,
+        sessions=statistics.stdev(values) / statistics.fmean(values) if len(values) > 1 else None,
+        roofs=max(0.0, statistics.median(most / value for value, most in known) - 1),
+    )
+
+
+def _fraction_of_roof(point: Point, roofs: Roofs) -> float | None:
+    fraction = place(point.benchmark.record, roofs).fraction_high
+    return fraction if fraction is not None and usable(fraction) else None
+
+
+def _fraction_of_speed_of_light(point: Point, roofs: Roofs) -> float | None:
+    record = point.benchmark.record
+    if record is None or point.step_time_s is None or not usable(point.step_time_s):
+        return None
+    least = speed_of_light(record, roofs, resident=point.placement.cache_resident).time_s
+    return least / point.step_time_s if least is not None and usable(least) else None
+
+
+def _timing(point: Point) -> float | None:
+    record = point.benchmark.record
+    timing = None if record is None else record.timing
+    margin = None if timing is None else timing.margin
+    return margin if margin is not None and math.isfinite(margin) else point.spread

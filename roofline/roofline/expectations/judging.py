@@ -1,0 +1,254 @@
+"""Expectations held against points: a finding for each case and expectation, each part of it judged by itself.
+
+- The bound is **held** where every session has it, **failed** where every session is bound by something else, and **not
+  evaluable** where a session's bound is undetermined (near the knee, no roofs, ...) or sessions differ.
+- A floor is **failed** where the fraction lies below it by more than the measurement leaves open (see `fraction`), and
+  else held. It is not evaluable where there is no such fraction, or where it lies below and nothing tells how well the
+  time is known.
+- A finding is failed where a part is; else not evaluable where a part is; else held.
+- A case whose rows are all invalid is not evaluable. A case that the file expects on this device and that isn't in the
+  results is **not measured**.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
+from roofline.expected import ANY, Expected, matches
+from roofline.machines import Machine, machine_of
+from roofline.points import Point, cases
+from roofline.units import percent
+
+Judged = Literal["held", "failed", "not_evaluable"]
+Verdict = Literal["held", "failed", "not_evaluable", "not_measured"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One part of an expectation, judged. ``got`` says what was found, and for a floor how well it is known."""
+
+    what: Literal["bound", "roof", "speed_of_light"]
+    verdict: Judged
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What came of one expectation for one case of one machine.
+
+    ``case`` is the case's id, or the pattern for which there is none. ``points`` are its sessions, oldest first, those
+    that were judged; all of them where none is valid. ``why`` tells why nothing could be judged, and which sessions
+    were left out.
+    """
+
+    expected: Expected
+    case: str
+    machine: str
+    verdict: Verdict
+    points: tuple[Point, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    roof: Fraction | None = None
+    speed_of_light: Fraction | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """All findings; the cases of which nothing is expected; and the file's entries that are for other devices."""
+
+    findings: tuple[Finding, ...]
+    unexpected: tuple[str, ...] = ()
+    elsewhere: tuple[Expected, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 all held, 1 one failed, 3 else: never 0 because there was nothing to look at."""
+        verdicts = {finding.verdict for finding in self.findings}
+        if "failed" in verdicts:
+            return 1
+        return 0 if verdicts == {"held"} else 3
+
+
+def check_expectations(points: Iterable[Point], from_file: Sequence[Expected] = ()) -> Checked:
+    """Judge points by what the file and their own records expect of them.
+
+    :param points: of one or several files; those of one case on one machine are sessions of it. Of the expectations in
+        their records, the newest session's count.
+    """
+    machines: dict[Machine, dict[tuple[str, str], list[Point]]] = {}
+    for point in sorted(cases(points), key=lambda point: point.result.when):
+        machines.setdefault(machine_of(point), {}).setdefault(point.workload, []).append(point)
+    findings: list[Finding] = []
+    unexpected: list[str] = []
+    for groups in machines.values():
+        for sessions in groups.values():
+            expected = _expected_of(sessions[-1], from_file)
+            findings += [_judge(one, sessions) for one in expected]
+            # A loader alone has no bound: nothing could be expected of it.
+            unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
+        everything = [point for sessions in groups.values() for point in sessions]
+        findings += _not_measured(everything, from_file)
+    names = [_names(point) for groups in machines.values() for sessions in groups.values() for point in sessions]
+    elsewhere = tuple(one for one in from_file if not any(one.is_on(known) for known in names))
+    return Checked(findings=tuple(findings), unexpected=tuple(unexpected), elsewhere=elsewhere)
+
+
+def _names(point: Point) -> tuple[str, ...]:
+    """What the point's device is called."""
+    record = point.benchmark.record
+    of_device = () if record is None else (record.device.kind, record.device.name)
+    return (*of_device, point.result.machine_label)
+
+
+def _expected_of(point: Point, from_file: Sequence[Expected]) -> list[Expected]:
+    record = point.benchmark.record
+    if record is None:
+        return []
+    case, precision, names = point.id, record.case.precision, _names(point)
+    return [
+        one for one in (*record.expected, *from_file) if one.is_for(case=case, precision=precision) and one.is_on(names)
+    ]
+
+
+def _judge(expected: Expected, sessions: Sequence[Point]) -> Finding:
+    valid = [point for point in sessions if point.valid]
+    left_out = [f"{point.result.path.name}: {_invalid(point)}" for point in sessions if not point.valid]
+    why = "; ".join(left_out)
+    case, machine = sessions[-1].id, sessions[-1].result.machine_label
+    if not valid:
+        return Finding(
+            expected=expected, case=case, machine=machine, verdict="not_evaluable", points=tuple(sessions), why=why
+        )
+    roof, light = of_roof(valid), of_speed_of_light(valid)
+    claims: list[Claim] = []
+    if expected.bound is not None:
+        claims.append(_bound(expected.bound, valid))
+    if expected.min_fraction_of_roof is not None:
+        claims.append(_floor("roof", expected.min_fraction_of_roof, roof, valid))
+    if expected.min_fraction_of_speed_of_light is not None:
+        claims.append(_floor("speed_of_light", expected.min_fraction_of_speed_of_light, light, valid))
+    verdicts = {claim.verdict for claim in claims}
+    order: tuple[Judged, ...] = ("failed", "not_evaluable", "held")
+    return Finding(
+        expected=expected,
+        case=case,
+        machine=machine,
+        verdict=next((verdict for verdict in order if verdict in verdicts), "not_evaluable"),
+        points=tuple(valid),
+        claims=tuple(claims),
+        roof=roof,
+        speed_of_light=light,
+        why=f"left out: {why}" if why else "",
+    )
+
+
+def _bound(expected: str, points: Sequence[Point]) -> Claim:
+    kinds = {point.bound.kind for point in points}
+    verdict: Judged = "failed"
+    if kinds == {expected}:
+        verdict = "held"
+    elif kinds & {expected, "undetermined"}:
+        verdict = "not_evaluable"
+    seen = dict.fromkeys((point.bound.kind, point.bound.why) for point in points)
+    if len(points) > 1 and len(seen) > 1:
+        number = [sum((point.bound.kind, point.bound.why) == one for point in points) for one in seen]
+        got = ", ".join(f"{bounded(*one)} in {count} of {len(points)}" for one, count in zip(seen, number, strict=True))
+    else:
+        got = bounded(points[-1].bound.kind, points[-1].bound.why)
+    return Claim(what="bound", verdict=verdict, expected=f"{expected}-bound", got=got)
+
+
+def bounded(kind: str, why: str = "") -> str:
+    """A bound in words: ``memory-bound (below the knee (DRAM))``, ``undetermined (range straddles the knee)``."""
+    return f"{kind if kind == 'undetermined' else f'{kind}-bound'}{f' ({why})' if why else ''}"
+
+
+def at_least(what: Literal["roof", "speed_of_light"], floor: float) -> str:
+    """A floor in words, with the digits it was given: ``at least 12.5 % of its roof``."""
+    return f"at least {100 * floor:g} % {_OF[what]}"
+
+
+_OF = {"roof": "of its roof", "speed_of_light": "of the speed of light"}
+
+
+def _floor(
+    what: Literal["roof", "speed_of_light"], floor: float, fraction: Fraction | None, points: Sequence[Point]
+) -> Claim:
+    expected = at_least(what, floor)
+    if fraction is None:
+        return Claim(what=what, verdict="not_evaluable", expected=expected, got=_why_none(what, points))
+    verdict: Judged = "held"
+    if fraction.value < floor:
+        if fraction.at_most < floor:
+            verdict = "failed"
+        if fraction.timing is None:
+            verdict = "not_evaluable"
+    got = f"{percent(fraction.value, 3)} {_OF[what]}"
+    if verdict == "held" and fraction.value < floor:
+        got += f", which may be {percent(fraction.at_most, 3)} ({fraction.told}): not shown to be below"
+    elif fraction.value < floor:
+        got += f", at most {percent(fraction.at_most, 3)} ({fraction.told})"
+    return Claim(what=what, verdict=verdict, expected=expected, got=got)
+
+
+def _why_none(what: Literal["roof", "speed_of_light"], points: Sequence[Point]) -> str:
+    """Why there is no fraction, of the first session without one."""
+    for point in points:
+        if what == "speed_of_light" and point.fraction_of_sol is None:
+            return f"no speed of light: {point.sol.why_none or 'no step time'}"
+        if what == "roof" and point.placement.fraction_high is None:
+            placement = point.placement
+            if placement.why_not is not None:
+                return f"no fraction of a roof: {placement.why_not}"
+            if placement.provenance == "time_only":
+                return "no fraction of a roof: the bytes are not known, and time alone says nothing of it"
+            return f"no fraction of a roof: {point.roofs.why_none or 'no compute roof for a dtype the step ran in'}"
+    return f"no fraction {_OF[what]}: it is no number of a step's size"
+
+
+def _invalid(point: Point) -> str:
+    """Why a row is invalid, with the evidence."""
+    flag = next(flag for flag in point.flags if flag.invalid)
+    return f"the row is invalid: {flag.name}: {flag.evidence}"
+
+
+def _not_measured(points: Sequence[Point], from_file: Sequence[Expected]) -> list[Finding]:
+    """The file's entries for this machine of which it has no case.
+
+    :param points: all of one machine.
+    """
+    known = [
+        (point.id, point.benchmark.record.case.precision) for point in points if point.benchmark.record is not None
+    ]
+    findings = []
+    for expected in from_file:
+        here = any(expected.is_on(_names(point)) for point in points)
+        if here and not any(expected.is_for(case=case, precision=precision) for case, precision in known):
+            of = "" if expected.precision == ANY else f" in {expected.precision}"
+            findings.append(
+                Finding(
+                    expected=expected,
+                    case=expected.case + of,
+                    machine=points[-1].result.machine_label,
+                    verdict="not_measured",
+                    why=_given_up(expected, points),
+                )
+            )
+    return findings
+
+
+def _given_up(expected: Expected, points: Sequence[Point]) -> str:
+    """What the files say of cases of this pattern that have no number."""
+    sessions = {str(point.result.path): point.result.session for point in points}
+    found = {
+        f"{case.id}: {case.why}": None
+        for session in sessions.values()
+        if session is not None
+        for case in session.not_measured
+        if matches(expected.case, case.id)
+    }
+    return "; ".join(found) or "no case of the results is of this pattern"

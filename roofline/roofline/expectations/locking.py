@@ -1,0 +1,141 @@
+"""Expectations from good sessions: the bound that all of them have, and floors below what they reached.
+
+A floor is the lowest fraction over the sessions x (1 - safety), rounded down to two digits. The safety is twice the
+scatter, at least `LEAST_SAFETY`: the margin of the timing and the deviation between sessions, independent of each
+other. A single session knows no deviation: its roofs' spread stands in its place, and the safety is at least
+`ONE_SESSION_SAFETY`. Where it is more than `MOST_SAFETY` no floor would mean anything, and none is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
+from roofline.expected import Expected
+from roofline.machines import Machine, machine_of
+from roofline.points import Point, cases
+from roofline.units import percent
+
+LEAST_SAFETY = 0.10
+ONE_SESSION_SAFETY = 0.25
+MOST_SAFETY = 0.50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Locked:
+    """An expectation to write, and the evidence for it, a line each."""
+
+    expected: Expected
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A case of which nothing is written, and why."""
+
+    case: str
+    machine: str
+    why: str
+
+
+def lock(points: Iterable[Point], least_safety: float = LEAST_SAFETY) -> tuple[tuple[Locked, ...], tuple[LeftOut, ...]]:
+    """What to expect of the cases, and those left out; both by machine and case.
+
+    :param points: those of one case on one machine are sessions of it.
+    :param least_safety: share by which a floor lies below the lowest fraction at least.
+    """
+    groups: dict[tuple[str, Machine, str], list[Point]] = {}
+    for point in sorted(cases(points), key=lambda point: point.result.when):
+        groups.setdefault((point.result.machine_label, machine_of(point), point.id), []).append(point)
+    found = [_lock(groups[key], least_safety) for key in sorted(groups)]
+    return (
+        tuple(one for one in found if isinstance(one, Locked)),
+        tuple(one for one in found if isinstance(one, LeftOut)),
+    )
+
+
+def _lock(sessions: Sequence[Point], least_safety: float) -> Locked | LeftOut:
+    newest = sessions[-1]
+    why = _why_not(sessions)
+    roof, light = of_roof(sessions), of_speed_of_light(sessions)
+    if why is None and roof is None and light is None:
+        why = (
+            newest.placement.why_not or newest.sol.why_none or "neither a fraction of a roof nor of the speed of light"
+        )
+    if why is not None:
+        return LeftOut(case=newest.id, machine=newest.result.machine_label, why=why)
+    record = newest.benchmark.record
+    assert record is not None
+    assert newest.bound.kind != "undetermined"
+    evidence = [f"{newest.bound.why}: {newest.bound.evidence}."]
+    floors: dict[str, float] = {}
+    for name, of, fraction in (("min_fraction_of_roof", "its roof", roof), (_LIGHT, "the speed of light", light)):
+        floor, told = _floor(of, fraction, least_safety)
+        evidence.append(told)
+        if floor is not None:
+            floors[name] = floor
+    expected = Expected(
+        bound=newest.bound.kind,
+        min_fraction_of_roof=floors.get("min_fraction_of_roof"),
+        min_fraction_of_speed_of_light=floors.get(_LIGHT),
+        case=newest.id,
+        device=newest.result.machine_label,
+        source=f"locked from {_sessions(sessions)}",
+    )
+    return Locked(expected=expected, evidence=(f"Locked from {_sessions(sessions)}.", *evidence))
+
+
+_LIGHT = "min_fraction_of_speed_of_light"
+
+
+def _sessions(sessions: Sequence[Point]) -> str:
+    files = ", ".join(dict.fromkeys(point.result.path.name for point in sessions))
+    return f"1 session ({files})" if len(sessions) == 1 else f"{len(sessions)} sessions ({files})"
+
+
+def _why_not(sessions: Sequence[Point]) -> str | None:
+    """Why these sessions are no base for an expectation; None where they are one."""
+    for point in sessions:
+        where = point.result.path.name
+        if point.benchmark.record is None:
+            return f"no record in {where}: another project's benchmark"
+        if not point.valid:
+            return f"{point.why_invalid} in {where}"
+        if point.bound.kind == "undetermined":
+            return f"undetermined ({point.bound.why}) in {where}: {point.bound.evidence}"
+        beyond = next((flag for flag in point.flags if flag.name in ("above_roof", "faster_than_sol")), None)
+        if beyond is not None:
+            return f"{beyond.name} in {where}: {beyond.evidence}"
+    kinds = dict.fromkeys(point.bound.kind for point in sessions)
+    if len(kinds) > 1:
+        return f"the sessions differ: {', '.join(kinds)}"
+    if len({point.workload for point in sessions}) > 1:
+        return "the sessions are of different workloads under one name"
+    return None
+
+
+def _floor(of: str, fraction: Fraction | None, least_safety: float) -> tuple[float | None, str]:
+    """A floor, and what it was worked out from."""
+    if fraction is None:
+        return None, f"No fraction of {of}."
+    if fraction.timing is None:
+        return None, f"{percent(fraction.value, 3)} of {of}; one window doesn't tell how well: no floor."
+    if fraction.sessions is None:
+        safety = max(least_safety, ONE_SESSION_SAFETY, 2 * math.hypot(fraction.scatter, fraction.roofs))
+    else:
+        safety = max(least_safety, 2 * fraction.scatter)
+    reached = f"{percent(fraction.least, 3)} of {of} at the lowest; {fraction.told}"
+    if safety > MOST_SAFETY:
+        return None, f"{reached}: known too badly for a floor."
+    floor = _down(fraction.least * (1 - safety))
+    if floor > 1:
+        return None, f"{reached}: a floor above 1 would say nothing."
+    return floor, f"{reached}: {percent(safety)} below."
+
+
+def _down(value: float) -> float:
+    """Two significant digits, rounded down."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.floor(value / step + 1e-9) * step:.12g}")

@@ -1,0 +1,174 @@
+"""Findings as a table: what was expected of each case, what was found, and a note for each that doesn't hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from roofline.bounds import input_share, launch_s
+from roofline.columns import percent_of, pick
+from roofline.expectations.fraction import Fraction
+from roofline.expectations.judging import Checked, Finding, Verdict, at_least, bounded
+from roofline.expectations.reasons import reason
+from roofline.expected import Expected
+from roofline.points import Point
+from roofline.tables import Column, Table
+from roofline.units import percent
+
+_SHOWN = 8
+"""So many cases of which nothing is expected are named."""
+
+_WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", "held")
+
+
+def findings_table(checked: Checked) -> Table[Finding]:
+    """A row a case and expectation, the worst first."""
+    rows = sorted(checked.findings, key=lambda finding: _WORST_FIRST.index(finding.verdict))
+    counts = Counter(finding.verdict for finding in rows)
+    told = ", ".join(f"{counts[verdict]} {_words(verdict)}" for verdict in _WORST_FIRST if counts[verdict])
+    return Table(
+        title=f"Expected bounds: {told or 'nothing is expected of these results'}",
+        columns=_COLUMNS,
+        rows=rows,
+        display=[_BY_NAME[name] for name in _DISPLAYED],
+        notes=[*(message(finding) for finding in rows if finding.verdict != "held"), *_within(rows), *_rest(checked)],
+    )
+
+
+def message(finding: Finding) -> str:
+    """What was expected, what was found, the evidence, and the likely reason."""
+    head = f"{finding.case} on {finding.machine}: {_words(finding.verdict)}. Expected {wanted(finding.expected)}"
+    parts = [f"{head} ({finding.expected.source})"]
+    if not finding.claims:
+        return ". ".join([*parts, finding.why]) + "."
+    parts.append(f"Got {'; '.join(claim.got for claim in finding.claims)}")
+    parts.append(standing(finding.points[-1]))
+    parts += [finding.why] if finding.why else []
+    likely = reason(finding)
+    parts += [f"Likely: {likely}"] if likely else []
+    return ". ".join(parts) + "."
+
+
+def wanted(expected: Expected) -> str:
+    """An expectation in words: ``compute-bound, at least 40 % of its roof``."""
+    parts = [] if expected.bound is None else [bounded(expected.bound)]
+    if expected.min_fraction_of_roof is not None:
+        parts.append(at_least("roof", expected.min_fraction_of_roof))
+    if expected.min_fraction_of_speed_of_light is not None:
+        parts.append(at_least("speed_of_light", expected.min_fraction_of_speed_of_light))
+    return ", ".join(parts)
+
+
+def standing(point: Point) -> str:
+    """The evidence: where the bound comes from, and how the time of a step divides as far as it is known."""
+    record = point.benchmark.record
+    step_s = point.step_time_s
+    if record is None or not step_s:
+        return f"Evidence: {point.bound.evidence}"
+    shares = {
+        "arithmetic at the roofs": None if point.sol.compute_s is None else point.sol.compute_s / step_s,
+        "traffic at the roofs": None if point.sol.memory_s is None else point.sol.memory_s / step_s,
+        "launches": None if (launches := launch_s(record, point.roofs)) is None else launches / step_s,
+        "waiting for input": input_share(record),
+    }
+    known = [f"{what} {percent(share)}" for what, share in shares.items() if share is not None]
+    busy = point.placement.device_share
+    known += [] if busy is None else [f"device busy {percent(busy)}"]
+    told = f". Of a step: {', '.join(known)}" if known else ""
+    return f"Evidence: {point.bound.evidence}{told}"
+
+
+def _within(rows: Sequence[Finding]) -> list[str]:
+    """Floors that hold only because the measurement isn't better known."""
+    return [
+        f"{finding.case} on {finding.machine}: {claim.expected}; got {claim.got}."
+        for finding in rows
+        for claim in finding.claims
+        if finding.verdict == "held" and "not shown" in claim.got
+    ]
+
+
+def _rest(checked: Checked) -> list[str]:
+    notes = []
+    if checked.unexpected:
+        named = ", ".join(checked.unexpected[:_SHOWN])
+        more = len(checked.unexpected) - _SHOWN
+        notes.append(f"Nothing is expected of: {named}{f' and {more} more' if more > 0 else ''}")
+    if checked.elsewhere:
+        counts = Counter(expected.device for expected in checked.elsewhere)
+        told = ", ".join(f"{device} ({count})" for device, count in counts.items())
+        notes.append(f"Expectations for other devices, not looked at: {told}")
+    return notes
+
+
+def _words(verdict: str) -> str:
+    return verdict.replace("_", " ")
+
+
+def _of_point(name: str) -> Column[Finding]:
+    """A column of the points, of a finding's newest session."""
+    (column,) = pick(name)
+    return Column(
+        name=column.name,
+        title=column.title,
+        get=lambda finding: column.get(finding.points[-1]) if finding.points else None,
+        show=column.show,
+        narrow=column.narrow,
+        right=column.right,
+    )
+
+
+def _words_of(name: str, title: str, get: Callable[[Finding], Any], drop: int = 0) -> Column[Finding]:
+    return Column(name=name, title=title, get=get, right=False, drop=drop)
+
+
+def _share_of(name: str, title: str, get: Callable[[Finding], float | None], drop: int = 0) -> Column[Finding]:
+    return Column(name=name, title=title, get=get, show=percent_of, drop=drop)
+
+
+def _known(fraction: Fraction | None, get: Callable[[Fraction], float | None]) -> float | None:
+    return None if fraction is None else get(fraction)
+
+
+_COLUMNS: tuple[Column[Finding], ...] = (
+    _words_of("case", "case", lambda finding: finding.case),
+    _words_of("machine", "machine", lambda finding: finding.machine),
+    Column(name="verdict", title="verdict", get=lambda finding: finding.verdict, show=_words, right=False),
+    _words_of("expected_bound", "expected", lambda finding: finding.expected.bound),
+    _of_point("bound"),
+    _of_point("bound_why"),
+    _of_point("bound_evidence"),
+    _share_of("min_fraction_of_roof", "least %\nof roof", lambda finding: finding.expected.min_fraction_of_roof, 3),
+    _share_of("fraction_of_roof", "% of\nroof", lambda finding: _known(finding.roof, lambda one: one.value), 3),
+    _share_of("fraction_of_roof_at_most", "at most", lambda finding: _known(finding.roof, lambda one: one.at_most)),
+    _share_of(
+        "min_fraction_of_speed_of_light",
+        "least %\nof SOL",
+        lambda finding: finding.expected.min_fraction_of_speed_of_light,
+        2,
+    ),
+    _share_of(
+        "fraction_of_speed_of_light",
+        "% of\nSOL",
+        lambda finding: _known(finding.speed_of_light, lambda one: one.value),
+        2,
+    ),
+    _share_of(
+        "fraction_of_speed_of_light_at_most",
+        "at most",
+        lambda finding: _known(finding.speed_of_light, lambda one: one.at_most),
+    ),
+    Column(name="sessions", title="sessions", get=lambda finding: len(finding.points)),
+    _words_of("source", "from", lambda finding: finding.expected.source, 4),
+    _words_of("message", "message", message),
+    _of_point("test"),
+    _of_point("file"),
+)
+
+_BY_NAME = {column.name: column for column in _COLUMNS}
+
+_DISPLAYED = (
+    *("case", "verdict", "expected_bound", "bound", "min_fraction_of_roof", "fraction_of_roof"),
+    *("min_fraction_of_speed_of_light", "fraction_of_speed_of_light", "source"),
+)
