@@ -34,6 +34,7 @@ NOTES = pytest.StashKey[list[str]]()
 
 _RUN: pytest.StashKey[Run] = pytest.StashKey()
 _COLLECTED = pytest.StashKey[int]()
+_WITHOUT_VALUES = pytest.StashKey[frozenset[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -92,10 +93,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     measuring = [item for item in items if uses_roofline(item)]
     config.stash[_COLLECTED] = len(measuring)
     # pytest makes one item of a parametrisation without values, to skip it: it is no case.
-    empty = {item for item in measuring if getattr(getattr(item, "callspec", None), "id", None) == "NOTSET"}
-    if empty:
-        items[:] = [item for item in items if item not in empty]
-    cases = [item for item in measuring if item not in empty]
+    cases = [item for item in measuring if getattr(getattr(item, "callspec", None), "id", None) != "NOTSET"]
+    unset = set(measuring) - set(cases)
+    if unset:
+        config.stash[_WITHOUT_VALUES] = frozenset(item.nodeid.removesuffix("[NOTSET]") for item in unset)
+        _deselect(config, items, unset)
     if not cases:
         return
     if not config.pluginmanager.hasplugin("pytest-benchmark"):
@@ -107,18 +109,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getini("roofline_markers"):
         return
     kind = kind_of(config)
-    other = []
+    other = set()
     for item in cases:
         marked = {marker.name for marker in item.iter_markers() if marker.name in devices.KINDS}
         if not marked:
             item.add_marker(kind)
         elif kind not in marked:
-            other.append(item)
+            other.add(item)
     if other:
-        config.hook.pytest_deselected(items=other)
-    left_out = set(other)
-    kept = [item for item in items if item not in left_out]
-    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("roofs") is None)
+        _deselect(config, items, other)
+    items.sort(key=lambda item: item.get_closest_marker("roofs") is None)
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture
@@ -187,6 +192,11 @@ def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:
     collected = config.stash.get(_COLLECTED, 0)
     if not collected or items:
         return
+    unset = config.stash.get(_WITHOUT_VALUES, frozenset())
+    if unset and collected == len(unset):
+        raise pytest.UsageError(
+            f"no case to measure: there are no values for the parameters of {', '.join(sorted(unset))}"
+        )
     kind = kind_of(config)
     selection = " and ".join(
         f"-{flag} {expression!r}"

@@ -6,7 +6,7 @@ import pytest
 
 from roofline.record import KEY, NotMeasured, Record, Session
 from roofline.record_json import from_json
-from tests.plugin.test_plugin import MEASURES, QUICK, records, results
+from tests.plugin.foreign import MEASURES, QUICK, records, results
 
 SAVED = (*QUICK, "--roofline-results", "results")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from roofline import cli
+from tests.roofline import build
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -26,3 +27,16 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
         return code, out, err
 
     return call
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A folder with a run of each of two machines."""
+    build.two_machines(tmp_path / "results")
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def one(results: Path) -> Path:
+    """The run of one of them."""
+    return next((results / "a100").iterdir())

@@ -1,4 +1,4 @@
-"""The program: commands, exit codes, files, and no traceback for bad input."""
+"""The program: its commands and those plugged in, what they print and write."""
 
 import csv
 import json
@@ -7,29 +7,14 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoint, PackageNotFoundError
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import roofline
 from roofline import cli
-from roofline.record import KEY
 from tests.roofline import build
 from tests.roofline.conftest import Run
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
-    build.two_machines(tmp_path / "results")
-    return tmp_path / "results"
-
-
-@pytest.fixture
-def one(results: Path) -> Path:
-    return next((results / "a100").iterdir())
 
 
 def _child(*arguments: object, code: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -236,75 +221,6 @@ def test_a_users_device_file_gives_roofs(run: Run, tmp_path: Path) -> None:
     assert json.loads(out)["rows"][0]["fraction_of_roof_low"] is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "told"),
-    [
-        (("nonsense",), 2, "No such command 'nonsense'"),
-        (("points",), 2, "Missing argument 'RESULTS...'"),
-        (("points", "none.json"), 2, "'none.json' does not exist"),
-        (("points", "{one}", "--format", "xml"), 2, "'xml' is not one of 'table', 'csv', 'json', 'markdown'"),
-        (("points", "{one}", "--width", "10"), 2, "10 is not in the range x>=40"),
-        (("points", "{one}", "--devices", "none.toml"), 2, "'none.toml' does not exist"),
-        (("points", "{one}", "--devices", "{one}"), 2, "--devices: {one}: not TOML"),
-        (("points", "{one}", "-o", "{one}/x.csv"), 2, "{one}/x.csv: can't be written"),
-        (("plot", "{one}", "-o", "{one}/x"), 2, "can't be written"),
-        (("summary", "{results}"), 2, "is a directory"),
-        (("summary", "{broken}"), 3, "{broken}: empty."),
-        (("points", "{broken}"), 3, "{broken}: empty."),
-        (("machines", "{text}"), 3, "{text}:1: not JSON"),
-        (("env", "{text}"), 3, "{text}:1: not JSON"),
-        (("plot", "{text}"), 3, "{text}:1: not JSON"),
-        (("report", "{nothing}"), 3, "no result file to read"),
-    ],
-)
-def test_errors(
-    run: Run, results: Path, one: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
-) -> None:
-    """Usage errors end with 2, data that can't be used with 3, and the message names what and where."""
-    names = {"one": one, "results": results, "broken": tmp_path / "broken.json", "text": tmp_path / "text.json"}
-    names["nothing"] = tmp_path / "nothing"
-    names["nothing"].mkdir()
-    names["broken"].write_text("")
-    names["text"].write_text("hello")
-    answer, out, err = run(*(argument.format(**names) for argument in arguments))
-    assert (answer, out) == (code, "")
-    assert told.format(**names) in err
-    assert "Traceback" not in err
-
-
-def test_a_broken_file_in_a_folder_is_named(run: Run, results: Path) -> None:
-    """The others are used, and what was left out stands on stderr."""
-    (results / "crashed.json").write_text("")
-    code, _, err = run("machines", results)
-    assert code == 0
-    assert err.startswith(f"skipped {results / 'crashed.json'}: empty.")
-
-
-def test_nonfinite_values_are_told(run: Run, tmp_path: Path) -> None:
-    """A foreign file with NaN is read; the keys stand on stderr."""
-    content = build.document([None])
-    content["benchmarks"][0]["extra_info"] = {f"x{index}": float("nan") for index in range(7)}
-    path = build.write(tmp_path / "a.json", content)
-    code, _, err = run("metrics", path, "--format", "csv")
-    assert code == 0
-    assert f"{path}: not finite, taken as missing: benchmarks[0].extra_info.x0, " in err
-    assert err.endswith(" and 2 more\n")
-
-
-def test_a_closed_pipe_is_no_error(one: Path) -> None:
-    """``roofline points ... | head`` ends in silence."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
-    command = [sys.executable, "-m", "roofline", "metrics", str(one), "--format", "json"]
-    reader, writer = os.pipe()
-    os.close(reader)  # before anything is written: one that goes later may come too late to matter
-    try:
-        process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, check=False)
-    finally:
-        os.close(writer)
-    assert process.stderr == b""
-    assert process.returncode == 0
-
-
 def test_interrupt(run: Run, one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C is neither a regression (1) nor a usage error (2)."""
 
@@ -362,96 +278,8 @@ def test_a_plugged_in_command_cannot_replace_ours(run: Run, one: Path, monkeypat
     assert run("--help")[1].count("\n  summary ") == 1
 
 
-_NUMBERS = st.one_of(
-    st.none(), st.just(0), st.just(-1.0), st.just(float("nan")), st.just(float("inf")), st.just(1e300), st.just(1e-300)
-)
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_strange_numbers_never_give_a_traceback(run: Run, tmp_path: Path, data: st.DataObject) -> None:
-    """Zero, negative, huge, tiny and non-finite numbers anywhere in a record: a table with gaps, or exit code 3."""
-    path = _strange(tmp_path, data)
-    for command in ("points", "metrics", "summary", "machines"):
-        for form in ("table", "csv", "json"):
-            code, _, err = run(command, path, "--format", form)
-            assert code in (0, 3), err
-
-
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_strange_numbers_never_break_a_figure(run: Run, tmp_path: Path, data: st.DataObject) -> None:
-    """The same, drawn."""
-    assert run("plot", _strange(tmp_path, data))[0] in (0, 3)
-
-
-def _numbers(value: Any, places: list[tuple[Any, Any]]) -> None:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        if isinstance(item, int | float) and not isinstance(item, bool) and key != "schema":
-            places.append((value, key))
-        _numbers(item, places)
-
-
-def _strange(tmp_path: Path, data: st.DataObject) -> Path:
-    record = build.record(operations=(build.operation(),), timing=build.timing(input_wait_s=0.01))
-    content = build.document([record, build.record()], of=build.session(build.roofs()), on=build.machine())
-    places: list[tuple[Any, Any]] = []
-    for value in (content["benchmarks"][0]["extra_info"][KEY], content[KEY], content["benchmarks"][0]["stats"]):
-        _numbers(value, places)
-    for place, key in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=4, unique_by=id)):
-        place[key] = data.draw(_NUMBERS)
-    return build.write(tmp_path / "a.json", content)
-
-
-def test_a_bad_record_is_told_and_its_row_is_invalid(run: Run, tmp_path: Path) -> None:
-    """The other rows stand; the bad one keeps its time."""
-    content = build.document([build.record(), build.record()])
-    content["benchmarks"][1]["extra_info"][KEY]["case"]["batch"] = 10**29
-    path = build.write(tmp_path / "a.json", content)
-    code, out, err = run("summary", path, "--format", "json")
-    assert code == 0
-    assert "record not read, only its times are used" in err
-    row = json.loads(out)["rows"][1]
-    assert row["step_time_s"] == 0.1
-    assert any("unreadable_record" in flag for flag in row["flags"])
-    assert "unreadable_record (invalid)" in run("summary", path)[1]
-
-
-def test_half_a_surrogate_pair_is_written(run: Run, tmp_path: Path) -> None:
-    """JSON may hold what UTF-8 has no bytes for."""
-    content = build.document([None])
-    content["benchmarks"][0]["name"] = "test_\ud800"
-    output = tmp_path / "out.csv"
-    code, _, _ = run("points", build.write(tmp_path / "a.json", content), "-o", output)
-    assert code == 0
-    assert "test_\\ud800" in output.read_text(encoding="utf-8")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-@pytest.mark.parametrize(("target", "code", "told"), [("> /dev/full", 3, "No space left"), (">&-", 2, "closed")])
-def test_output_that_takes_nothing(one: Path, target: str, code: int, told: str) -> None:
-    """A full disk and a closed standard output give a message, not a traceback."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
-    command = f'"$0" -m roofline summary "$1" {target}'
-    answer = subprocess.run(
-        ["sh", "-c", command, sys.executable, str(one)], stderr=subprocess.PIPE, text=True, env=environment, check=False
-    )
-    assert answer.returncode == code
-    assert told in answer.stderr
-    assert "Traceback" not in answer.stderr
-
-
 def test_the_measuring_sides_command_is_described(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its line stands in the list without loading it."""
     entry = _entry("pytest_roofline.complexity.command:complexity", "complexity")
     monkeypatch.setattr(cli, "entry_points", lambda group: [entry] if group == cli.GROUP else [])
     assert "  complexity  FLOPs, parameters and memory of models" in run("--help")[1]
-
-
-def test_a_limit_beyond_floats_is_shown_as_it_stands(run: Run, tmp_path: Path) -> None:
-    """Limits are whatever the system said, so no bound holds for them."""
-    content = build.document([build.record()], of=build.session(), on=build.machine(limits={"memory_byte": 10**400}))
-    code, out, _ = run("env", build.write(tmp_path / "a.json", content))
-    assert code == 0
-    assert str(10**400) in out

@@ -1,0 +1,34 @@
+"""What tests of the plugin in somebody else's project share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from roofline.record import KEY, Record
+from roofline.record_json import from_json
+
+MEASURES = """
+    import pytest, torch
+    from torch import nn
+
+    def test_mine(roofline):
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+"""
+
+QUICK = ("--roofline-device", "cpu", "--roofline-max-time", "0.05", "--roofline-warmup", "1")
+
+
+def results(pytester: pytest.Pytester) -> dict[str, Any]:
+    """The only results file below ``results``."""
+    (path,) = (pytester.path / "results").rglob("*.json")
+    document: dict[str, Any] = json.loads(path.read_text(), parse_constant=pytest.fail)
+    return document
+
+
+def records(document: dict[str, Any]) -> dict[str, Record]:
+    return {
+        bench["name"]: from_json(Record, bench["extra_info"][KEY], bench["name"]) for bench in document["benchmarks"]
+    }
