@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline import proof
 from pytest_roofline.case import case_of
-from pytest_roofline.compiling import fresh_compiler, left_out
+from pytest_roofline.compiling import fresh_compiler, left_out, refuse_eager
 from pytest_roofline.conditions import conditions
 from pytest_roofline.device_memory import peak_memory, reset_peak
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
@@ -44,6 +44,10 @@ def measure_workload(
 
     :param plan: how to measure; None is what the options say.
     :returns: the record; the timing with its log of steps; and the seconds of warm-up and timed rounds.
+    :raises compiling.CompilerMissing: this machine can't compile what is to be compiled.
+    :raises compiling.NotCompiled: the model can't be compiled.
+    :raises compiling.LeftEager: the compiler leaves it alone.
+    :raises InputEnded: there was no data for one round.
     """
     with fresh_compiler() if workload.compile else nullcontext():
         return _measure(run, workload, case, plan or plan_of(run.options))
@@ -57,12 +61,15 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     step = Step(workload)
     process = ProcessUsage()
     first = before = proof.snapshot(step)
+    eager = left_out(workload.model) if workload.compile else None
 
     def on_warm() -> None:
         nonlocal before
         step.freeze_scale()
         reset_peak(device)
         before = proof.snapshot(step)
+        if step.batches:
+            refuse_eager(before.graphs.since(first.graphs), eager)
 
     with conditions(workload.precision, options, device, case):
         start = run.clock()
@@ -99,7 +106,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             before,
             after,
             asked=workload.compile,
-            left_out=left_out(workload.model) if workload.compile else None,
+            left_out=eager,
         ),
         proof.check_optimizer_steps(step, before, after),
         finite,

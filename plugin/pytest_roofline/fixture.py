@@ -126,7 +126,7 @@ class Roofline:
         import pytest
 
         from pytest_roofline.bench import measure_workload
-        from pytest_roofline.compiling import CompilerMissing, NotCompiled
+        from pytest_roofline.compiling import CompilerMissing, LeftEager, NotCompiled
         from pytest_roofline.measuring import InputEnded
 
         self._once()
@@ -136,7 +136,7 @@ class Roofline:
                 self._try_workload(workload)
                 return None
             record, measured, seconds = measure_workload(self._run, workload, case, plan)
-        except CompilerMissing as reason:
+        except (CompilerMissing, LeftEager) as reason:
             pytest.skip(str(reason))
         except (NotCompiled, InputEnded) as reason:
             raise pytest.fail.Exception(str(reason), pytrace=False) from None

@@ -120,11 +120,11 @@ def check_graphs(
         return _graphs("failed", f"{late.made} graph(s) were compiled inside the timed rounds{_broken(late)}")
     if late.code:
         return _graphs("failed", f"code for {late.code} graph(s) was generated inside the timed rounds")
+    why = _broken(made) + (f"; {left_out}" if left_out else "")
     if made.made:
         cached = f", the code of {made.cached} of {made.code} parts from a cache" if made.cached else ""
-        return _graphs("passed", f"{made.made} graph(s) were compiled before the timed rounds{cached}{_broken(made)}")
+        return _graphs("passed", f"{made.made} graph(s) were compiled before the timed rounds{cached}{why}")
     if asked:
-        why = _broken(made) + (f"; {left_out}" if left_out else "")
         return _graphs("failed", f"asked for torch.compile, but no graph was made: the step ran eagerly{why}")
     return _graphs("passed", "no graph was compiled inside the timed rounds")
 

@@ -103,6 +103,25 @@ def test_a_machine_without_a_compiler_skips_and_says_what_to_install(
     )
 
 
+def test_a_model_that_the_compiler_leaves_alone_is_skipped_with_what_it_is(project: pytest.Pytester) -> None:
+    """It was never this case that failed; the next one is measured."""
+    project.makeconftest(CAPTURES_ONLY)
+    project.makepyfile(
+        test_lstm="""
+        import torch
+        from torch import nn
+
+        def test_lstm(roofline):
+            roofline(nn.LSTM(8, 4), torch.randn(2, 3, 8))
+        """
+    )
+    run = project.runpytest_subprocess(*COMPILES, "-rs")
+    run.assert_outcomes(passed=1, skipped=1)
+    run.stdout.fnmatch_lines(["SKIPPED*torch.compile leaves LSTM eager *: measure it without torch.compile"])
+    (entry,) = from_json(Session, results(project.path)[KEY], "the file").not_measured
+    assert (entry.id, entry.outcome) == ("test_lstm", "skipped")
+
+
 def test_compiling_that_is_switched_off_fails_with_the_variable(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._dynamo import config
 
 from pytest_roofline import bench, observing
 from pytest_roofline.case import case_of
-from pytest_roofline.compiling import NotCompiled
+from pytest_roofline.compiling import LeftEager, NotCompiled
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.workload import ReadyBatches, Step, Workload, sgd
 from roofline.record import Check, Record, unexplained
@@ -176,6 +177,70 @@ def test_a_step_that_was_not_compiled_is_disproved(lab: Lab) -> None:
     assert evidence.startswith("asked for torch.compile, but no graph was made: the step ran eagerly; 1 graph break(s)")
     assert record.missing["timing.compile_s"] == "no graph was compiled before the timed rounds"
     assert timing_of(record).step_time_s == STEP_S
+
+
+@pytest.fixture
+def no_recurrent_graphs() -> Iterator[None]:
+    """torch's own default, by its own means: its configuration can't be put back by pytest's."""
+    with config.patch(allow_rnn=False):
+        yield
+
+
+class Recurrent(nn.Module):
+    """One step of an LSTM on every row, after ``first``."""
+
+    def __init__(self, first: nn.Module) -> None:
+        super().__init__()
+        self.first = first
+        self.lstm = nn.LSTM(5, 3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        output: Tensor = self.lstm(self.first(inputs))[0]
+        return output
+
+
+class Scaled(nn.Module):
+    """A module with code of its own, which the compiler looks into wherever it is called from."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return 2 * inputs
+
+
+@pytest.mark.usefixtures("backend", "no_recurrent_graphs")
+def test_a_recurrent_model_is_refused_before_it_is_timed(lab: Lab) -> None:
+    """Two steps of warm-up show that there is no graph, and torch's switch says why; no round is taken."""
+    with pytest.raises(LeftEager, match=r"^torch.compile leaves LSTM eager .*: measure it without torch.compile$"):
+        bench.measure_workload(run_on(lab), compiled(lab, Recurrent(nn.Identity())), "case", WINDOW)
+    assert lab.steps == 2
+
+
+@pytest.mark.usefixtures("backend", "no_recurrent_graphs")
+def test_a_model_that_is_compiled_in_part_says_what_is_eager_in_it(lab: Lab) -> None:
+    """It is measured: what torch leaves out is no error of the row, but must be known of it."""
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, Recurrent(Scaled())), "case", WINDOW)
+    assert record.valid
+    assert check_of(record, "graphs").evidence == (
+        "1 graph(s) were compiled before the timed rounds; "
+        "torch.compile leaves LSTM eager unless torch._dynamo.config.allow_rnn is set"
+    )
+
+
+@pytest.mark.usefixtures("backend", "no_recurrent_graphs")
+def test_without_a_warm_up_a_recurrent_model_is_disproved(lab: Lab) -> None:
+    """Before the first step nothing can be said of it."""
+    model = Recurrent(nn.Identity())
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, model), "case", replace(WINDOW, warmup_steps=0))
+    assert [flag.name for flag in record.flags if flag.invalid] == ["graphs_disproved"]
+    assert "the step ran eagerly; torch.compile leaves LSTM eager" in check_of(record, "graphs").evidence
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_compiled_step_has_no_predicted_peak_with_the_reason(lab: Lab) -> None:
+    """What is counted is another step, whose tensors fusion would have done away with."""
+    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+    assert record.memory is not None
+    assert record.memory.peak_predicted_byte is None
+    assert record.missing["memory.peak_predicted_byte"] == "counted on the uncompiled step, whose tensors are others"
 
 
 @pytest.mark.usefixtures("backend")

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch._inductor.exc import CppCompileError, InvalidCxxCompiler, TritonMissing
 
 from pytest_roofline import compiling
-from pytest_roofline.compiling import CompilerMissing, Graphs, NotCompiled, left_out
+from pytest_roofline.compiling import CompilerMissing, Graphs, LeftEager, NotCompiled, left_out, refuse_eager
 
 Backend = Callable[[torch.fx.GraphModule, list[Any]], Callable[..., Any]]
 
@@ -240,13 +240,23 @@ def test_the_compilers_trace_stays_out_of_captured_logs(caplog: pytest.LogCaptur
         trace.removeHandler(caplog.handler)
 
 
-def test_recurrent_layers_that_stay_eager_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recurrent_layers_that_stay_eager_are_named() -> None:
     """Unless torch is told to compile them too; of other models there is nothing to say."""
     from torch._dynamo import config
 
     model = nn.Sequential(nn.LSTM(4, 4), nn.GRU(4, 4))
-    monkeypatch.setattr(config, "allow_rnn", False)
-    assert left_out(model) == "torch.compile leaves GRU and LSTM eager unless torch._dynamo.config.allow_rnn is set"
-    assert left_out(nn.Linear(4, 4)) is None
-    monkeypatch.setattr(config, "allow_rnn", True)
-    assert left_out(model) is None
+    with config.patch(allow_rnn=False):
+        assert left_out(model) == "torch.compile leaves GRU and LSTM eager unless torch._dynamo.config.allow_rnn is set"
+        assert left_out(nn.Linear(4, 4)) is None
+    with config.patch(allow_rnn=True):
+        assert left_out(model) is None
+
+
+def test_a_model_that_is_left_eager_as_a_whole_is_refused() -> None:
+    """With what is left and what to do. One that was compiled in part is not, nor one of which torch says nothing."""
+    left = "torch.compile leaves LSTM eager unless torch._dynamo.config.allow_rnn is set"
+    with pytest.raises(LeftEager) as error:
+        refuse_eager(Graphs(), left)
+    assert str(error.value) == f"{left}, and made no graph of the rest of the model: measure it without torch.compile"
+    refuse_eager(Graphs(made=1), left)
+    refuse_eager(Graphs(), None)

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 ENOUGH_STEPS = 3
 MOST_STEPS = 10
-BUDGET_S = 1.0
-"""Steps are taken until `ENOUGH_STEPS` are there and this time is over. One that takes longer is the only one."""
+FILLED_S = 1.0
+"""Steps are taken until `ENOUGH_STEPS` are there and this time is over,"""
+
+BUDGET_S = 10.0
+"""and before that they end, after one at least, where another like the longest would pass this time."""
 
 COMPILED = "a compiled step runs fused kernels that belong to no single operation; `profile` has their times"
 
@@ -115,9 +118,9 @@ def _take_steps(
 
 
 def _enough(walls: Sequence[float]) -> bool:
-    if len(walls) >= MOST_STEPS or (len(walls) == 1 and walls[0] > BUDGET_S):
-        return True
-    return len(walls) >= ENOUGH_STEPS and sum(walls) >= BUDGET_S
+    if len(walls) < ENOUGH_STEPS:
+        return bool(walls) and sum(walls) + max(walls) > BUDGET_S
+    return len(walls) >= MOST_STEPS or sum(walls) >= FILLED_S
 
 
 def _with_operations(counted: Counted, device: torch.device, taken: Sequence[_Taken]) -> Profiled:

@@ -113,13 +113,30 @@ def test_what_cannot_be_seen_into_has_a_time_and_is_outside() -> None:
         ((0.25,), 4),
         ((0.5,), 3),
         ((1.0,), 3),
-        ((1.5,), 1),
+        ((2.0,), 3),
+        ((3.0,), 3),
+        ((3.5,), 2),
+        ((5.5,), 1),
+        ((20.0,), 1),
+        ((20.0, 2.0), 3),
         ((9.0, 1 / 1024), 10),
     ],
-    ids=["short", "fill a second", "at least three", "of a second", "longer than a second", "slow start"],
+    ids=[
+        "short",
+        "fill a second",
+        "at least three",
+        "of a second",
+        "longer than a second",
+        "three in the budget",
+        "two in the budget",
+        "one in the budget",
+        "beyond the budget",
+        "very slow start",
+        "slow start",
+    ],
 )
 def test_as_many_steps_as_fill_a_second(step_s: tuple[float, ...], steps: int) -> None:
-    """Three to ten, or a single long one; the first is taken besides and counts for nothing."""
+    """Three to ten; of long ones as many as 10 s allow, but one. The first is taken besides and counts for nothing."""
     lab = Lab(*step_s)
     result = profiled(lab.step, counted_of(lambda: None), clock=lab.clock)
     assert (profile_of(result).steps, profile_of(result).step_s) == (steps, step_s[-1])
