@@ -33,8 +33,11 @@ _COMMANDS = {
     "ops": ("roofline.commands.ops:ops", "Where a step's time goes, operation by operation: what to fix first."),
     "machines": ("roofline.commands.machines:machines", "Machines side by side: the same workload on each."),
     "lock": ("roofline.commands.lock:command", "Write what good sessions reached as expected bounds, for review."),
+    "sessions": ("roofline.commands.sessions:sessions", "How far sessions of the same code scatter, case by case."),
     "env": ("roofline.commands.env:env", "The environment of a run as Markdown."),
     "devices": ("roofline.commands.devices:devices", "Published roofs per device and precision."),
+    "ab": ("roofline.commands.ab:ab", "Two revisions measured in turns on this machine: slower, faster or the same."),
+    "selftest": ("roofline.commands.selftest:selftest", "Try the gate of `ab` here: unchanged code, and a slowdown."),
     "audit": ("roofline.commands.audit:command", "Contradictions in results and published tables."),
 }
 """Name: where it is, and its line in the list of commands (there, so that listing loads none)."""

@@ -17,6 +17,7 @@ The two ends may be of different versions of this package: `PROTOCOL` is the fir
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
@@ -153,7 +154,5 @@ class Channel:
 
     def close(self) -> None:
         self._reading.close()
-        try:
+        with suppress(BrokenPipeError):  # what was still to be written has no reader
             self._writing.close()
-        except BrokenPipeError:
-            pass  # what was still to be written has no reader

@@ -173,7 +173,7 @@ def _take_turns(stopwatch: Stopwatch, pace: Pace, steps: int, rounds: list[Round
         if lead_in:
             stopwatch.window(lead_in)
         rounds.append(stopwatch.round(steps))
-        pace.took(rounds[-1].wall_s)
+        pace.took(rounds[-1])
     return "fixed"
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from roofline.record import Timing
+
+if TYPE_CHECKING:
+    from pytest_roofline.measuring.stopwatch import Round
 
 PROTOCOLS = ("adaptive", "window", "steps")
 
@@ -109,7 +112,7 @@ class Pace(Protocol):
         """Wait for the next turn. False: there are no more."""
         ...
 
-    def took(self, wall_s: float) -> None:
+    def took(self, round: Round) -> None:
         """A round has been taken."""
         ...
 

@@ -1,0 +1,145 @@
+"""A measurement's side of taking turns: when the next round may be taken, and what this side has to tell."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Mapping
+from types import ModuleType
+
+import pytest
+
+from pytest_roofline.interleaving.slowdown import Slowed
+from pytest_roofline.measuring import Instruments
+from pytest_roofline.measuring.disturbance import disturbances
+from pytest_roofline.measuring.plan import Clock, Step
+from pytest_roofline.measuring.stopwatch import Round
+from roofline.record import Case
+from roofline.turns import Agreed, Begin, Channel, Done, Enough, Message, Next, Ready, Took, Turn
+
+
+class OtherSide(RuntimeError):
+    """The parent is gone, or says what makes no sense here."""
+
+
+class Turns:
+    """What this process and the parent say to each other while tests run."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._told: set[str] = set()
+        self._slowdown: float | None = None
+        self.test = ""
+        """Node id of the test that runs."""
+        self.taken: list[Round] = []
+        """Its rounds."""
+
+    def begin(self, order: Begin) -> None:
+        """The parent has chosen the tests."""
+        self._slowdown = order.slowdown
+
+    def next_test(self, test: str) -> None:
+        """A test begins. ``test`` is its node id."""
+        self.test = test
+        self.taken = []
+
+    def end(self, problem: str | None) -> None:
+        """A test has ended: say so, and wait for the word to go on.
+
+        :param problem: why what it measured doesn't count; None where it passed.
+        """
+        if problem is None and not self.taken:
+            problem = "it measured no model"
+        marks = (disturbances(self.taken) if self.taken else None) or (None,) * len(self.taken)
+        self.ask(Done(test=self.test, disturbed=marks, problem=problem), Next)
+
+    def pace(self, case: Case) -> TurnPace:
+        """For the measurement of a case."""
+        return TurnPace(self, case)
+
+    def slowed(self, step: Step, instruments: Instruments, clock: Clock) -> Step:
+        """The step, longer by as much as the parent wants for a trial of its own alarm."""
+        return step if self._slowdown is None else Slowed(step, self._slowdown, instruments, clock)
+
+    def files(self) -> tuple[str, ...]:
+        """Source files loaded since the last call; see `loaded_files`."""
+        found = loaded_files(sys.modules)
+        fresh = tuple(sorted(found - self._told))
+        self._told |= found
+        return fresh
+
+    def ask(self, message: Message, *expected: type[Message]) -> Message:
+        """Say something and wait for the answer.
+
+        :raises OtherSide: it is none of those expected.
+        """
+        self._channel.send(message)
+        return self.wait(*expected)
+
+    def say(self, message: Message) -> None:
+        self._channel.send(message)
+
+    def wait(self, *expected: type[Message]) -> Message:
+        """:raises OtherSide: what comes is none of those expected."""
+        answer = self._channel.receive()
+        if not isinstance(answer, expected):
+            raise OtherSide(f"expected {' or '.join(kind.__name__ for kind in expected)}, got {answer}")
+        return answer
+
+
+class TurnPace:
+    """The `pytest_roofline.measuring.Pace` of one case."""
+
+    def __init__(self, turns: Turns, case: Case) -> None:
+        self._turns = turns
+        self._case = case
+
+    def agree(self, steps: int) -> int:
+        """Say that this side is warm.
+
+        :raises pytest.skip.Exception: the other side can't measure the case.
+        """
+        turns = self._turns
+        ready = Ready(
+            test=turns.test,
+            case=self._case.id,
+            workload_hash=self._case.workload_hash,
+            steps=steps,
+            files=turns.files(),
+        )
+        answer = turns.ask(ready, Agreed, Enough)
+        if not isinstance(answer, Agreed):
+            pytest.skip("the other side does not measure it")
+        return answer.steps
+
+    def next_round(self) -> bool:
+        return isinstance(self._turns.wait(Turn, Enough), Turn)
+
+    def took(self, round: Round) -> None:
+        self._turns.taken.append(round)
+        self._turns.say(Took(wall_s=round.wall_s))
+
+
+def loaded_files(modules: Mapping[str, ModuleType]) -> set[str]:
+    """Where modules were loaded from: each file of a project, and of what is installed the packages' own files alone.
+
+    Python's own modules are left out.
+
+    :param modules: by name, as in ``sys.modules``.
+    """
+    python, installed = _folders("stdlib", "platstdlib"), _folders("purelib", "platlib")
+    found = set()
+    for name, module in tuple(modules.items()):
+        path = getattr(module, "__file__", None)
+        if name == "__main__" or not isinstance(path, str) or not path.endswith(".py"):
+            continue
+        real = os.path.realpath(path)
+        in_packages = real.startswith(installed)
+        if (in_packages and "." not in name) or not (in_packages or real.startswith(python)):
+            found.add(real)
+    return found
+
+
+def _folders(*names: str) -> tuple[str, ...]:
+    return tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in names})

@@ -1,0 +1,94 @@
+"""``roofline ab``: two revisions, folders or interpreters, measured in turns on this machine."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import click
+
+from roofline.commands.common import emit, table_options
+from roofline.commands.interleaved import failures, rule_options, tell
+from roofline.interleaving import turns_file
+from roofline.interleaving.preparing import Asked, interruptible, two_sides
+from roofline.interleaving.table import verdict_table
+from roofline.interleaving.trial import Rules, Trial, hold
+from roofline.tables import Format
+
+REGRESSION, CANNOT_COMPARE = 1, 3
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST ARGS...]")
+@click.option("--base", metavar="REV", help="Git revision to compare with.")
+@click.option("--new", metavar="REV", help="Git revision to judge. Default: the working tree as it is.")
+@click.option(
+    "--base-path", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A tree instead of it."
+)
+@click.option("--new-path", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Default: this folder.")
+@click.option("--base-python", metavar="PY", help="The base's interpreter (another torch). Default: this one.")
+@click.option("--new-python", metavar="PY", help="The new side's interpreter. Default: this one.")
+@rule_options
+@click.option("--allow-removed", is_flag=True, help="A case that only the base has is no failure.")
+@click.option("--strict", is_flag=True, help="An inconclusive case is a failure (exit code 3).")
+@click.option("--results", type=click.Path(file_okay=False, path_type=Path), help="Folder for a JSON of all turns.")
+@table_options
+def ab(
+    arguments: tuple[str, ...],
+    base: str | None,
+    new: str | None,
+    base_path: Path | None,
+    new_path: Path | None,
+    base_python: str | None,
+    new_python: str | None,
+    pairs: int,
+    max_time: float,
+    least_effect: float,
+    confidence: float,
+    allow_removed: bool,
+    strict: bool,
+    results: Path | None,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> int:
+    """Measure two sides in turns (A B B A ...) and say which cases are slower, faster or the same.
+
+    Two pytest processes stand ready with the same case and are handed the turn one at a time, so that whatever the
+    machine does meets both. Arguments after -- are pytest's. Your tree and index are left as they are.
+
+    Exit codes: 0 pass; 1 a case is slower; 2 usage; 3 can't compare: a side doesn't start, a case is removed, skipped
+    by one side, another workload or without proof.
+    """
+    rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
+    with failures(), interruptible(), tempfile.TemporaryDirectory(prefix="roofline-ab-") as folder:
+        asked = Asked(
+            base=base,
+            new=new,
+            base_path=base_path,
+            new_path=new_path,
+            base_python=base_python,
+            new_python=new_python,
+        )
+        with two_sides(asked, Path.cwd(), Path(folder)) as sides:
+            trial = hold(sides, arguments, rules, Path(folder), os.environ, tell)
+    emit([verdict_table(trial)], form, output, width)
+    if results is not None:
+        try:
+            tell(f"turns: {turns_file.write(trial, results)}")
+        except turns_file.TurnsFileError as error:
+            raise click.UsageError(str(error)) from error
+    return exit_code(trial, allow_removed=allow_removed, strict=strict)
+
+
+def exit_code(trial: Trial, *, allow_removed: bool, strict: bool) -> int:
+    """A slower case is worth more than one that can't be compared: the regression is there whatever else is."""
+    if trial.of("slower"):
+        return REGRESSION
+    judged = [case for case in trial.cases if case.pairs and case.problem is None]
+    lacking = trial.of("not comparable") or (trial.of("removed") and not allow_removed) or not judged
+    inconclusive = trial.of("inconclusive")
+    if inconclusive:
+        tell(f"warning: inconclusive: {', '.join(case.case for case in inconclusive)}")
+    return CANNOT_COMPARE if lacking or (strict and inconclusive) else 0

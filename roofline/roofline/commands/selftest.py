@@ -1,0 +1,62 @@
+"""``roofline selftest``: whether the gate of ``roofline ab`` works on this machine, now."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from roofline.commands.common import CannotCompare, emit, table_options
+from roofline.commands.interleaved import Share, failures, rule_options, tell
+from roofline.interleaving.preparing import interruptible
+from roofline.interleaving.selftest import selftest_table, slowed, small_case_arguments, tried, unchanged
+from roofline.interleaving.trial import Rules, hold
+from roofline.tables import Format
+
+FAILED = 1
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST ARGS...]")
+@click.option("--slowdown", type=Share(), default="5%", show_default=True, help="Put into every step of one side.")
+@rule_options
+@table_options
+def selftest(
+    arguments: tuple[str, ...],
+    slowdown: float,
+    pairs: int,
+    max_time: float,
+    least_effect: float,
+    confidence: float,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> int:
+    """Compare unchanged code with itself, which must pass, and with itself slowed on purpose, which must be found.
+
+    Without pytest arguments two small cases that come with the package are measured. Prints the least slowdown that
+    can be detected here.
+
+    Exit codes: 0 passed; 1 a false alarm, or the slowdown was missed; 2 usage; 3 nothing could be measured.
+    """
+    rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
+    with failures(), interruptible(), tempfile.TemporaryDirectory(prefix="roofline-selftest-") as name:
+        folder = Path(os.path.realpath(name))
+        where = Path.cwd() if arguments else folder
+        arguments = arguments or small_case_arguments(folder)
+        sides = unchanged(where, where, sys.executable)
+        tell("unchanged code")
+        first = hold(sides, arguments, rules, folder, os.environ, tell)
+        tell(f"slowed by {100 * slowdown:g} %")
+        second = hold(slowed(sides, slowdown), arguments, rules, folder, os.environ, tell)
+    cases = tried(first, second)
+    reasons = tuple(
+        f"{case.case}: {case.outcome}: {case.why}" for trial in (first, second) for case in trial.cases if case.why
+    )
+    emit([selftest_table(cases, slowdown, reasons)], form, output, width)
+    if not any(case.compared for case in cases):
+        raise CannotCompare("cannot compare: no case could be measured.")
+    return FAILED if any(case.failures for case in cases) else 0

@@ -1,0 +1,147 @@
+"""What turns taken by two processes show: a case's ratio in each pair of processes, and over several such pairs.
+
+Two processes that take turns see the same hour, so the machine's drift is in both and their ratio is free of it. What
+stays is each process's own: its addresses, its heap, the pages it was given. Such an offset lasts as long as the
+process, and no number of turns shows it; only other processes do. So a case is measured in several pairs of fresh
+processes, and the model is the one-sample form of `roofline.compare.effect`: the logarithm of a pair's ratio is the
+case's true one, plus the pair's own deviation, plus what its turns leave open; the scatter of the pairs is moderated by
+what is known of it beforehand.
+
+The verdict is looked at after each pair of processes, and measuring stops when it is settled. Each look is one more
+chance to be wrong, so each is made at a confidence of its own: with n looks, 1 - (1 - confidence) / n (Bonferroni's
+inequality). Between the turns of a pair nobody looks.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from roofline.compare.effect import Effect, Prior
+from roofline.compare.observation import LEAST_QUIET_SHARE, LEAST_ROUNDS, Unusable, observe_times
+
+SideName = Literal["base", "new"]
+SIDES: tuple[SideName, SideName] = ("base", "new")
+
+PROCESS_PAIRS = Prior(deviation=0.005, freedom=4.0, drift=0.0, unknown_error=0.05)
+"""Between pairs of fresh processes on one machine: what lasts as long as a process. The drift is in both sides."""
+
+LEAST_PAIRS = 2
+"""Before this many pairs of processes nothing is concluded: one pair can't tell a change from its own offset."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTurns:
+    """The turns of one case in one pair of processes.
+
+    Turn i of either side is one round of ``steps`` steps; the two were taken one right after the other, ``first``'s
+    before the other's where i is even, after it where i is odd.
+
+    :param base_s: seconds of each turn of the base; ``new_s`` likewise, as many.
+    :param base_disturbed: what disturbed each turn from outside, or None; ``new_disturbed`` likewise.
+    """
+
+    first: SideName
+    steps: int
+    base_s: tuple[float, ...]
+    new_s: tuple[float, ...]
+    base_disturbed: tuple[str | None, ...]
+    new_disturbed: tuple[str | None, ...]
+
+    @property
+    def step_times_s(self) -> tuple[tuple[float, float], ...]:
+        """Of base and new, turn by turn."""
+        return tuple((base / self.steps, new / self.steps) for base, new in zip(self.base_s, self.new_s, strict=True))
+
+    @property
+    def quiet(self) -> tuple[bool, ...]:
+        """Turn by turn, whether nothing disturbed either side."""
+        marks = zip(self.base_disturbed, self.new_disturbed, strict=True)
+        return tuple(base is None and new is None for base, new in marks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairObservation:
+    """What one pair of processes says.
+
+    :param error: standard error of ``log_ratio`` as far as the turns show it; None where they are too few.
+    :param turns: a side, that are in it. ``left_out``: those that something disturbed from outside, on either side.
+    """
+
+    log_ratio: float
+    error: float | None
+    base_step_s: float
+    new_step_s: float
+    turns: int
+    left_out: int
+
+
+def observe_pair(pair: PairTurns) -> PairObservation:
+    """The median over the turns in which nothing disturbed either side: both turns are left out or neither.
+
+    Where hardly any was left alone (a shared machine never is), all are taken: whoever disturbs doesn't know whose turn
+    it is, so the ratio is only less well known, and ``error`` tells so.
+
+    :raises Unusable: no turns, or times that are none.
+    """
+    times, quiet = pair.step_times_s, pair.quiet
+    if any(not (math.isfinite(time) and time > 0) for turn in times for time in turn):
+        raise Unusable("a turn's time is not a time")
+    enough = sum(quiet) >= max(LEAST_ROUNDS, LEAST_QUIET_SHARE * len(times))
+    kept = [turn for turn, alone in zip(times, quiet, strict=True) if alone or not enough]
+    ratio = observe_times([new / base for base, new in kept])
+    return PairObservation(
+        log_ratio=math.log(ratio.step_time_s),
+        error=ratio.error,
+        base_step_s=statistics.median(base for base, _ in kept),
+        new_step_s=statistics.median(new for _, new in kept),
+        turns=len(kept),
+        left_out=len(times) - len(kept),
+    )
+
+
+def effect_of_pairs(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAIRS) -> Effect:
+    """The difference over at least one pair of processes.
+
+    ``deviation`` of the effect is a single process's share: a pair's scatter over the root of two.
+    """
+    count = len(pairs)
+    mean = statistics.fmean(pair.log_ratio for pair in pairs)
+    within = statistics.fmean((pair.error or prior.unknown_error) ** 2 for pair in pairs)
+    scatter = sum((pair.log_ratio - mean) ** 2 for pair in pairs)
+    freedom = prior.freedom + count - 1
+    variance = (prior.freedom * (prior.deviation**2 + within) + scatter) / freedom
+    return Effect(
+        log_ratio=mean,
+        error=math.sqrt(variance / count),
+        freedom=freedom,
+        deviation=math.sqrt(variance / 2),
+        drift=0.0,
+        base_sessions=count,
+        new_sessions=count,
+    )
+
+
+def confidence_of_a_look(confidence: float, most_pairs: int) -> float:
+    """How sure each look must be so that all looks together are right with ``confidence``.
+
+    :param most_pairs: of processes; there is a look after each from the `LEAST_PAIRS`-th on.
+    """
+    looks = max(1, most_pairs - LEAST_PAIRS + 1)
+    return 1 - (1 - confidence) / looks
+
+
+def least_detectable(effect: Effect, least: float, level: float, power: float = 0.95) -> float:
+    """The least slowdown that would be called one in ``power`` of such measurements, relative.
+
+    :param least: no smaller difference is called a slowdown, relative.
+    :param level: what the chance of no difference must come below, two-sided.
+    """
+    from scipy import special
+
+    found = float(special.stdtrit(effect.freedom, power)) * effect.error
+    alarm = float(special.stdtrit(effect.freedom, 1 - level / 2)) * effect.error
+    return math.expm1(max(alarm, math.log1p(least)) + found)

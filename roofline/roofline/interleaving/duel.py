@@ -1,0 +1,182 @@
+"""Two measuring processes, one word: who may run, in which order, and when a case has had enough turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from roofline.compare.paired import SIDES, PairTurns, SideName
+from roofline.interleaving.process import Player, ProcessFailed
+from roofline.turns import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
+
+LEAST_TURNS = 5
+"""A side, even where they overrun the budget: of fewer nothing can be said of how well their ratio is known."""
+
+Clock = Callable[[], float]
+Players = Mapping[SideName, Player]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Met:
+    """What came of one test in one pair of processes: its turns, or the problem.
+
+    :param case: its id and workload, as far as either side told.
+    :param skipped: both sides skip it.
+    :param crashed: a process ended in it, and what it wrote; then the duel is over.
+    """
+
+    test: str
+    case: str
+    workload_hash: str | None = None
+    turns: PairTurns | None = None
+    problem: str | None = None
+    skipped: bool = False
+    crashed: bool = False
+
+
+def fight(
+    players: Players,
+    tests: Sequence[str],
+    first: SideName,
+    budget_s: float,
+    watch: Callable[[SideName, Sequence[str]], None] = lambda _side, _files: None,
+    clock: Clock = time.perf_counter,
+) -> Iterator[Met]:
+    """Measure tests that both processes have collected and that wait for their `Begin`; one process runs at a time.
+
+    :param first: the side that is warmed up first and has the first turn.
+    :param budget_s: of each test, both sides together, for all that happens within its turns.
+    :param watch: called with the files that a side has loaded since; what it raises ends it all.
+    """
+    order = SIDES if first == "base" else SIDES[::-1]
+    words: dict[SideName, Message] = {
+        name: Begin(tests=tuple(tests), slowdown=players[name].side.slowdown) for name in SIDES
+    }
+    for test in tests:
+        bout = _Bout(players, order, test, watch, clock)
+        try:
+            met = bout.run(words, budget_s)
+        except ProcessFailed as error:
+            yield Met(test=test, case=bout.case, workload_hash=bout.workload_hash, problem=str(error), crashed=True)
+            return
+        words = {name: Next() for name in SIDES}
+        yield met
+    for name in order:
+        players[name].say(Next() if tests else words[name])
+
+
+class _Bout:
+    """One test of a duel."""
+
+    def __init__(
+        self,
+        players: Players,
+        order: Sequence[SideName],
+        test: str,
+        watch: Callable[[SideName, Sequence[str]], None],
+        clock: Clock,
+    ) -> None:
+        self._players = players
+        self._order = order
+        self._test = test
+        self._watch = watch
+        self._clock = clock
+        self._ready: dict[SideName, Ready] = {}
+        self._done: dict[SideName, Done] = {}
+        self._times: dict[SideName, list[float]] = {name: [] for name in SIDES}
+
+    @property
+    def case(self) -> str:
+        return next((ready.case for ready in self._ready.values()), self._test)
+
+    @property
+    def workload_hash(self) -> str | None:
+        return next((ready.workload_hash for ready in self._ready.values()), None)
+
+    def run(self, words: Mapping[SideName, Message], budget_s: float) -> Met:
+        """:param words: what lets either side begin.
+        :raises ProcessFailed: a process has ended.
+        """
+        for name in self._order:
+            self._players[name].say(words[name])
+            self._hear(name)
+        problem = self._different()
+        steps = max((ready.steps for ready in self._ready.values()), default=0)
+        if not self._done and problem is None:
+            for name in self._order:
+                self._players[name].say(Agreed(steps=steps))
+            self._take_turns(budget_s)
+        for name in self._order:
+            if name not in self._done:
+                self._players[name].say(Enough())
+                self._hear(name)
+        problem = problem or self._problem()
+        return Met(
+            test=self._test,
+            case=self.case,
+            workload_hash=self.workload_hash,
+            turns=None if problem is not None else self._turns(steps),
+            problem=problem,
+            skipped=not self._ready and all((done.problem or "").startswith("skipped") for done in self._done.values()),
+        )
+
+    def _take_turns(self, budget_s: float) -> None:
+        """A B, B A, A B, ... in pairs that are complete; a pair isn't begun if it would end beyond the budget."""
+        order, pairs, start = tuple(self._order), 0, self._clock()
+        while True:
+            for name in order:
+                self._players[name].say(Turn())
+                self._hear(name)
+                if name in self._done:
+                    return
+            order, pairs = order[::-1], pairs + 1
+            spent_s = self._clock() - start
+            if pairs >= LEAST_TURNS and spent_s + spent_s / pairs > budget_s:
+                return
+
+    def _hear(self, name: SideName) -> None:
+        """Sort what a side says next.
+
+        :raises ProcessFailed: it has ended, or speaks of another test.
+        """
+        message = self._players[name].hear()
+        if isinstance(message, Took):
+            self._times[name].append(message.wall_s)
+        elif isinstance(message, Ready) and message.test == self._test:
+            self._ready[name] = message
+            self._watch(name, message.files)
+        elif isinstance(message, Done) and message.test == self._test:
+            self._done[name] = message
+        else:
+            raise ProcessFailed(f"{name}: out of step in {self._test}: {message}")
+
+    def _different(self) -> str | None:
+        if len(self._ready) < len(SIDES):
+            return None
+        base, new = (self._ready[name] for name in SIDES)
+        if base.workload_hash == new.workload_hash:
+            return None
+        return (
+            f"another workload: {base.case} has the hash {base.workload_hash} in base and {new.workload_hash} in new. "
+            "Shapes, batch, precision, layout, optimiser or the model's configuration changed"
+        )
+
+    def _problem(self) -> str | None:
+        """What the sides say against it. Whoever waited in vain for the other one only repeats that."""
+        whose = [name for name in SIDES if name not in self._ready] or SIDES
+        told = {name: self._done[name].problem for name in whose}
+        problems = [f"{name}: {problem}" for name, problem in told.items() if problem is not None]
+        return "; ".join(dict.fromkeys(problems)) or None
+
+    def _turns(self, steps: int) -> PairTurns:
+        count = min(len(self._times[name]) for name in SIDES)
+        base, new = (self._done[name].disturbed for name in SIDES)
+        return PairTurns(
+            first=self._order[0],
+            steps=steps,
+            base_s=tuple(self._times["base"][:count]),
+            new_s=tuple(self._times["new"][:count]),
+            base_disturbed=base[:count],
+            new_disturbed=new[:count],
+        )

@@ -1,0 +1,145 @@
+"""One measuring process: a pytest that is started, spoken to, and ended whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from roofline.interleaving.side import Side
+from roofline.turns import PIPES, PROTOCOL, WORKER, Channel, Closed, Garbled, Hello, Message
+
+TOLD_LINES = 20
+"""Of what a process that failed has written last."""
+
+GRACE_S = 5.0
+"""Time to end by itself, once nobody speaks to it any more."""
+
+
+class ProcessFailed(RuntimeError):
+    """A measuring process has ended where it should have gone on. The message tells what it wrote last."""
+
+
+class Player(Protocol):
+    """What `roofline.interleaving.duel` needs of a measuring process."""
+
+    side: Side
+
+    def say(self, message: Message) -> None:
+        """:raises ProcessFailed: it has ended."""
+        ...
+
+    def hear(self) -> Message:
+        """Wait for what it says next.
+
+        :raises ProcessFailed: it has ended.
+        """
+        ...
+
+
+class MeasuringProcess:
+    """A pytest process of a side that takes turns. Use it in a ``with`` statement: at its end the process is gone.
+
+    :param arguments: pytest's.
+    :param log: file for what it prints.
+    :raises ProcessFailed: it can't be started.
+    """
+
+    def __init__(self, side: Side, arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+        self.side = side
+        self._log = log
+        to_child, from_parent = os.pipe()
+        to_parent, from_child = os.pipe()
+        command = (side.python, "-m", "pytest", "-p", WORKER, "-p", "no:cacheprovider", *arguments)
+        try:
+            with log.open("wb") as output:
+                self._process = subprocess.Popen(
+                    command,
+                    cwd=side.folder,
+                    env={**side.environment(environment), PIPES: f"{to_child},{from_child}"},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=(to_child, from_child),
+                    # Ctrl-C is for this program, which then ends its processes.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            os.close(from_parent)
+            os.close(to_parent)
+            raise ProcessFailed(f"{side.name}: can't run {side.python} ({error.strerror or error}).") from error
+        finally:
+            os.close(to_child)
+            os.close(from_child)
+        self._channel = Channel(os.fdopen(to_parent, "rb"), os.fdopen(from_parent, "wb"))
+
+    def __enter__(self) -> MeasuringProcess:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.end()
+        else:
+            self._channel.close()
+            self._kill()
+
+    def hello(self) -> Hello:
+        """Wait until its tests are collected.
+
+        :raises ProcessFailed: it has ended, or is of a version that can't be talked to.
+        """
+        hello = self.hear()
+        if not isinstance(hello, Hello) or hello.protocol != PROTOCOL:
+            raise ProcessFailed(
+                f"{self.side.name}: the plugin of {self.side.what} takes turns in another way than this one. "
+                "Compare with a roofline of the same version on both sides."
+            )
+        return hello
+
+    def say(self, message: Message) -> None:
+        try:
+            self._channel.send(message)
+        except Closed:
+            raise self._failed() from None
+
+    def hear(self) -> Message:
+        try:
+            return self._channel.receive()
+        except Closed:
+            raise self._failed() from None
+        except Garbled as error:
+            raise ProcessFailed(f"{self.side.name}: says what makes no sense here: {error}") from error
+
+    def end(self) -> None:
+        """Let it end by itself, and end it if it doesn't."""
+        self._channel.close()
+        try:
+            self._process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._kill()
+
+    def _kill(self) -> None:
+        # It leads a session of its own: with it end the workers of its data loaders.
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _failed(self) -> ProcessFailed:
+        try:
+            code = self._process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            return ProcessFailed(f"{self.side.name} ({self.side.what}): does not speak any more.")
+        how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-TOLD_LINES:]
+        told = "\n".join(f"  | {line}" for line in lines) or "  (it wrote nothing)"
+        return ProcessFailed(f"{self.side.name} ({self.side.what}): its pytest {how}. The last it wrote:\n{told}")
+
+
+def supported() -> bool:
+    """Whether this system hands pipes to a process by their numbers: all but Windows."""
+    return not sys.platform.startswith("win")

@@ -1,0 +1,132 @@
+"""The gate tried on itself: unchanged code must pass, a slowdown put in on purpose must be found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from roofline.compare.paired import SideName, least_detectable
+from roofline.interleaving.side import Side
+from roofline.interleaving.trial import CaseTrial, Trial
+from roofline.tables import Column, Table
+from roofline.units import percent
+
+SMALL_CASES = "pytest_roofline.interleaving.small_cases"
+"""Shipped with the plugin; a name and not a file, for the analysis knows nothing of where that lies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One case in both trials. ``least_detectable``: the least slowdown that would be called one here, in 19 of 20
+    tries; None where nothing is known of it.
+    """
+
+    case: str
+    unchanged: CaseTrial
+    slowed: CaseTrial | None
+    least_detectable: float | None
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What the gate did wrong."""
+        found = []
+        if self.unchanged.outcome in ("slower", "faster"):
+            found.append(f"{self.case}: false alarm: unchanged code is called {self.unchanged.outcome}")
+        if self.slowed is not None and self.slowed.pairs and self.slowed.outcome != "slower":
+            found.append(f"{self.case}: missed: the slowed code is called {self.slowed.outcome}")
+        return tuple(found)
+
+    @property
+    def compared(self) -> bool:
+        """Whether both trials could be made."""
+        return bool(self.unchanged.pairs and self.slowed is not None and self.slowed.pairs)
+
+
+def unchanged(root: Path, folder: Path, python: str) -> dict[SideName, Side]:
+    """Twice the same code."""
+    base = Side(name="base", what="the same code", root=root, folder=folder, tree=root, python=python)
+    return {"base": base, "new": replace(base, name="new", what="this code")}
+
+
+def slowed(sides: Mapping[SideName, Side], share: float) -> dict[SideName, Side]:
+    """The same with every step of the new side longer by ``share``. The base waits for the device as the new side
+    does, and no longer.
+    """
+    return {
+        "base": replace(sides["base"], slowdown=0.0),
+        "new": replace(sides["new"], slowdown=share, what=f"this code, slowed by {percent(share)},"),
+    }
+
+
+def small_case_arguments(folder: Path) -> tuple[str, ...]:
+    """pytest's arguments for the shipped cases: no project's settings and conftests, wherever the package lies.
+
+    :param folder: an empty one, for the settings.
+    """
+    settings = folder / "pytest.ini"
+    settings.write_text("[pytest]\n", encoding="utf-8")
+    return ("-c", str(settings), "--rootdir", str(folder), "--noconftest", "--pyargs", SMALL_CASES)
+
+
+def tried(first: Trial, second: Trial) -> tuple[Tried, ...]:
+    """The cases of both trials, of unchanged and of slowed code."""
+    slow = {case.test: case for case in second.cases}
+    level = (1 - first.rules.look_confidence) / max(1, len(first.cases))
+    return tuple(
+        Tried(
+            case=case.case,
+            unchanged=case,
+            slowed=slow.get(case.test),
+            least_detectable=None if case.effect is None else least_detectable(case.effect, first.rules.least, level),
+        )
+        for case in first.cases
+    )
+
+
+def selftest_table(cases: tuple[Tried, ...], share: float, notes: tuple[str, ...]) -> Table[Tried]:
+    """A row a case; below it what went wrong, and the least slowdown that is found here."""
+    known = [case.least_detectable for case in cases if case.least_detectable is not None]
+    said = [failure for case in cases for failure in case.failures]
+    if known:
+        said.append(f"Detectable here in 19 of 20 tries: slowdowns from {percent(max(known))} in every case.")
+    return Table(
+        title=_title(cases),
+        columns=[
+            Column(name="case", title="case", get=lambda case: case.case, right=False),
+            Column(name="unchanged_change", title="unchanged", get=lambda case: _change(case.unchanged), show=_signed),
+            Column(name="unchanged_verdict", title="verdict", get=lambda case: case.unchanged.outcome, right=False),
+            Column(
+                name="slowed_change",
+                title=f"slowed by {percent(share)}",
+                get=lambda case: _change(case.slowed),
+                show=_signed,
+            ),
+            Column(
+                name="slowed_verdict",
+                title="verdict",
+                get=lambda case: None if case.slowed is None else case.slowed.outcome,
+                right=False,
+            ),
+            Column(
+                name="least_detectable", title="detectable\nfrom", get=lambda case: case.least_detectable, show=percent
+            ),
+        ],
+        rows=cases,
+        notes=[*said, *notes],
+    )
+
+
+def _title(cases: tuple[Tried, ...]) -> str:
+    if any(case.failures for case in cases):
+        return "Selftest failed"
+    return "Selftest passed" if any(case.compared for case in cases) else "Selftest not made"
+
+
+def _change(case: CaseTrial | None) -> float | None:
+    return None if case is None or case.effect is None else math.expm1(case.effect.log_ratio)
+
+
+def _signed(change: float) -> str:
+    return f"{100 * change:+.1f} %"
