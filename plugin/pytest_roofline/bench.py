@@ -62,6 +62,11 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     process = ProcessUsage()
     first = before = proof.snapshot(step)
     eager = left_out(workload.model) if workload.compile else None
+    known, pace = case_of(workload, case, options), None
+    if run.turns is not None:
+        # The protocol, the repeats and the latency are the single process's ways.
+        plan = replace(plan, protocol="adaptive", repeats=1)
+        pace = run.turns.pace(known)
 
     def on_warm() -> None:
         nonlocal before
@@ -74,13 +79,14 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     with conditions(workload.precision, options, device, case):
         start = run.clock()
         measured = measure(
-            step,
+            step if run.turns is None else run.turns.slowed(step, run.instruments, run.clock),
             plan,
             run.instruments,
             clock=run.clock,
             input_wait=_input_wait(workload),
             on_warm=on_warm,
-            latency=workload.mode == "infer",
+            latency=workload.mode == "infer" and pace is None,
+            pace=pace,
         )
         seconds = run.clock() - start
         usage = process.stop()
@@ -116,7 +122,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     profiled = observed.profiled
     compile_s, uncompiled = _compile_s(measured, before.graphs.since(first.graphs).made, asked=workload.compile)
     record = Record(
-        case=case_of(workload, case, options),
+        case=known,
         device=run.machine.device,
         checks=made,
         timing=replace(measured.timing, input_startup_s=workload.batches.startup_s, compile_s=compile_s),

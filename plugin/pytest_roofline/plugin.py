@@ -7,7 +7,8 @@ fixture it does nothing.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -160,6 +161,19 @@ def spelled(config: pytest.Config, name: str) -> str:
     taken = taken_flags(config)
     has_short = config.pluginmanager.has_plugin(TakenFlags.PLUGIN)
     return source(config, setting, taken) or (setting.short_flag if has_short else setting.flag)
+
+
+def change_options(config: pytest.Config, **changes: Any) -> None:
+    """Give options other values than the user did: for a plugin that measures in its own way.
+
+    :raises pytest.UsageError: a value of the user's that is not allowed.
+    """
+    config.stash[_OPTIONS] = replace(options_of(config), **changes)
+
+
+def run_of(config: pytest.Config) -> Run | None:
+    """The session's run; None before it is collected, and where nothing is to be measured."""
+    return config.stash.get(_RUN, None)
 
 
 def device_of(config: pytest.Config) -> torch.device:

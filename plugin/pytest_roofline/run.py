@@ -24,6 +24,8 @@ from roofline.record_json import from_json, to_json
 if TYPE_CHECKING:
     import torch
 
+    from pytest_roofline.interleaving.turns import Turns
+
 REWRITE_S = 5.0
 """The results file is rewritten at most this often while cases run."""
 
@@ -54,6 +56,8 @@ class Run:
         """pytest-benchmark's results of the cases measured so far."""
         self.not_measured: list[NotMeasured] = []
         self.file: results.ResultsFile | None = None
+        self.turns: Turns | None = None
+        """Where this process takes turns with another: whoever gives it its turns."""
         self.unwritten: str | None = None
         """Why the results file could not be written, where it couldn't."""
         self.measured = 0

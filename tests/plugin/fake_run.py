@@ -59,6 +59,7 @@ def run_on(lab: Lab, max_time: float = 10.0) -> Run:
             instruments=lab,
             machine=machine,
             ledger=roofs.Ledger(),
+            turns=None,
         ),
     )
 
