@@ -1,0 +1,273 @@
+"""Every expectation can be held, can fail, and is never passed where it can't be judged."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.expectations.judging import Checked, Finding, check_expectations
+from roofline.expectations.table import message
+from roofline.expected import Expected
+from roofline.points import Point
+from roofline.record import Flag, Memory, NotMeasured, Record
+from tests.roofline import build
+from tests.roofline.expectations import build_points
+
+ID = "resnet50-train-b32-fp32"
+
+
+def expected(**changes: Any) -> Expected:
+    return Expected(**{"bound": "compute", "source": "e.toml:3", **changes})
+
+
+def check(folder: Path, record: Record | None, one: Expected, **more: Any) -> tuple[Finding, Checked]:
+    """The only finding."""
+    checked = check_expectations(build_points.points(folder, record, **more), [one])
+    (finding,) = checked.findings
+    return finding, checked
+
+
+def test_what_is_as_expected_is_held(tmp_path: Path) -> None:
+    """Bound and both floors; exit code 0."""
+    one = expected(min_fraction_of_roof=0.1, min_fraction_of_speed_of_light=0.099)
+    finding, checked = check(tmp_path, build_points.record(), one)
+    assert (finding.case, finding.machine, finding.verdict) == (ID, "epyc-2cpu", "held")
+    assert [claim.verdict for claim in finding.claims] == ["held", "held", "held"]
+    assert checked.exit_code == 0
+    assert checked.unexpected == ()
+
+
+def _launches() -> Record:
+    calls = build.operation(calls=6000, flop=1e6, byte=1e6, working_set_byte=1e9)
+    return build_points.record(operations=(calls,))
+
+
+def _full() -> Record:
+    return build_points.record(memory=Memory(peak_reserved_byte=79 * 10**9, device_total_byte=80 * 10**9))
+
+
+LAUNCH = build.roof("latency", "launch", 1e-5)
+CHANGED = {
+    "memory": (build_points.record(work=build_points.memory_work()), "compute"),
+    "compute": (build_points.record(), "memory"),
+    "launch": (_launches(), "compute"),
+    "input": (build_points.record(timing=build.timing(input_wait_s=0.02)), "compute"),
+    "capacity": (_full(), "compute"),
+}
+
+
+@pytest.mark.parametrize("got", CHANGED)
+def test_another_bound_fails(tmp_path: Path, got: str) -> None:
+    """Exit code 1; expected of what it is, the same row is held."""
+    record, wrong = CHANGED[got]
+    over = (*build_points.roofs(0.03), LAUNCH)
+    finding, checked = check(tmp_path, record, expected(bound=wrong), over=over)
+    assert finding.verdict == "failed"
+    assert finding.claims[0].got.startswith(f"{got}-bound (")
+    assert checked.exit_code == 1
+    finding, checked = check(tmp_path, record, expected(bound=got), over=over)
+    assert (finding.verdict, checked.exit_code) == ("held", 0)
+
+
+@pytest.mark.parametrize("floor", ["min_fraction_of_roof", "min_fraction_of_speed_of_light"])
+def test_a_floor_fails_beyond_what_the_measurement_leaves_open(tmp_path: Path, floor: str) -> None:
+    """0.1 may be 0.126 by the roofs' worst samples and the margin: a floor just below that isn't shown violated."""
+    for value, verdict, code in ((0.1, "held", 0), (0.1259, "held", 0), (0.1261, "failed", 1)):
+        finding, checked = check(tmp_path, build_points.record(), expected(bound=None, **{floor: value}))
+        assert (finding.verdict, checked.exit_code) == (verdict, code)
+    assert "at most 12.6 % (timing ±0.80 %, by the roofs' worst samples +25 %)" in message(finding)
+
+
+def test_of_a_range_its_upper_end_has_to_reach_the_floor(tmp_path: Path) -> None:
+    """0.2 to 0.4 of the memory roof: 0.41 isn't reached, 0.4 may be."""
+    record, over = build_points.record(work=build_points.memory_work()), build_points.roofs(None)
+    one = expected(bound="memory", min_fraction_of_roof=0.4)
+    assert check(tmp_path, record, one, over=over)[0].verdict == "held"
+    assert check(tmp_path, record, replace(one, min_fraction_of_roof=0.41), over=over)[0].verdict == "failed"
+
+
+UNDETERMINED = {
+    "range straddles the knee": build_points.record(work=build.work(1e11, 5e8, 4e9)),
+    "within 15 % of the knee": build_points.record(work=build.work(1e11, 0.95e9, 1.05e9)),
+    "not placed": build_points.record(work=None),
+    "far below its roofs": build_points.record(
+        timing=build.timing(10.0), operations=(build.operation(calls=1, flop=1e11),)
+    ),
+}
+
+
+@pytest.mark.parametrize("why", UNDETERMINED)
+@pytest.mark.parametrize("bound", ["compute", "memory", "launch", "input", "communication", "capacity"])
+def test_an_undetermined_bound_is_never_a_pass_nor_a_failure(tmp_path: Path, why: str, bound: str) -> None:
+    """Exit code 3, with the reason."""
+    over = (*build_points.roofs(), LAUNCH)
+    finding, checked = check(tmp_path, UNDETERMINED[why], expected(bound=bound), over=over)
+    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert f"Got undetermined ({why})" in message(finding)
+
+
+def test_a_floor_is_judged_whatever_the_bound(tmp_path: Path) -> None:
+    """Near the knee a fraction of the speed of light is as good as anywhere: 0.1 of it is at least 0.1 and not 0.2."""
+    record = UNDETERMINED["within 15 % of the knee"]
+    one = expected(bound=None, min_fraction_of_speed_of_light=0.1)
+    assert check(tmp_path, record, one)[0].verdict == "held"
+    assert check(tmp_path, record, replace(one, min_fraction_of_speed_of_light=0.2))[0].verdict == "failed"
+    assert check(tmp_path, record, replace(one, bound="compute"))[0].verdict == "not_evaluable"
+
+
+@pytest.mark.parametrize(
+    ("record", "over", "told"),
+    [
+        (build_points.record(work=None), None, "the work was not counted"),
+        (build_points.record(), (), "no fraction of a roof: none measured in this file and none published for"),
+        (
+            build_points.record(work=build.work(1e11, float("nan"), float("nan"))),
+            None,
+            "the bytes are not known, and time alone says nothing of it",
+        ),
+    ],
+)
+def test_without_a_fraction_a_floor_is_not_evaluable(
+    tmp_path: Path, record: Record, over: tuple[Any, ...] | None, told: str
+) -> None:
+    """And says why there is none."""
+    one = expected(bound=None, min_fraction_of_roof=0.01)
+    finding, checked = check(tmp_path, record, one, over=over)
+    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert told in message(finding)
+
+
+def test_without_a_margin_a_floor_holds_or_is_not_evaluable(tmp_path: Path) -> None:
+    """A single window that lies below may do so by chance."""
+    record = build_points.record(timing=build.timing(margin=None, step_time_sd_s=None))
+    assert check(tmp_path, record, expected(min_fraction_of_roof=0.1))[0].verdict == "held"
+    finding, checked = check(tmp_path, record, expected(min_fraction_of_roof=0.5))
+    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert "one window doesn't tell how well its time is known: measure several (--repeats 3)" in message(finding)
+
+
+def test_an_invalid_row_is_not_evaluable(tmp_path: Path) -> None:
+    """However well it would do, and however badly."""
+    flag = Flag(name="precision", evidence="ran in TF32", invalid=True)
+    for floor in (0.01, 0.9):
+        one = expected(min_fraction_of_roof=floor)
+        finding, checked = check(tmp_path, build_points.record(flags=(flag,)), one)
+        assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+        assert "a.json: the row is invalid: precision: ran in TF32" in message(finding)
+
+
+def test_a_case_that_was_not_measured_is_named(tmp_path: Path) -> None:
+    """With what the file says of it; exit code 3 though all that was measured holds."""
+    skipped = NotMeasured(id="mlp-train-b1-fp16", outcome="skipped", reason="no float16 here")
+    points = build_points.points(tmp_path, build_points.record(), session={"not_measured": (skipped,)})
+    entries = [expected(), expected(case="mlp-*", source="e.toml:9"), expected(case="vgg*", precision="bf16")]
+    checked = check_expectations(points, entries)
+    assert [finding.verdict for finding in checked.findings] == ["held", "not_measured", "not_measured"]
+    assert checked.exit_code == 3
+    told = [message(finding) for finding in checked.findings[1:]]
+    assert told[0] == (
+        "mlp-* on epyc-2cpu: not measured. Expected compute-bound (e.toml:9). "
+        "mlp-train-b1-fp16: skipped: no float16 here."
+    )
+    assert told[1].startswith("vgg* in bf16 on epyc-2cpu: not measured.")
+    assert told[1].endswith("no case of the results is of this pattern.")
+
+
+def test_entries_for_other_devices_and_precisions_are_left_alone(tmp_path: Path) -> None:
+    """Named as looked past; where nothing else is expected, that is no pass."""
+    points = build_points.points(tmp_path, build_points.record())
+    other = expected(device="cuda", bound="memory")
+    checked = check_expectations(points, [other])
+    assert (checked.findings, checked.elsewhere, checked.exit_code) == ((), (other,), 3)
+    assert checked.unexpected == (ID,)
+    checked = check_expectations(points, [other, expected(device="AMD EPYC*"), expected(device="epyc-2cpu")])
+    assert [finding.verdict for finding in checked.findings] == ["held", "held"]
+    marked = build_points.record(expected=(expected(precision="bf16", bound="memory"), expected()))
+    checked = check_expectations(build_points.points(tmp_path, marked))
+    assert [finding.verdict for finding in checked.findings] == ["held"]
+
+
+def test_what_a_record_says_is_found_without_a_file(tmp_path: Path) -> None:
+    """The marker's expectations, beside the file's."""
+    marked = build_points.record(expected=(expected(bound="memory", source="the marker"),))
+    points = build_points.points(tmp_path, marked)
+    assert [finding.verdict for finding in check_expectations(points).findings] == ["failed"]
+    assert [finding.verdict for finding in check_expectations(points, [expected()]).findings] == ["failed", "held"]
+
+
+def test_nothing_expected_is_no_pass(tmp_path: Path) -> None:
+    """Nor are no points, nor another project's rows."""
+    assert check_expectations(build_points.points(tmp_path, build_points.record())).exit_code == 3
+    assert check_expectations([]).exit_code == 3
+    checked = check_expectations(build_points.points(tmp_path, None), [expected()])
+    assert [finding.verdict for finding in checked.findings] == ["not_measured"]
+
+
+def _sessions(folder: Path, *records: Record) -> list[Point]:
+    over = build_points.roofs(None)
+    return [
+        point
+        for number, record in enumerate(records)
+        for point in build_points.points(
+            folder,
+            record,
+            name=f"s{number}",
+            over=over,
+            session={"started_at": f"2026-11-20T1{number}:00:00+00:00"},
+        )
+    ]
+
+
+def test_sessions_of_a_case_are_judged_together(tmp_path: Path) -> None:
+    """Of 0.1, 0.05 and 0.075 the median; deviation and margin leave 0.100003 open."""
+    points = _sessions(
+        tmp_path, *(build_points.record(timing=build.timing(step, margin=0.01)) for step in (0.1, 0.2, 0.4 / 3))
+    )
+    for floor, verdict in ((0.1, "held"), (0.1001, "failed")):
+        (finding,) = check_expectations(points, [expected(min_fraction_of_roof=floor)]).findings
+        assert (finding.verdict, len(finding.points)) == (verdict, 3)
+
+
+def test_sessions_that_differ_are_not_evaluable(tmp_path: Path) -> None:
+    """One compute-bound and one memory-bound is neither; two memory-bound ones are a failure."""
+    compute, memory = build_points.record(), build_points.record(work=build_points.memory_work())
+    (finding,) = check_expectations(_sessions(tmp_path, compute, memory), [expected()]).findings
+    assert finding.verdict == "not_evaluable"
+    assert "compute-bound (above the knee) in 1 of 2, memory-bound (below the knee (DRAM)) in 1 of 2" in message(
+        finding
+    )
+    (finding,) = check_expectations(_sessions(tmp_path, memory, memory), [expected()]).findings
+    assert finding.verdict == "failed"
+
+
+def test_an_invalid_session_is_left_out_and_named(tmp_path: Path) -> None:
+    """The others are judged."""
+    bad = build_points.record(flags=(Flag(name="loss", evidence="not finite", invalid=True),))
+    points = _sessions(tmp_path, build_points.record(), bad)
+    (finding,) = check_expectations(points, [expected(bound="memory")]).findings
+    assert (finding.verdict, len(finding.points)) == ("failed", 1)
+    assert "left out: s1.json: the row is invalid: loss: not finite" in message(finding)
+
+
+def test_machines_and_workloads_are_told_apart(tmp_path: Path) -> None:
+    """The same id on two machines is two findings; with another hash, too; what one lacks is not measured there."""
+    here = build_points.points(
+        tmp_path, build_points.record(), build_points.record(case=build.case(workload_hash="other"))
+    )
+    there = build_points.points(
+        tmp_path, build_points.record(), name="b", machine={"label": "far", "fingerprint": "far"}
+    )
+    found = check_expectations([*here, *there], [expected()]).findings
+    assert [finding.machine for finding in found] == ["epyc-2cpu", "epyc-2cpu", "far"]
+    only_here = build_points.points(tmp_path, build_points.record(case=build.case(model="mlp")), name="c")
+    found = check_expectations([*only_here, *there], [expected(case="mlp*")]).findings
+    assert [(finding.machine, finding.verdict) for finding in found] == [("epyc-2cpu", "held"), ("far", "not_measured")]
+
+
+def test_roofs_are_no_cases(tmp_path: Path) -> None:
+    """Ceilings are not under themselves; of a loader alone nothing needs to be expected."""
+    roof = build_points.record(case=build.case(id="roof-fp32", mode="roof"))
+    loader = build_points.record(case=build.case(id="loader", mode="input"), work=None)
+    checked = check_expectations(build_points.points(tmp_path, roof, loader))
+    assert (checked.findings, checked.unexpected) == ((), ())

@@ -1,0 +1,90 @@
+"""The file that is written can be read, keeps what others wrote, and doesn't change by itself."""
+
+import pytest
+
+from roofline.expectations.lock_file import text_of
+from roofline.expectations.locking import Locked
+from roofline.expected import Expected
+from roofline.expected_file import ExpectedFileError, parse
+
+HAND = """# By hand.
+
+# Of the lab's card.
+# Two lines.
+[[expected]]
+device = "cuda"
+case = "resnet18-*"   # all of them
+bound = "memory"
+
+[[expected]]
+device = "here"
+case = "b"
+bound = "launch"
+
+# Last words.
+"""
+
+
+def locked(case: str, floor: float | None = 0.25, device: str = "here") -> Locked:
+    expected = Expected(bound="compute", min_fraction_of_roof=floor, case=case, device=device, source="")
+    return Locked(expected=expected, evidence=("Locked from 1 session (s.json).", "above the\nknee"))
+
+
+def test_a_new_file() -> None:
+    """Evidence as a comment above each entry, what is expected below."""
+    text = text_of([locked("a"), locked("b", None)])
+    assert text.startswith("# Expected bounds: ")
+    assert text.endswith(
+        """
+# Locked from 1 session (s.json).
+# above the knee
+[[expected]]
+device = "here"
+case = "a"
+bound = "compute"
+min_fraction_of_roof = 0.25
+
+# Locked from 1 session (s.json).
+# above the knee
+[[expected]]
+device = "here"
+case = "b"
+bound = "compute"
+"""
+    )
+    assert [entry.min_fraction_of_roof for entry in parse(text, "e.toml")] == [0.25, None]
+
+
+def test_what_others_wrote_is_kept() -> None:
+    """The same machine's same case is replaced in its place, a new one comes last, the rest stays to the letter."""
+    text = text_of([locked("a"), locked("b")], HAND, "e.toml")
+    assert [(entry.device, entry.case, entry.bound) for entry in parse(text, "e.toml")] == [
+        ("cuda", "resnet18-*", "memory"),
+        ("here", "b", "compute"),
+        ("here", "a", "compute"),
+    ]
+    first, _, _ = HAND.partition('[[expected]]\ndevice = "here"')
+    assert text.startswith(first)
+    assert "launch" not in text
+
+
+def test_the_same_again_changes_nothing() -> None:
+    """Neither a new file nor an old one."""
+    for before in ("", HAND):
+        once = text_of([locked("a"), locked("b")], before, "e.toml")
+        assert text_of([locked("a"), locked("b")], once, "e.toml") == once
+
+
+def test_names_are_quoted() -> None:
+    """Whatever a label or a test's name holds."""
+    name = 'a "quoted" \\ name\nof two lines é'
+    (entry,) = parse(text_of([locked(name, device=name)]), "e.toml")
+    assert (entry.case, entry.device) == (name, name)
+
+
+def test_a_file_that_cannot_be_taken_apart_is_left_alone() -> None:
+    """With a bad value, or written as inline tables."""
+    with pytest.raises(ExpectedFileError, match=r"e\.toml:1: bound is 'cpu'; use one of"):
+        text_of([locked("a")], "[[expected]]\ncase = 'a'\nbound = 'cpu'\n", "e.toml")
+    with pytest.raises(ExpectedFileError, match=r"e\.toml: can't be added to: not every entry begins with a line"):
+        text_of([locked("a")], "expected = [{ case = 'a', bound = 'input' }]", "e.toml")

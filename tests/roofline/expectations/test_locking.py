@@ -1,0 +1,149 @@
+"""What is written from good sessions, and what is left out and why."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.expectations.judging import check_expectations
+from roofline.expectations.locking import lock
+from roofline.expected import Expected
+from roofline.points import Point
+from roofline.record import Flag, Record
+from tests.roofline import build
+from tests.roofline.expectations import build_points
+
+ID = "resnet50-train-b32-fp32"
+
+
+def sessions(folder: Path, *records: Record | None, spread: float | None = None) -> list[Point]:
+    return [
+        point
+        for number, record in enumerate(records)
+        for point in build_points.points(
+            folder,
+            record,
+            name=f"s{number}",
+            over=build_points.roofs(spread),
+            session={"started_at": f"2026-11-20T1{number}:00:00+00:00"},
+        )
+    ]
+
+
+def step(time_s: float, **changes: Any) -> Record:
+    return build_points.record(timing=build.timing(time_s, margin=0.0), **changes)
+
+
+def test_one_session_knows_no_deviation(tmp_path: Path) -> None:
+    """A tenth of roof and light, a quarter off: 0.075. A spread of a fifth, 25 % of the fraction, takes half off."""
+    ((locked,), left_out) = lock(sessions(tmp_path, step(0.1)))
+    assert left_out == ()
+    assert locked.expected == Expected(
+        bound="compute",
+        min_fraction_of_roof=0.075,
+        min_fraction_of_speed_of_light=0.075,
+        case=ID,
+        device="epyc-2cpu",
+        source="locked from 1 session (s0.json)",
+    )
+    assert locked.evidence == (
+        "Locked from 1 session (s0.json).",
+        "above the knee: 250 to 1000 FLOP/byte, knee 100 (dram; analytic).",
+        "10.0 % of its roof at the lowest; timing ±0 %, by the roofs' worst samples +0 %: 25 % below.",
+        "10.0 % of the speed of light at the lowest; timing ±0 %, by the roofs' worst samples +0 %: 25 % below.",
+    )
+    ((locked,), _) = lock(sessions(tmp_path, step(0.1), spread=0.16))
+    assert locked.expected.min_fraction_of_roof == 0.061  # 1/0.84 - 1 = 19.05 %, twice of it off 0.1
+
+
+def test_several_sessions_tell_the_scatter(tmp_path: Path) -> None:
+    """0.1, 0.08 and 0.09: deviation 0.01 of 0.09, so 22.2 % below the lowest: 0.0622, cut to 0.062."""
+    ((locked,), _) = lock(sessions(tmp_path, *(step(0.01 / value) for value in (0.1, 0.08, 0.09))))
+    assert locked.expected.min_fraction_of_roof == 0.062
+    assert locked.expected.source == "locked from 3 sessions (s0.json, s1.json, s2.json)"
+
+
+def test_the_safety_is_ten_percent_at_least(tmp_path: Path) -> None:
+    """Of sessions that agree; or what was asked for."""
+    points = sessions(tmp_path, step(0.1), step(0.1), spread=0.3)
+    ((locked,), _) = lock(points)
+    assert locked.expected.min_fraction_of_roof == 0.09
+    ((locked,), _) = lock(points, 0.2)
+    assert locked.expected.min_fraction_of_roof == 0.08
+
+
+def test_what_is_known_too_badly_gets_no_floor(tmp_path: Path) -> None:
+    """The bound stays, and the evidence says why."""
+    wide = build_points.record(timing=build.timing(margin=0.26))
+    ((locked,), _) = lock(sessions(tmp_path, wide))
+    assert locked.expected.min_fraction_of_roof is None
+    assert locked.expected.min_fraction_of_speed_of_light is None
+    assert locked.evidence[-1].endswith("known too badly for a floor.")
+    window = build_points.record(timing=build.timing(margin=None, step_time_sd_s=None))
+    ((locked,), _) = lock(sessions(tmp_path, window))
+    assert locked.evidence[-1] == "10.0 % of the speed of light; one window doesn't tell how well: no floor."
+
+
+def test_a_floor_above_one_is_none(tmp_path: Path) -> None:
+    """The upper end of a range of bytes may lie above the roof."""
+    record = build_points.record(work=build_points.memory_work(), timing=build.timing(0.025, margin=0.0))
+    ((locked,), _) = lock(sessions(tmp_path, record, record))
+    assert locked.expected.min_fraction_of_roof is None
+    assert locked.expected.min_fraction_of_speed_of_light == 0.72
+    assert "a floor above 1 would say nothing" in locked.evidence[2]
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        (None, "no record in s1.json: another project's benchmark"),
+        (step(0.1, flags=(Flag(name="loss", evidence="nan", invalid=True),)), "invalid: loss in s1.json"),
+        (
+            step(0.1, work=build.work(1e11, 5e8, 4e9)),
+            "undetermined (range straddles the knee) in s1.json: 25.0 to 200 FLOP/byte, knee 100 (dram; analytic)",
+        ),
+        (step(0.009), "above_roof in s1.json: attained 111 % of its roof"),
+        (step(0.1, work=build_points.memory_work()), "the sessions differ: compute, memory"),
+        (
+            step(0.1, case=build.case(workload_hash="other")),
+            "the sessions are of different workloads under one name",
+        ),
+    ],
+)
+def test_bad_sessions_are_left_out_by_name(tmp_path: Path, record: Record | None, why: str) -> None:
+    """One is enough: what it shows may come again."""
+    good = step(0.1) if record is not None else None
+    points = sessions(tmp_path, good, record)
+    locked, left_out = lock(points[-1:] if record is None else points)
+    assert locked == ()
+    assert [one.machine for one in left_out] == ["epyc-2cpu"]
+    assert left_out[0].why.startswith(why)
+
+
+def test_roofs_are_not_locked_and_machines_are_told_apart(tmp_path: Path) -> None:
+    """By label and case, whatever order the files come in."""
+    roof = build_points.record(case=build.case(id="roof-fp32", mode="roof"))
+    other = build_points.record(case=build.case(model="alexnet"))
+    here = build_points.points(tmp_path, build_points.record(), roof, other)
+    there = build_points.points(
+        tmp_path, build_points.record(), name="b", machine={"label": "a100", "fingerprint": "a100"}
+    )
+    for points in ([*here, *there], [*there, *here]):
+        locked, left_out = lock(points)
+        assert [(one.expected.device, one.expected.case) for one in locked] == [
+            ("a100", ID),
+            ("epyc-2cpu", "alexnet-train-b32-fp32"),
+            ("epyc-2cpu", ID),
+        ]
+        assert left_out == ()
+
+
+def test_what_was_locked_holds_and_can_fail(tmp_path: Path) -> None:
+    """The sessions themselves pass; the same at half the speed don't."""
+    points = sessions(tmp_path, *(step(0.01 / value) for value in (0.1, 0.08, 0.09)))
+    locked, _ = lock(points)
+    expected = [one.expected for one in locked]
+    assert check_expectations(points, expected).exit_code == 0
+    for point in points:
+        assert check_expectations([point], expected).exit_code == 0
+    assert check_expectations(sessions(tmp_path, step(0.2)), expected).exit_code == 1

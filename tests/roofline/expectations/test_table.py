@@ -1,0 +1,95 @@
+"""Findings as people and programs read them."""
+
+import json
+from pathlib import Path
+
+from roofline.expectations.judging import check_expectations
+from roofline.expectations.table import findings_table, message
+from roofline.expected import Expected
+from roofline.tables import render
+from tests.roofline import build
+from tests.roofline.expectations import build_points
+
+
+def _expected(case: str, **changes: object) -> Expected:
+    return Expected(**{"bound": "compute", "case": case, "source": "e.toml:3", **changes})  # type: ignore[arg-type]
+
+
+def test_the_message_tells_expected_got_evidence_and_likely_reason(tmp_path: Path) -> None:
+    """All of it, in one sentence after the other."""
+    record = build_points.record(timing=build.timing(input_wait_s=0.02))
+    points = build_points.points(tmp_path, record, over=build_points.roofs(0.03))
+    one = _expected("*", min_fraction_of_roof=0.5, min_fraction_of_speed_of_light=0.05)
+    (finding,) = check_expectations(points, [one]).findings
+    assert message(finding) == (
+        "resnet50-train-b32-fp32 on epyc-2cpu: failed. Expected compute-bound, at least 50 % of its roof, at least 5 %"
+        " of the speed of light (e.toml:3). Got input-bound (waits for data); 10.0 % of its roof, at most 10.4 %"
+        " (timing ±0.80 %, by the roofs' worst samples +3.1 %); 10.0 % of the speed of light. Evidence: 20 % of the"
+        " step is spent waiting for the next batch. Of a step: arithmetic at the roofs 10 %, traffic at the roofs 1.0 %,"
+        " waiting for input 20 %. Likely: the loader can't keep up: too few workers (--workers), slow storage or"
+        " decoding, or another program on its CPUs."
+    )
+
+
+def test_the_evidence_has_the_range_and_the_knee(tmp_path: Path) -> None:
+    """Of a case that stands by its intensity."""
+    (finding,) = check_expectations(
+        build_points.points(tmp_path, build_points.record()), [_expected("*", bound="memory")]
+    ).findings
+    assert "Evidence: 250 to 1000 FLOP/byte, knee 100 (dram; analytic)." in message(finding)
+
+
+def test_the_worst_come_first_and_the_rest_is_counted(tmp_path: Path) -> None:
+    """Failed, not evaluable, not measured, held; then what nothing is expected of, and other devices."""
+    records = [
+        build_points.record(case=build.case(model="held")),
+        build_points.record(case=build.case(model="near"), work=build.work(1e11, 1e9, 1e9)),
+        build_points.record(case=build.case(model="failed"), work=build_points.memory_work()),
+        *(build_points.record(case=build.case(model=f"free{number}")) for number in range(10)),
+    ]
+    entries = [
+        *(_expected(f"{name}*") for name in ("held", "gone", "near", "failed")),
+        _expected("*", device="cuda"),
+        _expected("a*", device="mps"),
+        _expected("b*", device="mps"),
+    ]
+    table = findings_table(check_expectations(build_points.points(tmp_path, *records), entries))
+    assert table.title == "Expected bounds: 1 failed, 1 not evaluable, 1 not measured, 1 held"
+    assert [row.verdict for row in table.rows] == ["failed", "not_evaluable", "not_measured", "held"]
+    assert table.notes[-2:] == [
+        f"Nothing is expected of: {', '.join(f'free{number}-train-b32-fp32' for number in range(8))} and 2 more",
+        "Expectations for other devices, not looked at: cuda (1), mps (2)",
+    ]
+    assert len(table.notes) == 5
+
+
+def test_a_floor_that_is_only_not_shown_violated_is_told(tmp_path: Path) -> None:
+    """It holds, but not by what was measured."""
+    points = build_points.points(tmp_path, build_points.record())
+    table = findings_table(check_expectations(points, [_expected("*", min_fraction_of_roof=0.12)]))
+    assert list(table.notes) == [
+        "resnet50-train-b32-fp32 on epyc-2cpu: at least 12 % of its roof; got 10.0 % of its roof, which may be 12.6 %"
+        " (timing ±0.80 %, by the roofs' worst samples +25 %): not shown to be below."
+    ]
+
+
+def test_nothing_expected_is_said(tmp_path: Path) -> None:
+    """An empty table would look like a pass."""
+    table = findings_table(check_expectations(build_points.points(tmp_path, build_points.record())))
+    assert table.title == "Expected bounds: nothing is expected of these results"
+
+
+def test_every_form_is_written(tmp_path: Path) -> None:
+    """JSON has numbers and the message; 80 columns have the verdict."""
+    points = build_points.points(tmp_path, build_points.record())
+    table = findings_table(check_expectations(points, [_expected("*", min_fraction_of_roof=0.5), _expected("x")]))
+    failed, gone = json.loads(render(table, "json", 80))["rows"]
+    assert failed["verdict"] == "failed"
+    assert failed["min_fraction_of_roof"] == 0.5
+    assert round(failed["fraction_of_roof"], 9) == 0.1
+    assert failed["message"].startswith("resnet50-train-b32-fp32 on epyc-2cpu: failed.")
+    assert failed["test"] == "perftests/test_models.py::test_case[resnet50-train-b32-fp32]"
+    assert (gone["verdict"], gone["bound"], gone["test"], gone["sessions"]) == ("not_measured", None, None, 0)
+    assert "not measured" in render(table, "table", 80)
+    assert "| failed |" in render(table, "markdown", 80)
+    assert max(map(len, render(table, "table", 80).splitlines())) <= 80

@@ -1,0 +1,89 @@
+"""What may be expected of a case, and which cases and devices an expectation is for."""
+
+import pytest
+
+from roofline.expected import FILE_KEYS, MARKER_KEYS, ExpectationError, Expected, expectation, matches
+
+
+def test_everything_that_can_be_written() -> None:
+    """Each key has its place; what is left out is for any case, device and precision."""
+    written = {
+        "case": "resnet18-*",
+        "bound": "memory",
+        "min_fraction_of_roof": 0.4,
+        "min_fraction_of_speed_of_light": 1,
+        "device": "cuda",
+        "precision": "fp32",
+    }
+    assert expectation(written, FILE_KEYS, "here") == Expected(
+        bound="memory",
+        min_fraction_of_roof=0.4,
+        min_fraction_of_speed_of_light=1.0,
+        case="resnet18-*",
+        device="cuda",
+        precision="fp32",
+        source="here",
+    )
+    assert expectation({"bound": "compute"}, MARKER_KEYS, "here") == Expected(
+        bound="compute", case="*", device="*", precision="*", source="here"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ({"bond": "compute"}, "unknown key 'bond'; allowed are bound, min_fraction_of_roof, min_fraction_of_speed_"),
+        ({"case": "a", "bound": "compute"}, "unknown key 'case'; allowed are bound,"),
+        (
+            {"bound": "undetermined"},
+            "bound is 'undetermined'; use one of compute, memory, launch, input, communication",
+        ),
+        ({"bound": ["compute"]}, "bound is ['compute']; use one of compute,"),
+        ({"min_fraction_of_roof": 40}, "min_fraction_of_roof is 40; use a number above 0 and at most 1, such as 0.4"),
+        ({"min_fraction_of_roof": 0}, "min_fraction_of_roof is 0; use a number above 0"),
+        ({"min_fraction_of_roof": True}, "min_fraction_of_roof is True; use a number above 0"),
+        ({"min_fraction_of_roof": "40%"}, "min_fraction_of_roof is '40%'; use a number above 0"),
+        ({"min_fraction_of_speed_of_light": float("nan")}, "min_fraction_of_speed_of_light is nan; use a number"),
+        ({"bound": "compute", "device": ""}, "device is ''; use a text such as 'cuda' or 'NVIDIA A100*'"),
+        ({"bound": "compute", "precision": 16}, "precision is 16; use a text such as 'fp32'"),
+        ({"device": "cuda"}, "nothing is expected; give a bound, min_fraction_of_roof or min_fraction_of_speed_of_"),
+    ],
+)
+def test_what_is_not_allowed_is_named(written: dict[str, object], message: str) -> None:
+    """Key, value, what is allowed."""
+    with pytest.raises(ExpectationError) as caught:
+        expectation(written, MARKER_KEYS, "here")
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "same"),
+    [
+        ("*", "anything", True),
+        ("resnet18-*-fp32", "resnet18-train-b16-fp32", True),
+        ("resnet18-*-fp32", "resnet18-train-b16-fp32-sample", False),
+        ("test_mine[a]", "test_mine[a]", True),
+        ("test_mine[a]", "test_minea", False),
+        ("a.c", "abc", False),
+    ],
+)
+def test_a_pattern_knows_the_star_alone(pattern: str, text: str, same: bool) -> None:
+    """Brackets and dots of test names are themselves."""
+    assert matches(pattern, text) is same
+
+
+def test_a_device_is_known_by_kind_name_and_label() -> None:
+    """Whatever the case of its letters."""
+    names = ("cuda", "NVIDIA A100-SXM4-80GB", "lab-3")
+    for device in ("cuda", "nvidia a100*", "lab-3", "*"):
+        assert Expected(bound="compute", device=device, source="").is_on(names)
+    for device in ("cpu", "NVIDIA A100", "lab-4"):
+        assert not Expected(bound="compute", device=device, source="").is_on(names)
+
+
+def test_a_case_is_known_by_id_and_precision() -> None:
+    """Both have to be right."""
+    expected = Expected(bound="compute", case="mlp-*", precision="*bf16", source="")
+    assert expected.is_for(case="mlp-train", precision="amp_bf16")
+    assert not expected.is_for(case="mlp-train", precision="fp32")
+    assert not expected.is_for(case="cnn-train", precision="bf16")

@@ -1,0 +1,59 @@
+"""``roofline lock``: exit codes, messages, the file."""
+
+from pathlib import Path
+
+from roofline.expected_file import read
+from roofline.record import Flag
+from tests.roofline import build
+from tests.roofline.conftest import Run
+from tests.roofline.expectations import build_points
+
+
+def test_it_shows_or_writes_and_names_what_it_left_out(run: Run, tmp_path: Path) -> None:
+    """The same entries either way; a second time the same file."""
+    cpu, cuda = build.two_machines(tmp_path / "results")
+    code, out, err = run("lock", cpu)
+    assert code == 0
+    assert out.startswith("# Expected bounds:")
+    assert "left out mobilenet_v2-infer-b1-fp32 on epyc-2cpu: undetermined (range straddles the knee)" in err
+    code, shown, err = run("lock", cpu, cuda, "-o", "suite/e.toml")
+    assert (code, shown) == (0, "")
+    written = Path("suite/e.toml").read_text()
+    entries = read(Path("suite/e.toml"))
+    assert err.splitlines()[-1] == f"wrote {len(entries)} expectations to suite/e.toml"
+    assert {entry.device for entry in entries} == {"epyc-2cpu", "a100"}
+    assert run("lock", cuda, "-o", "suite/e.toml")[0] == 0
+    assert Path("suite/e.toml").read_text() == written
+
+
+def test_nothing_to_lock_is_exit_code_3(run: Run, tmp_path: Path) -> None:
+    """And writes nothing."""
+    bad = build_points.record(flags=(Flag(name="loss", evidence="nan", invalid=True),))
+    path = build.result(tmp_path / "a.json", [bad], of=build.session(build_points.roofs())).path
+    code, _, err = run("lock", path, "-o", "e.toml")
+    assert code == 3
+    assert err.splitlines() == [
+        "left out resnet50-train-b32-fp32 on epyc-2cpu: invalid: loss in a.json",
+        "Error: nothing to lock: all of the 1 cases were left out.",
+    ]
+    assert not Path("e.toml").exists()
+    roof = build_points.record(case=build.case(id="roof-fp32", mode="roof"))
+    path = build.result(tmp_path / "b.json", [roof]).path
+    code, _, err = run("lock", path)
+    assert (code, err) == (3, "Error: nothing to lock: no case in the results, only roofs.\n")
+
+
+def test_bad_input_is_a_message(run: Run, tmp_path: Path) -> None:
+    """A file that can't be added to, and a safety that is none."""
+    cpu, _ = build.two_machines(tmp_path / "results")
+    Path("e.toml").write_text("[[expected]]\n")
+    code, _, err = run("lock", cpu, "-o", "e.toml")
+    assert code == 2
+    assert err.splitlines()[-1].startswith("Error: e.toml:1: no case; give the id of one, or a pattern")
+    Path("e.toml").write_bytes(b"\xff")
+    code, _, err = run("lock", cpu, "-o", "e.toml")
+    assert code == 2
+    assert "e.toml: not UTF-8 text (byte 0). Lock into another file." in err
+    code, _, err = run("lock", cpu, "--safety", "0.5")
+    assert code == 2
+    assert "0<=x<0.5" in err
