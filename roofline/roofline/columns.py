@@ -143,6 +143,10 @@ def _started(point: Point) -> str | None:
     return point.result.written_at if point.result.session is None else point.result.session.started_at
 
 
+def _place_in_set(session: Session) -> str | None:
+    return None if session.set is None else f"{session.set.index}/{session.set.count}"
+
+
 def _intensity(point: Point) -> str | None:
     text = between(point.placement.intensity_low, point.placement.intensity_high, lambda value: significant(value, 2))
     # An estimate from time alone must not look like a count.
@@ -181,6 +185,8 @@ _ALL: tuple[Column[Point], ...] = (
     _words("sample_unit", "unit", _record(lambda record: record.case.sample_unit)),
     _words("label", "label", _session(lambda session: session.label)),
     _words("started_at", "started", _started),
+    _words("session", "session", _session(_place_in_set)),
+    _words("session_set", "set", _session(lambda session: None if session.set is None else session.set.id)),
     _words("commit", "commit", lambda point: point.result.commit),
     _words("file", "file", lambda point: point.result.path.name),
     _words("test", "test", lambda point: point.benchmark.fullname),

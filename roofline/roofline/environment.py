@@ -57,12 +57,13 @@ def _machine(machine: Machine) -> list[str]:
 
 
 def _run(session: Session) -> list[tuple[str, Any]]:
-    share = None
+    place, share = session.set, None
     if session.wall_s and session.measuring_s is not None:
         share = f"{scaled(session.measuring_s, 's')} ({percent(session.measuring_s / session.wall_s)} of the wall time)"
     return [
         ("label", session.label),
         ("started", session.started_at),
+        *([("session", f"{place.index} of {place.count} of the set {place.id}")] if place is not None else []),
         ("wall time", None if session.wall_s is None else scaled(session.wall_s, "s")),
         ("warm-up and timed rounds", share),
         ("arguments", " ".join(f"`{argument}`" for argument in session.arguments) or None),

@@ -34,7 +34,7 @@ _POINT_COLUMNS = pick(
         "label",
         "started_at",
     ),
-    *("file", "test"),
+    *("session", "session_set", "file", "test"),
 )
 
 _METRIC_COLUMNS = pick(
@@ -52,7 +52,8 @@ _METRIC_COLUMNS = pick(
     *("counter_flop_per_step", "counter_dram_byte_per_step", "attained_flop_per_s", "time_basis", "provenance"),
     *("intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "parameter_count", "parameter_byte"),
     *("activation_byte", "saved_for_backward_byte", "valid", "flags", "version_python", "version_torch"),
-    *("version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at", "commit", "file", "test"),
+    *("version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at", "session"),
+    *("session_set", "commit", "file", "test"),
 )
 
 _LINES_A_NOTE = 4
@@ -126,11 +127,12 @@ class _Annotated:
 def points_table(points: Sequence[Point]) -> Table[Point]:
     """A row a case: what ``roofline_points.csv`` holds."""
     where = ("machine",) if len({point.result.machine_key for point in points}) > 1 else ()
+    of = ("session",) if len({point.result.path for point in points if _in_set(point.result)}) > 1 else ()
     return Table(
         title="Points on the roofline",
         columns=_POINT_COLUMNS,
         rows=points,
-        display=[*pick("case", *where), *_STANDING, *pick("flags")],
+        display=[*pick("case", *where, *of), *_STANDING, *pick("flags")],
     )
 
 
@@ -248,12 +250,18 @@ def _and_more(number: int) -> str:
     return f" and {number} more" if number > 0 else ""
 
 
+def _in_set(result: ResultFile) -> bool:
+    return result.session is not None and result.session.set is not None
+
+
 def _heading(result: ResultFile) -> str:
     parts = [result.machine_label]
     if result.machine is not None and result.machine.device.name not in parts[0]:
         parts.append(result.machine.device.name)
     if result.session is not None:
         parts.append(result.session.started_at)
+        if result.session.set is not None:
+            parts.append(f"session {result.session.set.index} of {result.session.set.count}")
     if result.commit:
         parts.append(f"commit {result.commit[:10]}{' (changed)' if result.commit_dirty else ''}")
     return ", ".join(parts)

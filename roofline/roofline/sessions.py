@@ -1,0 +1,121 @@
+"""How far sessions of the same code scatter, case by case: what a gate has to know before it calls a case slower."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roofline.columns import percent_of
+from roofline.compare.observation import Observation, Unusable, observe
+from roofline.machines import Machine, machine_names, machine_of
+from roofline.points import Point, cases
+from roofline.tables import Column, Table
+from roofline.units import scaled, significant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scatter:
+    """The sessions of one workload on one machine at one commit.
+
+    ``step_time_s`` is the geometric mean of what the sessions say; ``between`` the standard deviation of a single
+    session around it, relative, and ``slowest_over_fastest`` the ratio of the extremes; both None of one session.
+    ``within`` is the standard error that the sessions' own rounds leave open (root mean square), relative; None where
+    none of them can tell.
+    """
+
+    case: str
+    machine: str
+    commit: str | None
+    sessions: int
+    step_time_s: float
+    between: float | None
+    slowest_over_fastest: float | None
+    within: float | None
+
+
+def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
+    """A row a case. Rows that are invalid or say nothing of the case are left out and named.
+
+    Another machine, another workload or another commit is another row: nothing of it is pooled.
+    """
+    measured = cases(points)
+    names = machine_names(measured)
+    groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}
+    left_out: dict[str, int] = {}
+    for point in measured:
+        key = (machine_of(point), point.workload, _commit(point))
+        try:
+            groups.setdefault(key, []).append(_observation(point))
+        except Unusable as error:
+            reason = f"{point.id}: {error}"
+            left_out[reason] = left_out.get(reason, 0) + 1
+    rows = [
+        _scatter(case, names[machine], commit, seen) for (machine, (case, _), commit), seen in groups.items() if seen
+    ]
+    notes = [f"{reason} ({_times(count)} left out)" for reason, count in left_out.items()]
+    if rows and all(row.sessions == 1 for row in rows):
+        notes.append("One session tells nothing of how far sessions scatter: measure again, with pytest's --sessions.")
+    return Table(
+        title="Sessions of the same code: how far they scatter",
+        columns=_COLUMNS,
+        rows=rows,
+        display=[
+            column
+            for column in _COLUMNS
+            if column.name not in ("machine", "commit") or len({column.get(row) for row in rows}) > 1
+        ],
+        notes=notes,
+    )
+
+
+def _observation(point: Point) -> Observation:
+    if not point.valid:
+        raise Unusable(point.why_invalid)
+    record = point.benchmark.record
+    if record is None or record.timing is None:
+        raise Unusable("no rounds in the record" if record is not None else "another project's benchmark")
+    return observe(record.timing.rounds, point.result.when)
+
+
+def _scatter(case: str, machine: str, commit: str | None, seen: Sequence[Observation]) -> Scatter:
+    logs = [math.log(one.step_time_s) for one in seen]
+    errors = [one.error for one in seen if one.error is not None]
+    several = len(seen) > 1
+    return Scatter(
+        case=case,
+        machine=machine,
+        commit=commit,
+        sessions=len(seen),
+        step_time_s=math.exp(statistics.fmean(logs)),
+        between=statistics.stdev(logs) if several else None,
+        slowest_over_fastest=math.exp(max(logs) - min(logs)) if several else None,
+        within=math.sqrt(statistics.fmean(error**2 for error in errors)) if errors else None,
+    )
+
+
+def _commit(point: Point) -> str | None:
+    result = point.result
+    return None if result.commit is None else result.commit[:10] + (" (changed)" if result.commit_dirty else "")
+
+
+def _times(count: int) -> str:
+    return "one session" if count == 1 else f"{count} sessions"
+
+
+_COLUMNS: tuple[Column[Scatter], ...] = (
+    Column(name="case", title="case", get=lambda row: row.case, right=False),
+    Column(name="machine", title="machine", get=lambda row: row.machine, right=False, drop=1),
+    Column(name="commit", title="commit", get=lambda row: row.commit, right=False, drop=2),
+    Column(name="sessions", title="sessions", get=lambda row: row.sessions),
+    Column(name="step_time_s", title="step", get=lambda row: row.step_time_s, show=lambda value: scaled(value, "s")),
+    Column(name="between_sessions", title="± between\nsessions %", get=lambda row: row.between, show=percent_of),
+    Column(name="within_session", title="± within\none %", get=lambda row: row.within, show=percent_of),
+    Column(
+        name="slowest_over_fastest",
+        title="slowest /\nfastest",
+        get=lambda row: row.slowest_over_fastest,
+        show=significant,
+    ),
+)
