@@ -32,7 +32,7 @@ _COMMANDS = {
     "summary": ("roofline.commands.summary:summary", "One run: a row a case, and the roofs in use."),
     "ops": ("roofline.commands.ops:ops", "Where a step's time goes, operation by operation: what to fix first."),
     "machines": ("roofline.commands.machines:machines", "Machines side by side: the same workload on each."),
-    "compare": ("roofline.commands.compare:compare", "Two sides, case by case: slower, faster, the same or inconclusive."),
+    "compare": ("roofline.commands.compare:compare", "Two sides case by case: slower, faster, the same, inconclusive."),
     "check": ("roofline.commands.check:check", "Gate new results against a baseline: 1 slower, 3 not comparable."),
     "lock": ("roofline.commands.lock:command", "Write what good sessions reached as expected bounds, for review."),
     "sessions": ("roofline.commands.sessions:sessions", "How far sessions of the same code scatter, case by case."),

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ from roofline.record import KEY, Machine, Record, Session
 from roofline.record_json import RecordError, from_json, without_nonfinite
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
+_UNITS = ("unit", "time_unit")
+"""Keys under which other tools' files say what their times are in."""
+
 _NO_COMMIT = "unversioned"
 """What pytest-benchmark writes for a commit outside of a repository."""
 
@@ -35,10 +38,22 @@ class ReadError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """pytest-benchmark's own figures of one benchmark, seconds for one iteration. None: missing, or not finite."""
+    """pytest-benchmark's own figures of one benchmark, seconds for one iteration. None: missing, or not finite.
+
+    ``round_times_s`` is there where round times were saved; None in it: not finite. ``unit`` is what the file itself
+    says the times are in: pytest-benchmark says nothing and means seconds.
+    """
 
     mean_s: float | None
     stddev_s: float | None
+    median_s: float | None = None
+    min_s: float | None = None
+    max_s: float | None = None
+    iterations_per_s: float | None = None
+    rounds: float | None = None
+    iterations: float | None = None
+    round_times_s: tuple[float | None, ...] | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +79,8 @@ class Host:
     cpu: str | None
     system: str | None
     python: str | None
+    cpus: int | None = None
+    architecture: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,21 +142,30 @@ def read(paths: Iterable[Path]) -> Reading:
     """
     files: dict[Path, ResultFile] = {}
     skipped: list[str] = []
-    searched: list[str] = []
-    for path in paths:
-        searched.append(str(path))
-        if not path.is_dir():
-            files.setdefault(_real(path), read_file(path))
-            continue
-        for found in sorted(path.rglob("*.json")):
-            try:
-                files.setdefault(_real(found), read_file(found))
-            except ReadError as error:
-                skipped.append(str(error))
+    paths = tuple(paths)
+    for path, named in files_under(paths):
+        try:
+            files[path] = read_file(path)
+        except ReadError as error:
+            if named:
+                raise
+            skipped.append(str(error))
     if not files:
         reasons = "".join(f"\n  {reason}" for reason in skipped) or " No file there ends in .json."
-        raise ReadError(f"{', '.join(searched) or 'no path given'}: no result file to read.{reasons}")
+        searched = ", ".join(map(str, paths)) or "no path given"
+        raise ReadError(f"{searched}: no result file to read.{reasons}")
     return Reading(files=tuple(files.values()), skipped=tuple(skipped))
+
+
+def files_under(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """Each file once, whatever links lead to it, and whether it was named itself or found in a folder."""
+    seen: set[Path] = set()
+    for path in paths:
+        folder = path.is_dir()
+        for found in sorted(path.rglob("*.json")) if folder else (path,):
+            if (file := real_path(found)) not in seen:
+                seen.add(file)
+                yield found, not folder
 
 
 def read_file(path: Path) -> ResultFile:
@@ -154,8 +180,7 @@ def read_file(path: Path) -> ResultFile:
     nonfinite: list[str] = []
     content: dict[str, Any] = without_nonfinite(raw, nonfinite)
     machine_info = _mapping(content.get("machine_info"))
-    commit_info = _mapping(content.get("commit_info"))
-    dirty = commit_info.get("dirty")
+    commit, dirty = commit_of(_mapping(content.get("commit_info")))
     try:
         machine = from_json(Machine, machine_info[KEY], f"{path}: machine_info") if KEY in machine_info else None
         session = from_json(Session, content[KEY], str(path)) if KEY in content else None
@@ -172,13 +197,13 @@ def read_file(path: Path) -> ResultFile:
         raise ReadError(f"{path}: no benchmarks in it.{_why_empty(session)}")
     return ResultFile(
         path=path,
-        host=_host(machine_info),
+        host=host_of(machine_info),
         machine=machine,
         session=session,
         benchmarks=benchmarks,
         written_at=_string(content.get("datetime")),
-        commit=None if commit_info.get("id") == _NO_COMMIT else _string(commit_info.get("id")),
-        commit_dirty=dirty if isinstance(dirty, bool) else None,
+        commit=commit,
+        commit_dirty=dirty,
         pytest_benchmark_version=_string(content.get("version")),
         nonfinite=tuple(nonfinite),
     )
@@ -200,7 +225,8 @@ def text_of(path: Path, advice: str) -> str:
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
 
 
-def _real(path: Path) -> Path:
+def real_path(path: Path) -> Path:
+    """The file itself, whatever links lead to it."""
     # Path.resolve fails on a link that leads to itself, before Python 3.13.
     return Path(os.path.realpath(path))
 
@@ -252,24 +278,51 @@ def _benchmark(item: object, where: str) -> Benchmark:
         name=name,
         fullname=_string(row.get("fullname")) or name,
         group=_string(row.get("group")),
-        stats=Stats(
-            mean_s=_number(stats.get("mean")),
-            stddev_s=_number(stats.get("stddev")),
-        ),
+        stats=stats_of(row, stats),
         record=record,
         fault=fault,
     )
 
 
-def _host(machine_info: Mapping[str, Any]) -> Host:
+def stats_of(row: Mapping[str, Any], stats: Mapping[str, Any]) -> Stats:
+    """:param stats: of the benchmark ``row``, as the file has them."""
+    times = stats.get("data")
+    return Stats(
+        mean_s=_number(stats.get("mean")),
+        stddev_s=_number(stats.get("stddev")),
+        median_s=_number(stats.get("median")),
+        min_s=_number(stats.get("min")),
+        max_s=_number(stats.get("max")),
+        iterations_per_s=_number(stats.get("ops")),
+        rounds=_number(stats.get("rounds")),
+        iterations=_number(stats.get("iterations")),
+        round_times_s=tuple(map(_number, times)) if isinstance(times, list) else None,
+        unit=next((unit for part in (stats, row) for key in _UNITS if (unit := _string(part.get(key)))), None),
+    )
+
+
+def commit_of(commit_info: Mapping[str, Any]) -> tuple[str | None, bool | None]:
+    """The commit, and whether there were changes beside it. None: not told, or no repository.
+
+    :param commit_info: as the file has it.
+    """
+    commit, dirty = _string(commit_info.get("id")), commit_info.get("dirty")
+    return None if commit == _NO_COMMIT else commit, dirty if isinstance(dirty, bool) else None
+
+
+def host_of(machine_info: Mapping[str, Any]) -> Host:
+    """:param machine_info: as the file has it."""
     cpu = _mapping(machine_info.get("cpu"))
     system = " ".join(part for key in ("system", "release") if (part := _string(machine_info.get(key))))
+    count = cpu.get("count")
     return Host(
         node=_string(machine_info.get("node")),
         # "brand" until py-cpuinfo 5, "brand_raw" since.
         cpu=_string(cpu.get("brand_raw")) or _string(cpu.get("brand")) or _string(machine_info.get("processor")),
         system=system or None,
         python=_string(machine_info.get("python_version")),
+        cpus=count if isinstance(count, int) and not isinstance(count, bool) else None,
+        architecture=_string(machine_info.get("machine")),
     )
 
 

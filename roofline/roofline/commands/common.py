@@ -124,11 +124,18 @@ def emit(tables: Iterable[Table[Any]], form: Format | None, output: Path | None,
 
     :raises click.UsageError: the file can't be written, or standard output is closed.
     """
-    if output is None and sys.stdout is None:
-        raise click.UsageError("Standard output is closed: nothing can be shown. Write to a file with -o FILE.")
     form = chosen_format(form, output)
     color = output is None and form == "table" and sys.stdout is not None and sys.stdout.isatty()
-    text = "\n".join(render(table, form, terminal_width(width), color=color) for table in tables)
+    emit_text("\n".join(render(table, form, terminal_width(width), color=color) for table in tables), output)
+
+
+def emit_text(text: str, output: Path | None) -> None:
+    """Print a text, or write it to ``output``.
+
+    :raises click.UsageError: the file can't be written, or standard output is closed.
+    """
+    if output is None and sys.stdout is None:
+        raise click.UsageError("Standard output is closed: nothing can be shown. Write to a file with -o FILE.")
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -1,0 +1,47 @@
+"""``roofline compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.commands.common import CannotCompare, device_table, devices_option, table_options
+from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
+from roofline.compare.comparison import Settings
+from roofline.compare.gate import nothing_matched
+from roofline.compare.report import sentence
+from roofline.compare.sides import By
+from roofline.tables import Format
+
+
+@click.command(cls=TwoSides, several="--with")
+@click.argument("base", nargs=-1, required=True, type=PATH)
+@click.option("--with", "new", multiple=True, required=True, type=PATH, metavar="NEW...", help="Files or folders.")
+@judging_options
+@table_options
+@devices_option
+def compare(
+    base: tuple[Path, ...],
+    new: tuple[Path, ...],
+    least_effect: float,
+    confidence: float,
+    floor: float,
+    by: By,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    devices: Path | None,
+) -> None:
+    """Compare the sessions of BASE with those of NEW, case by case: files or folders, several sessions a side.
+
+    A case is slower or faster where that is shown not to be chance and to matter, the same where the difference is
+    shown not to matter, else inconclusive. Nothing is gated: `roofline check` does.
+
+    Exit code: 0 cases were compared, 3 nothing could be.
+    """
+    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
+    comparison = comparison_of(base, new, settings, device_table(devices))
+    show(comparison, sentence(comparison), 0 if comparison.matched else 3, form, output, width)
+    if not comparison.matched:
+        raise CannotCompare(nothing_matched(comparison))

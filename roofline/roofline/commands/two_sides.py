@@ -1,0 +1,174 @@
+"""What `compare` and `check` share: two sets of files on one command line, and how to judge them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import click
+
+from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, terminal_width
+from roofline.compare.comparison import CONFIDENCE, LEAST_EFFECT, Comparison, Settings, compare
+from roofline.compare.matching import OneMachine
+from roofline.compare.report import as_json, markdown, table
+from roofline.compare.sides import By, read_side
+from roofline.devices import DeviceTable
+from roofline.reader import ReadError, files_under, real_path
+from roofline.tables import Format
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class TwoSides(click.Command):
+    """A command whose arguments are the files of one side, and whose option takes those of the other.
+
+    ``NEW… --baseline BASE…``: the option takes all paths that follow it. Where no path comes before it, it takes one,
+    and the rest are the arguments. It may be given several times.
+    """
+
+    def __init__(self, *arguments: Any, several: str, **options: Any) -> None:
+        """:param several: name of the option, ``--baseline``."""
+        super().__init__(*arguments, **options)
+        self._several = several
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._spread(args))
+
+    def _spread(self, args: Sequence[str]) -> list[str]:
+        """With the option's name before each of its values, as click reads it."""
+        with_value = {
+            name
+            for parameter in self.params
+            if isinstance(parameter, click.Option) and not parameter.is_flag
+            for name in parameter.opts
+        }
+        spread: list[str] = []
+        paths = 0
+        taking = False
+        rest = iter(args)
+        for word in rest:
+            if word == "--":
+                return [*spread, word, *rest]
+            if word.startswith("-") and word != "-":
+                spread.append(word)
+                taking = word == self._several and paths > 0
+                if word in with_value:
+                    spread += [value for value in (next(rest, None),) if value is not None]
+            elif taking:
+                spread += [self._several, word]
+            else:
+                spread.append(word)
+                paths += 1
+        return spread
+
+
+def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
+    """``2%`` or ``0.02``.
+
+    :raises click.BadParameter: no share above 0 and below 1.
+    """
+    try:
+        share = float(text.strip()[:-1]) / 100 if text.strip().endswith("%") else float(text)
+    except ValueError:
+        share = math.nan
+    if not 0 < share < 1:
+        raise click.BadParameter(f"{text!r} is no share above 0 and below 1. Write 2% or 0.02.", ctx, param)
+    return share
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, text: str) -> float:
+    """:raises click.BadParameter: no time of 0 seconds or more."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise click.BadParameter(f"{text!r} is no time of 0 seconds or more. Write 10e-6 for 10 µs.", ctx, param)
+    return seconds
+
+
+PATH = click.Path(path_type=Path)
+"""Not checked by click: that a baseline is missing means that nothing can be compared, and is no wrong usage."""
+
+
+def judging_options(function: Command) -> Command:
+    """``--least-effect``, ``--confidence``, ``--floor`` and ``--by``: passed on by these names."""
+    options = (
+        click.option(
+            "--least-effect",
+            callback=_share,
+            default=f"{LEAST_EFFECT:.0%}",
+            show_default=True,
+            metavar="SHARE",
+            help="The least difference of a step time that matters, 2% or 0.02.",
+        ),
+        click.option(
+            "--confidence",
+            callback=_share,
+            default=f"{CONFIDENCE:.0%}",
+            show_default=True,
+            metavar="SHARE",
+            help="How sure to be that no case is called slower or faster by chance, over all cases together.",
+        ),
+        click.option(
+            "--floor",
+            callback=_seconds,
+            default="0",
+            show_default=True,
+            metavar="SECONDS",
+            help="Differences of a step time below this never matter.",
+        ),
+        click.option(
+            "--by",
+            type=click.Choice(get_args(By)),
+            default="time",
+            show_default=True,
+            help="roof: compare fractions of each machine's own measured roofs, across machines, instead of times.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings, devices: DeviceTable) -> Comparison:
+    """Read both sides and judge every case.
+
+    :raises CannotCompare: a side that isn't there, can't be read, or is of several machines where it may not be.
+    """
+    for path in base:
+        if not path.exists():
+            raise CannotCompare(f"no baseline: {path} doesn't exist. {_how_to_make(path)}")
+    for path in new:
+        if not path.exists():
+            raise CannotCompare(f"no new results: {path} doesn't exist.")
+    try:
+        of_new = read_side(new, settings.by, devices)
+        files = frozenset(real_path(path) for path, _ in files_under(new))
+        of_base = read_side(base, settings.by, devices, without=files)
+        return compare(of_base, of_new, settings)
+    except (ReadError, OneMachine) as error:
+        raise CannotCompare(str(error)) from error
+
+
+def show(
+    comparison: Comparison, title: str, exit_code: int, form: Format | None, output: Path | None, width: int | None
+) -> None:
+    """Print the comparison, or write it to ``output``."""
+    match chosen_format(form, output):
+        case "json":
+            emit_text(as_json(comparison, title, exit_code), output)
+        case "markdown":
+            emit_text(markdown(comparison, title), output)
+        case _:
+            emit([table(comparison, title)], form, output, terminal_width(width))
+
+
+def _how_to_make(path: Path) -> str:
+    if path.suffix == ".json":
+        command = f"pytest TESTS --benchmark-json={path}"
+    else:
+        command = f"pytest TESTS --roofline-results={path}"
+    return f"Make one on this machine, of code that is good: {command}"

@@ -1,0 +1,127 @@
+"""The figures of a compared case that a table can show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from roofline.compare.comparison import Compared, Comparison, Middle
+from roofline.compare.sides import Seen
+from roofline.tables import Column
+from roofline.units import percent, scaled, significant
+
+
+def _signed(change: float) -> str:
+    return f"{change:+.1%}".replace("%", " %")
+
+
+def _sessions(case: Compared) -> str | None:
+    return None if case.effect is None else f"{case.effect.base_sessions} v {case.effect.new_sessions}"
+
+
+def _end(which: int, confidence: float) -> Callable[[Compared], float | None]:
+    return lambda case: None if case.effect is None else case.effect.interval(confidence)[which] - 1
+
+
+def _of(side: str, get: Callable[[Middle], Any]) -> Callable[[Compared], Any]:
+    def value(case: Compared) -> Any:
+        middle: Middle | None = getattr(case, side)
+        return None if middle is None else get(middle)
+
+    return value
+
+
+def _file(side: str) -> Callable[[Compared], str | None]:
+    def value(case: Compared) -> str | None:
+        seen: tuple[Seen, ...] = getattr(case.pair, side)
+        return seen[0].run.file if seen else None
+
+    return value
+
+
+CASE: Column[Compared] = Column(name="case", title="case", get=lambda case: case.pair.id, right=False)
+_MACHINE: Column[Compared] = Column(
+    name="machine", title="machine", get=lambda case: case.pair.machine.label, right=False, drop=5
+)
+VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
+WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
+_CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=_signed)
+_MORE: Column[Compared] = Column(
+    name="more_sessions",
+    title="more to\nsettle it",
+    get=lambda case: case.more_sessions,
+    show=lambda count: f"about {count}",
+    narrow=str,
+    drop=2,
+)
+_SESSIONS: Column[Compared] = Column(name="sessions", title="sessions", get=_sessions, drop=3)
+
+
+def columns(comparison: Comparison) -> list[Column[Compared]]:
+    confidence = comparison.settings.confidence
+    return [
+        CASE,
+        Column(name="test", title="test", get=lambda case: case.pair.test, right=False),
+        _MACHINE,
+        VERDICT,
+        WHY,
+        _CHANGE,
+        Column(name="change_low", title="from", get=_end(0, confidence), show=_signed),
+        Column(name="change_high", title="to", get=_end(1, confidence), show=_signed),
+        Column(name="confidence", title="confidence", get=lambda _: confidence),
+        Column(name="chance", title="chance", get=lambda case: None if case.effect is None else case.effect.chance),
+        Column(name="least_effect", title="least effect", get=lambda case: case.least),
+        Column(name="more_sessions", title="more sessions", get=lambda case: case.more_sessions),
+        Column(name="base_step_time_s", title="base", get=_of("base", lambda side: side.step_time_s)),
+        Column(name="new_step_time_s", title="new", get=_of("new", lambda side: side.step_time_s)),
+        Column(name="base_fraction_of_roof", title="base", get=_of("base", lambda side: side.fraction_of_roof)),
+        Column(name="new_fraction_of_roof", title="new", get=_of("new", lambda side: side.fraction_of_roof)),
+        Column(
+            name="base_fraction_of_speed_of_light", title="base", get=_of("base", lambda side: side.fraction_of_sol)
+        ),
+        Column(name="new_fraction_of_speed_of_light", title="new", get=_of("new", lambda side: side.fraction_of_sol)),
+        Column(name="base_sessions", title="base", get=lambda case: len(case.pair.base)),
+        Column(name="new_sessions", title="new", get=lambda case: len(case.pair.new)),
+        Column(name="base_file", title="base", get=_file("base")),
+        Column(name="new_file", title="new", get=_file("new")),
+    ]
+
+
+def display(comparison: Comparison) -> list[Column[Compared]]:
+    confidence = comparison.settings.confidence
+    between: Column[Compared] = Column(
+        name="interval",
+        title=f"{significant(100 * confidence, 2)} % interval",
+        get=lambda case: None if case.effect is None else case.effect.interval(confidence),
+        show=lambda ends: f"{_signed(ends[0] - 1)} to {_signed(ends[1] - 1)}",
+        narrow=lambda ends: f"{100 * ends[0] - 100:+.1f} to {100 * ends[1] - 100:+.1f} %",
+        drop=1,
+    )
+    shown = [CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), VERDICT, _CHANGE, between]
+    if comparison.settings.by == "roof":
+        shown += [
+            _fraction(f"{side}_{name}", f"{side} of\n{of}", _of(side, get), drop)
+            for name, of, get, drop in (
+                ("fraction_of_roof", "roof", lambda middle: middle.fraction_of_roof, 2),
+                ("fraction_of_speed_of_light", "light", lambda middle: middle.fraction_of_sol, 4),
+            )
+            for side in ("base", "new")
+        ]
+    else:
+        shown += [
+            Column(
+                name=f"{side}_step_time_s",
+                title=side,
+                get=_of(side, lambda middle: middle.step_time_s),
+                show=lambda value: scaled(value, "s"),
+                drop=2,
+            )
+            for side in ("base", "new")
+        ]
+    if any(case.more_sessions is not None for case in comparison.cases):
+        return [*shown, _SESSIONS, _MORE]
+    return [*shown, _SESSIONS]
+
+
+def _fraction(name: str, title: str, get: Callable[[Compared], Any], drop: int) -> Column[Compared]:
+    return Column(name=name, title=title, get=get, show=percent, drop=drop)

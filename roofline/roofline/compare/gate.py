@@ -1,0 +1,87 @@
+"""Whether a comparison passes: the exit code, and in words what is in the way of a pass.
+
+1 where a case is slower, whatever else there is: a regression that was found is not made less certain by what could not
+be compared. Else 3 where the gate had less to look at than it should: nothing matched, a case was removed, moved or
+renamed, a row can't be judged (unless it couldn't in the baseline either), another machine, another workload. Else 0.
+What is inconclusive passes with a warning, and does not under ``strict``. What is new or faster passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from roofline.compare.comparison import Compared, Comparison
+from roofline.units import scaled
+
+MOST_NAMED = 20
+"""Cases of one kind that are named one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """``failures`` say why the exit code isn't 0, ``warnings`` what a pass does not cover. One line each."""
+
+    exit_code: int
+    failures: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
+    """The outcome of a check."""
+    slower = comparison.of("slower")
+    removed = comparison.of("removed")
+    lost = [case for case in comparison.of("invalid") if not case.pair.settled]
+    settled = [case for case in comparison.of("invalid") if case.pair.settled]
+    undecided = comparison.of("inconclusive")
+    failures = list(_named(slower))
+    barred = [*_named(comparison.of("not comparable")), *_named(lost)]
+    warnings = list(_named(settled))
+    (warnings if allow_removed else barred).extend(_named(removed))
+    if undecided:
+        (barred if strict else warnings).append(_undecided(undecided))
+    if not comparison.matched:
+        barred.insert(0, nothing_matched(comparison))
+    failures += barred
+    return Gate(exit_code=1 if slower else 3 if failures else 0, failures=tuple(failures), warnings=tuple(warnings))
+
+
+def nothing_matched(comparison: Comparison) -> str:
+    """Why there was nothing to compare, with the files."""
+    base, new = ({run.file: None for run in runs} for runs in (comparison.base_runs, comparison.new_runs))
+    return f"no case of {_first(base)} could be compared with one of {_first(new)}"
+
+
+def told(case: Compared) -> str:
+    """One line: the verdict, the case, the numbers and the files, or the reason."""
+    where = f"{case.outcome}: {case.pair.id}"
+    numbers = ""
+    if case.change is not None and case.base is not None and case.new is not None and case.outcome != "not comparable":
+        numbers = (
+            f"{case.change:+.1%} ({scaled(case.base.step_time_s, 's')} in {case.pair.base[0].run.file},"
+            f" {scaled(case.new.step_time_s, 's')} in {case.pair.new[0].run.file})"
+        )
+    return f"{where}: {'; '.join(filter(None, (numbers, case.why)))}"
+
+
+def _undecided(cases: Sequence[Compared]) -> str:
+    """One line for all of them: how many sessions would settle how many."""
+    told = f"inconclusive, neither slower nor the same: {', '.join(case.pair.id for case in cases[:MOST_NAMED])}"
+    if len(cases) > MOST_NAMED:
+        told += f" and {len(cases) - MOST_NAMED} more"
+    needed = [case.more_sessions for case in cases if case.more_sessions is not None]
+    if needed:
+        told += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
+    return told
+
+
+def _named(cases: Iterable[Compared]) -> tuple[str, ...]:
+    cases = tuple(cases)
+    rest = len(cases) - MOST_NAMED
+    lines = [told(case) for case in cases[:MOST_NAMED]]
+    return (*lines, f"{cases[0].outcome}: {rest} more") if rest > 0 else tuple(lines)
+
+
+def _first(files: Iterable[str]) -> str:
+    files = tuple(files)
+    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"

@@ -1,0 +1,109 @@
+"""Which machine a result is of, whether two results are of one, and what may explain a difference between them.
+
+A machine is what decides its speed: our fingerprint, the processor and the device. Host names, clock readings and
+kernel versions wobble on one machine and decide nothing. Of another project's file there is no fingerprint: the
+processor, how many of them, the system and the architecture stand in for it, and the host's name only where no
+processor is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from roofline.reader import ResultFile
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A machine. ``parts`` are what it is told by, in pairs of words and values; ``label`` is for people."""
+
+    label: str
+    parts: tuple[tuple[str, str], ...]
+
+    @property
+    def proven(self) -> bool:
+        """Whether there is a fingerprint."""
+        return any(name == _FINGERPRINT for name, _ in self.parts)
+
+
+_FINGERPRINT = "fingerprint"
+
+
+def identity_of(result: ResultFile) -> Identity:
+    """The machine of a result."""
+    host, machine = result.host, result.machine
+    told: dict[str, str | None]
+    if machine is not None:
+        told = {
+            "processor": machine.cpu,
+            "device": f"{machine.device.name} ({machine.device.kind})",
+            "processor as pytest-benchmark has it": host.cpu,
+            _FINGERPRINT: machine.fingerprint,
+        }
+    else:
+        told = {
+            "processor": host.cpu,
+            "processors": None if host.cpus is None else str(host.cpus),
+            "system": None if host.system is None else host.system.partition(" ")[0],
+            "architecture": host.architecture,
+            "host": host.node if host.cpu is None else None,
+        }
+    return Identity(
+        label=result.machine_label, parts=tuple((name, value) for name, value in told.items() if value is not None)
+    )
+
+
+def told_apart(base: Identity, new: Identity) -> str | None:
+    """What shows that two machines are not the same, in words; None where nothing does."""
+    of_base, of_new = dict(base.parts), dict(new.parts)
+    if base.proven != new.proven:
+        missing = "baseline" if new.proven else "new results"
+        return f"whether it is the same machine is not known: the {missing} carry no fingerprint of it"
+    differing = [name for name in of_base if name in of_new and of_base[name] != of_new[name]]
+    if not differing:
+        if not set(of_base) & set(of_new):
+            return "whether it is the same machine is not known: the files tell nothing in common of it"
+        return None
+    named = [name for name in differing if name != _FINGERPRINT] or differing
+    return "another machine: " + ", ".join(f"{name} {of_new[name]}, baseline {of_base[name]}" for name in named)
+
+
+def setup_of(result: ResultFile) -> Mapping[str, str]:
+    """What may make the same code on the same machine faster or slower, in words: versions, threads, limits."""
+    host, machine = result.host, result.machine
+    if machine is None:
+        told = {
+            "python": host.python,
+            "pytest-benchmark": result.pytest_benchmark_version,
+            "system": host.system,
+            "host": host.node,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+    threads = {f"threads ({name.replace('_', ' ')})": count for name, count in machine.threads.items()}
+    parts = {**machine.versions, **threads, **machine.limits, "system": machine.os, "label": machine.label}
+    return {name: str(value) for name, value in parts.items() if value is not None}
+
+
+def setup_differences(base: Iterable[Mapping[str, str]], new: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    """What the two sides don't have in common, ``torch 2.14.1, baseline 2.11.0``, and what one side has several of."""
+    of_base, of_new = _gathered(base), _gathered(new)
+    return tuple(
+        f"{name} {_listed(of_new.get(name, ()))}, baseline {_listed(of_base.get(name, ()))}"
+        for name in dict.fromkeys((*of_base, *of_new))
+        if set(of_base.get(name, ())) != set(of_new.get(name, ()))
+    )
+
+
+def _gathered(setups: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for setup in setups:
+        for name, value in setup.items():
+            values = found.setdefault(name, [])
+            if value not in values:
+                values.append(value)
+    return found
+
+
+def _listed(values: Sequence[str]) -> str:
+    return " and ".join(values) if values else "not told"

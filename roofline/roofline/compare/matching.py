@@ -1,0 +1,265 @@
+"""Which cases of two sides may be compared, and why the others may not. Nothing is left out in silence.
+
+A case is the same on both sides if its id and its test are: what was moved or renamed is removed here and new there.
+It is compared where machine, device, workload, precision and layout are the same. Sessions of several machines are
+never pooled: each machine is compared with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from roofline.compare.identity import Identity, told_apart
+from roofline.compare.sides import By, Run, Seen, Side
+from roofline.record import Case
+
+Standing = Literal["matched", "new", "removed", "invalid", "loud", "not comparable"]
+
+
+class OneMachine(ValueError):
+    """A side holds several machines where it may hold one. The message names them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A case with its sessions on both sides. Only those that can be used, where it is ``matched``.
+
+    ``why`` says in a sentence what is in the way. ``left_out`` are sessions of a matched case that can't be used.
+    ``settled`` tells that an invalid case is invalid on both sides: nothing was lost.
+    """
+
+    id: str
+    test: str
+    machine: Identity
+    standing: Standing
+    why: str = ""
+    base: tuple[Seen, ...] = ()
+    new: tuple[Seen, ...] = ()
+    left_out: tuple[Seen, ...] = ()
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching:
+    """``left_out`` are sessions of the baseline on machines that the new side is not of, one line a machine."""
+
+    pairs: tuple[Pair, ...]
+    left_out: tuple[str, ...]
+
+
+_Key = tuple[str, str]
+_Rows = dict[_Key, list[Seen]]
+
+
+def match(base: Side, new: Side, by: By) -> Matching:
+    """Every case of both sides, once for each machine of the new one.
+
+    :raises OneMachine: by roof, a side of several machines.
+    """
+    if by == "roof":
+        for name, side in (("the baseline", base), ("the new side", new)):
+            _one_machine(name, side.runs)
+    of_base, of_new = _by_machine(base.seen), _by_machine(new.seen)
+    pairs: list[Pair] = []
+    met: set[Identity] = set()
+    for machine, rows in of_new.items():
+        same = [other for other in of_base if by == "roof" or told_apart(other, machine) is None]
+        met.update(same)
+        here = _merged(of_base[other] for other in same)
+        elsewhere = _merged(of_base[other] for other in of_base if other not in same)
+        for key in dict.fromkeys((*here, *rows)):
+            pairs.append(_pair(key, machine, here, rows, elsewhere, new.runs, by))
+        if not same:
+            pairs += [
+                _removed(key, machine, found, rows, new.runs) for key, found in elsewhere.items() if key not in rows
+            ]
+    unmet = [machine for machine in of_base if machine not in met] if met else []
+    return Matching(pairs=tuple(pairs), left_out=tuple(_left_out(machine, base.runs, of_new) for machine in unmet))
+
+
+def _one_machine(name: str, runs: Iterable[Run]) -> None:
+    machines = {run.machine.parts: run.machine.label for run in runs}
+    if len(machines) > 1:
+        raise OneMachine(
+            f"{name} holds results of {len(machines)} machines ({', '.join(machines.values())}): by roof, a side is"
+            " one machine. Give the files of one."
+        )
+
+
+def _by_machine(seen: Iterable[Seen]) -> dict[Identity, _Rows]:
+    machines: dict[tuple[tuple[str, str], ...], Identity] = {}
+    found: dict[Identity, _Rows] = {}
+    for row in seen:
+        machine = machines.setdefault(row.run.machine.parts, row.run.machine)
+        found.setdefault(machine, {}).setdefault((row.id, row.test), []).append(row)
+    return found
+
+
+def _merged(machines: Iterable[_Rows]) -> _Rows:
+    """Of machines that nothing tells apart from the new one."""
+    found: _Rows = {}
+    for rows in machines:
+        for key, seen in rows.items():
+            found.setdefault(key, []).extend(seen)
+    return found
+
+
+def _left_out(machine: Identity, runs: Iterable[Run], of_new: Iterable[Identity]) -> str:
+    files = [run.file for run in runs if run.machine.parts == machine.parts]
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    why = next(filter(None, (told_apart(machine, other) for other in of_new)), "")
+    return f"left out of the baseline: {files[0]}{more}: {why}"
+
+
+def _pair(
+    key: _Key, machine: Identity, here: _Rows, rows: _Rows, elsewhere: _Rows, runs: Sequence[Run], by: By
+) -> Pair:
+    name, test = key
+    base, new = here.get(key), rows.get(key)
+    if base is None:
+        assert new is not None
+        if key in elsewhere:
+            other = elsewhere[key]
+            why = f"{told_apart(other[0].run.machine, machine)} ({_files(other)} -> {_files(new)})"
+            return Pair(id=name, test=test, machine=machine, standing="not comparable", why=why, base=tuple(other))
+        return _new(key, machine, new)
+    if new is None:
+        return _removed(key, machine, base, rows, runs)
+    return _both(name, test, machine, base, new, by)
+
+
+def _new(key: _Key, machine: Identity, new: Sequence[Seen]) -> Pair:
+    problem = _problem("new", new)
+    if problem is not None and not problem.loud:
+        return Pair(id=key[0], test=key[1], machine=machine, standing="invalid", why=problem.why, new=tuple(new))
+    why = f"in {_files(new)} alone"
+    return Pair(id=key[0], test=key[1], machine=machine, standing="new", why=why, new=tuple(new))
+
+
+def _removed(key: _Key, machine: Identity, base: Sequence[Seen], rows: _Rows, runs: Sequence[Run]) -> Pair:
+    name, test = key
+    told = next((run.not_measured[name] for run in runs if name in run.not_measured), None)
+    why = f"in {_files(base)}, not in {_names([run.file for run in runs])}"
+    if told is not None:
+        why += f" ({told})"
+    elif (now := _now(base[0], rows)) is not None:
+        why += f" (moved or renamed? The same work is there as {now})"
+    return Pair(id=name, test=test, machine=machine, standing="removed", why=why, base=tuple(base))
+
+
+def _now(gone: Seen, rows: _Rows) -> str | None:
+    """Under which test the work of a case that is gone may be found."""
+    for (name, test), seen in rows.items():
+        case = seen[0].case
+        if gone.case is not None and case is not None and case.workload_hash == gone.case.workload_hash:
+            return test if name == gone.id else f"{name} ({test})"
+        if gone.case is None and case is None and name == gone.id:
+            return test
+    return None
+
+
+def _both(name: str, test: str, machine: Identity, base: Sequence[Seen], new: Sequence[Seen], by: By) -> Pair:
+    def because(standing: Standing, why: str, *, settled: bool = False) -> Pair:
+        return Pair(
+            id=name,
+            test=test,
+            machine=machine,
+            standing=standing,
+            why=why,
+            base=tuple(base),
+            new=tuple(new),
+            settled=settled,
+        )
+
+    problems = [problem for problem in (_problem("baseline", base), _problem("new", new)) if problem is not None]
+    invalid = [problem.why for problem in problems if not problem.loud]
+    if invalid:
+        return because("invalid", "; ".join(invalid), settled=len(invalid) == 2)
+    if problems:
+        return because("loud", "; ".join(problem.why for problem in problems))
+    usable_base = [seen for seen in base if seen.observation is not None]
+    usable_new = [seen for seen in new if seen.observation is not None]
+    changed, fitting = _same_work(usable_base, usable_new, by)
+    if changed is not None:
+        return because("not comparable", f"{changed} ({_files(usable_base)} -> {_files(usable_new)})")
+    left_out = [seen for seen in (*base, *new) if seen.observation is None]
+    if len(fitting) < len(usable_base):
+        left_out += [
+            replace(seen, problem=changed)
+            for seen in usable_base
+            if (changed := _difference(seen, usable_new[-1], by)) is not None
+        ]
+    return Pair(
+        id=name,
+        test=test,
+        machine=machine,
+        standing="matched",
+        base=tuple(fitting),
+        new=tuple(usable_new),
+        left_out=tuple(left_out),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Problem:
+    """Why no session of a side can be used, with the file. ``loud``: in none of them was the machine left alone."""
+
+    why: str
+    loud: bool
+
+
+def _problem(side: str, seen: Sequence[Seen]) -> _Problem | None:
+    if any(one.observation is not None for one in seen):
+        return None
+    worst = next((one for one in seen if not one.loud), seen[0])
+    return _Problem(why=f"{side}: {worst.problem} ({_files(seen)})", loud=worst.loud)
+
+
+def _same_work(base: Sequence[Seen], new: Sequence[Seen], by: By) -> tuple[str | None, list[Seen]]:
+    """What differs between the newest session of each side; where nothing does, the base's sessions of that work."""
+    last = new[-1]
+    if any(_difference(one, last, by) is not None for one in new):
+        return "the new sessions are not all of one workload", []
+    fitting = [one for one in base if _difference(one, last, by) is None]
+    return (None, fitting) if fitting else (_difference(base[-1], last, by), [])
+
+
+def _difference(base: Seen, new: Seen, by: By) -> str | None:
+    if base.case is None or new.case is None:
+        if base.case is None and new.case is None:
+            return None
+        return "one side has a record of the work, the other has none"
+    if by == "time" and base.device is not None and new.device is not None:
+        ours, theirs = ((device.kind, device.name) for device in (new.device, base.device))
+        if ours != theirs:
+            return f"another device: {ours[1]} ({ours[0]}), baseline {theirs[1]} ({theirs[0]})"
+    if new.case is base.case:
+        return None
+    changes = _changes(base.case, new.case)
+    if base.case.workload_hash == new.case.workload_hash and not changes:
+        return None
+    return f"another workload under the same id: {changes or 'its hash differs'}"
+
+
+def _changes(base: Case, new: Case) -> str:
+    """``precision tf32, baseline fp32``: the fields in which two cases differ, but for the hash of all of them."""
+    names = [one.name for one in fields(Case) if one.name not in ("id", "workload_hash", "config")]
+    found = [(name, getattr(new, name), getattr(base, name)) for name in names]
+    if base.workload_hash != new.workload_hash:
+        # What doesn't change the hash of the work is no other work.
+        found += [(name, new.config.get(name), base.config.get(name)) for name in _all(new.config, base.config)]
+    return ", ".join(f"{name} {ours}, baseline {theirs}" for name, ours, theirs in found if ours != theirs)
+
+
+def _all(*mappings: Mapping[str, Any]) -> Iterable[str]:
+    return dict.fromkeys(name for mapping in mappings for name in mapping)
+
+
+def _files(seen: Sequence[Seen]) -> str:
+    return _names([one.run.file for one in seen])
+
+
+def _names(files: Sequence[str]) -> str:
+    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"

@@ -1,0 +1,203 @@
+"""A comparison for a terminal, as JSON, and as Markdown for the summary of a CI run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from roofline.compare.columns import CASE, VERDICT, WHY, columns, display
+from roofline.compare.comparison import LARGE_IMPROVEMENT, OUTCOMES, Compared, Comparison, Outcome
+from roofline.compare.identity import setup_differences
+from roofline.compare.sides import Run
+from roofline.record_json import without_nonfinite
+from roofline.tables import Table, render
+from roofline.units import percent
+
+_SHOWN_COMMIT = 8
+_DIFFERENCES = 12
+
+_PASSING: tuple[Outcome, ...] = ("inconclusive", "new", "faster", "same")
+_NOT_MATCHED: tuple[Outcome, ...] = ("new", "removed", "invalid", "not comparable")
+
+
+def sentence(comparison: Comparison, exit_code: int | None = None) -> str:
+    """What came of it. With an exit code, of a check: whether it passed."""
+    counts = comparison.counts
+    parts = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
+    all_of_it = ", ".join(parts) or "no cases"
+    if exit_code is None:
+        return f"{_cases(comparison.matched)} compared: {all_of_it}"
+    if exit_code == 0:
+        return f"Passed: no case shown to be slower ({all_of_it})"
+    if exit_code == 1:
+        return f"Regression: {counts['slower']} of {_cases(comparison.matched)} compared slower ({all_of_it})"
+    if not comparison.matched:
+        return f"Cannot compare: nothing matched ({all_of_it})"
+    return f"Not passed: no case shown to be slower, but not all of it settled ({all_of_it})"
+
+
+def coverage(comparison: Comparison) -> str:
+    """How much was looked at: every case stands in one of these."""
+    counts = comparison.counts
+    parts = [f"{comparison.matched} matched", *(f"{counts[outcome]} {outcome}" for outcome in _NOT_MATCHED)]
+    return f"Coverage: {', '.join(parts)}"
+
+
+def table(comparison: Comparison, title: str) -> Table[Compared]:
+    """A row a case, and below it what has to be known of the two sides."""
+    return Table(
+        title=title,
+        columns=columns(comparison),
+        rows=comparison.cases,
+        display=display(comparison),
+        notes=[coverage(comparison), *_reasons(comparison), *_left_out(comparison), *sides(comparison)],
+    )
+
+
+def as_json(comparison: Comparison, title: str, exit_code: int) -> str:
+    """All of it, in the record's names and units."""
+    settings = comparison.settings
+    document = {
+        "title": title,
+        "exit_code": exit_code,
+        "coverage": {
+            "matched": comparison.matched,
+            **{outcome.replace(" ", "_"): comparison.counts[outcome] for outcome in _NOT_MATCHED},
+        },
+        "verdicts": {outcome.replace(" ", "_"): comparison.counts[outcome] for outcome in OUTCOMES},
+        "settings": {
+            "by": settings.by,
+            "least_effect": settings.least_effect,
+            "confidence": settings.confidence,
+            "floor_s": settings.floor_s,
+        },
+        "base": [_run(run) for run in comparison.base_runs],
+        "new": [_run(run) for run in comparison.new_runs],
+        "rows": [{column.name: column.get(case) for column in columns(comparison)} for case in comparison.cases],
+        "notes": [*_left_out(comparison), *sides(comparison)],
+    }
+    return json.dumps(without_nonfinite(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def markdown(comparison: Comparison, title: str) -> str:
+    """The verdict first, then what is in the way of a pass, then coverage; the rest is folded."""
+    worst, barred = comparison.of("slower"), comparison.of("removed", "not comparable", "invalid")
+    rest = comparison.of(*_PASSING)
+    blocks = [f"### {title}"]
+    if worst:
+        blocks.append(_plain(Table(title="Slower", columns=display(comparison), rows=worst)))
+    if barred:
+        blocks.append(_plain(Table(title="Not compared", columns=[CASE, VERDICT, WHY], rows=barred)))
+    blocks.append(f"{coverage(comparison)}")
+    notes = [*_left_out(comparison), *sides(comparison)]
+    blocks.append("\n".join(f"- {' '.join(note.split())}" for note in notes))
+    if rest:
+        shown = _plain(Table(title="Not slower", columns=[*display(comparison), WHY], rows=rest))
+        summary = ", ".join(
+            f"{comparison.counts[outcome]} {outcome}" for outcome in _PASSING if comparison.counts[outcome]
+        )
+        blocks.append(f"<details><summary>The rest: {summary}</summary>\n\n{shown}\n\n</details>")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _plain(part: Table[Compared]) -> str:
+    return render(part, "markdown", 0).rstrip("\n")
+
+
+def sides(comparison: Comparison) -> list[str]:
+    """What has to be known of the baseline and of the new side to believe the verdicts."""
+    base, new = comparison.base_runs, comparison.new_runs
+    lines = [f"Baseline: {_side(base)}{_age(base, new)}", f"New: {_side(new)}"]
+    if comparison.settings.by == "roof":
+        lines.append(
+            "By roof: the step time over the least that each machine's own measured roofs allow is compared, not the"
+            " time; base and new are fractions of the measured roof"
+        )
+    for name, runs in (("baseline", base), ("new side", new)):
+        commits = {run.commit for run in runs if run.commit is not None}
+        if len(commits) > 1:
+            lines.append(f"The {name} is of {len(commits)} commits, taken for the same code: {_named(sorted(commits))}")
+    differing = setup_differences((run.setup for run in base), (run.setup for run in new))
+    if differing:
+        more = f"; and {len(differing) - _DIFFERENCES} more" if len(differing) > _DIFFERENCES else ""
+        lines.append(f"What differs beside the code: {'; '.join(differing[:_DIFFERENCES])}{more}")
+    if comparison.matched and (len(base) == 1 or len(new) == 1):
+        lines.append(
+            "Of one session a side how far sessions scatter is not seen but taken from experience: give several"
+        )
+    won = [case for case in comparison.of("faster") if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
+    if won:
+        lines.append(
+            f"Faster by {percent(LARGE_IMPROVEMENT)} or more: {_named([case.pair.id for case in won])}. Refresh the"
+            " baseline, or it hides a later loss of as much"
+        )
+    return [*lines, *comparison.left_out]
+
+
+def _side(runs: Sequence[Run]) -> str:
+    newest = max(runs, key=lambda run: run.when)
+    sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
+    commit = "no commit told"
+    if newest.commit is not None:
+        commit = f"commit {newest.commit[:_SHOWN_COMMIT]}{' with changes' if newest.dirty else ''}"
+    return f"{sessions} of {newest.machine.label}, {commit}, {newest.when[:10] or 'no date told'} ({newest.file})"
+
+
+def _age(base: Sequence[Run], new: Sequence[Run]) -> str:
+    """How long before the new side the baseline was taken; empty where that isn't told, or less than a day."""
+    moments = [_moment(max(run.when for run in runs)) for runs in (base, new)]
+    if moments[0] is None or moments[1] is None:
+        return ""
+    days = (moments[1] - moments[0]).days
+    return f", {days} day{'s' if days > 1 else ''} older than the new side" if days > 0 else ""
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "file": run.file,
+        "machine": run.machine.label,
+        "started_at": run.when or None,
+        "commit": run.commit,
+        "commit_dirty": run.dirty,
+        "setup": dict(run.setup),
+    }
+
+
+def _reasons(comparison: Comparison) -> list[str]:
+    """Why cases have no other verdict, those of one reason in one line."""
+    reasons: dict[tuple[Outcome, str], list[str]] = {}
+    for case in comparison.cases:
+        if case.why and not case.by_figures and case.outcome != "new":
+            reasons.setdefault((case.outcome, case.why), []).append(case.pair.id)
+    return [f"{outcome}: {_named(ids)}: {why}" for (outcome, why), ids in reasons.items()]
+
+
+def _left_out(comparison: Comparison) -> list[str]:
+    """Sessions of compared cases that were not taken, with the reasons: those of loud hours in one line."""
+    left_out = [(case.pair.id, seen) for case in comparison.cases for seen in case.pair.left_out]
+    loud = [name for name, seen in left_out if seen.loud]
+    lines = [f"Left out of {name}: {seen.run.file}: {seen.problem}" for name, seen in left_out if not seen.loud]
+    if loud:
+        cases = _cases(len(set(loud)))
+        lines.append(f"Left out, hardly a round of them undisturbed: {len(loud)} sessions of {cases}")
+    return lines
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = 3
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def _cases(count: int) -> str:
+    return f"{count} case{'' if count == 1 else 's'}"

@@ -1,0 +1,237 @@
+"""One side of a comparison: files and folders in, what each session says of each case out.
+
+Files are read one after the other, and of a row nothing is kept but its observation: a thousand sessions fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from roofline.compare.evidence import (
+    Loud,
+    flags_of,
+    observe_record,
+    observe_stats,
+    spread_of_roof,
+    why_kept_out,
+)
+from roofline.compare.identity import Identity, identity_of, setup_of
+from roofline.compare.observation import Observation, Unusable
+from roofline.devices import DeviceTable
+from roofline.placement import Placement, place
+from roofline.points import Point, points_of
+from roofline.quick_reader import read_times
+from roofline.reader import Benchmark, ReadError, ResultFile, files_under, read_file, real_path
+from roofline.record import Case, Device, Flag, Record
+from roofline.roofs import Roofs, roofs_of
+
+By = Literal["time", "roof"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One session: a run that wrote one file. ``not_measured``: id of a case -> why it has no number in it."""
+
+    file: str
+    machine: Identity
+    setup: Mapping[str, str]
+    when: str
+    commit: str | None
+    dirty: bool | None
+    not_measured: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One case in one session.
+
+    ``test`` is the test's full name. ``case`` and ``device`` are None where there is no record. Without an
+    ``observation`` ``problem`` tells why; ``loud`` where it was the machine's fault and not the row's. ``bimodal`` is
+    the flag's evidence. By roof, the observation is of the step time over the least that the machine's own measured
+    roofs allow; ``step_time_s`` is always seconds. ``fastest_s`` and ``slowest_s`` are of the session's rounds.
+    """
+
+    run: Run
+    id: str
+    test: str
+    case: Case | None
+    device: Device | None
+    observation: Observation | None
+    problem: str = ""
+    loud: bool = False
+    bimodal: str = ""
+    step_time_s: float = math.nan
+    fastest_s: float = math.nan
+    slowest_s: float = math.nan
+    fraction_of_roof: float | None = None
+    fraction_of_sol: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """``skipped`` are files of a folder that were left out, with the reasons."""
+
+    seen: tuple[Seen, ...]
+    runs: tuple[Run, ...]
+    skipped: tuple[str, ...]
+
+
+def read_side(paths: Iterable[Path], by: By, devices: DeviceTable, without: AbstractSet[Path] = frozenset()) -> Side:
+    """Read the sessions of one side.
+
+    :param without: files of the other side: a folder that holds both sides is read without them.
+    :raises ReadError: a file that was named can't be read or is one of the other side, or there is none to read.
+    """
+    paths = tuple(paths)
+    seen: list[Seen] = []
+    runs: list[Run] = []
+    skipped: list[str] = []
+    cases: dict[str, Case] = {}
+    for path, named in files_under(paths):
+        try:
+            if real_path(path) in without:
+                raise ReadError(f"{path}: on both sides. A result is not slower than itself.")
+            result = read_times(path) if by == "time" else read_file(path)
+        except ReadError as error:
+            if named:
+                raise
+            skipped.append(str(error))
+            continue
+        run = _run(result)
+        runs.append(run)
+        seen += _last_of_each(_shared(one, cases) for one in _seen(result, run, by, devices))
+    if not runs:
+        reasons = "".join(f"\n  {reason}" for reason in skipped) or " No file there ends in .json."
+        raise ReadError(f"{', '.join(map(str, paths))}: no result file to read.{reasons}")
+    return Side(seen=tuple(seen), runs=tuple(runs), skipped=tuple(skipped))
+
+
+def _run(result: ResultFile) -> Run:
+    return Run(
+        file=str(result.path),
+        machine=identity_of(result),
+        setup=setup_of(result),
+        when=result.when,
+        commit=result.commit,
+        dirty=result.commit_dirty,
+        not_measured={} if result.session is None else {case.id: case.why for case in result.session.not_measured},
+    )
+
+
+def _seen(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Iterable[Seen]:
+    """The file's rows, but for the roofs, which are ceilings and no cases."""
+    if by == "roof":
+        for point in points_of(result, devices):
+            if point.mode != "roof":
+                yield _by_roof(point, run)
+        return
+    roofs: dict[Device, Roofs] = {}
+    for benchmark in result.benchmarks:
+        record = benchmark.record
+        if record is None:
+            yield _without_record(benchmark, run)
+        elif record.case.mode != "roof":
+            if record.device not in roofs:
+                roofs[record.device] = roofs_of(result, record.device, devices)
+            over = roofs[record.device]
+            yield _by_time(benchmark, record, run, flags_of(record, place(record, over), over))
+
+
+def _without_record(benchmark: Benchmark, run: Run) -> Seen:
+    empty = Seen(run=run, id=benchmark.name, test=benchmark.fullname, case=None, device=None, observation=None)
+    if benchmark.fault is not None:
+        return replace(empty, problem=f"record not read: {benchmark.fault}")
+    try:
+        observation = observe_stats(benchmark.stats, run.when)
+    except Unusable as error:
+        return replace(empty, problem=str(error))
+    least, most = benchmark.stats.min_s, benchmark.stats.max_s
+    return replace(
+        empty,
+        observation=observation,
+        step_time_s=observation.step_time_s,
+        fastest_s=math.nan if least is None else least,
+        slowest_s=math.nan if most is None else most,
+    )
+
+
+def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...]) -> Seen:
+    seen = Seen(
+        run=run,
+        id=record.case.id,
+        test=benchmark.fullname,
+        case=record.case,
+        device=record.device,
+        observation=None,
+        bimodal=next((flag.evidence for flag in flags if flag.name == "bimodal"), ""),
+    )
+    why = why_kept_out(record, flags)
+    if why is not None:
+        return replace(seen, problem=why)
+    try:
+        observation = observe_record(record, benchmark.stats, run.when)
+    except Unusable as error:
+        return replace(seen, problem=str(error), loud=isinstance(error, Loud))
+    assert record.timing is not None
+    rounds = record.timing.rounds
+    return replace(
+        seen,
+        observation=observation,
+        step_time_s=observation.step_time_s,
+        fastest_s=min(rounds.wall_s) / rounds.steps,
+        slowest_s=max(rounds.wall_s) / rounds.steps,
+    )
+
+
+def _by_roof(point: Point, run: Run) -> Seen:
+    record, placement = point.benchmark.record, point.placement
+    if record is None:
+        seen = _without_record(point.benchmark, run)
+        why = seen.problem or "no record of the work, so no fraction of a roof"
+        return replace(seen, observation=None, problem=why)
+    seen = _by_time(point.benchmark, record, run, point.flags)
+    if seen.observation is None:
+        return seen
+    why_none = _why_no_fraction(placement)
+    if why_none is not None:
+        return replace(seen, observation=None, problem=why_none)
+    assert placement.fraction_low is not None
+    assert placement.time_s is not None
+    least_s = placement.fraction_low * placement.time_s
+    observation, spread = seen.observation, spread_of_roof(placement, record, point.roofs) / 2
+    return replace(
+        seen,
+        observation=replace(
+            observation,
+            step_time_s=observation.step_time_s / least_s,
+            error=None if observation.error is None else math.hypot(observation.error, spread),
+        ),
+        fraction_of_roof=least_s / observation.step_time_s,
+        fraction_of_sol=None if point.sol.time_s is None else point.sol.time_s / observation.step_time_s,
+    )
+
+
+def _why_no_fraction(placement: Placement) -> str | None:
+    if placement.fraction_low is None:
+        return f"no fraction of a roof: {placement.why_not or 'no roof for what the step computed in'}"
+    if placement.roof_source != "measured":
+        return f"its roofs are not measured ones ({placement.roof_source}): measure them with the cases"
+    return None
+
+
+def _shared(seen: Seen, cases: dict[str, Case]) -> Seen:
+    """With the case of an earlier session, where it is the same: of a thousand sessions one copy is kept."""
+    if seen.case is None:
+        return seen
+    known = cases.setdefault(seen.id, seen.case)
+    return replace(seen, case=known) if known == seen.case else seen
+
+
+def _last_of_each(rows: Iterable[Seen]) -> Iterable[Seen]:
+    """Of a test that a run measured again, as after a failure, the last row: its rows are no sessions of their own."""
+    return {(row.id, row.test): row for row in rows}.values()
