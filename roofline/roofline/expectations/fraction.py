@@ -6,7 +6,7 @@ Both are worked out from a time and from roofs, so three things leave them open:
   rounds); of several sessions the widest.
 - **sessions**: the standard deviation between sessions, where there are several.
 - **roofs**: a roof is the best of its samples. By the worst of them (value x (1 - spread)) the same time is a larger
-  fraction; this is the share by which.
+  fraction; this is the share by which. A roof that was sampled once shows no spread, and that is told.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from roofline.placement import place
 from roofline.points import Point
+from roofline.record import Roof
 from roofline.roofs import Roofs, usable
 from roofline.sol import speed_of_light
 from roofline.units import percent
@@ -26,7 +27,8 @@ from roofline.units import percent
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fraction:
     """``value`` is the median over the sessions, ``least`` the lowest of them. The others are relative; ``timing`` is
-    None where one session doesn't tell how well its time is known, ``sessions`` where there is only one.
+    None where one session doesn't tell how well its time is known, ``sessions`` where there is only one. ``once``: a
+    roof over the case was sampled once, so far.
     """
 
     value: float
@@ -34,6 +36,7 @@ class Fraction:
     timing: float | None
     sessions: float | None
     roofs: float
+    once: bool = False
 
     @property
     def scatter(self) -> float:
@@ -50,7 +53,8 @@ class Fraction:
         """What leaves it open, in words."""
         timing = "timing not known" if self.timing is None else f"timing ±{percent(self.timing)}"
         sessions = "" if self.sessions is None else f", between sessions ±{percent(self.sessions)}"
-        return f"{timing}{sessions}, by the roofs' worst samples +{percent(self.roofs)}"
+        once = ", a roof sampled once" if self.once else ""
+        return f"{timing}{sessions}, by the roofs' worst samples +{percent(self.roofs)}{once}"
 
 
 def of_roof(points: Sequence[Point]) -> Fraction | None:
@@ -80,6 +84,14 @@ def lowest(roofs: Roofs) -> Roofs:
     )
 
 
+def roofs_over(point: Point) -> list[Roof]:
+    """The roofs that decide where a point stands: those of its dtypes, and of its memory level."""
+    record = point.benchmark.record
+    dtypes = record.work.flop_by_dtype if record is not None and record.work is not None else {}
+    names = {*(dtype for dtype, flop in dtypes.items() if flop > 0), point.placement.memory_level}
+    return [roof for roof in point.roofs.roofs if roof.kind != "latency" and roof.name in names]
+
+
 def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | None]) -> Fraction | None:
     pairs = [(get(point, point.roofs), get(point, lowest(point.roofs))) for point in points]
     known = [(value, most) for value, most in pairs if value is not None and most is not None]
@@ -94,6 +106,7 @@ def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | Non
         timing=max(told) if len(told) == len(timings) else None,
         sessions=statistics.stdev(values) / statistics.fmean(values) if len(values) > 1 else None,
         roofs=max(0.0, statistics.median(most / value for value, most in known) - 1),
+        once=any(len(roof.samples) == 1 for point in points for roof in roofs_over(point)),
     )
 
 

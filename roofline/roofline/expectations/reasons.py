@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from roofline.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
+from roofline.expectations.fraction import roofs_over
 from roofline.expectations.judging import Claim, Finding
 from roofline.points import Point
-from roofline.record import Record, Roof
+from roofline.record import Record
 from roofline.units import percent
 
 LOUD_SPREAD = 0.10
@@ -90,10 +91,10 @@ def _slow(point: Point) -> str:
     loud = _loud(point)
     if loud is not None:
         return loud
-    taken_over = sorted({roof.from_file for roof in _roofs_over(point) if roof.from_file is not None})
+    taken_over = sorted({roof.from_file for roof in roofs_over(point) if roof.from_file is not None})
     if taken_over:
         return f"the roofs are of an earlier run ({', '.join(taken_over)}), when the machine may have been quieter"
-    if any(roof.source == "spec" for roof in _roofs_over(point)):
+    if any(roof.source == "spec" for roof in roofs_over(point)):
         return "a published roof is more than any kernel reaches: measure the machine's own"
     if "unsteady" in flags:
         return f"the step was not steady when its timing began: {flags['unsteady'].evidence}"
@@ -109,16 +110,8 @@ def _disturbed_share(record: Record) -> float:
 
 
 def _loud(point: Point) -> str | None:
-    loud = [roof for roof in _roofs_over(point) if (roof.spread or 0.0) > LOUD_SPREAD]
+    loud = [roof for roof in roofs_over(point) if (roof.spread or 0.0) > LOUD_SPREAD]
     if not loud:
         return None
     told = ", ".join(f"{roof.name} by {percent(roof.spread)}" for roof in loud)
     return f"the roofs were measured on a loud machine (their samples differ: {told})"
-
-
-def _roofs_over(point: Point) -> list[Roof]:
-    """The roofs that decide where this point stands."""
-    record = point.benchmark.record
-    dtypes = record.work.flop_by_dtype if record is not None and record.work is not None else {}
-    names = {*(dtype for dtype, flop in dtypes.items() if flop > 0), point.placement.memory_level}
-    return [roof for roof in point.roofs.roofs if roof.kind != "latency" and roof.name in names]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from roofline.expectations.fraction import lowest, of_roof, of_speed_of_light
+from roofline.record import RoofSample
 from roofline.roofs import Roofs
 from tests.roofline import build
 from tests.roofline.expectations import build_points
@@ -21,6 +22,18 @@ def test_of_one_session(tmp_path: Path) -> None:
         assert fraction.roofs == pytest.approx(0.25)
         assert fraction.at_most == pytest.approx(0.1 * 1.25 * 1.008)
         assert fraction.told == "timing ±0.80 %, by the roofs' worst samples +25 %"
+
+
+def test_a_roof_that_was_sampled_once_is_told(tmp_path: Path) -> None:
+    """Its spread of 0 is no knowledge; that of another dtype's roof doesn't matter."""
+    sample = RoofSample(value=1e13, kernel="matmul", at="2026-11-20T10:00:00+00:00")
+    other = build.roof("flop", "bf16", 2e13, samples=(sample,))
+    for samples, once in (((sample,), True), ((sample, sample), False)):
+        over = (*build_points.roofs(0.0, samples=samples), other)
+        fraction = of_roof(build_points.points(tmp_path, build_points.record(), over=over))
+        assert fraction is not None
+        assert fraction.once is once
+        assert ("a roof sampled once" in fraction.told) is once
 
 
 def test_of_bytes_that_are_a_range_the_least_counts(tmp_path: Path) -> None:

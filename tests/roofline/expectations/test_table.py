@@ -25,8 +25,8 @@ def test_the_message_tells_expected_got_evidence_and_likely_reason(tmp_path: Pat
         "resnet50-train-b32-fp32 on epyc-2cpu: failed. Expected compute-bound, at least 50 % of its roof, at least 5 %"
         " of the speed of light (e.toml:3). Got input-bound (waits for data); 10.0 % of its roof, at most 10.4 %"
         " (timing ±0.80 %, by the roofs' worst samples +3.1 %); 10.0 % of the speed of light. Evidence: 20 % of the"
-        " step is spent waiting for the next batch. Of a step: arithmetic at the roofs 10 %, traffic at the roofs 1.0 %,"
-        " waiting for input 20 %. Likely: the loader can't keep up: too few workers (--workers), slow storage or"
+        " step is spent waiting for the next batch. Of a step: arithmetic at the roofs 10 %, traffic at the roofs 1.0"
+        " %, waiting for input 20 %. Likely: the loader can't keep up: too few workers (--workers), slow storage or"
         " decoding, or another program on its CPUs."
     )
 
