@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytest_roofline.complexity.fake_workload import Mode, fake_model, fake_workload
 from pytest_roofline.complexity.layers import Forward, forward_by_layer
+from pytest_roofline.complexity.tf32 import in_tf32, switches
 from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import tensors_in
 from pytest_roofline.counting.memory import stored_byte
@@ -30,7 +31,7 @@ class CannotAssess(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepNeeds:
-    """Work and memory of one step at one batch.
+    """Work and memory of one step at one batch. FLOPs in TF32 are as on a device that has it.
 
     ``peak_byte`` is predicted (see `pytest_roofline.counting.peak`); it is less than the parts' sum, for they are not
     all there at once. None where some of the memory can't be seen. ``buffer_byte`` are the model's buffers,
@@ -81,7 +82,7 @@ class Assessment:
             counted = count_step(step, model=self._model, optimizer=workload.optimizer, held=batches)
             return StepNeeds(
                 batch=batch,
-                work=counted.work,
+                work=in_tf32(counted.work, counted.operations, switches(self.precision)),
                 buffer_byte=stored_byte(self._model.buffers()),
                 input_byte=stored_byte(tensors_in(workload.batches.next())),
                 peak_byte=counted.peak_byte,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import click
@@ -18,6 +21,8 @@ from roofline.units import scaled
 
 if TYPE_CHECKING:
     from pytest_roofline.complexity.summary import ModelNeeds
+
+_SLOW_S = 2.0
 
 FOLDER = Path("model_summaries")
 SUMMARY = "summary.json"
@@ -117,10 +122,28 @@ def complexity(
         raise click.UsageError("complexity needs torch, which is not installed: pip install torch")
     specs = _specs(_separated(models))
     started = time.perf_counter()
-    needs = [_assess(spec, batch_sizes, mode, precision, device_memory) for spec in specs]
+    needs = []
+    for spec in specs:
+        with _said_if_slow(f"{spec.name}: counting …"):
+            needs.append(_assess(spec, batch_sizes, mode, precision, device_memory))
     _show(show, needs, form, width, f"Counted in {scaled(time.perf_counter() - started, 's')} on fake tensors.")
     if output is not None or form is None:
         _write(output or FOLDER, needs)
+
+
+@contextmanager
+def _said_if_slow(message: str) -> Iterator[None]:
+    """Say what takes so long, to somebody who waits at a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    timer = Timer(_SLOW_S, click.echo, (message,), {"err": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _specs(names: list[str]) -> list[ModelSpec]:
@@ -160,22 +183,25 @@ def _assess(
 def _show(show: Show, needs: list[ModelNeeds], form: str | None, width: int | None, note: str) -> None:
     from pytest_roofline.complexity.summary import rows
 
-    def unit(symbol: str) -> Any:
-        return lambda value: scaled(value, symbol, 4)
+    def number(value: float) -> str:
+        """Under a heading that says the unit."""
+        return scaled(value, "", 4).strip()
 
-    byte = unit("B")
+    def byte(value: float) -> str:
+        return scaled(value, "B", 4)
+
     headings: list[tuple[Any, ...]] = [
         ("model", "model", None),
         ("mode", "mode", None, 2),
         ("precision", "precision", None, 2),
         ("batch", "batch", str),
         ("parameter_count", "parameters", lambda value: f"{value:,}"),
-        ("forward_mac_per_sample", "forward\nper sample", unit("MAC"), 5),
-        ("forward_flop_per_sample", "forward\nper sample", unit("FLOP"), 1),
-        ("mac_per_step", "step", unit("MAC"), 5),
-        ("flop_per_step", "step", unit("FLOP")),
+        ("forward_mac_per_sample", "MAC forward\nper sample", number, 5),
+        ("forward_flop_per_sample", "FLOP forward\nper sample", number, 1),
+        ("mac_per_step", "MAC\nper step", number, 5),
+        ("flop_per_step", "FLOP\nper step", number),
         ("activation_byte", "activations", byte, 3),
-        ("parameter_byte", "parameters", byte, 4),
+        ("parameter_byte", "parameter\nmemory", byte, 4),
         ("gradient_byte", "gradients", byte, 4),
         ("optimizer_state_byte", "optimiser\nstate", byte, 4),
         ("saved_for_backward_byte", "saved for\nbackward", byte, 3),

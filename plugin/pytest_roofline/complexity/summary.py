@@ -10,7 +10,7 @@ from pytest_roofline.complexity.assessment import StepNeeds
 from pytest_roofline.complexity.fake_workload import Mode
 from pytest_roofline.complexity.layers import Forward, Layer
 from pytest_roofline.models import ModelSpec
-from roofline.units import scaled
+from roofline.units import scaled, shares
 
 SCHEMA = 1
 """Version of ``summary.json``."""
@@ -148,8 +148,13 @@ _PARTS = (
 
 def _parts(values: Mapping[str, Any], unit: str) -> list[str]:
     lines = [f"  {title:<20}{scaled(values[name], symbol, 4):>14}" for name, title, symbol in _PARTS]
-    lines[1] += f" ({scaled(values['flop_per_sample'], 'FLOP', 5)} per {unit})"
+    lines[1] += f" ({scaled(values['flop_per_sample'], 'FLOP', 5)} per {unit}){_dtypes(values['flop_by_dtype'])}"
     return lines
+
+
+def _dtypes(flop_by_dtype: Mapping[str, float]) -> str:
+    text = shares(flop_by_dtype)
+    return f", {text}" if text else ""
 
 
 def _layer_lines(layers: Sequence[Layer]) -> list[str]:

@@ -7,7 +7,10 @@ import io
 import json
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -81,6 +84,37 @@ def test_every_format_shows_the_model(folder: Path, form: str) -> None:
     assert result.exit_code == 0, result.output
     assert "own" in result.stdout
     assert (folder / "out" / "own.txt").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_every_heading_of_markdown_is_another() -> None:
+    """Without its neighbours each says what it is, with the unit."""
+    result = run("--models", "own", "--format", "markdown", "--precision", "tf32", "-o", "out")
+    heading = next(line for line in result.stdout.splitlines() if line.startswith("| model"))
+    titles = [title.strip() for title in heading.strip("|").split("|")]
+    assert len(set(titles)) == len(titles)
+    assert {"MAC per step", "FLOP per step", "FLOP forward per sample"} <= set(titles)
+    assert "64.00 FLOP (64.000 FLOP per image), 100 % tf32\n" in Path("out/own.txt").read_text()
+
+
+class Impatient:
+    """A timer whose time is over as soon as it starts."""
+
+    def __init__(self, _seconds: float, call: Callable[..., None], arguments: Any, keywords: Any) -> None:
+        self.start = lambda: call(*arguments, **keywords)
+        self.cancel = lambda: None
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_takes_long_is_said_at_a_terminal(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nowhere else: a log needs no word of it."""
+    monkeypatch.setattr(command, "Timer", Impatient)
+    stderr = SimpleNamespace(isatty=lambda: terminal)
+    monkeypatch.setattr(command, "sys", SimpleNamespace(stderr=stderr))
+    result = run("--models", "own", "--format", "csv")
+    assert ("own: counting …\n" in result.stderr) == terminal
+    assert "counting …" not in result.stdout
 
 
 @pytest.mark.parametrize(
