@@ -139,11 +139,12 @@ def _memory() -> dict[str, Quantity]:
 _RESERVED = ("reserved", "peak_reserved", "memory_reserved")
 _TOTAL = ("memory", "memory_total", "total_memory", "device_memory", "total")
 
+_SIZE = ("img_size", "image_size", "input_size", "resolution", "size_pixel")
 _LENGTH = ("seq_len", "seq_length", "sequence_length", "length_token", "tokens_per_sequence")
 
 _COUNTS = {
     **{name: Quantity(field="batch", count=True) for name in ("batch", "batch_size")},
-    **{name: Quantity(field="size_pixel", count=True) for name in ("img_size", "image_size", "size_pixel")},
+    **{name: Quantity(field="size_pixel", count=True) for name in _SIZE},
     **{name: Quantity(field="length_token", count=True) for name in _LENGTH},
     # A name without a unit holds millions in one table and a plain number in the next.
     "parameter_count": Quantity(field="parameter_count", count=True),

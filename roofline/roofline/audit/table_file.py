@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from roofline.reader import ReadError
 
 _MISSING = {"", "-", "n/a", "na", "nan", "none", "null", "inf", "-inf", "infinity", "-infinity"}
 _NUMBER = re.compile(r"\+?(?P<whole>\d+|\d{1,3}(?:,\d{3})+)?(?:\.(?P<part>\d*))?(?:e(?P<exponent>[+-]?\d{1,2}))?", re.I)
+_SIDES = re.compile(r"(?:\d{1,5} ?[x\u00d7] ?)?(?P<height>\d{1,5}) ?[x\u00d7] ?(?P<width>\d{1,5})", re.I)
+"""An image's size, with or without its channels: ``224x224``, ``3 x 224 x 224``."""
+
 _NAMED = 10
 """Columns that are named of a table of an unknown layout."""
 
@@ -169,6 +173,9 @@ def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
 
 
 def _figure(cell: str, quantity: Quantity, where: str) -> Figure | None:
+    sides = _SIDES.fullmatch(cell.strip()) if quantity.field == "size_pixel" else None
+    if sides is not None:
+        return exact(sqrt(int(sides["height"]) * int(sides["width"])))
     try:
         figure = number(cell)
     except ValueError as error:

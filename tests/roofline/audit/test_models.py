@@ -21,6 +21,7 @@ def known(name: str, **stated: object) -> KnownModel | None:
     [
         *((name, *RESNET50) for name in (
             "ResNet-50", "resnet50", "RESNET 50", " ResNet_50 ", "resnet50.a1_in1k", "resnet50.tv_in1k",
+            "ResNet-50 v1.5",
             "timm:resnet50", "timm/resnet50.a1_in1k", "timm_resnet50", "hf-hub:timm/resnet50.a1_in1k",
             "torchvision:resnet50", "torchvision.models.resnet50", "models.resnet50",
         )),
@@ -43,7 +44,8 @@ def test_counted_flop_by_what_people_call_a_model(name: str, forward: int, train
 @pytest.mark.parametrize(
     "name",
     [
-        "resnet", "resnet5", "resnet500", "resnet50v2", "resnetv2_50", "resnet50_cifar", "resnet50x2", "my_resnet50",
+        "resnet", "resnet5", "resnet500", "resnet50v2", "resnetv3_50", "resnet50_cifar", "resnet50x2",
+        "ResNet-50 v1", "my_resnet50",
         "vit", "vit_b", "vit_b_8", "ViT-B", "vgg", "squeezenet", "squeezenet1", "mobilenet", "efficientnet", "swin",
         "bert", "bert_large", "timm", "timm:", "torchvision.models", "torchvision:timm:resnet50", "", "-", ".a1_in1k",
     ],
@@ -90,13 +92,33 @@ def test_every_name_finds_its_own_model_in_its_own_library() -> None:
 
 
 def test_torchvision_s_models_are_known_by_their_bare_names() -> None:
-    """But for those that train with auxiliary heads there and without them in timm, where nothing tells which."""
+    """But EfficientNets, of which timm publishes some at other sizes, where the row doesn't tell which."""
     models = {model for of_name in load().by_name.values() for model in of_name if model.library == "torchvision"}
     assert len(models) == 80
-    unknown = {model.name for model in models if known(model.name) is None}
-    assert unknown <= {"inception_v3", "efficientnet_v2_s", "efficientnet_v2_m", "efficientnet_v2_l"}
+    assert all(model.name.startswith("efficientnet_") for model in models if known(model.name) is None)
     for model in models:
-        assert known(model.name, parameter_count=model.parameter_count, size_pixel=model.size_pixel) is not None
+        assert known(model.name, size_pixel=model.size_pixel) is not None
+        assert known(f"torchvision:{model.name}") == model
+
+
+def test_one_name_with_two_figures_is_known_only_with_what_tells_them_apart() -> None:
+    """EfficientNet-B2: images of 288 pixels in torchvision, of 256 in timm."""
+    assert known("efficientnet_b2") is None
+    one, other = (known("EfficientNet-B2", size_pixel=side) for side in (288, 256))
+    assert one is not None
+    assert other is not None
+    assert (one.library, other.library) == ("torchvision", "timm")
+    assert known("timm:efficientnet_b2") == other
+
+
+def test_two_figures_that_are_nearly_one_are_one() -> None:
+    """Inception v3 trains with an auxiliary head in torchvision and without in timm: a thousandth of its work."""
+    one, other = known("torchvision:inception_v3"), known("timm:inception_v3")
+    assert one is not None
+    assert other is not None
+    assert one.training.value > other.training.value
+    assert known("inception_v3") == one
+    assert known("inception_v3", parameter_count=rounded(23.83e6, 5e3)) == other
 
 
 def test_another_image_size_has_other_flop() -> None:

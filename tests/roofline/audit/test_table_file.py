@@ -80,6 +80,24 @@ def test_percentiles_and_modes() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("cell", "side"),
+    [
+        ("224", 224),
+        ("224x224", 224),
+        ("3 x 224 x 224", 224),
+        ("128X512", 256),
+        ("224\u00d7224", 224),
+        ("1,024", 1024),
+        ("", None),
+    ],
+)
+def test_the_size_of_an_image_in_any_spelling(cell: str, side: int | None) -> None:
+    """Its side; of another image than a square one that of as many pixels."""
+    (row,) = rows_of(PATH, f'model,resolution,throughput\nm,"{cell}",10\n')
+    assert row.size_pixel == (None if side is None else exact(float(side)))
+
+
 def test_layout_and_data_tell_cases_apart_together() -> None:
     text = "model,layout,data,batch,throughput\nm,contiguous,fake,8,10\nm,contiguous,,8,10\nm,,fake,8,10\n"
     both, layout, data = rows_of(PATH, text)

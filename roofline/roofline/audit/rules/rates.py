@@ -59,10 +59,11 @@ class _Counted:
 
 @rule("attained FLOP/s that no single throughput explains", tolerance=0.03)
 def unexplained_rate(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
-    """Attained FLOP/s = FLOP of a sample x samples/s. A file counts FLOP in one way: the one (by mode, forward, training,
-    twice forward, ...) that explains most of its rows is taken, and a row it doesn't explain was computed from another
-    throughput than it prints. Where a row of another device has the same value, the run-weighted mean of both is tried.
-    Models whose FLOP are not known are held against what at least three of their rows agree on."""
+    """Attained FLOP/s = FLOP of a sample x samples/s. A file counts FLOP in one way: the one (by mode, forward,
+    training, twice forward, ...) that explains most of its rows is taken, and a row it doesn't explain was computed
+    from another throughput than it prints. Where a row of another device has the same value, the run-weighted mean
+    of both is tried. Models whose FLOP are not known are held against what at least three of their rows agree
+    on."""
     files: defaultdict[str, list[_Case]] = defaultdict(list)
     for row in rows:
         attained, rate = row.attained_flop_per_s, row.rate
