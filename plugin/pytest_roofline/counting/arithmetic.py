@@ -30,7 +30,8 @@ def describe(name: str, *, pointwise: bool) -> OtherOperation | None:
         one FLOP per element.
     """
     namespace, _, base = name.partition("::")
-    if namespace != "aten":
+    # Derivatives in forward mode are made of ``prims``, which have the same names.
+    if namespace not in ("aten", "prims"):
         return None
     each = base.startswith("_foreach_")
     # In-place and foreach forms do the arithmetic of the plain one.

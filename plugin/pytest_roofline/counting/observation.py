@@ -11,6 +11,7 @@ from pytest_roofline.counting.arithmetic import describe
 from pytest_roofline.counting.calls import Call
 from pytest_roofline.counting.costs import Kind, none
 from pytest_roofline.counting.dtypes import COMPLEX_PRODUCT, Tf32, dtype_name
+from pytest_roofline.counting.jagged import packed
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS, MatrixOperation
 from pytest_roofline.counting.shapes import may_run_as_winograd, shape_text
 from pytest_roofline.counting.sparse import FLOP as SPARSE_FLOP
@@ -67,8 +68,9 @@ def observe(
             operand = call.outputs[0]
             dtype = dtype_name(operand.dtype)
         dtype = "tf32" if tf32.applies(operand, matrix.switch) else dtype
-        flop = _matrix_flop(call, matrix)
-        other_flop = None if flop is None else matrix.other(call)
+        rows = packed(call)
+        flop = _matrix_flop(rows, matrix)
+        other_flop = None if flop is None else matrix.other(rows)
         winograd = kind == "convolution" and may_run_as_winograd(call, dtype)
     elif registered:
         flop = registered()

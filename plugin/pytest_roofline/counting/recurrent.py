@@ -19,8 +19,8 @@ class Cell:
     """What a cell does besides its products in one time step, in FLOPs per element of the hidden state.
 
     ``gates``: how many products of the input and of the state there are, each with its bias. ``gates_forward``: what
-    is done with them all. ``gates_backward``: the way back through that. ``joins``: sums of the gradients that come to the
-    state from the next step and from the layer's result.
+    is done with them all. ``gates_backward``: the way back through that. ``joins``: sums of the gradients that come to
+    the state from the next step and from the layer's result.
     """
 
     gates: int
