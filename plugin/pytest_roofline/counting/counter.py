@@ -15,9 +15,10 @@ from torch._ops import HigherOrderOperator
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import flop_registry
 
-from pytest_roofline.counting.calls import bind
+from pytest_roofline.counting.calls import bind, tensors_in
 from pytest_roofline.counting.dispatch import LeafMode, compiling_nothing, leaf_name, may_work
 from pytest_roofline.counting.dtypes import Tf32
+from pytest_roofline.counting.elsewhere import Elsewhere
 from pytest_roofline.counting.memory import SavedTensors, gradient_byte
 from pytest_roofline.counting.observation import Seen, observe
 from pytest_roofline.counting.storages import Storages
@@ -45,19 +46,24 @@ class Trace:
     devices: Counter[str] = field(default_factory=Counter)
     gradient_byte: int = 0
     """What the optimiser found: a step may drop the gradients before it ends."""
+    elsewhere: str | None = None
+    """Why this is not all that the step did (see `elsewhere`)."""
 
 
 class CountingMode(LeafMode):
     """Writes every operation into ``trace`` and lets it run."""
 
-    def __init__(self, trace: Trace, tf32: Tf32) -> None:
+    def __init__(self, trace: Trace, tf32: Tf32, elsewhere: Elsewhere) -> None:
         super().__init__()
         self.trace = trace
+        self.elsewhere = elsewhere
         self.tf32 = tf32
         self.in_optimizer = False
 
     def leaf(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         seen = None
+        if self._forward:
+            self.elsewhere.read(tensors_in((args, tuple(kwargs.values()))))
         result = func(*args, **kwargs)
         if isinstance(func, HigherOrderOperator):
             self.trace.unseen[func.name()] += 1
@@ -69,17 +75,20 @@ class CountingMode(LeafMode):
             self.trace.dispatched.append(Dispatched(leaf_name(func), seen))
         return result
 
+    @property
+    def _forward(self) -> bool:
+        return torch._C._current_graph_task_id() == -1 and not self.in_optimizer
+
     def _observe(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: object) -> Seen | None:
         call = bind(func, args, kwargs, result)
         tensors = (*call.inputs, *call.outputs)
         if not tensors:
             return None
         self.trace.devices.update({tensor.device.type for tensor in tensors})
-        in_backward = torch._C._current_graph_task_id() != -1
         formula = flop_registry.get(func._overloadpacket)
         return observe(
             call,
-            traffic_of(call, self.trace.storages, forward=not in_backward and not self.in_optimizer),
+            traffic_of(call, self.trace.storages, forward=self._forward),
             tags=frozenset(func.tags),
             registered=partial(formula, *args, **kwargs, out_val=result) if formula else None,
             in_optimizer=self.in_optimizer,
@@ -99,16 +108,18 @@ def run_counted(
 
     :param watch_saved: whether to look at what it saves.
     """
-    trace, saved = Trace(), SavedTensors(model)
-    mode = CountingMode(trace, tf32)
+    trace, saved, elsewhere = Trace(), SavedTensors(model), Elsewhere(model)
+    mode = CountingMode(trace, tf32, elsewhere)
     with ExitStack() as stack:
         stack.enter_context(compiling_nothing())
         if optimizer is not None:
             stack.enter_context(_optimizer_watched(mode, model, optimizer))
         if watch_saved:
             stack.enter_context(saved_tensors_hooks(saved.save, saved.restore))
+        stack.enter_context(elsewhere.watching())
         stack.enter_context(mode)
         result = step()
+    trace.elsewhere = elsewhere.reason
     return trace, saved, result
 
 

@@ -29,7 +29,8 @@ class Counted:
     to, as whoever times them one by one meets them (see `dispatch`). ``devices`` tells on which types of device the
     tensors of dispatched operations were, with the number of operations; one that has tensors on two counts for both.
     ``peak_byte`` is the most that its tensors take at once (see `peak`). ``missing`` says why a value is None, under
-    its path in the record (``memory.peak_predicted_byte`` for ``peak_byte``), and what had to be assumed.
+    its path in the record (``memory.peak_predicted_byte`` for ``peak_byte``), and what had to be assumed. ``elsewhere``
+    is the reason where some of the step ran unseen, in another thread: then the work is not all of it.
     """
 
     work: Work
@@ -37,6 +38,7 @@ class Counted:
     leaves: tuple[tally.Leaf, ...]
     devices: dict[str, int]
     peak_byte: int | None
+    elsewhere: str | None = None
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -128,5 +130,6 @@ def count_step(
         leaves=tally.leaves(trace),
         devices=dict(trace.devices),
         peak_byte=None if peak.hidden else peak.peak_byte,
+        elsewhere=trace.elsewhere,
         missing=missing,
     )
