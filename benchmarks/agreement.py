@@ -94,19 +94,22 @@ def deviations_of(name: str) -> list[Deviation]:
 
 
 def _counted(spec: ModelSpec, batch: int, mode: Mode, precision_name: str) -> float:
-    """FLOP of the first step, which has the products of all."""
+    """FLOP of the first step, which has the products of all; of its bytes and memory nothing is asked."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     from pytest_roofline import precision
     from pytest_roofline.complexity.fake_workload import fake_model, fake_workload
-    from pytest_roofline.counting import count_step
+    from pytest_roofline.counting import tally
+    from pytest_roofline.counting.counter import run_counted
+    from pytest_roofline.counting.dtypes import Tf32
     from pytest_roofline.workload import Step
 
     fake, wanted = FakeTensorMode(), precision.PRECISIONS[precision_name]
     model = fake_model(spec, wanted, fake)
     with fake:
         workload = fake_workload(spec, model, batch=batch, mode=mode, precision=wanted)
-        return float(count_step(Step(workload), model=model).work.flop_per_step)
+        trace, _, _ = run_counted(Step(workload), model=model, optimizer=None, tf32=Tf32(), watch_saved=False)
+    return sum(tally.flop_by_dtype(trace.seen).values())
 
 
 def _of_one_dtype(spec: ModelSpec) -> ModelSpec:
