@@ -6,19 +6,29 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import device_table, devices_option, table_options
+from roofline.commands.common import device_table, devices_option, emit, table_options
+from roofline.commands.expectations import BESIDE_THE_TESTS, checked
 from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import gate
 from roofline.compare.report import sentence
 from roofline.compare.sides import By
+from roofline.expectations.table import findings_table
 from roofline.tables import Format
 
 
-@click.command(cls=TwoSides, several="--baseline")
+@click.command(cls=TwoSides, several="--baseline", optional="--expect")
 @click.argument("new", nargs=-1, required=True, type=PATH)
 @click.option(
-    "--baseline", "base", multiple=True, required=True, type=PATH, metavar="BASE...", help="Files or folders."
+    "--baseline", "base", multiple=True, type=PATH, metavar="BASE...", help="Files or folders to compare with."
+)
+@click.option(
+    "--expect",
+    is_flag=False,
+    flag_value=BESIDE_THE_TESTS,
+    metavar="[FILE]",
+    help="Hold NEW against expected bounds: those of its tests' markers, and of FILE, by default the"
+    " expected_bounds.toml beside the tests.",
 )
 @judging_options
 @click.option("--allow-removed", is_flag=True, help="Cases of the baseline may be missing.")
@@ -30,6 +40,7 @@ def check(
     context: click.Context,
     new: tuple[Path, ...],
     base: tuple[Path, ...],
+    expect: str | None,
     least_effect: float,
     confidence: float,
     floor: float,
@@ -41,18 +52,30 @@ def check(
     width: int | None,
     devices: Path | None,
 ) -> None:
-    """Check the sessions of NEW against a baseline: files or folders, several sessions a side.
+    """Check the sessions of NEW against a baseline: files or folders, several sessions a side; or against expected
+    bounds; or both.
 
-    Exit code: 0 passed, 1 a case is slower, 3 not all could be compared: nothing matched, a case was removed or
-    renamed, a row is invalid, another machine, a changed workload, no baseline. 1 wins over 3. What is inconclusive
-    passes with a warning, unless --strict.
+    Exit code: 0 passed, 1 a case is slower or not as expected, 3 not all could be compared: nothing matched, a case was
+    removed or renamed, a row is invalid, another machine, a changed workload, no baseline; or an expectation could not
+    be judged. 1 wins over 3. What is inconclusive passes with a warning, unless --strict.
     """
+    if not base and expect is None:
+        raise click.UsageError("nothing to check against: give --baseline BASE, --expect, or both.")
+    found = None if expect is None else checked(new, expect, devices)
+    expected = None if found is None else findings_table(found)
+    code = 0 if found is None else found.exit_code
+    if not base:
+        assert expected is not None
+        emit([expected], form, output, width)
+        context.exit(code)
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
     comparison = comparison_of(base, new, settings, device_table(devices))
     outcome = gate(comparison, allow_removed=allow_removed, strict=strict)
-    show(comparison, sentence(comparison, outcome.exit_code), outcome.exit_code, form, output, width)
+    title = sentence(comparison, outcome.exit_code)
+    show(comparison, title, outcome.exit_code, form, output, width, expected)
     for warning in outcome.warnings:
         click.echo(f"Warning: {warning}", err=True)
     for failure in outcome.failures:
         click.echo(f"Error: {failure}", err=True)
-    context.exit(outcome.exit_code)
+    codes = {outcome.exit_code, code}
+    context.exit(1 if 1 in codes else max(codes))

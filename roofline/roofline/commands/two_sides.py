@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from roofline.compare.report import as_json, markdown, table
 from roofline.compare.sides import By, read_side
 from roofline.devices import DeviceTable
 from roofline.reader import ReadError, files_under, real_path
-from roofline.tables import Format
+from roofline.tables import Format, Table, render
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -28,10 +29,13 @@ class TwoSides(click.Command):
     and the rest are the arguments. It may be given several times.
     """
 
-    def __init__(self, *arguments: Any, several: str, **options: Any) -> None:
-        """:param several: name of the option, ``--baseline``."""
+    def __init__(self, *arguments: Any, several: str, optional: str | None = None, **options: Any) -> None:
+        """:param several: name of the option, ``--baseline``.
+        :param optional: name of an option whose value may be left out.
+        """
         super().__init__(*arguments, **options)
         self._several = several
+        self._optional = optional
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, self._spread(args))
@@ -47,15 +51,16 @@ class TwoSides(click.Command):
         spread: list[str] = []
         paths = 0
         taking = False
-        rest = iter(args)
-        for word in rest:
+        rest = list(reversed(args))
+        while rest:
+            word = rest.pop()
             if word == "--":
-                return [*spread, word, *rest]
+                return [*spread, word, *reversed(rest)]
             if word.startswith("-") and word != "-":
                 spread.append(word)
                 taking = word == self._several and paths > 0
-                if word in with_value:
-                    spread += [value for value in (next(rest, None),) if value is not None]
+                if rest and word in with_value and not (word == self._optional and rest[-1].startswith("-")):
+                    spread.append(rest.pop())
             elif taking:
                 spread += [self._several, word]
             else:
@@ -154,16 +159,31 @@ def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings,
 
 
 def show(
-    comparison: Comparison, title: str, exit_code: int, form: Format | None, output: Path | None, width: int | None
+    comparison: Comparison,
+    title: str,
+    exit_code: int,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    expected: Table[Any] | None = None,
 ) -> None:
-    """Print the comparison, or write it to ``output``."""
+    """Print the comparison, or write it to ``output``.
+
+    :param expected: a table that goes with it; in JSON under ``expected_bounds``.
+    """
     match chosen_format(form, output):
         case "json":
-            emit_text(as_json(comparison, title, exit_code), output)
+            text = as_json(comparison, title, exit_code)
+            if expected is not None:
+                both = {**json.loads(text), "expected_bounds": json.loads(render(expected, "json", 0))}
+                text = json.dumps(both, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+            emit_text(text, output)
         case "markdown":
-            emit_text(markdown(comparison, title), output)
+            more = "" if expected is None else "\n" + render(expected, "markdown", 0)
+            emit_text(markdown(comparison, title) + more, output)
         case _:
-            emit([table(comparison, title)], form, output, terminal_width(width))
+            more_tables = [] if expected is None else [expected]
+            emit([table(comparison, title), *more_tables], form, output, terminal_width(width))
 
 
 def _how_to_make(path: Path) -> str:

@@ -1,0 +1,37 @@
+"""The part of ``roofline check`` that holds results against what is expected of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from roofline.commands.common import CannotCompare, read_points
+from roofline.expectations.judging import Checked, check_expectations
+from roofline.expected_file import NAME, ExpectedFileError, beside, read
+
+BESIDE_THE_TESTS = ""
+"""What ``--expect`` without a file stands for: the one beside the tests that were measured."""
+
+
+def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked:
+    """Judge the results.
+
+    :param file: the file of expectations, or `BESIDE_THE_TESTS`.
+    :raises click.UsageError: the file can't be used.
+    :raises CannotCompare: results can't be read, or nothing at all is expected of them.
+    """
+    points = read_points(results, devices)
+    path = Path(file) if file else beside((point.benchmark.fullname for point in points), Path())
+    try:
+        entries = () if path is None else read(path)
+    except ExpectedFileError as error:
+        raise click.UsageError(f"--expect: {error}") from error
+    marked = any(point.benchmark.record is not None and point.benchmark.record.expected for point in points)
+    if path is None and not marked:
+        raise CannotCompare(
+            f"nothing is expected of these results: none of their tests has the marker expected_bound, and there is no"
+            f" {NAME} beside the tests, looked for from here. Name one with --expect FILE; `roofline lock` writes one."
+        )
+    return check_expectations(points, entries)
