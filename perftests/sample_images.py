@@ -83,7 +83,7 @@ def folder(cache: Path, images_per_class: int) -> Path:
     except OSError as error:
         raise DataError(
             f"--data sample: the images can't be built in {cache}: {error.strerror or error}. "
-            "Free some space there, or set ROOFLINE_CACHE to a folder that can be written."
+            "Set ROOFLINE_CACHE to a folder that can be written and has room."
         ) from error
     return place
 

@@ -112,7 +112,11 @@ def commit_of(commit_info: Mapping[str, Any]) -> str:
 def last_roofs(folder: Path, fingerprint: str) -> tuple[Roof, ...]:
     """Every roof as it was measured last on the machine with this fingerprint, marked with the file it stands in."""
     found: dict[tuple[str, str], Roof] = {}
-    for path in sorted(folder.glob("*/*.json"), key=lambda path: path.name, reverse=True):
+    try:
+        paths = sorted(folder.glob("*/*.json"), key=lambda path: path.name, reverse=True)
+    except OSError:
+        return ()  # `ResultsFile` says what is wrong with the folder
+    for path in paths:
         try:
             if not path.is_file():
                 continue  # reading a pipe would wait for its writer

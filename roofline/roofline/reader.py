@@ -162,10 +162,18 @@ def files_under(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
     seen: set[Path] = set()
     for path in paths:
         folder = path.is_dir()
-        for found in sorted(path.rglob("*.json")) if folder else (path,):
+        for found in _json_under(path) if folder else (path,):
             if (file := real_path(found)) not in seen:
                 seen.add(file)
                 yield found, not folder
+
+
+def _json_under(folder: Path) -> list[Path]:
+    """The ``*.json`` of a folder and all below it; and folders that can't be looked into, as reading them says why."""
+    closed: list[OSError] = []
+    walk = os.walk(folder, onerror=closed.append)
+    files = [Path(place, name) for place, _, names in walk for name in names if name.endswith(".json")]
+    return sorted([*files, *(Path(error.filename) for error in closed)])
 
 
 def read_file(path: Path) -> ResultFile:
@@ -216,7 +224,9 @@ def text_of(path: Path, advice: str) -> str:
     :raises ReadError: it can't be read, isn't UTF-8, or is a pipe or a device, which might never end.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        kind = path.stat().st_mode
+        # A folder has an error of its own, which says whether it may be read.
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             raise ReadError(f"{path}: can't be read (no regular file). {advice}")
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

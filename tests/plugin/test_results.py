@@ -172,6 +172,16 @@ def test_the_last_roofs_are_those_measured_on_the_same_machine(tmp_path: Path) -
     assert results.last_roofs(tmp_path / "missing", "here") == ()
 
 
+def test_a_folder_that_cannot_be_looked_into_has_no_roofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why it can't be used is told where the results file is made; before Python 3.12 the search itself failed."""
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "glob", refused)
+    assert results.last_roofs(tmp_path, "here") == ()
+
+
 def test_roofs_are_not_looked_for_in_a_pipe(tmp_path: Path) -> None:
     """Reading one would wait for its writer."""
     put(tmp_path, {"a/20260101T000000Z-c.json": document("here", dram(1.0))})

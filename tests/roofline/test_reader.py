@@ -253,6 +253,26 @@ def test_a_folder_with_a_broken_file_still_gives_the_others(tmp_path: Path) -> N
     assert "crashed.json: empty" in reading.skipped[0]
 
 
+def test_a_folder_that_cannot_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may lie in it is left out of every table: not in silence."""
+    build.two_machines(tmp_path)
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    look = os.scandir
+
+    def refused(path: str) -> object:
+        if Path(path) == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    reading = read([tmp_path])
+    assert len(reading.files) == 2
+    (reason,) = reading.skipped
+    # Opened, a folder has an error of its own; for who may not read it: permission denied.
+    assert reason.startswith(f"{closed}: can't be read (")
+
+
 def test_a_named_broken_file_is_an_error(tmp_path: Path) -> None:
     """Who names a file wants that file."""
     good, _ = build.two_machines(tmp_path)
