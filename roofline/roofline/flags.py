@@ -42,15 +42,54 @@ BIMODAL_GAP = 0.1
 def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLight) -> tuple[Flag, ...]:
     """The flags of one benchmark, in a fixed order."""
     found = (
-        _above(placement, roofs),
+        faster_than_peak(placement) or _above(placement, roofs),
         _faster_than_light(record.timing, sol),
         _resident(record, placement, roofs),
         _host(placement),
         oversubscribed(record),
-        _bimodal(record.timing),
+        bimodal(record.timing),
         _uncovered(record),
     )
     return tuple(flag for flag in found if flag is not None)
+
+
+def faster_than_peak(placement: Placement) -> Flag | None:
+    """The flag for a time or a count that can't be."""
+    peak = placement.fraction_of_compute
+    if peak is None or peak <= _BEYOND_PEAK:
+        return None
+    attained = scaled(placement.attained_flop_per_s, "FLOP/s")
+    roof = scaled(placement.compute_flop_per_s, "FLOP/s")
+    return Flag(
+        name="faster_than_peak",
+        evidence=f"{attained} is {significant(peak)} times the compute roof of {roof} ({placement.roof_source}):"
+        " the time or the count is wrong",
+        invalid=True,
+    )
+
+
+def bimodal(timing: Timing | None) -> Flag | None:
+    """The flag for rounds in two clusters.
+
+    Two clusters are told apart by the widest gap between neighbours, where it is wider than either cluster.
+    """
+    if timing is None or timing.rounds.steps < 1 or len(timing.rounds.wall_s) < BIMODAL_ROUNDS:
+        return None
+    times = sorted(wall / timing.rounds.steps for wall in timing.rounds.wall_s)
+    if not all(map(usable, times)):
+        return None
+    least = math.ceil(BIMODAL_SHARE * len(times))
+    split = max(range(least, len(times) - least + 1), key=lambda index: times[index] - times[index - 1])
+    fast, slow = times[:split], times[split:]
+    gap = slow[0] - fast[-1]
+    mean = sum(times) / len(times)
+    if gap < BIMODAL_GAP * mean or gap <= max(fast[-1] - fast[0], slow[-1] - slow[0]):
+        return None
+    return Flag(
+        name="bimodal",
+        evidence=f"{len(fast)} rounds at {scaled(sum(fast) / len(fast), 's')} a step and {len(slow)} at"
+        f" {scaled(sum(slow) / len(slow), 's')}, none between: the mean of {scaled(mean, 's')} is the time of neither",
+    )
 
 
 def oversubscribed(record: Record) -> Flag | None:
@@ -116,17 +155,7 @@ def _series(record: Record) -> tuple[str | None, ...]:
 
 
 def _above(placement: Placement, roofs: Roofs) -> Flag | None:
-    peak = placement.fraction_of_compute
-    if peak is not None and peak > _BEYOND_PEAK:
-        attained = scaled(placement.attained_flop_per_s, "FLOP/s")
-        roof = scaled(placement.compute_flop_per_s, "FLOP/s")
-        return Flag(
-            name="faster_than_peak",
-            evidence=f"{attained} is {significant(peak)} times the compute roof of {roof} ({placement.roof_source}):"
-            " the time or the count is wrong",
-            invalid=True,
-        )
-    fraction = placement.fraction_low if placement.fraction_low is not None else peak
+    fraction = placement.fraction_low if placement.fraction_low is not None else placement.fraction_of_compute
     if fraction is None or fraction <= 1:
         return None
     spreads = ", ".join(f"{roof.name} {percent(roof.spread)}" for roof in roofs.roofs if roof.spread)
@@ -167,27 +196,6 @@ def _host(placement: Placement) -> Flag | None:
     return Flag(
         name="host_bound",
         evidence=f"the device was busy for {percent(share)} of the wall time; the point is placed by device time",
-    )
-
-
-def _bimodal(timing: Timing | None) -> Flag | None:
-    """Two clusters are told apart by the widest gap between neighbours, where it is wider than either cluster."""
-    if timing is None or timing.rounds.steps < 1 or len(timing.rounds.wall_s) < BIMODAL_ROUNDS:
-        return None
-    times = sorted(wall / timing.rounds.steps for wall in timing.rounds.wall_s)
-    if not all(map(usable, times)):
-        return None
-    least = math.ceil(BIMODAL_SHARE * len(times))
-    split = max(range(least, len(times) - least + 1), key=lambda index: times[index] - times[index - 1])
-    fast, slow = times[:split], times[split:]
-    gap = slow[0] - fast[-1]
-    mean = sum(times) / len(times)
-    if gap < BIMODAL_GAP * mean or gap <= max(fast[-1] - fast[0], slow[-1] - slow[0]):
-        return None
-    return Flag(
-        name="bimodal",
-        evidence=f"{len(fast)} rounds at {scaled(sum(fast) / len(fast), 's')} a step and {len(slow)} at"
-        f" {scaled(sum(slow) / len(slow), 's')}, none between: the mean of {scaled(mean, 's')} is the time of neither",
     )
 
 

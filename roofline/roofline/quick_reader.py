@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from roofline.reader import Benchmark, ReadError, ResultFile, commit_of, host_of, read_file, stats_of
+from roofline.reader import Benchmark, ReadError, ResultFile, Stats, commit_of, host_of, read_file
 from roofline.record import (
     SCHEMA,
     Case,
@@ -86,22 +86,47 @@ class _ExtraInfo(msgspec.Struct, kw_only=True):
     roofline: _Record | msgspec.UnsetType = msgspec.UNSET
 
 
+class _Stats(msgspec.Struct, kw_only=True):
+    mean: float | None = None
+    stddev: float | None = None
+    median: float | None = None
+    min: float | None = None
+    max: float | None = None
+    ops: float | None = None
+    rounds: float | None = None
+    iterations: float | None = None
+    data: tuple[float | None, ...] | None = None
+    unit: str | None = None
+    time_unit: str | None = None
+
+
 class _Row(msgspec.Struct, kw_only=True):
     name: str
     fullname: str = ""
     group: str | None = None
     extra_info: _ExtraInfo = msgspec.field(default_factory=_ExtraInfo)
-    stats: dict[str, Any] = msgspec.field(default_factory=dict)
+    stats: _Stats = msgspec.field(default_factory=_Stats)
     unit: str | None = None
     time_unit: str | None = None
 
     def benchmark(self) -> Benchmark:
-        own = self.extra_info.roofline
+        own, stats = self.extra_info.roofline, self.stats
         return Benchmark(
             name=self.name,
             fullname=self.fullname or self.name,
             group=self.group or None,
-            stats=stats_of({"unit": self.unit, "time_unit": self.time_unit}, self.stats),
+            stats=Stats(
+                mean_s=stats.mean,
+                stddev_s=stats.stddev,
+                median_s=stats.median,
+                min_s=stats.min,
+                max_s=stats.max,
+                iterations_per_s=stats.ops,
+                rounds=stats.rounds,
+                iterations=stats.iterations,
+                round_times_s=stats.data,
+                unit=stats.unit or stats.time_unit or self.unit or self.time_unit or None,
+            ),
             record=None if own is msgspec.UNSET else own.record(),
         )
 

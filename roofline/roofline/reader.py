@@ -288,13 +288,13 @@ def _benchmark(item: object, where: str) -> Benchmark:
         name=name,
         fullname=_string(row.get("fullname")) or name,
         group=_string(row.get("group")),
-        stats=stats_of(row, stats),
+        stats=_stats(row, stats),
         record=record,
         fault=fault,
     )
 
 
-def stats_of(row: Mapping[str, Any], stats: Mapping[str, Any]) -> Stats:
+def _stats(row: Mapping[str, Any], stats: Mapping[str, Any]) -> Stats:
     """:param stats: of the benchmark ``row``, as the file has them."""
     times = stats.get("data")
     return Stats(

@@ -10,12 +10,11 @@ import statistics
 from collections.abc import Sequence
 
 from roofline.compare.observation import LEAST_ROUNDS, Observation, Unusable, observe, observe_times
-from roofline.flags import derived
+from roofline.flags import bimodal, faster_than_peak, oversubscribed
 from roofline.placement import Placement
 from roofline.reader import Stats
 from roofline.record import Flag, Record
 from roofline.roofs import Roofs, usable, usable_or_zero
-from roofline.sol import SpeedOfLight
 from roofline.units import scaled, significant
 
 AGREEMENT = 0.01
@@ -33,9 +32,10 @@ class Loud(Unusable):
     """A session in which the machine was hardly left alone: measured again, it may say something."""
 
 
-def flags_of(record: Record, placement: Placement, roofs: Roofs) -> tuple[Flag, ...]:
-    """The record's flags and those the analysis adds, but for the ones that need its operations."""
-    return (*record.flags, *derived(record, placement, roofs, SpeedOfLight(time_s=None)))
+def flags_of(record: Record, placement: Placement) -> tuple[Flag, ...]:
+    """The record's flags, and of those the analysis adds the ones that matter here."""
+    found = (faster_than_peak(placement), oversubscribed(record), bimodal(record.timing))
+    return (*record.flags, *(flag for flag in found if flag is not None))
 
 
 def why_kept_out(record: Record, flags: Sequence[Flag]) -> str | None:

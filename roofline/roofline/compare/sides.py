@@ -139,7 +139,7 @@ def _seen(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Iterabl
             if record.device not in roofs:
                 roofs[record.device] = roofs_of(result, record.device, devices)
             over = roofs[record.device]
-            yield _by_time(benchmark, record, run, flags_of(record, place(record, over), over))
+            yield _by_time(benchmark, record, run, flags_of(record, place(record, over)))
 
 
 def _without_record(benchmark: Benchmark, run: Run) -> Seen:
