@@ -1,0 +1,76 @@
+"""Session files of several cases whose rounds scatter a little, as a real machine's do."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from roofline.record import Record, Rounds
+from tests.roofline import build
+
+STEPS = 5
+SLOWER = 1.5
+"""Beyond doubt with `COUNT` sessions a side, whatever is taken for known of their scatter."""
+COUNT = 4
+
+
+def record(step_time_s: float, seed: object, model: str = "resnet50", **changes: Any) -> Record:
+    """A case whose rounds are drawn with 0.4 % of noise; ``changes`` are of the record."""
+    rng = random.Random(str(seed))
+    wall = tuple(STEPS * step_time_s * (1 + rng.gauss(0, 0.004)) for _ in range(20))
+    timing = build.timing(statistics.fmean(wall) / STEPS, rounds=Rounds(steps=STEPS, wall_s=wall))
+    return build.record(**{"case": build.case(model=model), "timing": timing, **changes})
+
+
+def document(
+    times: Mapping[str, float], number: int = 0, started_at: str | None = None, **machine: Any
+) -> dict[str, Any]:
+    """One session: a case a model."""
+    records = [record(seconds, (model, seconds, number), model) for model, seconds in times.items()]
+    started = started_at or f"2026-11-20T{number:02}:00:00+00:00"
+    return build.document(records, of=build.session(build.roofs(), started_at=started), on=build.machine(**machine))
+
+
+def side(folder: Path, times: Mapping[str, float], count: int = COUNT, first: int = 0, **machine: Any) -> list[Path]:
+    """So many sessions of one side, an hour apart."""
+    return [
+        build.write(folder / f"{number:02}.json", document(times, number, **machine))
+        for number in range(first, first + count)
+    ]
+
+
+def edited(path: Path, change: Any) -> Path:
+    """The file with ``change(content)`` made to it."""
+    content = json.loads(path.read_text())
+    change(content)
+    return build.write(path, content)
+
+
+def foreign(times: Mapping[str, tuple[float, ...]], **host: Any) -> dict[str, Any]:
+    """Another project's file: the round times of each test, saved with it."""
+    content = build.document([None] * len(times))
+    content["machine_info"].update(host)
+    for row, (name, rounds) in zip(content["benchmarks"], times.items(), strict=True):
+        row["name"], row["fullname"] = name, f"tests/test_speed.py::{name}"
+        row["stats"] = statistics_of(rounds)
+    return content
+
+
+def statistics_of(rounds: tuple[float, ...]) -> dict[str, Any]:
+    """As pytest-benchmark writes them with --benchmark-save-data."""
+    mean = statistics.fmean(rounds)
+    return {
+        "min": min(rounds),
+        "max": max(rounds),
+        "mean": mean,
+        "stddev": statistics.stdev(rounds) if len(rounds) > 1 else 0.0,
+        "median": statistics.median(rounds),
+        "rounds": len(rounds),
+        "iterations": 1,
+        "ops": 1 / mean,
+        "data": list(rounds),
+    }

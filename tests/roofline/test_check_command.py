@@ -1,0 +1,603 @@
+"""The gate: what is slower fails, and nothing passes because there was nothing to look at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.record import KEY, Flag, NotMeasured
+from roofline.record_json import to_json
+from tests.roofline import build
+from tests.roofline.compare import sessions
+from tests.roofline.conftest import Run
+
+TIMES = {"resnet18": 0.01, "resnet50": 0.1}
+ID = "resnet50-train-b32-fp32"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> list[Path]:
+    return sessions.side(tmp_path / "base", TIMES)
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> list[Path]:
+    return sessions.side(tmp_path / "new", TIMES, first=10)
+
+
+def test_unchanged_code_passes(run: Run, base: list[Path], new: list[Path]) -> None:
+    """With what the sessions can't tell as a warning."""
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert out.startswith("Passed: no case shown to be slower (")
+    assert "Coverage: 2 matched, 0 new, 0 removed, 0 invalid, 0 not comparable" in out
+    assert "Error" not in err
+
+
+def test_a_slower_case_fails(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """The message has the case, by how much, both times and both files."""
+    new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.1 * sessions.SLOWER}, first=10)
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 1
+    assert out.startswith("Regression: 1 of 2 cases compared slower (1 slower, 1 ")
+    assert f"Error: slower: {ID}: +5" in err
+    assert f"ms in {base[0]}" in err
+    assert f"ms in {new[0]})" in err
+
+
+def test_a_slower_case_wins_over_what_could_not_be_compared(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """A regression that was found is not made less certain by a removed case: exit code 1, and both are named."""
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1 * sessions.SLOWER}, first=10)
+    code, _, err = run("check", *new, "--baseline", *base)
+    assert code == 1
+    assert f"Error: slower: {ID}" in err
+    assert "Error: removed: resnet18-train-b32-fp32" in err
+
+
+def test_what_is_inconclusive_passes_with_a_warning_unless_strict(run: Run, base: list[Path], new: list[Path]) -> None:
+    """A single session a side can't show that nothing changed by 2 %."""
+    code, _, err = run("check", new[0], "--baseline", base[0])
+    assert code == 0
+    assert err.startswith(f"Warning: inconclusive, neither slower nor the same: resnet18-train-b32-fp32, {ID}")
+    code, out, err = run("check", new[0], "--baseline", base[0], "--strict")
+    assert code == 3
+    assert out.startswith("Not passed")
+    assert err.startswith("Error: inconclusive")
+
+
+def test_shown_to_be_the_same(run: Run, base: list[Path], new: list[Path]) -> None:
+    """What is surely smaller than what matters is the same, and passes without a warning, strict or not."""
+    code, out, err = run("check", *new, "--baseline", *base, "--least-effect", "50%", "--strict")
+    assert (code, err) == (0, "")
+    assert out.startswith("Passed: no case shown to be slower (2 same)")
+
+
+# Changes to the new file or to the baseline, each of which must not pass.
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def _row(content: dict[str, Any]) -> dict[str, Any]:
+    """The row of resnet50."""
+    row: dict[str, Any] = content["benchmarks"][1]
+    return row
+
+
+def _record(content: dict[str, Any]) -> dict[str, Any]:
+    record: dict[str, Any] = _row(content)["extra_info"][KEY]
+    return record
+
+
+def _rename(content: dict[str, Any]) -> None:
+    row = _row(content)
+    row["name"], row["fullname"] = "test_case[other]", "perftests/test_models.py::test_case[other]"
+    _record(content)["case"]["id"] = "other"
+
+
+def _move(content: dict[str, Any]) -> None:
+    _row(content)["fullname"] = f"perftests/vision/test_models.py::{_row(content)['name']}"
+
+
+def _remove(content: dict[str, Any]) -> None:
+    del content["benchmarks"][1]
+
+
+def _not_measured(outcome: str, reason: str) -> Change:
+    def change(content: dict[str, Any]) -> None:
+        _remove(content)
+        content[KEY]["not_measured"] = [to_json_of(NotMeasured(id=ID, outcome=outcome, reason=reason))]  # type: ignore[arg-type]
+
+    return change
+
+
+def to_json_of(entry: NotMeasured) -> dict[str, str]:
+    return {"id": entry.id, "outcome": entry.outcome, "reason": entry.reason}
+
+
+def _errored(content: dict[str, Any]) -> None:
+    """It measured, and failed afterwards: the row stays and is marked."""
+    flag = {"name": "test_failed", "evidence": "the test measured, but did not pass: assert 1 == 2", "invalid": True}
+    _record(content)["flags"] = [flag]
+
+
+def _machine(content: dict[str, Any]) -> None:
+    content["machine_info"][KEY] |= {"fingerprint": "0123", "cpu": "Intel Xeon 8481C"}
+
+
+def _gpu(content: dict[str, Any]) -> None:
+    for row in content["benchmarks"]:
+        row["extra_info"][KEY]["device"] |= {"kind": "cuda", "name": "NVIDIA L4"}
+
+
+def _workload(content: dict[str, Any]) -> None:
+    _record(content)["case"] |= {"workload_hash": "changed", "config": {"optimizer": "adam"}}
+
+
+def _precision(content: dict[str, Any]) -> None:
+    _record(content)["case"] |= {"precision": "tf32"}
+
+
+def _scale(factor: float, content: dict[str, Any]) -> None:
+    """All times of resnet50 in another unit."""
+    stats, timing = _row(content)["stats"], _record(content)["timing"]
+    for name in ("min", "max", "mean", "median", "stddev"):
+        stats[name] *= factor
+    timing["step_time_s"] *= factor
+    timing["rounds"]["wall_s"] = [factor * wall for wall in timing["rounds"]["wall_s"]]
+
+
+def _milliseconds(content: dict[str, Any]) -> None:
+    _scale(1e3, content)
+
+
+def _kiloseconds(content: dict[str, Any]) -> None:
+    _scale(1e-3, content)
+
+
+def _statistics_alone(content: dict[str, Any]) -> None:
+    for name in ("min", "max", "mean", "median", "stddev"):
+        _row(content)["stats"][name] *= 1e3
+
+
+def _declared(content: dict[str, Any]) -> None:
+    _row(content)["stats"]["unit"] = "ms"
+
+
+def _mean(value: float | None) -> Change:
+    def change(content: dict[str, Any]) -> None:
+        _row(content)["stats"]["mean"] = value
+
+    return change
+
+
+def _rounds_time(value: float | None) -> Change:
+    def change(content: dict[str, Any]) -> None:
+        _record(content)["timing"]["rounds"]["wall_s"][3] = value
+
+    return change
+
+
+def _step_time(value: float | None) -> Change:
+    def change(content: dict[str, Any]) -> None:
+        _record(content)["timing"]["step_time_s"] = value
+
+    return change
+
+
+def _no_rounds(content: dict[str, Any]) -> None:
+    _row(content)["stats"]["rounds"] = 0
+
+
+def _precision_disproved(content: dict[str, Any]) -> None:
+    flag = Flag(name="precision_disproved", evidence="fp32 means fp32, but 3 products ran in tf32", invalid=True)
+    _record(content)["flags"] = to_json(build.record(flags=(flag,)))["flags"]
+
+
+def _check_failed(content: dict[str, Any]) -> None:
+    _record(content)["checks"] = [{"name": "precision", "status": "failed", "evidence": "3 products ran in tf32"}]
+
+
+def _unreadable_record(content: dict[str, Any]) -> None:
+    _record(content)["case"]["batch"] = "many"
+
+
+def _full_memory(content: dict[str, Any]) -> None:
+    _record(content)["memory"] = {"peak_reserved_byte": 8 * 10**9, "device_total_byte": 8 * 10**9}
+
+
+_MUTATIONS: list[tuple[str, str, Change, str]] = [
+    ("id renamed", "new", _rename, "moved or renamed? The same work is there as other (perftests/"),
+    ("file moved", "new", _move, "moved or renamed? The same work is there as perftests/vision/test_models.py::"),
+    ("test removed", "new", _remove, "not in"),
+    ("test skipped", "new", _not_measured("skipped", "no image folder"), "(skipped: no image folder)"),
+    ("test errored", "new", _not_measured("failed", "assert 1 == 2"), "(failed: assert 1 == 2)"),
+    ("test errored after measuring", "new", _errored, "test_failed: the test measured, but did not pass"),
+    ("other machine", "new", _machine, "another machine: processor Intel Xeon 8481C, baseline AMD EPYC 7B13"),
+    ("other GPU", "new", _gpu, "another device: NVIDIA L4 (cuda), baseline AMD EPYC 7B13 (cpu)"),
+    ("workload changed", "new", _workload, "another workload under the same id: optimizer adam, baseline None"),
+    ("precision changed", "new", _precision, "another workload under the same id: precision tf32, baseline fp32"),
+    ("baseline NaN", "base", _mean(float("nan")), "the statistics' mean is missing or not finite"),
+    ("baseline null", "base", _mean(None), "the statistics' mean is missing or not finite"),
+    ("baseline zero", "base", _mean(0.0), "the statistics' mean is 0 s, which is not a time"),
+    ("baseline negative", "base", _mean(-0.1), "the statistics' mean is -0.1 s, which is not a time"),
+    ("baseline infinite", "base", _mean(float("inf")), "the statistics' mean is missing or not finite"),
+    ("baseline without rounds", "base", _no_rounds, "0 rounds in the statistics"),
+    ("a round NaN", "base", _rounds_time(float("nan")), "a round's time in the record is not a time"),
+    ("a round zero", "base", _rounds_time(0.0), "a round's time in the record is not a time"),
+    ("step time NaN", "base", _step_time(float("nan")), "the record's step time is nan s, which is not a time"),
+    ("step time zero", "base", _step_time(0.0), "the record's step time is 0 s, which is not a time"),
+    ("baseline in milliseconds", "base", _milliseconds, "1000 times as short: a file in another unit of time?"),
+    ("new in milliseconds", "new", _milliseconds, "1000 times as long: a file in another unit of time?"),
+    ("new in kiloseconds", "new", _kiloseconds, "faster_than_peak: 1.00 PFLOP/s is 100 times"),
+    ("statistics in milliseconds", "new", _statistics_alone, "1000 times as long: another unit of time, or a file"),
+    ("a unit in the file", "base", _declared, "says that its times are in 'ms'"),
+    ("precision proof failed", "new", _precision_disproved, "precision_disproved: fp32 means fp32, but 3 products"),
+    ("check failed without its flag", "new", _check_failed, "precision disproved: 3 products ran in tf32"),
+    ("record unreadable", "new", _unreadable_record, "record not read"),
+    ("device memory full", "new", _full_memory, "memory_oversubscribed: 8.00 GB reserved of 8.00 GB"),
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "reason"), [row[1:] for row in _MUTATIONS], ids=[row[0] for row in _MUTATIONS]
+)
+def test_no_mutation_passes(
+    run: Run, base: list[Path], new: list[Path], where: str, change: Change, reason: str
+) -> None:
+    """Exit code 3, and one line with the case, the file and the reason. The other case is compared all the same."""
+    files = base if where == "base" else new
+    for path in files:
+        sessions.edited(path, change)
+    code, _, err = run("check", *new, "--baseline", *base)
+    line = next(line for line in err.splitlines() if line.startswith("Error: ") and ID in line)
+    assert code == 3
+    assert reason in line
+    assert str(files[0]) in line
+
+
+@pytest.mark.parametrize("where", ["base", "new"])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "doesn't exist"),
+        ("", "empty. "),
+        ('{"benchmarks": [{"name": "te', "truncated, the JSON ends in the middle"),
+        ("[1, 2]", "no pytest-benchmark result"),
+        ('{"benchmarks": []}', "no benchmarks in it. Every test was skipped or failed before it measured"),
+        ("\x00\xff", "not UTF-8 text"),
+    ],
+    ids=["missing", "empty", "truncated", "not a result", "no benchmarks", "binary"],
+)
+def test_a_side_that_can_not_be_read_does_not_pass(
+    run: Run, base: list[Path], new: list[Path], where: str, content: str | None, reason: str
+) -> None:
+    """Exit code 3 with the file and the reason; one bad file is enough, if it was named."""
+    path = (base if where == "base" else new)[1]
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content.encode("latin-1"))
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert (code, out) == (3, "")
+    assert str(path) in err
+    assert reason in err
+
+
+def test_benchmarks_disabled_under_xdist_do_not_pass(run: Run, base: list[Path], tmp_path: Path) -> None:
+    """pytest-benchmark then writes no file at all: what isn't there is named."""
+    code, _, err = run("check", tmp_path / "new.json", "--baseline", *base)
+    assert (code, err) == (3, f"Error: no new results: {tmp_path / 'new.json'} doesn't exist.\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("main.json", "pytest TESTS --benchmark-json={path}"),
+        ("baseline", "pytest TESTS --roofline-results={path}"),
+    ],
+)
+def test_a_missing_baseline_says_how_to_make_one(
+    run: Run, new: list[Path], tmp_path: Path, name: str, command: str
+) -> None:
+    """GATE-01: neither a pass, nor a regression, nor a wrong usage; with the path that was searched."""
+    path = tmp_path / name
+    code, out, err = run("check", *new, "--baseline", path)
+    assert (code, out) == (3, "")
+    assert f"no baseline: {path} doesn't exist." in err
+    assert command.format(path=path) in err
+
+
+def test_removed_cases_may_be_allowed(run: Run, base: list[Path], new: list[Path]) -> None:
+    """They are told all the same."""
+    for path in new:
+        sessions.edited(path, _remove)
+    code, out, err = run("check", *new, "--baseline", *base, "--allow-removed")
+    assert code == 0
+    assert "1 matched, 0 new, 1 removed" in out
+    assert f"Warning: removed: {ID}: in {base[0]} and 3 more, not in {new[0]} and 3 more" in err
+
+
+def test_nothing_matched_does_not_pass_though_removed_cases_are_allowed(run: Run, tmp_path: Path) -> None:
+    """GATE-02: other names, and everything is ten times slower."""
+    base = build.write(tmp_path / "base.json", sessions.foreign({"a": (0.002,) * 9, "b": (0.002,) * 9}))
+    new = build.write(tmp_path / "new.json", sessions.foreign({"c": (0.02,) * 9, "d": (0.02,) * 9}))
+    code, out, err = run("check", new, "--baseline", base, "--allow-removed")
+    assert code == 3
+    assert out.startswith("Cannot compare: nothing matched (2 removed, 2 new)")
+    assert f"Error: no case of {base} could be compared with one of {new}" in err
+
+
+def test_a_new_case_passes_and_is_told(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """There is nothing to hold it against."""
+    new = sessions.side(tmp_path / "new", {**TIMES, "vgg16": 0.2}, first=10)
+    code, out, _ = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert "2 matched, 1 new" in out
+
+
+def test_rows_invalid_on_both_sides_are_kept_out_and_told(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Nothing was lost against the baseline; but if nothing else is there, there is nothing to pass."""
+    for path in (*base, *new):
+        sessions.edited(path, _errored)
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert "1 matched, 0 new, 0 removed, 1 invalid" in out
+    assert f"Warning: invalid: {ID}: baseline: test_failed" in err
+    for path in (*base, *new):
+        sessions.edited(path, lambda content: content["benchmarks"].pop(0))
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 3
+    assert out.startswith("Cannot compare: nothing matched (1 invalid)")
+
+
+def test_the_result_itself_is_no_baseline(run: Run, base: list[Path]) -> None:
+    """A run is never slower than itself."""
+    code, _, err = run("check", base[0], "--baseline", base[0])
+    assert code == 3
+    assert "on both sides. A result is not slower than itself." in err
+
+
+def test_a_folder_of_both_sides_is_the_baseline_without_the_new_files(run: Run, base: list[Path]) -> None:
+    """``check results/NEW.json --baseline results``: the new file is left out of it, and that is told."""
+    new = sessions.side(base[0].parent, {**TIMES, "resnet50": 0.1 * sessions.SLOWER}, first=10)
+    code, out, _ = run("check", *new, "--baseline", base[0].parent)
+    assert code == 1
+    assert f"{new[0]}: on both sides" in " ".join(out.split())
+
+
+def test_a_truncated_file_in_a_folder_is_left_out_and_named(run: Run, base: list[Path], new: list[Path]) -> None:
+    """A session that crashed must not block the others; it is told."""
+    base[0].write_text(base[0].read_text()[:1000])
+    code, out, _ = run("check", *new, "--baseline", base[0].parent)
+    assert code == 0
+    assert f"{base[0]}:1: truncated" in " ".join(out.split())
+
+
+def test_a_baseline_of_several_machines_serves_each(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """Each machine is compared with itself, and never pooled with another: the other's files are left out by name."""
+    other = sessions.side(tmp_path / "other", {name: time / 3 for name, time in TIMES.items()}, label="fast", first=20)
+    new = sessions.side(tmp_path / "new", TIMES, first=10)
+    code, out, _ = run("check", *new, "--baseline", *base, *other)
+    assert code == 0
+    assert f"left out of the baseline: {other[0]} and 3 more: another machine" in " ".join(out.split())
+
+
+def test_another_machine_is_not_gated(run: Run, tmp_path: Path) -> None:
+    """GATE-03: another processor and host, everything ten times faster. Neither a pass nor a regression."""
+    base = build.write(
+        tmp_path / "base.json", sessions.foreign({"a": (0.02,) * 9}, node="ci-7", cpu={"brand_raw": "Intel Xeon"})
+    )
+    new = build.write(tmp_path / "new.json", sessions.foreign({"a": (0.002,) * 9}))
+    code, _, err = run("check", new, "--baseline", base)
+    assert code == 3
+    assert "not comparable: a: another machine: processor AMD EPYC 7B13, baseline Intel Xeon" in err
+
+
+def test_the_host_name_is_no_machine(run: Run, tmp_path: Path) -> None:
+    """Runners of one kind have a new name each time; it is told, and nothing hangs on it."""
+    base = build.write(tmp_path / "base.json", sessions.foreign({"a": (0.02,) * 9}, node="runner-1"))
+    new = build.write(tmp_path / "new.json", sessions.foreign({"a": (0.02,) * 9}, node="runner-2"))
+    code, out, _ = run("check", new, "--baseline", base)
+    assert code == 0
+    assert "host runner-2, baseline runner-1" in out
+
+
+@pytest.mark.parametrize(
+    ("times", "options", "expected"),
+    [
+        ((1.03, 1.06, 1.01), ("--least-effect", "10%"), 0),
+        ((1.30, 1.28, 1.33), ("--least-effect", "10%"), 1),
+    ],
+)
+def test_noise_is_no_regression(
+    run: Run, tmp_path: Path, times: tuple[float, ...], options: tuple[str, ...], expected: int
+) -> None:
+    """GATE-04: three sessions a side, 1.00, 1.04 and 0.98 before; 3 % is nothing, 30 % is."""
+
+    def written(side: str, medians: tuple[float, ...]) -> list[Path]:
+        return [
+            build.write(
+                tmp_path / side / f"{number}.json",
+                sessions.foreign({"a": tuple(median * (1 + 0.001 * (index % 3 - 1)) for index in range(9))}),
+            )
+            for number, median in enumerate(medians)
+        ]
+
+    base, new = written("base", (1.00, 1.04, 0.98)), written("new", times)
+    assert run("check", *new, "--baseline", *base, *options)[0] == expected
+
+
+def test_below_the_floor_nothing_matters(run: Run, tmp_path: Path) -> None:
+    """GATE-04: 5 µs and 7 µs, with a floor of 10 µs: passed; without it, slower."""
+
+    def side(name: str, time: float) -> list[Path]:
+        rounds = tuple(time * (1 + 0.001 * (index % 3 - 1)) for index in range(9))
+        return [build.write(tmp_path / name / f"{number}.json", sessions.foreign({"a": rounds})) for number in range(8)]
+
+    base, new = side("base", 5e-6), side("new", 7e-6)
+    assert run("check", *new, "--baseline", *base, "--floor", "10e-6")[0] == 0
+    assert run("check", *new, "--baseline", *base)[0] == 1
+
+
+def test_the_baseline_is_never_written(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """GATE-07: a slower run leaves it as it was."""
+    before = [path.read_bytes() for path in base]
+    new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.13}, first=10)
+    run("check", *new, "--baseline", *base)
+    assert [path.read_bytes() for path in base] == before
+
+
+def test_age_and_commit_of_the_baseline_are_shown(run: Run, tmp_path: Path) -> None:
+    """GATE-07: 400 days before the new run."""
+    base = build.write(tmp_path / "base.json", sessions.document(TIMES, started_at="2025-10-16T10:00:00+00:00"))
+    new = build.write(tmp_path / "new.json", sessions.document(TIMES, 10))
+    _, out, _ = run("check", new, "--baseline", base)
+    told = " ".join(out.split())
+    assert "Baseline: 1 session of epyc-2cpu, commit 01234567, 2025-10-16" in told
+    assert "400 days older than the new side" in told
+
+
+def test_a_large_improvement_asks_for_a_new_baseline(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """GATE-07: 40 % faster passes; with the old baseline a later loss of as much would pass, too."""
+    new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.06}, first=10)
+    code, out, _ = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert f"Faster by 10 % or more: {ID}. Refresh the baseline" in out
+
+
+def test_two_clusters_of_rounds_are_inconclusive_by_name(run: Run, tmp_path: Path) -> None:
+    """CPU-05: 15 rounds at 2.10 s and 15 at 3.20 s are no mean of 26 % more."""
+
+    def side(name: str, wall: tuple[float, ...]) -> Path:
+        rounds = build.timing(sum(wall) / len(wall), rounds=sessions.Rounds(steps=1, wall_s=wall))
+        content = build.document([build.record(timing=rounds)], of=build.session(), on=build.machine())
+        ordered = sorted(wall)
+        content["benchmarks"][0]["stats"]["median"] = (ordered[14] + ordered[15]) / 2
+        content["benchmarks"][0]["stats"] |= {"min": ordered[0], "max": ordered[-1]}
+        return build.write(tmp_path / f"{name}.json", content)
+
+    quiet = tuple(2.1 + 0.001 * (index % 5) for index in range(30))
+    two = tuple(time + (1.1 if index % 2 else 0.0) for index, time in enumerate(quiet))
+    code, _, err = run("check", side("new", two), "--baseline", side("base", quiet))
+    assert code == 0
+    assert "inconclusive" in err
+    slow = tuple(3 * time for time in two)
+    # Slower in whichever cluster: each of its rounds took longer than any of the baseline's.
+    files = [side(f"new{number}", slow) for number in range(4)]
+    assert run("check", *files, "--baseline", *[side(f"base{number}", quiet) for number in range(4)])[0] == 1
+
+
+def test_a_loud_hour_is_inconclusive(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Rounds disturbed from outside say nothing of the code: never slower, never the same."""
+
+    def disturb(content: dict[str, Any]) -> None:
+        _record(content)["timing"]["rounds"]["disturbed"] = ["steal"] * 20
+
+    for path in new:
+        sessions.edited(path, disturb)
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert f"inconclusive: {ID}: new: 20 of 20 rounds were disturbed from outside" in " ".join(out.split())
+    assert ID in err
+
+
+def test_by_roof_another_machine_is_gated_by_what_its_own_roofs_allow(run: Run, tmp_path: Path) -> None:
+    """Ten times faster roofs and a fifth of the time: half the fraction of the roof is a loss, a tenth of it none."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1})
+
+    def on_fast(name: str, time: float) -> list[Path]:
+        files = sessions.side(tmp_path / name, {"resnet50": time}, label="fast", first=10)
+        roofs = [to_json(build.session([one]))["roofs"][0] for one in build.roofs(1e14, 1e12)]
+        return [sessions.edited(path, lambda content: content[KEY].update(roofs=roofs)) for path in files]
+
+    half, same = on_fast("half", 0.02), on_fast("same", 0.01)
+    assert run("check", *half, "--baseline", *base)[0] == 3
+    code, out, _ = run("check", *half, "--baseline", *base, "--by", "roof")
+    assert code == 1
+    assert "By roof: the step time over the least that each machine's own measured roofs allow" in out
+    assert run("check", *same, "--baseline", *base, "--by", "roof")[0] == 0
+
+
+def test_by_roof_needs_measured_roofs(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Published roofs are not the machine's own."""
+    for path in new:
+        sessions.edited(path, lambda content: [roof.update(source="spec") for roof in content[KEY]["roofs"]])
+    code, _, err = run("check", *new, "--baseline", *base, "--by", "roof")
+    assert code == 3
+    assert "its roofs are not measured ones (spec): measure them with the cases" in err
+
+
+def test_by_roof_a_side_is_one_machine(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
+    """Two machines would be pooled under one fraction."""
+    other = sessions.side(tmp_path / "other", TIMES, label="fast")
+    code, _, err = run("check", *new, "--baseline", *base, *other, "--by", "roof")
+    assert code == 3
+    assert "the baseline holds results of 2 machines (epyc-2cpu, fast)" in err
+
+
+def test_json_has_the_verdict_the_coverage_and_every_case(run: Run, base: list[Path], new: list[Path]) -> None:
+    """In the record's names and units, and strict."""
+    _, out, _ = run("check", *new, "--baseline", *base, "--format", "json")
+    content = json.loads(out)
+    assert content["exit_code"] == 0
+    assert content["coverage"] == {"matched": 2, "new": 0, "removed": 0, "invalid": 0, "not_comparable": 0}
+    assert content["settings"] == {"by": "time", "least_effect": 0.02, "confidence": 0.99, "floor_s": 0.0}
+    assert {row["case"]: round(row["base_step_time_s"], 3) for row in content["rows"]} == {
+        "resnet18-train-b32-fp32": 0.01,
+        ID: 0.1,
+    }
+    assert [run["commit"] for run in content["base"]] == ["0123456789abcdef"] * 4
+
+
+def test_markdown_begins_with_the_verdict_and_folds_what_passed(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """For the summary of a CI run: verdict, regressions, what was not compared, coverage, and the rest folded."""
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.15, "vgg16": 0.2}, first=10)
+    code, out, _ = run("check", *new, "--baseline", *base, "--format", "markdown")
+    assert code == 1
+    heading, slower, removed, covered, folded = (
+        out.index(text)
+        for text in ("### Regression", "**Slower**", "**Not compared**", "Coverage: 1 matched", "<details>")
+    )
+    assert heading == 0 < slower < removed < covered < folded
+    assert out[folded:].startswith("<details><summary>The rest: 1 new</summary>\n\n")
+    assert out.endswith("</details>\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--least-effect", "2"), "'2' is no share above 0 and below 1. Write 2% or 0.02."),
+        (("--least-effect", "0%"), "'0%' is no share above 0 and below 1"),
+        (("--least-effect", "nan"), "'nan' is no share"),
+        (("--confidence", "100%"), "'100%' is no share"),
+        (("--confidence", "much"), "'much' is no share"),
+        (("--floor", "-1"), "'-1' is no time of 0 seconds or more. Write 10e-6 for 10 µs."),
+        (("--floor", "inf"), "'inf' is no time"),
+        (("--by", "mean"), "'mean' is not one of 'time', 'roof'"),
+    ],
+)
+def test_bad_options(run: Run, base: list[Path], new: list[Path], options: tuple[str, ...], message: str) -> None:
+    """Exit code 2, with the option, the value, what is allowed and how to write it."""
+    code, out, err = run("check", *new, "--baseline", *base, *options)
+    assert (code, out) == (2, "")
+    assert options[0] in err
+    assert message in err
+
+
+def test_both_sides_have_to_be_given(run: Run, base: list[Path]) -> None:
+    """A wrong usage, with the name of what is missing."""
+    assert "nothing to check against: give --baseline BASE" in run("check", base[0])[2]
+    assert "Missing argument 'NEW...'" in run("check", "--baseline", base[0])[2]
+    assert run("check", base[0])[0] == 2
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_lines_fit_the_terminal(run: Run, tmp_path: Path, base: list[Path], width: int) -> None:
+    """No line of the table and its notes is longer than the terminal is wide, but for names that can't be broken."""
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.15, "vgg16": 0.2}, first=10)
+    _, out, _ = run("check", *new, "--baseline", *base, "--width", width)
+    assert [line for line in out.splitlines() if len(line) > width and str(tmp_path) not in line] == []
