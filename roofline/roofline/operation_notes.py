@@ -32,6 +32,15 @@ def short(name: str) -> str:
     return name.removeprefix("aten::")
 
 
+def kernel(name: str, width: int) -> str:
+    """A kernel's name in at most ``width`` characters. It keeps its end, for those of inductor's end in a number:
+
+    >>> kernel("triton_red_fused_convolution_backward_17", 24)
+    'triton_red_fus…ckward_17'
+    """
+    return name if len(name) <= width else f"{name[: width - 10]}…{name[-9:]}"
+
+
 def about_step(point: Point, step: Breakdown) -> list[str]:
     """Below the table of bounds."""
     lines = [*_invalid(point), *_reservations(point), *_one_point(point, step), *_light(step), *_dtypes(step)]
@@ -45,7 +54,7 @@ def about_operations(step: Breakdown) -> list[str]:
         return []
     time_s = sum(one.time_s for one in fast)
     head = (
-        f"Faster than their own speed of light: {_count(len(fast), 'operation')} with"
+        f"Faster than their own speed of light: {count(len(fast), 'operation')} with"
         f" {percent(step.share(time_s))} of the step's time. There a roof or a count is wrong, or a nearer cache held"
         " the data:"
     )
@@ -68,11 +77,11 @@ def about_profile(profile: Profile, step_s: float) -> list[str]:
     """How the times came about, and whether they agree with the timed step."""
     whose = "of operators on the host" if profile.source == "operators" else "of kernels on the device"
     times = (
-        f"Times {whose}: medians of {_count(profile.steps, 'step')} under the profiler, in a pass of its own"
+        f"Times {whose}: medians of {count(profile.steps, 'step')} under the profiler, in a pass of its own"
         f" ({scaled(profile.step_s, 's') if usable(profile.step_s) else 'not known how long'} a step there)"
     )
     skipped = len(profile.outside) - len(seen_outside(profile))
-    unusable = f"Left out of what the profiler saw: {_count(skipped, 'line')} whose time or calls are no usable number"
+    unusable = f"Left out of what the profiler saw: {count(skipped, 'line')} whose time or calls are no usable number"
     return [times, *([unusable] if skipped else []), *disagreement(profile, step_s)]
 
 
@@ -194,5 +203,6 @@ def _why_too_fast(one: TimedOperation) -> str:
     return f"{took} of traffic, more than the last-level cache can hide: the DRAM roof is too low"
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
+    """``count(2, "step")`` is ``2 steps``."""
     return f"{number} {what}{'' if number == 1 else 's'}"

@@ -117,8 +117,8 @@ def outside_table(
             name="name",
             title="kernel" if profile.source == "kernels" else "operator",
             get=lambda one: one.name,
-            show=lambda name: _cut(name, 2 * _WIDE),
-            narrow=lambda name: _cut(name, _WIDE),
+            show=lambda name: operation_notes.kernel(name, 2 * _WIDE),
+            narrow=lambda name: operation_notes.kernel(name, 54),
             right=False,
         ),
         Column(name="calls", title="calls", get=lambda one: one.calls, show=lambda calls: f"{calls:g}"),
@@ -143,6 +143,8 @@ def cases_table(taken: Sequence[Taken], notes: Sequence[str]) -> Table[Taken]:
         columns=_CASES,
         rows=taken,
         display=[by_name[name] for name in names],
+        # An id in one piece says more than the name of an operation that its own table has too.
+        key_width=max((len(case.point.id) for case in taken), default=0),
         notes=["Shares, in %, of the step's time by what bounds its operations. Name a case to see them.", *notes],
     )
 
@@ -228,7 +230,10 @@ def _named(title: str) -> Column[Line]:
     def cut(width: int) -> Callable[[str], str]:
         return lambda text: "\n".join(_cut(part, width) for part in text.split("\n"))
 
-    return Column(name="name", title=title, get=_name, show=cut(_WIDE), narrow=cut(_NARROW), right=False)
+    def narrow(text: str) -> str:
+        return cut(_NARROW)(text.replace("undetermined: ", "undet.: "))
+
+    return Column(name="name", title=title, get=_name, show=cut(_WIDE), narrow=narrow, right=False)
 
 
 def _bound(line: Line) -> str | None:
@@ -365,10 +370,11 @@ _CASES: tuple[Column[Taken], ...] = (
     _case("share_outside", "out-\nside", lambda case: case.step.share(case.step.outside_s)),
     Column(
         name="worst_operation",
-        title="most above SOL",
+        title="most above\nSOL",
         get=lambda case: operation_notes.short(case.step.operations[0].operation.name),
         narrow=lambda name: _cut(name, 13),
         right=False,
+        drop=1,
     ),
     _case("worst_above_speed_of_light_s", "above", lambda case: case.step.operations[0].above_s, _seconds),
 )

@@ -1,4 +1,8 @@
-"""One step taken apart as a figure: its operations under the roofs, and below, the time of each kind of operation."""
+"""One step as a figure: what is known of it under the roofs, and below, where its time goes.
+
+Of a step taken apart: its operations, and the time of each kind. Of one that ran fused kernels: the step as one point,
+and the time of each kernel.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.operation_notes import OUTSIDE, heading
-from roofline.operations import Breakdown, TimedOperation
+from roofline.operation_notes import OUTSIDE, count, heading, kernel
+from roofline.operations import Breakdown, TimedOperation, seen_outside
 from roofline.plot_style import DARK, FAINT, new_figure, tidy
 from roofline.points import Point
+from roofline.record import Profile
 from roofline.roofline_axes import Spot, draw_roofs
 from roofline.roofs import usable
 from roofline.units import percent, scaled
@@ -19,17 +24,19 @@ from roofline.units import percent, scaled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
 # Inches.
-_WIDTH, _LEFT, _RIGHT, _TOP = 10.8, 1.75, 2.5, 0.75
+_WIDTH, _LEFT, _LEFT_OF_KERNELS, _RIGHT, _TOP = 10.8, 1.75, 3.3, 2.5, 0.75
 _AXES_HEIGHT, _BETWEEN, _BAR, _UNDER, _LINE = 5.0, 0.95, 0.3, 0.55, 0.19
 
 _WHOLE_STEP_AREA = 7000.0
 """Points squared of a marker that stands for all of the step's time: areas are proportional to time."""
 _LEAST_SHARE = 0.001
 """Operations with less of the step's time are not drawn: together they are said below."""
-_AREAS = (0.01, 0.05, 0.1)
+_BARS = 14
+"""Kernels with a bar of their own."""
+_NAME = 38
+"""Characters of a kernel's name that there is room for."""
 
 _COLORS = {
     "convolution": "#0072B2",
@@ -46,6 +53,8 @@ _COLORS = {
     "indexing": "#44AA99",
 }
 _OTHER = "#777777"
+_FONT = 9
+"""Size of the legend's font in points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,44 +67,85 @@ class _Drawn:
     share: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """Time of a step in seconds, and the part of it that the roofs ask for; None where that isn't known."""
+
+    name: str
+    time_s: float
+    least_s: float | None
+    color: str
+
+
 def operations_figure(point: Point, step: Breakdown) -> Figure:
-    """The figure of one case.
+    """The figure of one case that was taken apart.
 
     Above: each operation that has FLOPs at FLOP / byte (as if every call read its inputs from memory and wrote its
     results there) and FLOP / time, with an area proportional to its time. Below: the time of each kind of operation,
     those without FLOPs included, and in it the least that the roofs allow.
     """
     drawn = sorted(_drawable(step), key=lambda one: -one.share)
-    whole = _whole(point)
-    kinds = sorted(step.by_kind(), key=lambda group: group.time_s)
-    footer = _footer(step, drawn)
-    bars = (len(kinds) + 1) * _BAR
-    below = _UNDER + len(footer) * _LINE + 0.15
-    height = _TOP + _AXES_HEIGHT + _BETWEEN + bars + below
-    figure = new_figure(_WIDTH, height)
-    left, across = _LEFT / _WIDTH, (_WIDTH - _LEFT - _RIGHT) / _WIDTH
-    upper = figure.add_axes((left, (below + bars + _BETWEEN) / height, across, _AXES_HEIGHT / height))
-    spots = [Spot(one.intensity, one.intensity, one.attained) for one in drawn] + ([whole] if whole else [])
-    draw_roofs(upper, point.roofs, spots, {one.one.operation.dtype for one in drawn})
-    _draw_operations(upper, drawn, whole)
-    lower = figure.add_axes((left, below / height, across, bars / height))
-    _draw_kinds(lower, step)
-    figure.text(0.25 / _WIDTH, 1 - 0.32 / height, heading(point), fontsize=12.5, fontweight="bold", color=DARK)
+    groups = sorted(step.by_kind(), key=lambda group: group.time_s)
+    bars = [
+        _Bar(OUTSIDE, step.outside_s, None, FAINT),
+        *(_Bar(group.name, group.time_s, group.least_s, _color(group.name)) for group in groups),
+    ]
     subtitle = "each operation of the step; area: its time. Colours are those of the kinds below"
+    return _figure(point, drawn, bars, subtitle, _footer(step, drawn), _LEFT)
+
+
+def kernels_figure(point: Point, profile: Profile, step_s: float) -> Figure:
+    """The figure of one case whose operations have no times of their own, such as a compiled one.
+
+    Above: the whole step, for of a fused kernel neither FLOPs nor bytes are known. Below: the time of what the profiler
+    saw, longest first, and what of the timed step it did not see.
+
+    :param step_s: the timed step, above 0.
+    """
+    seen = sorted(seen_outside(profile), key=lambda one: -one.time_s)
+    shown, rest = seen[:_BARS], seen[_BARS:]
+    bars = [_Bar(kernel(one.name, _NAME), one.time_s, None, _COLORS["convolution"]) for one in shown]
+    if rest:
+        bars.append(_Bar(f"{len(rest)} others", sum(one.time_s for one in rest), None, _OTHER))
+    unseen_s = step_s - sum(one.time_s for one in seen)
+    bars.append(_Bar("not seen by the profiler", unseen_s, None, FAINT))
+    what = "kernels" if profile.source == "kernels" else "operators on the host, each without what it calls"
+    subtitle = f"the step as one point; below the time of its {what}"
+    footer = ["No points for these: what one of them computes and moves is not known."]
+    if unseen_s < 0:
+        footer.append("Not seen: negative, for the profiler's times add up to more than the timed step.")
+    return _figure(point, (), bars[::-1], subtitle, footer, _LEFT_OF_KERNELS)
+
+
+def _figure(
+    point: Point, drawn: Sequence[_Drawn], bars: Sequence[_Bar], subtitle: str, footer: Sequence[str], left: float
+) -> Figure:
+    """:param left: inches for the names of the bars, which stand from the lowest up."""
+    whole = _whole(point)
+    bars_height = len(bars) * _BAR
+    below = _UNDER + len(footer) * _LINE + 0.15
+    height = _TOP + _AXES_HEIGHT + _BETWEEN + bars_height + below
+    figure = new_figure(_WIDTH, height)
+    start, across = left / _WIDTH, (_WIDTH - left - _RIGHT) / _WIDTH
+    foot = (below + bars_height + _BETWEEN) / height
+    upper = figure.add_axes((start, foot, across, _AXES_HEIGHT / height))
+    spots = [Spot(one.intensity, one.intensity, one.attained) for one in drawn] + ([whole] if whole else [])
+    draw_roofs(upper, point.roofs, spots, {one.one.operation.dtype for one in drawn} or _dtypes(point))
+    _draw_operations(upper, drawn, whole)
+    _draw_bars(figure.add_axes((start, below / height, across, bars_height / height)), bars)
+    figure.text(0.25 / _WIDTH, 1 - 0.32 / height, heading(point), fontsize=12.5, fontweight="bold", color=DARK)
     figure.text(0.25 / _WIDTH, 1 - 0.55 / height, subtitle, fontsize=9, color="#666666")
-    figure.legend(
-        handles=_legend(whole is not None),
-        loc="lower left",
-        bbox_to_anchor=((_WIDTH - _RIGHT + 0.35) / _WIDTH, (below + bars + _BETWEEN) / height),
-        frameon=False,
-        fontsize=9,
-        borderaxespad=1.0,
-        labelspacing=1.9,
-        handletextpad=2.0,
-    )
+    _draw_legend(figure, ((_WIDTH - _RIGHT + 0.35) / _WIDTH, foot), drawn, whole)
     for index, line in enumerate(reversed(footer)):
         figure.text(0.25 / _WIDTH, (0.12 + index * _LINE) / height, line, fontsize=8, color="#666666")
     return figure
+
+
+def _dtypes(point: Point) -> set[str]:
+    """In which the step computes."""
+    record = point.benchmark.record
+    work = None if record is None else record.work
+    return set() if work is None else {dtype for dtype, flop in work.flop_by_dtype.items() if flop > 0}
 
 
 def _drawable(step: Breakdown) -> list[_Drawn]:
@@ -133,14 +183,11 @@ def _draw_operations(axes: Axes, drawn: Sequence[_Drawn], whole: Spot | None) ->
         axes.plot([middle], [whole.attained], "X", color="black", markeredgecolor="white", markersize=10, zorder=6)
 
 
-def _draw_kinds(axes: Axes, step: Breakdown) -> None:
+def _draw_bars(axes: Axes, bars: Sequence[_Bar]) -> None:
     tidy(axes)
-    groups = sorted(step.by_kind(), key=lambda group: group.time_s)
-    names = [OUTSIDE, *(group.name for group in groups)]
-    times = [step.outside_s, *(group.time_s for group in groups)]
-    least = [0.0, *(group.least_s or 0.0 for group in groups)]
-    colors = [FAINT, *(_color(group.name) for group in groups)]
-    places = range(len(names))
+    times, least = [bar.time_s for bar in bars], [bar.least_s or 0.0 for bar in bars]
+    colors = [bar.color for bar in bars]
+    places = range(len(bars))
     axes.barh(places, times, height=0.72, color=colors, alpha=0.45)
     axes.barh(places, least, height=0.36, color=colors)
     for place, time_s, least_s in zip(places, times, least, strict=True):
@@ -156,12 +203,13 @@ def _draw_kinds(axes: Axes, step: Breakdown) -> None:
         )
     longest = max([*times, *least])
     axes.set_xlim(min(0.0, *times), longest if longest > 0 else 1.0)
-    axes.set_ylim(-0.5, len(names) - 0.5)
-    axes.set_yticks(list(places), names)
+    axes.set_ylim(-0.5, len(bars) - 0.5)
+    axes.set_yticks(list(places), [bar.name for bar in bars])
     axes.grid(visible=False, axis="y")
     axes.locator_params(axis="x", nbins=6)
     axes.xaxis.set_major_formatter(lambda value, _: f"{1e3 * value:g}")
-    axes.set_xlabel("time of a step (ms); dark: speed of light", fontsize=10, color=DARK)
+    dark = "; dark: speed of light" if any(least) else ""
+    axes.set_xlabel(f"time of a step (ms){dark}", fontsize=10, color=DARK)
 
 
 def _footer(step: Breakdown, drawn: Sequence[_Drawn]) -> list[str]:
@@ -174,12 +222,14 @@ def _footer(step: Breakdown, drawn: Sequence[_Drawn]) -> list[str]:
     ]
     if small:
         share = percent(step.share(sum(one.time_s for one in small)))
-        lines.append(f"Not drawn: {len(small)} operations of less than {percent(_LEAST_SHARE)} each, {share} together.")
+        lines.append(
+            f"Not drawn: {count(len(small), 'operation')} of less than {percent(_LEAST_SHARE)} each, {share} together."
+        )
     if step.too_fast:
         share = percent(step.share(sum(one.time_s for one in step.too_fast)))
         lines.append(
-            f"{len(step.too_fast)} operations, {share} of the step, are faster than their own speed of light: there a"
-            " roof or a count is wrong, or a nearer cache held the data."
+            f"Faster than their own speed of light: {count(len(step.too_fast), 'operation')}, {share} of the step."
+            " There a roof or a count is wrong, or a nearer cache held the data."
         )
     return [part for line in lines for part in textwrap.wrap(line, 140, subsequent_indent="    ")]
 
@@ -188,9 +238,21 @@ def _color(kind: str) -> str:
     return _COLORS.get(kind, _OTHER)
 
 
-def _legend(whole: bool) -> list[Line2D]:
+def _sizes(drawn: Sequence[_Drawn]) -> list[float]:
+    """Shares for the legend, smallest first: the largest round one (1, 2, 5) that is drawn, the one before, a tenth."""
+    if not drawn:
+        return []
+    largest = max(one.share for one in drawn)
+    decade = 10.0 ** math.floor(math.log10(largest))
+    before, lead = next(pair for pair in ((2, 5), (1, 2), (0.5, 1)) if pair[1] * decade <= largest * (1 + 1e-9))
+    return [lead * decade / 10, before * decade, lead * decade]
+
+
+def _draw_legend(figure: Figure, corner: tuple[float, float], drawn: Sequence[_Drawn], whole: Spot | None) -> None:
+    """To the right of the upper axes: the whole step, and what an area stands for. ``corner``: lower left."""
     from matplotlib.lines import Line2D
 
+    across = [math.sqrt(_WHOLE_STEP_AREA * share) for share in _sizes(drawn)]
     handles = [
         Line2D(
             [],
@@ -198,14 +260,26 @@ def _legend(whole: bool) -> list[Line2D]:
             marker="o",
             linestyle="",
             color=FAINT,
-            markersize=math.sqrt(_WHOLE_STEP_AREA * share),
+            markersize=width,
             label=f"{percent(share)} of the step",
         )
-        for share in _AREAS
+        for share, width in zip(_sizes(drawn), across, strict=True)
     ]
-    if whole:
+    if whole is not None:
         step = Line2D(
             [], [], marker="X", linestyle="-", color="black", markeredgecolor="white", markersize=10, label="whole step"
         )
         handles.insert(0, step)
-    return handles
+    # A legend doesn't heed the size of its markers. Its distances are in units of the font's size.
+    largest = max([*across, 10.0])
+    between = max(18.0, sum(across[-2:]) / 2 - _FONT + 4)
+    figure.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=corner,
+        frameon=False,
+        fontsize=_FONT,
+        borderaxespad=max(1.0, largest / 2 / _FONT - 1),
+        labelspacing=between / _FONT,
+        handletextpad=max(2.0, largest / 2 / _FONT),
+    )

@@ -27,7 +27,6 @@ Format = Literal["table", "csv", "json", "markdown"]
 FORMATS: tuple[Format, ...] = ("table", "csv", "json", "markdown")
 
 _KEY_WIDTH = 14
-"""A key column is broken into lines no narrower than this before other columns are dropped."""
 
 _GAP = 2
 """Blanks between two columns."""
@@ -67,6 +66,9 @@ class Column(Generic[Row]):
 class Table(Generic[Row]):
     """Rows under columns. The first displayed is the key: where space is short it is broken into lines at ``-``.
 
+    Columns that may give way do before the key's lines are narrower than ``key_width``; those that may not make them
+    narrower still.
+
     ``section`` gives the heading of the block a row belongs to: rows of a block stand together in ``rows``. Markdown
     shows it as a first column, under ``section_title``. ``notes`` stand below the table.
     """
@@ -78,15 +80,17 @@ class Table(Generic[Row]):
     section: Callable[[Row], str] | None = None
     section_title: str = ""
     notes: Sequence[str] = ()
+    key_width: int = _KEY_WIDTH
 
     def displayed(self) -> list[Column[Row]]:
         return list(self.display or self.columns)
 
 
-def render(table: Table[Any], form: Format, width: int, *, color: bool = False) -> str:
+def render(table: Table[Any], form: Format, width: int, *, color: bool = False, complete: str = "--format csv") -> str:
     """The table as text that ends in a newline.
 
     :param width: columns of the terminal; only ``table`` heeds it.
+    :param complete: what has the columns that don't fit: said where some don't.
     """
     if form == "csv":
         return _csv(table)
@@ -94,7 +98,7 @@ def render(table: Table[Any], form: Format, width: int, *, color: bool = False) 
         return _json(table)
     if form == "markdown":
         return _markdown(table)
-    return _terminal(table, width, color=color)
+    return _terminal(table, width, color=color, complete=complete)
 
 
 def _csv(table: Table[Any]) -> str:
@@ -148,7 +152,7 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _terminal(table: Table[Any], width: int, *, color: bool) -> str:
+def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> str:
     # rich takes a while to load, and CSV and JSON don't need it.
     from rich.console import Console
     from rich.text import Text
@@ -160,7 +164,7 @@ def _terminal(table: Table[Any], width: int, *, color: bool) -> str:
     widths = _widths(columns, rows)
     notes = list(table.notes)
     if dropped:
-        notes.append(f"Too narrow for: {', '.join(dropped)} (--format csv has all)")
+        notes.append(f"Too narrow for: {', '.join(dropped)} ({complete} has all)")
     console = Console(file=io.StringIO(), width=width, force_terminal=color, no_color=not color, highlight=False)
     with console.capture() as capture:
         console.print(Text(table.title, style="bold"))
@@ -219,7 +223,7 @@ def _fitting(table: Table[Any], width: int) -> tuple[list[Column[Any]], list[str
 
 
 def _least_width(table: Table[Any], columns: Sequence[Column[Any]]) -> int:
-    texts = [["\n".join(broken(row[0], _KEY_WIDTH)), *row[1:]] for row in _texts(table, columns)]
+    texts = [["\n".join(broken(row[0], table.key_width)), *row[1:]] for row in _texts(table, columns)]
     widths = _widths(columns, texts)
     return sum(widths) + _GAP * (len(widths) - 1)
 

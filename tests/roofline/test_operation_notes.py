@@ -176,3 +176,11 @@ def test_many_that_are_too_fast_are_counted(tmp_path: Path) -> None:
 def test_none_too_fast_says_nothing(tmp_path: Path) -> None:
     """No line without a finding."""
     assert operation_notes.about_operations(_taken(tmp_path, build.timed(_operation(), device=_DEVICE)).step) == []
+
+
+def test_a_kernels_name_keeps_its_end() -> None:
+    """Inductor numbers its kernels; many of a step begin alike."""
+    name = "triton_red_fused_convolution_backward_17"
+    assert operation_notes.kernel(name, 40) == name
+    assert operation_notes.kernel(name, 39) == "triton_red_fused_convolution_…ckward_17"
+    assert len(operation_notes.kernel(name, 24)) == 24

@@ -9,9 +9,9 @@ from matplotlib.text import Text
 
 from roofline.devices import load
 from roofline.operation_tables import taken_apart
-from roofline.operations_plot import operations_figure
+from roofline.operations_plot import kernels_figure, operations_figure
 from roofline.points import points_of
-from roofline.record import Device, Operation, Record
+from roofline.record import Device, Operation, OutsideTime, Record
 from tests.roofline import build
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def test_what_is_not_drawn_is_said(tmp_path: Path) -> None:
     """30 % without FLOPs; one of 0.09 %; which is faster than its speed of light."""
     words = _words(_figure(tmp_path, _step()))
     assert "Operations without matrix products or convolutions, 30 % of the step" in words
-    assert "Not drawn: 1 operations of less than 0.10 % each, 0.090 % together." in words
-    assert "1 operations, 0.090 % of the step, are faster than their own speed of light" in words
+    assert "Not drawn: 1 operation of less than 0.10 % each, 0.090 % together." in words
+    assert "Faster than their own speed of light: 1 operation, 0.090 % of the step." in words
 
 
 @pytest.mark.parametrize(
@@ -119,3 +119,73 @@ def test_texts_keep_apart_and_inside(tmp_path: Path) -> None:
         for (one, first), (other, second) in combinations(named, 2)
         if first.padded(-1).overlaps(second.padded(-1))
     ]
+
+
+def _legend(figure: "Figure") -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+@pytest.mark.parametrize(
+    ("time_s", "sizes"),
+    [
+        (0.0035, ["0.020 % of the step", "0.10 % of the step", "0.20 % of the step"]),
+        (0.01, ["0.10 % of the step", "0.50 % of the step", "1.0 % of the step"]),
+        (0.049, ["0.20 % of the step", "1.0 % of the step", "2.0 % of the step"]),
+        (0.06, ["5.0 % of the step", "20 % of the step", "50 % of the step"]),
+        (0.12, ["10 % of the step", "50 % of the step", "100 % of the step"]),
+    ],
+)
+def test_the_legends_sizes_are_of_what_is_drawn(tmp_path: Path, time_s: float, sizes: list[str]) -> None:
+    """None is larger than the largest operation, and the largest is no tenth of it; none where nothing is drawn."""
+    step_s = 1.0 if time_s < 0.05 else 0.1
+    record = build.timed(_operation(time_s), device=_DEVICE, timing=build.timing(step_s))
+    assert [line for line in _legend(_figure(tmp_path, record)) if "step" in line and "whole" not in line] == sizes
+
+
+def test_without_a_point_the_legend_has_no_sizes(tmp_path: Path) -> None:
+    """The whole step is what there is."""
+    record = build.timed(_operation(0.03, flop=0), device=_DEVICE, work=build.work(2e10, 1e9, 4e9))
+    assert _legend(_figure(tmp_path, record)) == ["whole step"]
+
+
+def _kernels_figure(tmp_path: Path, *times_s: float) -> "Figure":
+    kernels = tuple(
+        OutsideTime(name=f"kernel {number} {'x' * 80}", calls=1.0, time_s=time_s)
+        for number, time_s in enumerate(times_s)
+    )
+    record = build.record(
+        case=build.case(config={"compile": True}),
+        operations=(build.operation(),),
+        profile=build.profile(source="kernels", operations_s=0.0, outside=kernels),
+        work=build.work(2e10, 1e9, 4e9),
+        timing=build.timing(0.1),
+    )
+    session = build.session(build.roofs(1e12, 1e10))
+    (point,) = points_of(build.result(tmp_path / "a.json", [record], of=session), load())
+    assert record.profile is not None
+    return kernels_figure(point, record.profile, 0.1)
+
+
+def test_a_compiled_step_is_one_point_and_the_times_of_its_kernels(tmp_path: Path) -> None:
+    """Longest at the top, what is left of the timed step at the foot, and no speed of light, for none is known."""
+    figure = _kernels_figure(tmp_path, 0.06, 0.03)
+    figure.draw_without_rendering()
+    upper, lower = figure.axes
+    assert not upper.collections
+    assert [float(line.get_xdata()[-1]) for line in upper.lines if list(line.get_ydata()) == [2e11] * 2] == [20.0]
+    names = [label.get_text() for label in lower.get_yticklabels()]
+    assert [name[:8] for name in names] == ["not seen", "kernel 1", "kernel 0"]
+    assert [patch.get_width() for patch in lower.containers[0]] == [pytest.approx(one) for one in (0.01, 0.03, 0.06)]
+    assert "speed of light" not in lower.get_xlabel()
+    assert "No points for these: what one of them computes and moves is not known." in _words(figure)
+    boxes = [Text.get_window_extent(label) for label in lower.get_yticklabels()]
+    assert all(box.x0 >= figure.bbox.x0 for box in boxes)
+
+
+def test_many_kernels_share_a_bar_and_too_much_time_is_said(tmp_path: Path) -> None:
+    """Twenty of 6 ms in a step of 100 ms: six of them together, and 20 ms more than the step."""
+    figure = _kernels_figure(tmp_path, *[0.006] * 20)
+    lower = figure.axes[1]
+    assert [label.get_text() for label in lower.get_yticklabels()][:2] == ["not seen by the profiler", "6 others"]
+    assert [patch.get_width() for patch in lower.containers[0]][:2] == [pytest.approx(-0.02), pytest.approx(0.036)]
+    assert "Not seen: negative" in _words(figure)

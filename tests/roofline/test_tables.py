@@ -115,6 +115,25 @@ def test_columns_are_dropped_in_their_order_and_named() -> None:
     assert "column1" in text.splitlines()[1]
     assert "column2" not in text.splitlines()[1]
     assert "Too narrow for: column2 (--format csv" in text
+    table = _table(_Row("k", 1.0), columns=(_NAME, *wide), display=(_NAME, *wide))
+    assert "column2 (all.csv has" in render(table, "table", 40, complete="all.csv")
+
+
+def test_a_key_that_matters_more_keeps_its_width() -> None:
+    """Columns that may give way do so before it is broken below that; where none may, it is broken all the same."""
+    key = "a" * 10 + "-" + "b" * 10
+    drop: Column[_Row] = Column(name="c", title="c", get=lambda _: "x" * 20, drop=1)
+    stays: Column[_Row] = Column(name="d", title="d", get=lambda _: "y" * 18)
+    narrow, kept, tight = (
+        render(_table(_Row(key, 1.0), display=(_NAME, drop, stays), key_width=width), "table", columns)
+        for width, columns in ((14, 56), (21, 56), (21, 36))
+    )
+    assert f"\n{'a' * 10}" in narrow
+    assert "x" * 20 in narrow
+    assert key in kept
+    assert "Too narrow for: c " in kept
+    assert key not in tight
+    assert "Too narrow for: c " in tight
 
 
 def test_a_narrow_form_is_used_before_dropping() -> None:

@@ -119,14 +119,25 @@ def chosen_format(form: Format | None, output: Path | None) -> Format:
     return form or (_SUFFIXES.get(output.suffix.lower(), "table") if output is not None else "table")
 
 
-def emit(tables: Iterable[Table[Any]], form: Format | None, output: Path | None, width: int | None) -> None:
+def emit(
+    tables: Iterable[Table[Any]],
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    *,
+    complete: str = "--format csv",
+) -> None:
     """Print the tables, or write them to ``output``.
 
+    :param complete: what has the columns that don't fit.
     :raises click.UsageError: the file can't be written, or standard output is closed.
     """
     form = chosen_format(form, output)
     color = output is None and form == "table" and sys.stdout is not None and sys.stdout.isatty()
-    emit_text("\n".join(render(table, form, terminal_width(width), color=color) for table in tables), output)
+    emit_text(
+        "\n".join(render(table, form, terminal_width(width), color=color, complete=complete) for table in tables),
+        output,
+    )
 
 
 def emit_text(text: str, output: Path | None) -> None:

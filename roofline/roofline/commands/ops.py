@@ -63,7 +63,8 @@ _MEASURE_AGAIN = (
     "--plot",
     "figure",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="PNG file: the case's roofline with a point for each operation, its area the time.",
+    help="PNG file: the case's roofline with a point for each operation, its area the time. Of a compiled case: the "
+    "time of its kernels.",
 )
 @table_options
 @devices_option
@@ -183,17 +184,25 @@ def _shows_outside(record: Record) -> bool:
 
 
 def _draw(points: Sequence[Point], path: Path) -> None:
-    taken, left_out = taken_apart(points)
-    if not taken:
-        raise CannotCompare(f"{left_out[0][0].id}: nothing to draw: {left_out[0][1]}.")
-    if len(taken) > 1:
-        raise click.UsageError(f"--plot draws one case, and {taken[0].point.id} was measured on several machines here.")
+    """:param points: of one case, all of which have tables."""
+    if len(points) > 1:
+        raise click.UsageError(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
     # matplotlib takes half a second to load.
-    from roofline.operations_plot import operations_figure
+    from roofline.operations_plot import kernels_figure, operations_figure
     from roofline.plot_style import save
 
+    (point,) = points
+    taken, _ = taken_apart(points)
+    record, step_s = point.benchmark.record, point.step_time_s
+    if taken:
+        figure = operations_figure(point, taken[0].step)
+    else:
+        assert record is not None
+        assert record.profile is not None
+        assert step_s is not None
+        figure = kernels_figure(point, record.profile, step_s)
     try:
-        save(operations_figure(taken[0].point, taken[0].step), path)
+        save(figure, path)
     except OSError as error:
         raise click.UsageError(f"{path}: can't be written ({error.strerror or error}).") from error
     click.echo(f"wrote {path}", err=True)

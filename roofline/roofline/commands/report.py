@@ -56,7 +56,7 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
             tables += [summary_table(result, own), roofs_table(own)]
     if len({machine_of(point) for point in shown}) > 1:
         tables.append(machines_table(points))
-    emit(tables, "table", None, width)
+    emit(tables, "table", None, width, complete=str(folder / "roofline_points.csv"))
     texts = {
         "roofline_points.csv": render(points_table(shown), "csv", terminal_width(width)),
         "metrics.csv": render(metrics_table(points), "csv", terminal_width(width)),
