@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,21 @@ def _label(text: str) -> str:
 
 
 def _folder(text: str) -> Path:
+    return _path(text, "a folder")
+
+
+def _path(text: str, what: str = "a file or folder") -> Path:
     try:
         return Path(plain(text)).expanduser()
     except RuntimeError as error:
-        raise ValueError(f"use the path of a folder ({error})") from error
+        raise ValueError(f"use the path of {what} ({error})") from error
+
+
+def _shell_words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise ValueError(f"use options as in a shell ({error})") from error
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -135,6 +147,27 @@ SETTINGS: tuple[Setting, ...] = (
         switch=True,
         help="After the run make the tables, plots and CSVs of the results file, and print their paths.",
     ),
+    Setting(
+        name="sessions",
+        metavar="N",
+        parse=whole(1, 1000),
+        default=1,
+        help="Repeat the whole run N times, each in a process of its own with a results file of its own. Default: 1.",
+    ),
+    Setting(
+        name="gate",
+        metavar="BASELINE",
+        parse=_path,
+        help="After the run let roofline check compare it with BASELINE, a results file or a folder of them: exit code "
+        "1 if a case is slower, 4 if there is nothing to compare.",
+    ),
+    Setting(
+        name="gate_options",
+        metavar="OPTIONS",
+        parse=_shell_words,
+        default=(),
+        help="More options of roofline check for --gate, such as '--least-effect 5%% --allow-removed'.",
+    ),
 )
 
 MARKERS: tuple[str, ...] = (
@@ -170,6 +203,9 @@ class Options:
     label: str | None
     results: Path | None
     report: bool
+    sessions: int
+    gate: Path | None
+    gate_options: tuple[str, ...]
 
 
 def options(config: Config, taken: Mapping[str, str] | None = None) -> Options:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_roofline.fixture import Roofline
     from pytest_roofline.run import Run
+    from pytest_roofline.whole_run import Standing
 
 _NO_TORCH = (
     "measuring needs torch 2.9 or newer, which can't be imported: {}. "
@@ -34,6 +35,7 @@ NOTES = pytest.StashKey[list[str]]()
 """What a suite wants readers of the results to know; it puts it there while tests are collected."""
 
 _RUN: pytest.StashKey[Run] = pytest.StashKey()
+_STANDING: pytest.StashKey[Standing] = pytest.StashKey()
 _COLLECTED = pytest.StashKey[int]()
 _WITHOUT_VALUES = pytest.StashKey[frozenset[str]]()
 
@@ -73,6 +75,23 @@ def options_of(config: pytest.Config) -> Options:
     return config.stash[_OPTIONS]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Refuse a gate without a baseline; start the sessions of a set, and return their exit code."""
+    if hasattr(config, "workerinput") or _only_shows(config):
+        return None
+    chosen = options_of(config)
+    if chosen.sessions == 1 and chosen.gate is None:
+        return None
+    from pytest_roofline import whole_run
+
+    try:
+        config.stash[_STANDING] = standing = whole_run.settle(config, chosen)
+    except whole_run.Refused as error:
+        raise pytest.UsageError(str(error)) from error
+    return standing.exit_code
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     config = session.config
@@ -81,8 +100,9 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         _select(config)
     result = yield
     cases = [item for item in session.items if uses_roofline(item)]
-    if not (config.option.collectonly or config.option.setupplan or config.option.setuponly):
+    if not _only_shows(config):
         _refuse_empty(config, session.items)
+        _refuse_vacuous(config, session, cases)
         if cases:
             _start(config, chosen, cases)
     return result
@@ -137,7 +157,7 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     run = request.config.stash.get(_RUN, None)
     if run is None or not uses_roofline(request.node):
         pytest.fail("name the roofline fixture among the test's arguments: it can't be requested later", pytrace=False)
-    if hasattr(request.config, "workerinput") and not (_disabled(request.config) and run.options.results is None):
+    if hasattr(request.config, "workerinput") and not (disabled(request.config) and run.options.results is None):
         pytest.fail(
             "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out. "
             "(With --benchmark-disable beside it, each test takes one step and nothing is measured.)",
@@ -202,6 +222,25 @@ def _select(config: pytest.Config) -> torch.device:
         raise pytest.UsageError(_NO_TORCH.format(error)) from error
 
 
+_SHOWS = (
+    *("help", "version", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow"),
+    *("collectonly", "setupplan", "setuponly"),
+)
+"""pytest's options with which no test runs."""
+
+
+def _only_shows(config: pytest.Config) -> bool:
+    return any(getattr(config.option, name, None) for name in _SHOWS)
+
+
+def _refuse_vacuous(config: pytest.Config, session: pytest.Session, cases: list[pytest.Item]) -> None:
+    """A gate never passes because it had nothing to look at."""
+    standing = config.stash.get(_STANDING, None)
+    # Tests that can't be collected have a message of their own.
+    if standing is not None and standing.baseline is not None and not cases and not session.testsfailed:
+        raise pytest.UsageError(f"{spelled(config, 'gate')}: no test here measures, so there is nothing to compare.")
+
+
 def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:
     collected = config.stash.get(_COLLECTED, 0)
     if not collected or items:
@@ -243,10 +282,21 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
             f"{spelled(config, 'nvtx')}: NVTX ranges exist on CUDA only, and this run measures {device}"
         )
     found: list[str] = config.stash.get(NOTES, [])
-    run = Run(chosen, device, tuple(config.invocation_params.args), tuple(found))
+    standing = config.stash.get(_STANDING, None)
+    member = None if standing is None else standing.member
+    run = Run(
+        chosen,
+        device,
+        tuple(config.invocation_params.args),
+        tuple(found),
+        place=None if member is None else member.place,
+        baseline=None if standing is None else standing.baseline,
+    )
     try:
         if not worker:
             run.open_results(results.commit_of(commit_info(config)))
+            if member is not None and run.file is not None:
+                member.tell(run.file.path)
     except results.ResultsError as error:
         raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
     config.stash[_RUN] = run
@@ -255,14 +305,14 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     )
 
 
-def _disabled(config: pytest.Config) -> str | None:
+def disabled(config: pytest.Config) -> str | None:
     """The flag by which the user wants tests run once without measuring, or not at all."""
     return next((flag for flag in ("--benchmark-disable", "--benchmark-skip") if config.getoption(flag, False)), None)
 
 
 def _refuse_disabled(config: pytest.Config) -> None:
     """A project with a results folder measures or says why not; others may run their tests once without measuring."""
-    flag = _disabled(config)
+    flag = disabled(config)
     if flag is not None:
         raise pytest.UsageError(
             f"{flag}: nothing would be measured. Leave it out, or run only the tests that don't measure."

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import roofline
-from pytest_roofline import devices, machine, results, roofs
+from pytest_roofline import analysis, devices, exit_codes, gate, machine, results, roofs
 from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.roofs import RoofPlan
-from roofline.record import KEY, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session
+from roofline.record import KEY, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session, SessionSet
 from roofline.record_json import from_json, to_json
 
 if TYPE_CHECKING:
@@ -36,6 +31,8 @@ class Run:
     :param device: already tried.
     :param arguments: pytest's command line.
     :param notes: what a reader of the results should know.
+    :param place: which session of a set this is.
+    :param baseline: what the results are held against at the end.
     """
 
     def __init__(
@@ -45,6 +42,9 @@ class Run:
         arguments: tuple[str, ...],
         notes: tuple[str, ...] = (),
         clock: Callable[[], float] = time.perf_counter,
+        *,
+        place: SessionSet | None = None,
+        baseline: gate.Baseline | None = None,
     ) -> None:
         self.options = options
         self.device = device
@@ -69,6 +69,8 @@ class Run:
         """What the terminal summary shows."""
         self._arguments = arguments
         self._notes = notes
+        self._place = place
+        self._baseline = baseline
         self._started = clock()
         self._started_at = roofs.now()
         self._written = clock()
@@ -119,6 +121,7 @@ class Run:
             measuring_s=self.measuring_s,
             arguments=tuple(without_folders(argument) for argument in self._arguments),
             notes=self._notes,
+            set=self._place,
         )
 
     def describe_machine(self, machine_info: dict[str, Any]) -> None:
@@ -148,28 +151,20 @@ class Run:
             return True
         path = str(self.file.path)
         command = ("report", path, "-o", str(self.file.beside("report"))) if self.options.report else ("summary", path)
-        worked = self._roofline(*command, "--width", str(width))
-        self.printed.append(f"results: {path}")
-        return worked
+        answer = analysis.ask(*command, "--width", str(width))
+        self.printed += (*answer.lines(), f"results: {path}")
+        return answer.code == 0
 
-    def _roofline(self, *arguments: str) -> bool:
-        # A process of its own: the file is the only border between measuring and analysing.
-        places = [str(Path(roofline.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), "PYTHONIOENCODING": "utf-8"}
-        answer = subprocess.run(
-            [sys.executable, "-m", "roofline", *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            env=environment,
-            check=False,
-        )
-        self.printed.append(answer.stdout.rstrip())
-        if answer.returncode:
-            self.printed.append(
-                f"roofline {arguments[0]} ended with exit code {answer.returncode}: {answer.stderr.strip()}"
-            )
-        return answer.returncode == 0
+    def check(self, width: int) -> int:
+        """Hold the file against the baseline, where there is one. Nothing measured is no verdict.
+
+        :returns: the exit code of a run whose tests passed.
+        """
+        if self._baseline is None or self.file is None or not self.stats:
+            return exit_codes.PASSED
+        gated = gate.verdict(self._baseline, [self.file.path], self.options.gate_options, width)
+        self.printed += gated.lines
+        return gated.code
 
     def case_failed(self, case: str, outcome: Outcome, reason: str, *, test: str) -> None:
         """Keep why a case has no valid number, once: a test can fail in its call and again in its teardown.

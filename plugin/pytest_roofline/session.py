@@ -71,6 +71,11 @@ class SessionHooks:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         elif exitstatus == pytest.ExitCode.OK and not worked:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            # A run that was cut short is no sample of what it was to measure.
+            gated = self._run.check(_width(self._config))
+            if session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = gated
 
     def _write(self, *, force: bool) -> None:
         """Rewrite the results. A disk that is full now may have room again for the next, so the run goes on."""

@@ -43,6 +43,9 @@ def options(**changes: Any) -> Options:
         "label": None,
         "results": None,
         "report": False,
+        "sessions": 1,
+        "gate": None,
+        "gate_options": (),
     }
     return Options(**{**values, **changes})
 

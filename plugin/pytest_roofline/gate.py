@@ -1,0 +1,120 @@
+"""``--gate BASELINE``: what there is to compare with, found before anything is measured, and the verdict after it.
+
+The judging is ``roofline check``'s, in a process of its own. Here is only what keeps it from judging nothing: the
+baseline is a list of files that were there before the run wrote its own, so that none is compared with itself.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_roofline import analysis, exit_codes
+
+SESSIONS_OF_A_BASELINE = 5
+"""What the command that makes a baseline asks for: the gate has to know how far sessions of one code scatter."""
+
+
+class NoBaseline(ValueError):
+    """There is nothing to compare with. The message says why and how to make it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """``path`` as it was given, ``files`` the results there, and ``left_out`` why other files there are none of it."""
+
+    path: Path
+    files: tuple[Path, ...]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gated:
+    """What became of it: pytest's exit code for a run whose tests passed, and what to show."""
+
+    code: int
+    lines: tuple[str, ...]
+
+
+def baseline(path: Path) -> Baseline:
+    """The result files at ``path``, a file or a folder.
+
+    :raises NoBaseline: none is there that can be read.
+    """
+    if not path.exists():
+        raise NoBaseline("no such file or folder")
+    if not path.is_dir():
+        fault = _fault(path)
+        if fault is not None:
+            raise NoBaseline(fault)
+        return Baseline(path=path, files=(path,))
+    faults = {found: _fault(found) for found in sorted(path.rglob("*.json")) if found.is_file()}
+    left_out = tuple(f"{found}: {fault}" for found, fault in faults.items() if fault is not None)
+    files = tuple(found for found, fault in faults.items() if fault is None)
+    if not files:
+        raise NoBaseline("; ".join(left_out) or "a folder without a result file (*.json)")
+    return Baseline(path=path, files=files, left_out=left_out)
+
+
+def making(path: Path, arguments: Iterable[str], flags: Iterable[str]) -> str:
+    """The command that makes a baseline, and which path it then has, as a sentence.
+
+    :param arguments: pytest's command line.
+    :param flags: to leave out of it, with their values: the gate's, and those that are set anew.
+    """
+    folder = path.with_suffix("") if path.suffix == ".json" else path
+    command = ["pytest", *_without(arguments, frozenset(flags))]
+    command += ["--roofline-sessions", str(SESSIONS_OF_A_BASELINE), "--roofline-results", str(folder)]
+    named = "" if folder == path else f" and name that folder: --gate {shlex.quote(str(folder))}"
+    return f"Make one with the code that is known to be good: {shlex.join(command)}{named}"
+
+
+def verdict(of: Baseline, new: Sequence[Path], options: Sequence[str], width: int) -> Gated:
+    """Let ``roofline check`` hold a run's result files against the baseline.
+
+    :param options: more of its options.
+    """
+    before = [argument for path in of.files for argument in ("--baseline", str(path))]
+    answer = analysis.ask("check", *map(str, new), *before, *options, "--format", "table", "--width", str(width))
+    code = exit_codes.of_check(answer.code)
+    lines = [text for text in (answer.out, answer.err) if text]
+    lines += [f"left out of the baseline: {reason}" for reason in of.left_out]
+    said = {
+        exit_codes.PASSED: "passed",
+        exit_codes.FAILED: "FAILED: slower than the baseline",
+    }.get(code, "FAILED: not comparable, so nothing was shown")
+    return Gated(code=code, lines=(*lines, f"gate against {of.path}: {said}"))
+
+
+def _fault(path: Path) -> str | None:
+    """Why the file is no result that something can be compared with; None where it may be one."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        return f"can't be read ({error.strerror or error})"
+    except UnicodeDecodeError:
+        return "not UTF-8 text"
+    except json.JSONDecodeError as error:
+        return "empty" if not error.doc.strip() else f"not JSON, or cut off (line {error.lineno}: {error.msg})"
+    except RecursionError:
+        return "JSON that can't be read: too deep"
+    rows = document.get("benchmarks") if isinstance(document, dict) else None
+    if not isinstance(rows, list):
+        return "JSON, but no result of pytest-benchmark"
+    return None if rows else "no benchmarks in it"
+
+
+def _without(arguments: Iterable[str], flags: frozenset[str]) -> list[str]:
+    kept = []
+    value = False
+    for argument in arguments:
+        if value:
+            value = False
+        elif argument in flags:
+            value = True
+        elif argument.partition("=")[0] not in flags:
+            kept.append(argument)
+    return kept

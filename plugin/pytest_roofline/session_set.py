@@ -1,0 +1,242 @@
+"""``--sessions N``: the same run several times, one after the other, each in a process of its own.
+
+Processes scatter by more than the rounds of one do: each has other addresses, another heap and another hour. A gate
+that has seen one process on each side has seen nothing of that.
+
+The parent only starts the children, waits and sums up. A child knows by an environment variable which of the set it
+is, so that its command line, its ini file and everything else are the parent's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+from pytest_roofline import analysis, exit_codes, gate
+from roofline.record import SessionSet
+
+VARIABLE = "ROOFLINE_SESSION"
+"""Set for the children of a set, and taken away by the first to read it: no pytest that a test starts is a member."""
+
+GRACE_S = 5.0
+"""Ctrl-C in a terminal reaches the child, too. One that still runs after this time was not told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """What a child knows: which session of which set it is, and the file in which it tells where its results are."""
+
+    place: SessionSet
+    told: Path
+
+    def environment(self) -> dict[str, str]:
+        place = self.place
+        return {VARIABLE: json.dumps([place.id, place.index, place.count, str(self.told)])}
+
+    def tell(self, results: Path) -> None:
+        self.told.write_text(str(results.absolute()), encoding="utf-8")
+
+    def file(self) -> Path | None:
+        """The results file, where the child came so far as to have something in it."""
+        if not self.told.exists():
+            return None
+        path = Path(self.told.read_text(encoding="utf-8"))
+        return path if path.exists() and path.stat().st_size else None
+
+
+def member(environment: MutableMapping[str, str]) -> Member | None:
+    """Which member of a set this process is. None: of none.
+
+    :raises ValueError: the variable holds something else.
+    """
+    text = environment.pop(VARIABLE, None)
+    if text is None:
+        return None
+    try:
+        identity, index, count, told = json.loads(text)
+        place = SessionSet(id=str(identity), index=int(index), count=int(count))
+        return Member(place=place, told=Path(told))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{VARIABLE} is for the processes that --sessions starts. Unset it.") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a session ended. ``code`` is the process's: one of pytest's, or a crash; negative is a signal."""
+
+    index: int
+    code: int
+    file: Path | None
+
+    @property
+    def crash(self) -> str | None:
+        """What it died of; None where it ended as pytest does."""
+        if 0 <= self.code <= exit_codes.NO_TESTS:
+            return None
+        if self.code > 0:
+            return f"exit code {self.code}"
+        try:
+            return signal.Signals(-self.code).name
+        except ValueError:
+            return f"signal {-self.code}"
+
+
+Launch = Callable[[Mapping[str, str]], int]
+"""Runs one session to its end, with these variables in its environment, and returns its exit code."""
+
+
+def run(
+    count: int, launch: Launch, announce: Callable[[str], None], *, stop_at_failure: bool = False
+) -> tuple[Ended, ...]:
+    """Run the sessions of a set, and return how each ended.
+
+    The set ends early with a session that was interrupted, that was asked for wrongly or measured nothing (so would the
+    others), and, on request, that had a failure. One that crashed is no reason to stop: the others are data all the
+    same.
+
+    :param announce: is told which session begins.
+    """
+    identity = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    stops = {exit_codes.INTERRUPTED, exit_codes.USAGE_ERROR, exit_codes.NO_TESTS}
+    if stop_at_failure:
+        stops.add(exit_codes.FAILED)
+    ended: list[Ended] = []
+    with TemporaryDirectory(prefix="roofline-sessions-") as folder:
+        for index in range(1, count + 1):
+            place = SessionSet(id=identity, index=index, count=count)
+            child = Member(place=place, told=Path(folder, str(index)))
+            announce(f"session {index} of {count}")
+            code = launch(child.environment())
+            ended.append(Ended(index=index, code=code, file=child.file()))
+            if code in stops or (ended[-1].file is None and ended[-1].crash is None):
+                break
+    return tuple(ended)
+
+
+def conclude(
+    ended: Sequence[Ended],
+    count: int,
+    width: int,
+    baseline: gate.Baseline | None = None,
+    gate_options: Sequence[str] = (),
+) -> tuple[int, list[str]]:
+    """What came of a set: its exit code, and what to show.
+
+    How far its sessions scatter and whether they pass the gate are the ``roofline`` program's to tell, each once for
+    all. The gate is not asked of a set that was interrupted.
+    """
+    files = [one.file for one in ended if one.file is not None]
+    code = exit_codes.worst(one.code for one in ended)
+    lines: list[str] = []
+    if len(files) > 1:
+        lines += analysis.ask("sessions", *map(str, files), "--width", str(width)).lines()
+    if baseline is not None and code == exit_codes.INTERRUPTED:
+        lines.append(f"not held against {baseline.path}: interrupted")
+    elif baseline is not None and files:
+        gated = gate.verdict(baseline, files, gate_options, width)
+        lines += gated.lines
+        code = gated.code if code == exit_codes.PASSED else code
+    elif baseline is not None:
+        lines.append(f"gate against {baseline.path}: FAILED: nothing was measured")
+        code = exit_codes.worst((code, exit_codes.USAGE_ERROR))
+    lines += remarks(ended, count)
+    lines += [f"results: {file}" for file in files]
+    return code, lines
+
+
+def remarks(ended: Sequence[Ended], count: int) -> list[str]:
+    """What has to be known of a set beside its results: sessions that crashed or failed, and that it ended early."""
+    lines = []
+    for one in ended:
+        name = f"session {one.index} of {count}"
+        if one.crash is not None:
+            kept = "nothing of it was kept" if one.file is None else f"{one.file} has what it measured before"
+            lines.append(f"{name} crashed ({one.crash}): {kept}")
+        elif one.code != exit_codes.PASSED or one.file is None:
+            nothing = " and nothing was measured" if one.file is None else ""
+            lines.append(f"{name}: {_ENDINGS[one.code]}{nothing} (exit code {one.code})")
+    if len(ended) < count:
+        lines.append(f"stopped after session {len(ended)} of {count}")
+    return lines
+
+
+_ENDINGS = {
+    exit_codes.PASSED: "every test passed",
+    exit_codes.FAILED: "a test failed",
+    exit_codes.INTERRUPTED: "interrupted",
+    exit_codes.INTERNAL_ERROR: "pytest broke",
+    exit_codes.USAGE_ERROR: "it could not do what was asked",
+    exit_codes.NO_TESTS: "no test was collected",
+}
+
+
+def started_as() -> list[str]:
+    """The start of the command line this pytest was called with: interpreter, its flags, and how pytest was named."""
+    own = len(sys.argv) - 1
+    name = Path(sys.argv[0])
+    by_name = name.stem in ("pytest", "py.test") or name.parts[-2:] == ("pytest", "__main__.py")
+    start = sys.orig_argv[1 : len(sys.orig_argv) - own]
+    # A program that calls pytest.main() is not to be run again.
+    return [sys.executable, *(start if by_name and start else ("-m", "pytest"))]
+
+
+def say(text: str) -> None:
+    """Print at once: the next to write to the terminal is another process."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding), flush=True)
+
+
+def wait_for(command: Sequence[str], variables: Mapping[str, str], folder: Path) -> int:
+    """Run a child to its end and return its exit code. Interrupted, let it write what it has, and return 2."""
+    with subprocess.Popen(command, env={**os.environ, **variables}, cwd=folder) as child:
+        try:
+            with _told_of_termination(child):
+                return child.wait()
+        except KeyboardInterrupt:
+            try:
+                _finish(child)
+            except KeyboardInterrupt:  # once more: now
+                child.kill()
+            return exit_codes.INTERRUPTED
+
+
+def _finish(child: subprocess.Popen[bytes]) -> None:
+    try:
+        child.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        _interrupt(child)
+        child.wait()
+
+
+def _interrupt(child: subprocess.Popen[bytes]) -> None:
+    child.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
+
+
+@contextmanager
+def _told_of_termination(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """SIGTERM is for this process alone: without being told the child would go on measuring, for nobody."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        _interrupt(child)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,98 @@
+"""``--sessions`` and ``--gate``: what is settled before a test is collected.
+
+A gate has its baseline, or the run is refused. A process that is to repeat the run does so here, and measures nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_roofline import gate, session_set
+from pytest_roofline.options import SETTINGS, Options
+from pytest_roofline.plugin import disabled, spelled
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class Refused(ValueError):
+    """The run can't be had as it was asked for. The message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """``member``: which session of a set this process runs. ``baseline``: what it is held against at the end.
+    ``exit_code``: that of a set, which was run in place of this process.
+    """
+
+    member: session_set.Member | None = None
+    baseline: gate.Baseline | None = None
+    exit_code: int | None = None
+
+
+def settle(config: pytest.Config, chosen: Options) -> Standing:
+    """Find out what this process is of, look for the baseline, and run the sessions of a set.
+
+    :raises Refused: sessions or gate can't be had.
+    """
+    if chosen.sessions > 1:
+        try:
+            member = session_set.member(os.environ)
+        except ValueError as error:
+            raise Refused(str(error)) from error
+        if member is not None:
+            # The gate is asked once, of all sessions, by the process that started this one.
+            return Standing(member=member)
+    _refuse_obstacles(config, chosen)
+    baseline = None if chosen.gate is None else _baseline(config, chosen.gate)
+    return Standing(baseline=baseline, exit_code=None if chosen.sessions == 1 else _repeat(config, chosen, baseline))
+
+
+def _refuse_obstacles(config: pytest.Config, chosen: Options) -> None:
+    asked = spelled(config, "gate" if chosen.sessions == 1 else "sessions")
+    if chosen.results is None:
+        why = f"nothing would be kept of the run. Name a folder for its results: {spelled(config, 'results')} FOLDER"
+    elif getattr(config.option, "numprocesses", None) or getattr(config.option, "dist", "no") != "no":
+        why = "with -n nothing can be measured, for pytest-xdist runs tests beside each other. Leave -n out"
+    elif (flag := disabled(config)) is not None:
+        why = f"with {flag} nothing would be measured. Leave it out"
+    elif chosen.sessions > 1 and (flag := _one_file(config)) is not None:
+        why = f"each session would overwrite the file of {flag}. Leave it out: the results folder has a file of each"
+    else:
+        return
+    raise Refused(f"{asked}: {why}.")
+
+
+def _one_file(config: pytest.Config) -> str | None:
+    """A flag that names a single file for what a session writes at its end."""
+    files = {"--benchmark-json": "benchmark_json", "--junit-xml": "xmlpath"}
+    return next((flag for flag, name in files.items() if getattr(config.option, name, None)), None)
+
+
+def _baseline(config: pytest.Config, path: Path) -> gate.Baseline:
+    try:
+        return gate.baseline(path)
+    except gate.NoBaseline as error:
+        anew = ("gate", "gate_options", "sessions", "results")
+        flags = [flag for setting in SETTINGS if setting.name in anew for flag in (setting.flag, setting.short_flag)]
+        how = gate.making(path, config.invocation_params.args, flags)
+        raise Refused(f"{spelled(config, 'gate')} {path}: {error}. {how}") from error
+
+
+def _repeat(config: pytest.Config, chosen: Options, baseline: gate.Baseline | None) -> int:
+    command = [*session_set.started_as(), *config.invocation_params.args]
+    folder = config.invocation_params.dir
+    width = shutil.get_terminal_size().columns
+    ended = session_set.run(
+        chosen.sessions,
+        lambda variables: session_set.wait_for(command, variables, folder),
+        lambda text: session_set.say(f" {text} ".center(width, "=")),
+        stop_at_failure=bool(config.getvalue("maxfail")),
+    )
+    code, lines = session_set.conclude(ended, chosen.sessions, width, baseline, chosen.gate_options)
+    session_set.say("\n".join([f" set of {chosen.sessions} sessions ".center(width, "="), *lines]))
+    return code

@@ -1,0 +1,143 @@
+"""The gate of a run: a baseline that is there before anything is measured, and a verdict that is the check's."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from pytest_roofline import analysis, gate
+from pytest_roofline.analysis import Answer
+
+RESULT = json.dumps({"benchmarks": [{"name": "test_a"}]})
+
+
+def write(path: Path, text: str = RESULT) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        (RESULT[:-3], "not JSON, or cut off (line 1: "),
+        ("[1]", "JSON, but no result of pytest-benchmark"),
+        ('{"benchmarks": 1}', "JSON, but no result of pytest-benchmark"),
+        ('{"benchmarks": []}', "no benchmarks in it"),
+        ("[" * 100_000, "JSON that can't be read: too deep"),
+    ],
+)
+def test_a_file_that_nothing_can_be_compared_with_is_no_baseline(tmp_path: Path, text: str, why: str) -> None:
+    """It is refused in words, alone and as all there is in a folder."""
+    path = write(tmp_path / "base" / "a.json", text)
+    with pytest.raises(gate.NoBaseline) as alone:
+        gate.baseline(path)
+    assert str(alone.value).startswith(why)
+    with pytest.raises(gate.NoBaseline) as folder:
+        gate.baseline(tmp_path)
+    assert str(folder.value).startswith(f"{path}: {why}")
+
+
+def test_a_file_that_is_no_text_is_no_baseline(tmp_path: Path) -> None:
+    """Such as a compressed one."""
+    path = tmp_path / "a.json"
+    path.write_bytes(b"\x1f\x8b\xff")
+    with pytest.raises(gate.NoBaseline, match="not UTF-8 text"):
+        gate.baseline(path)
+
+
+def test_no_file_and_an_empty_folder_are_no_baseline(tmp_path: Path) -> None:
+    """Nor one that holds only other files."""
+    write(tmp_path / "notes.txt")
+    with pytest.raises(gate.NoBaseline, match="no such file or folder"):
+        gate.baseline(tmp_path / "missing")
+    with pytest.raises(gate.NoBaseline, match=r"a folder without a result file \(\*\.json\)"):
+        gate.baseline(tmp_path)
+
+
+def test_a_folders_results_are_the_baseline_and_what_is_not_is_named(tmp_path: Path) -> None:
+    """At any depth. The list is final: a file that is written later is none of it."""
+    first, second = write(tmp_path / "a" / "1.json"), write(tmp_path / "2.json")
+    other = write(tmp_path / "a" / "cut.json", "{")
+    found = gate.baseline(tmp_path)
+    write(tmp_path / "3.json")
+    assert set(found.files) == {first, second}
+    assert [line.partition(": ")[0] for line in found.left_out] == [str(other)]
+
+
+FLAGS = ("--gate", "--roofline-gate", "--sessions", "--results")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("-k", "a b", "--gate", "base"), ("--gate=base", "-k", "a b"), ("--sessions", "9", "-k", "a b")]
+)
+def test_the_command_that_makes_a_baseline(arguments: tuple[str, ...]) -> None:
+    """Is the run itself without the gate, into the folder that the gate named, several sessions of it."""
+    said = gate.making(Path("base"), arguments, FLAGS)
+    prefix = "Make one with the code that is known to be good: "
+    assert said.startswith(prefix)
+    assert shlex.split(said.removeprefix(prefix)) == [
+        *("pytest", "-k", "a b", "--roofline-sessions", "5", "--roofline-results", "base")
+    ]
+
+
+def test_a_file_becomes_a_folder(tmp_path: Path) -> None:
+    """The names of results are not the user's to choose."""
+    assert gate.making(tmp_path / "good.json", (), FLAGS).endswith(
+        f"--roofline-results {tmp_path / 'good'} and name that folder: --gate {tmp_path / 'good'}"
+    )
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The check answers 1, and what it was asked is noted."""
+    calls: list[tuple[str, ...]] = []
+
+    def ask(command: str, *arguments: str) -> Answer:
+        calls.append((command, *arguments))
+        return Answer(command=command, code=1, out="a table", err="Error: slower")
+
+    monkeypatch.setattr(analysis, "ask", ask)
+    return calls
+
+
+BASELINE = gate.Baseline(path=Path("base"), files=(Path("base/1.json"), Path("base/2.json")), left_out=("x: empty",))
+
+
+def test_the_check_is_asked_of_new_and_old_files(asked: list[tuple[str, ...]]) -> None:
+    """With every file by its name, the user's options, and the width of the terminal."""
+    gate.verdict(BASELINE, [Path("new.json")], ["--strict"], 90)
+    (call,) = asked
+    assert shlex.join(call) == (
+        "check new.json --baseline base/1.json --baseline base/2.json --strict --format table --width 90"
+    )
+
+
+@pytest.mark.usefixtures("asked")
+def test_the_verdict_shows_all_that_the_check_said() -> None:
+    """Table, warnings, what is no part of the baseline, and in one line how it ended."""
+    gated = gate.verdict(BASELINE, [Path("new.json")], [], 90)
+    assert gated.code == 1
+    assert gated.lines == (
+        "a table",
+        "Error: slower",
+        "left out of the baseline: x: empty",
+        "gate against base: FAILED: slower than the baseline",
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "says"),
+    [(0, 0, "passed"), (3, 4, "FAILED: not comparable, so nothing was shown"), (2, 4, "FAILED: not comparable")],
+)
+def test_how_it_ended_is_told(monkeypatch: pytest.MonkeyPatch, code: int, exit_code: int, says: str) -> None:
+    """A check that could not compare is no pass."""
+    monkeypatch.setattr(analysis, "ask", lambda command, *_: Answer(command=command, code=code, out="", err=""))
+    gated = gate.verdict(BASELINE, [Path("new.json")], [], 90)
+    assert gated.code == exit_code
+    assert gated.lines[-1].startswith(f"gate against base: {says}")
