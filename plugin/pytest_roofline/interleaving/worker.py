@@ -29,9 +29,12 @@ NOT_LOADED = (
 )
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """:raises pytest.UsageError: this is no process of ``roofline ab``, or there is nothing that could measure."""
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """Become a process of ``roofline ab``, before any other plugin decides what this run is to be.
+
+    :raises pytest.UsageError: this is none, or there is nothing that could measure.
+    """
     pipes = os.environ.pop(PIPES, None)
     if pipes is None:
         raise pytest.UsageError(ALONE)
@@ -40,6 +43,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     change_options(config, results=None, report=False, sessions=1, gate=None)
     reading, writing = (_end(int(number), mode) for number, mode in zip(pipes.split(","), ("rb", "wb"), strict=True))
     config.pluginmanager.register(Worker(config, Turns(Channel(reading, writing))), "roofline-turns")
+    return (yield)
 
 
 def _end(number: int, mode: str) -> IO[bytes]:

@@ -54,7 +54,10 @@ def selftest(
         second = hold(slowed(sides, slowdown), arguments, rules, folder, os.environ, tell)
     cases = tried(first, second)
     reasons = tuple(
-        f"{case.case}: {case.outcome}: {case.why}" for trial in (first, second) for case in trial.cases if case.why
+        f"{case.case}, {which}: {case.outcome}: {case.why}"
+        for which, trial in (("unchanged", first), ("slowed", second))
+        for case in trial.cases
+        if case.why
     )
     emit([selftest_table(cases, slowdown, reasons)], form, output, width)
     if not any(case.compared for case in cases):

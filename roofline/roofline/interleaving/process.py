@@ -42,6 +42,21 @@ class Player(Protocol):
         ...
 
 
+class Process(Player, Protocol):
+    """A player with a beginning and an end."""
+
+    def __enter__(self) -> Process: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object, /) -> None: ...
+
+    def hello(self) -> Hello:
+        """Wait until its tests are collected.
+
+        :raises ProcessFailed: it has ended, or is of a version that can't be talked to.
+        """
+        ...
+
+
 class MeasuringProcess:
     """A pytest process of a side that takes turns. Use it in a ``with`` statement: at its end the process is gone.
 
@@ -81,7 +96,7 @@ class MeasuringProcess:
     def __enter__(self) -> MeasuringProcess:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
         if kind is None:
             self.end()
         else:
@@ -89,10 +104,6 @@ class MeasuringProcess:
             self._kill()
 
     def hello(self) -> Hello:
-        """Wait until its tests are collected.
-
-        :raises ProcessFailed: it has ended, or is of a version that can't be talked to.
-        """
         hello = self.hear()
         if not isinstance(hello, Hello) or hello.protocol != PROTOCOL:
             raise ProcessFailed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -22,8 +23,8 @@ from roofline.compare.paired import (
     observe_pair,
 )
 from roofline.compare.verdict import Kind, Verdict, judge
-from roofline.interleaving.duel import Met, fight
-from roofline.interleaving.process import MeasuringProcess
+from roofline.interleaving.duel import Clock, Met, fight
+from roofline.interleaving.process import MeasuringProcess, Process
 from roofline.interleaving.provenance import Provenance
 from roofline.interleaving.side import Side
 from roofline.turns import Hello
@@ -125,6 +126,8 @@ class NothingInCommon(RuntimeError):
 
 
 Say = Callable[[str], None]
+Start = Callable[[Side, Sequence[str], Path, Mapping[str, str]], Process]
+"""Starts a measuring process: of a side, with pytest's arguments, what it prints in a file, in an environment."""
 
 
 def hold(
@@ -134,6 +137,8 @@ def hold(
     folder: Path,
     environment: Mapping[str, str],
     say: Say = lambda _line: None,
+    start: Start = MeasuringProcess,
+    clock: Clock = time.perf_counter,
 ) -> Trial:
     """Measure both sides in turns and judge every case.
 
@@ -154,9 +159,7 @@ def hold(
         started += 1
         with ExitStack() as stack:
             players = {
-                name: stack.enter_context(
-                    MeasuringProcess(sides[name], arguments, folder / f"{name}-{started}.log", environment)
-                )
+                name: stack.enter_context(start(sides[name], arguments, folder / f"{name}-{started}.log", environment))
                 for name in SIDES
             }
             hellos = {name: players[name].hello() for name in SIDES}
@@ -172,7 +175,7 @@ def hold(
                 cases[test] = replace(cases[test], problem="collected by the first processes, and not by later ones")
             say(f"pair of processes {started}, at most {rules.pairs}: {len(tests)} cases, {first} first")
             budget_s = rules.max_time_s / rules.pairs
-            for met in fight(players, tests, first, budget_s, provenance.watch):
+            for met in fight(players, tests, first, budget_s, provenance.watch, clock):
                 cases[met.test] = _with(cases[met.test], met)
                 say(_progress(cases[met.test], met))
         cases = look(cases, rules)

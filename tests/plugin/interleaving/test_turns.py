@@ -1,0 +1,143 @@
+"""What a measuring process of ``roofline ab`` says, and when."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pytest_roofline.interleaving.slowdown import Slowed
+from pytest_roofline.interleaving.turns import OtherSide, Turns, loaded_files
+from roofline.record import Case
+from roofline.turns import Agreed, Begin, Channel, Done, Enough, Next, Ready, Took, Turn
+from tests.plugin.measuring.fakes import Lab, a_round
+
+CASE = Case(id="mlp", workload_hash="h", model="mlp", mode="infer", precision="fp32", batch=1, samples_per_step=1)
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Turns, Channel]]:
+    """The process's turns, and the parent's end of the pipes."""
+    down, up = os.pipe(), os.pipe()
+    own = Channel(os.fdopen(down[0], "rb"), os.fdopen(up[1], "wb"))
+    parent = Channel(os.fdopen(up[0], "rb"), os.fdopen(down[1], "wb"))
+    turns = Turns(own)
+    turns.next_test("test_a.py::test_it")
+    yield turns, parent
+    own.close()
+    parent.close()
+
+
+def test_a_case_waits_for_its_turns(ends: tuple[Turns, Channel]) -> None:
+    """It says that it is warm and with how many steps, takes what was agreed, and a round a turn."""
+    turns, parent = ends
+    for message in (Agreed(steps=9), Turn(), Enough(), Next()):
+        parent.send(message)
+    pace = turns.pace(CASE)
+    assert pace.agree(7) == 9
+    assert pace.next_round()
+    pace.took(a_round(0.125))
+    assert not pace.next_round()
+    turns.end(None)
+    ready = parent.receive()
+    assert isinstance(ready, Ready)
+    assert (ready.test, ready.case, ready.workload_hash, ready.steps) == ("test_a.py::test_it", "mlp", "h", 7)
+    assert parent.receive() == Took(wall_s=0.125)
+    assert parent.receive() == Done(test="test_a.py::test_it", disturbed=(None,))
+
+
+def test_a_round_that_was_disturbed_is_told_at_the_end(ends: tuple[Turns, Channel]) -> None:
+    """Which one it is shows only beside the others."""
+    turns, parent = ends
+    parent.send(Next())
+    turns.taken = [a_round(steal_s=0.0), a_round(steal_s=0.05)]
+    turns.end("failed: why")
+    done = parent.receive()
+    assert isinstance(done, Done)
+    assert done.problem == "failed: why"
+    assert done.disturbed == (None, "50 ms stolen by the hypervisor")
+
+
+def test_a_test_that_measured_nothing_is_told(ends: tuple[Turns, Channel]) -> None:
+    """Though it passed: benchmarks may be disabled, or it measures a roof."""
+    turns, parent = ends
+    parent.send(Next())
+    turns.end(None)
+    assert parent.receive() == Done(test="test_a.py::test_it", problem="it measured no model")
+
+
+def test_a_side_that_waited_in_vain_skips(ends: tuple[Turns, Channel]) -> None:
+    """The other one can't measure the case, or it is another workload there."""
+    turns, parent = ends
+    parent.send(Enough())
+    with pytest.raises(pytest.skip.Exception, match="the other side does not measure it"):
+        turns.pace(CASE).agree(7)
+
+
+def test_a_word_out_of_place_is_told(ends: tuple[Turns, Channel]) -> None:
+    """The two ends must not guess."""
+    turns, parent = ends
+    parent.send(Next())
+    with pytest.raises(OtherSide, match=r"expected Turn or Enough, got Next\(\)"):
+        turns.pace(CASE).next_round()
+
+
+def test_files_are_those_of_projects(tmp_path: Path) -> None:
+    """Python's own are left out; of installed packages only the package itself is told."""
+    installed = Path(sysconfig.get_path("purelib"))
+    places = {
+        "mine": tmp_path / "mine.py",
+        "mine.part": tmp_path / "part.py",
+        "package": installed / "package" / "__init__.py",
+        "package.part": installed / "package" / "part.py",
+        "json": Path(os.__file__),
+        "compiled": tmp_path / "compiled.so",
+        "__main__": tmp_path / "main.py",
+    }
+    modules = {name: ModuleType(name) for name in ("builtin", *places)}
+    for name, place in places.items():
+        modules[name].__file__ = str(place)
+    assert loaded_files(modules) == {os.path.realpath(places[name]) for name in ("mine", "mine.part", "package")}
+
+
+def test_files_are_told_once(ends: tuple[Turns, Channel], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the message after they were loaded."""
+    turns, _ = ends
+    assert any(path.endswith("interleaving/turns.py") for path in turns.files())
+    late = ModuleType("late")
+    late.__file__ = str(tmp_path / "late.py")
+    monkeypatch.setitem(sys.modules, "late", late)
+    assert turns.files() == (os.path.realpath(tmp_path / "late.py"),)
+    assert turns.files() == ()
+
+
+@pytest.mark.parametrize(("share", "step_s"), [(0.0, 0.5), (0.25, 0.625)])
+def test_a_slowed_step_is_longer_by_its_share(share: float, step_s: float) -> None:
+    """Of the time that the device was busy with it: it waits for the device first."""
+    lab = Lab(0.25, sync_s=0.25)
+    ticks = 0.0
+
+    def clock() -> float:
+        nonlocal ticks
+        ticks += 2**-20
+        return lab.now + ticks
+
+    start = clock()
+    Slowed(lab.step, share, lab, clock)()
+    assert clock() - start == pytest.approx(step_s, abs=1e-3)
+    assert lab.calls == ["step", "synchronize"]
+
+
+def test_only_who_was_told_to_is_slowed(ends: tuple[Turns, Channel]) -> None:
+    """There is no other way to it than the parent's word."""
+    turns, _ = ends
+    lab = Lab()
+    turns.begin(Begin(tests=()))
+    assert turns.slowed(lab.step, lab, lab.clock) == lab.step
+    turns.begin(Begin(tests=(), slowdown=0.05))
+    assert isinstance(turns.slowed(lab.step, lab, lab.clock), Slowed)

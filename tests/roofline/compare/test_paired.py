@@ -1,0 +1,139 @@
+"""What turns show: which are left out, the ratio of a pair of processes, and the effect over several pairs."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from roofline.compare.effect import Prior
+from roofline.compare.observation import Unusable
+from roofline.compare.paired import (
+    PROCESS_PAIRS,
+    PairObservation,
+    PairTurns,
+    confidence_of_a_look,
+    effect_of_pairs,
+    least_detectable,
+    observe_pair,
+)
+from roofline.compare.verdict import judge
+
+
+def pair(base: list[float], new: list[float], *, noise: dict[int, str] | None = None, steps: int = 2) -> PairTurns:
+    """:param noise: turns of the new side that something disturbed."""
+    return PairTurns(
+        first="base",
+        steps=steps,
+        base_s=tuple(base),
+        new_s=tuple(new),
+        base_disturbed=(None,) * len(base),
+        new_disturbed=tuple((noise or {}).get(turn) for turn in range(len(new))),
+    )
+
+
+def seen(log_ratio: float, error: float | None = 0.001) -> PairObservation:
+    return PairObservation(log_ratio=log_ratio, error=error, base_step_s=1.0, new_step_s=1.0, turns=50, left_out=0)
+
+
+def test_the_ratio_is_the_median_of_the_turns_own() -> None:
+    """A machine that gets twice as slow on the way slows both turns of a pair: their ratio stays what it is."""
+    observed = observe_pair(pair([1.0, 1.0, 2.0, 2.0, 2.0], [1.1, 1.1, 2.2, 2.2, 2.2]))
+    assert observed.log_ratio == pytest.approx(math.log(1.1))
+    assert observed.error == pytest.approx(0.0, abs=1e-9)
+    assert (observed.base_step_s, observed.new_step_s) == (1.0, 1.1)
+    assert (observed.turns, observed.left_out) == (5, 0)
+
+
+def test_a_disturbed_turn_is_left_out_with_its_partner() -> None:
+    """On the evidence alone, and on both sides: else the side that was disturbed more would have the better half."""
+    observed = observe_pair(pair([2.0] * 10, [2.0] * 9 + [6.0], noise={9: "another program"}))
+    assert (observed.turns, observed.left_out, observed.log_ratio) == (9, 1, 0.0)
+    assert observed.base_step_s == 1.0
+
+
+def test_where_hardly_a_turn_was_left_alone_all_are_taken() -> None:
+    """A shared machine is never quiet: nothing could be said there; the scatter tells how little is known."""
+    random_ = random.Random(1)
+    new = [2.0 * math.exp(random_.gauss(0, 0.2)) for _ in range(40)]
+    observed = observe_pair(pair([2.0] * 40, new, noise=dict.fromkeys(range(1, 40), "another program")))
+    assert (observed.turns, observed.left_out) == (40, 0)
+    assert observed.error is not None
+    assert observed.error > 0.2 / math.sqrt(40)
+
+
+def test_few_turns_tell_no_error() -> None:
+    """Two turns have a ratio, and nothing is known of how good it is."""
+    observed = observe_pair(pair([1.0, 1.0], [1.0, 1.2]))
+    assert (observed.error, observed.log_ratio) == (None, pytest.approx(math.log(1.1)))
+
+
+@pytest.mark.parametrize("time", [0.0, -1.0, math.nan, math.inf])
+def test_what_is_no_time_is_refused(time: float) -> None:
+    """Whether or not it was disturbed."""
+    with pytest.raises(Unusable, match="not a time"):
+        observe_pair(pair([1.0] * 6, [1.0] * 5 + [time], noise={5: "x"}))
+
+
+def test_no_turns_are_refused() -> None:
+    """Nothing was taken."""
+    with pytest.raises(Unusable, match="no rounds"):
+        observe_pair(pair([], []))
+
+
+def test_the_effect_is_the_mean_with_a_moderated_scatter() -> None:
+    """By hand: prior 4 of variance 0.01^2 + 0.003^2, and two pairs 0.02 apart (sum of squares 0.0002), 1 degree."""
+    prior = Prior(deviation=0.01, freedom=4.0, drift=0.0, unknown_error=0.05)
+    effect = effect_of_pairs([seen(0.04, 0.003), seen(0.06, 0.003)], prior)
+    variance = (4 * (0.0001 + 0.000009) + 0.0002) / 5
+    assert effect.log_ratio == pytest.approx(0.05)
+    assert effect.freedom == 5
+    assert effect.error == pytest.approx(math.sqrt(variance / 2))
+    assert effect.deviation * math.sqrt(1 / 2 + 1 / 2) == pytest.approx(effect.error)
+    assert (effect.base_sessions, effect.new_sessions) == (2, 2)
+
+
+def test_one_pair_alone_knows_no_more_than_the_prior() -> None:
+    """However well its turns agree: the offset of a process is in all of them."""
+    effect = effect_of_pairs([seen(0.03, 1e-6)])
+    assert effect.error == pytest.approx(PROCESS_PAIRS.deviation)
+    assert effect.freedom == PROCESS_PAIRS.freedom
+
+
+def test_an_unknown_error_is_a_large_one() -> None:
+    """Pairs of too few turns don't pass for exact ones."""
+    assert effect_of_pairs([seen(0.0, None)]).error > PROCESS_PAIRS.unknown_error
+
+
+def test_each_look_is_surer_than_all_together() -> None:
+    """Four pairs are looked at after the second, third and fourth: a third of the risk each. One pair: one look."""
+    assert 1 - confidence_of_a_look(0.99, 4) == pytest.approx(0.01 / 3)
+    assert confidence_of_a_look(0.99, 2) == confidence_of_a_look(0.99, 1) == 0.99
+
+
+def test_unchanged_pairs_seldom_alarm_at_any_look() -> None:
+    """1000 comparisons of nothing, looked at after each pair of processes, settle on a change in at most 1 %."""
+    random_, alarms = random.Random(7), 0
+    confidence = confidence_of_a_look(0.99, 4)
+    for _ in range(1000):
+        pairs = [seen(random_.gauss(0, 0.006), 0.003) for _ in range(4)]
+        looks = [judge([effect_of_pairs(pairs[:count])], [0.001], confidence)[0].kind for count in (2, 3, 4)]
+        alarms += any(kind in ("slower", "faster") for kind in looks)
+    assert alarms <= 10
+
+
+def test_the_least_detectable_is_found_nineteen_times_of_twenty() -> None:
+    """An estimate that scatters with the error around it passes the alarm's line in 95 %."""
+    effect = effect_of_pairs([seen(0.0)] * 4)
+    size = math.log1p(least_detectable(effect, 0.001, level=0.01))
+    from scipy import special
+
+    line = float(special.stdtrit(effect.freedom, 0.995)) * effect.error
+    assert special.stdtr(effect.freedom, (size - line) / effect.error) == pytest.approx(0.95)
+
+
+def test_no_less_than_what_matters_is_detectable() -> None:
+    """With a perfect clock, a difference smaller than the least effect is still not called."""
+    effect = effect_of_pairs([seen(0.0, 1e-9)] * 3, Prior(deviation=1e-9, freedom=4.0, drift=0.0, unknown_error=0.05))
+    assert least_detectable(effect, 0.02, level=0.01) == pytest.approx(0.02, rel=1e-3)

@@ -1,0 +1,42 @@
+"""Trials of a test's own making."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roofline.compare.paired import PairTurns
+from roofline.interleaving.trial import CaseTrial, Rules, Trial, look
+from roofline.turns import PROTOCOL, Hello
+from tests.roofline.interleaving.fakes import side
+
+HELLO = Hello(protocol=PROTOCOL, tests=("a",), files=(), python="3.12", torch="2.11", plugin="/plugin")
+
+
+def turns(ratio: float = 1.0, count: int = 9, noise: float = 0.0) -> PairTurns:
+    """Turns of 0.1 s whose ratio alternates around ``ratio``."""
+    return PairTurns(
+        first="base",
+        steps=10,
+        base_s=(0.1,) * count,
+        new_s=tuple(0.1 * ratio * (1 + noise * (-1) ** turn) for turn in range(count)),
+        base_disturbed=(None,) * count,
+        new_disturbed=(None,) * count,
+    )
+
+
+def case(name: str, *pairs: PairTurns, **of: Any) -> CaseTrial:
+    return CaseTrial(test=f"test_it.py::test_it[{name}]", case=name, pairs=pairs, **of)
+
+
+def trial(*cases: CaseTrial, rules: Rules | None = None) -> Trial:
+    """With the verdicts of a look at all of them."""
+    rules = rules or Rules(pairs=2)
+    judged = look({case.test: case for case in cases}, rules)
+    return Trial(
+        sides={"base": side("base"), "new": side("new")},
+        rules=rules,
+        arguments=("-k", "x"),
+        cases=tuple(judged.values()),
+        hellos={"base": HELLO, "new": HELLO},
+        told=("base: the base; 3 files", "new: the new; 3 files"),
+    )

@@ -1,0 +1,158 @@
+"""The order of the turns, when there are enough, and what is said of a test that one side can't measure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from roofline.interleaving.duel import LEAST_TURNS, Met, fight
+from roofline.turns import Message, Took
+from tests.roofline.interleaving.fakes import FakeProcess, Table
+
+
+def duel(
+    table: Table, tests: tuple[str, ...] = ("a",), *, budget_s: float = 1.0, first: Any = "base", **of: Any
+) -> list[Met]:
+    """:param of: arguments of the fakes, under their side's name."""
+    players = {name: FakeProcess(name, table, tests, **of.get(name, {})) for name in ("base", "new")}
+    return list(fight(players, tests, first, budget_s, clock=table.clock))
+
+
+def turns(table: Table) -> str:
+    """Who had the turns: ``b`` for base, ``n`` for new."""
+    return "".join(said[0] for said in table.heard if said.endswith("Turn"))
+
+
+def test_turns_go_a_b_b_a() -> None:
+    """Whatever is slower at one time of a pair than at the other falls on both sides alike."""
+    table = Table()
+    (met,) = duel(table, budget_s=1.2)
+    assert turns(table) == "bnnbbnnbbnnb"
+    assert met.turns is not None
+    assert met.turns.first == "base"
+    assert met.turns.base_s == met.turns.new_s == (0.1,) * 6
+
+
+def test_the_other_side_may_begin() -> None:
+    """Then it is warmed up first, has the first turn, and its turns stand under its own name all the same."""
+    table = Table(new=(0.2,))
+    (met,) = duel(table, first="new", budget_s=2.0)
+    assert turns(table).startswith("nbbn")
+    assert table.heard[:2] == ["new Begin", "base Begin"]
+    assert met.turns is not None
+    assert (met.turns.first, set(met.turns.base_s), set(met.turns.new_s)) == ("new", {0.1}, {0.2})
+
+
+def test_one_process_runs_at_a_time() -> None:
+    """Nobody is spoken to before the other one has answered; proofs and counts come one after the other, too."""
+    table = Table()
+    duel(table, ("a", "b"), budget_s=0.1)
+    case = [
+        "base Agreed",
+        "new Agreed",
+        *["base Turn", "new Turn", "new Turn", "base Turn"] * 2,
+        "base Turn",
+        "new Turn",
+    ]
+    done = ["base Enough", "new Enough"]
+    begin, then, end = (["base " + word, "new " + word] for word in ("Begin", "Next", "Next"))
+    assert table.heard == [*begin, *case, *done, *then, *case, *done, *end]
+
+
+@pytest.mark.parametrize(("budget_s", "pairs"), [(0.1, LEAST_TURNS), (1.0, 5), (1.39, 6), (1.41, 7)])
+def test_a_pair_is_not_begun_that_would_end_beyond_the_budget(budget_s: float, pairs: int) -> None:
+    """Of both sides together; and a few are taken even where the budget is too small."""
+    (met,) = duel(Table(), budget_s=budget_s)
+    assert met.turns is not None
+    assert len(met.turns.base_s) == len(met.turns.new_s) == pairs
+
+
+def test_both_sides_take_the_same_steps() -> None:
+    """The larger number of the two: a round is long enough on either side."""
+    (met,) = duel(Table(), base={"steps": 3}, new={"steps": 8})
+    assert met.turns is not None
+    assert met.turns.steps == 8
+
+
+def test_another_workload_is_not_measured() -> None:
+    """The same id with another hash is another workload: no turn is taken, and the reason is told."""
+    table = Table()
+    (met,) = duel(table, new={"hashes": {"a": "other"}})
+    assert turns(table) == ""
+    assert met.turns is None
+    assert met.problem is not None
+    assert "another workload: case a has the hash h in base and other in new" in met.problem
+
+
+@pytest.mark.parametrize("skipping", ["base", "new"])
+def test_a_test_that_one_side_skips_is_a_problem(skipping: str) -> None:
+    """Of the side that skips, with its reason; the one that stood ready in vain isn't blamed."""
+    (met,) = duel(Table(), **{skipping: {"skips": ["a"]}})
+    assert (met.turns, met.problem, met.skipped) == (None, f"{skipping}: skipped: not here", False)
+
+
+def test_a_test_that_both_sides_skip_is_skipped() -> None:
+    """Neither has it: nothing is lost. The next test is measured."""
+    skips = {"skips": ["a"]}
+    first, second = duel(Table(), ("a", "b"), base=skips, new=skips)
+    assert first.skipped
+    assert second.turns is not None
+
+
+def test_a_failed_proof_makes_it_incomparable() -> None:
+    """The turns are taken; the reason says which side and why."""
+    (met,) = duel(Table(), new={"fails": {"a": "failed: precision: ran in tf32"}})
+    assert (met.turns, met.problem) == (None, "new: failed: precision: ran in tf32")
+
+
+def test_a_process_that_ends_ends_the_duel() -> None:
+    """In the test it ended in; the tests after it are for the next pair of processes."""
+    first, second = duel(Table(), ("a", "b", "c"), new={"dies_in": "b"})
+    assert not first.crashed
+    assert (second.test, second.crashed, second.problem) == ("b", True, "new: ended")
+
+
+def test_marks_stay_with_their_turns() -> None:
+    """What disturbed a turn is told at the end, in the order of the turns."""
+    (met,) = duel(Table(), new={"disturbs": lambda turn: "noise" if turn == 2 else None})
+    assert met.turns is not None
+    assert met.turns.new_disturbed == (None, None, "noise", None, None)
+    assert met.turns.quiet == (True, True, False, True, True)
+
+
+def test_files_are_shown_to_whoever_watches() -> None:
+    """What the watch raises ends the duel: a side with the wrong code must not be measured."""
+
+    def watch(_side: object, _files: object) -> None:
+        raise ValueError("wrong code")
+
+    table = Table()
+    players = {name: FakeProcess(name, table) for name in ("base", "new")}
+    with pytest.raises(ValueError, match="wrong code"):
+        list(fight(players, ("a",), "base", 1.0, watch, table.clock))
+    assert turns(table) == ""
+
+
+def test_a_process_out_of_step_is_not_believed() -> None:
+    """A message of another test would put one case's times under another's name."""
+
+    class Confused(FakeProcess):
+        def _answer(self, message: Message) -> Message | None:
+            answer = super()._answer(message)
+            return (
+                answer
+                if answer is None or isinstance(answer, Took)
+                else type(answer)(**{**_values(answer), "test": "z"})
+            )
+
+    table = Table()
+    players = {"base": FakeProcess("base", table), "new": Confused("new", table)}
+    (met,) = fight(players, ("a",), "base", 1.0, clock=table.clock)
+    assert met.crashed
+    assert met.problem is not None
+    assert "new: out of step in a" in met.problem
+
+
+def _values(message: Message) -> dict[str, Any]:
+    return {name: getattr(message, name) for name in message.__dataclass_fields__}

@@ -1,0 +1,91 @@
+"""Whose code each side ran."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from roofline.interleaving.provenance import Provenance, WrongCode
+from roofline.interleaving.side import Side
+from tests.roofline.interleaving.fakes import side
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> Path:
+    """The user's tree with a package of each layout, and two of its revisions."""
+    for name in ("tree", "base", "new"):
+        for package in ("package", "src/inner"):
+            folder = tmp_path / name / package
+            folder.mkdir(parents=True)
+            (folder / "__init__.py").write_text(f"# of {name}\n")
+    return tmp_path
+
+
+def watched(trees: Path) -> Provenance:
+    sides: dict[str, Side] = {
+        name: replace(side(name, trees / name), tree=trees / "tree", commit="c0ffee00")
+        for name in ("base", "new")  # type: ignore[arg-type]
+    }
+    return Provenance(sides)  # type: ignore[arg-type]
+
+
+def test_a_side_s_own_code_is_right(trees: Path) -> None:
+    """And so is what belongs to neither: Python's, other packages', this plugin's own."""
+    code = watched(trees)
+    code.watch("base", [str(trees / "base/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
+    code.watch("new", [str(trees / "new/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
+    first, second = code.lines()
+    assert first == f"base: the base, commit c0ffee00; 1 files of {trees / 'base'} loaded"
+    assert second.startswith("new: the new")
+
+
+@pytest.mark.parametrize("place", ["tree", "new"])
+def test_code_of_the_other_tree_is_refused(trees: Path, place: str) -> None:
+    """As an editable install brings it: the user's tree, which may be the other side's. The way out is told."""
+    with pytest.raises(WrongCode) as told:
+        watched(trees).watch("base", [str(trees / place / "src/inner/__init__.py")])
+    assert f"base (the base) loaded {trees / place / 'src/inner/__init__.py'}, which is not in its own tree" in str(
+        told.value
+    )
+    assert "editable mode" in str(told.value)
+    assert ("pythonpath = 'src'" in str(told.value)) == (place == "tree")
+
+
+@pytest.mark.parametrize(
+    "installed", ["lib/python3.12/site-packages/package/__init__.py", "dist-packages/inner/__init__.py"]
+)
+def test_an_installed_copy_of_the_project_is_refused(trees: Path, installed: str) -> None:
+    """Wherever it is installed, a virtual environment in the tree included."""
+    for root in (Path("/usr"), trees / "tree/.venv", trees / "base/.venv"):
+        with pytest.raises(WrongCode, match=r"loaded the installed copy of (package|inner)"):
+            watched(trees).watch("base", [str(root / installed)])
+
+
+def test_other_packages_in_an_environment_of_the_tree_are_no_code_of_it(trees: Path) -> None:
+    """They are installed, and not in the tree by another name."""
+    code = watched(trees)
+    code.watch("base", [str(trees / "tree/.venv/lib/python3.12/site-packages/torch/__init__.py")])
+    assert "0 files" in code.lines()[0]
+
+
+def test_two_interpreters_share_their_tree(trees: Path) -> None:
+    """There the same files are meant."""
+    sides = {name: side(name, trees / "tree") for name in ("base", "new")}  # type: ignore[arg-type]
+    code = Provenance(sides)  # type: ignore[arg-type]
+    for name in ("base", "new"):
+        code.watch(name, [str(trees / "tree/package/__init__.py")])  # type: ignore[arg-type]
+    assert len(code.lines()) == 2
+
+
+def test_a_change_that_was_not_loaded_is_told(trees: Path) -> None:
+    """Equal files on both sides: the verdict says nothing of what changed elsewhere."""
+    code = watched(trees)
+    for name in ("base", "new"):
+        (trees / name / "test_a.py").write_text("pass")
+        code.watch(name, [str(trees / name / "test_a.py")])  # type: ignore[arg-type]
+    assert code.lines()[-1].startswith("Every file of the trees that was loaded is the same on both sides")
+    code.watch("base", [str(trees / "base/package/__init__.py")])
+    code.watch("new", [str(trees / "new/package/__init__.py")])
+    assert not code.alike()

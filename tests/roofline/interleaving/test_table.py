@@ -1,0 +1,89 @@
+"""What is shown of a comparison."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from roofline.commands.ab import exit_code
+from roofline.interleaving.table import sentence, verdict_table
+from roofline.interleaving.trial import CaseTrial, Trial
+from roofline.tables import render
+from tests.roofline.interleaving.made import case, trial, turns
+
+SLOWER = case("slow", turns(1.1), turns(1.1))
+SAME = case("same", turns(), turns())
+LOUD = case("loud", turns(1.0, noise=0.4), turns(1.1, noise=0.4))
+FAILED = case("failed", problem="new: failed: precision\n  | it ran in tf32")
+REMOVED = case("old", only_in="base")
+NEW = case("young", only_in="new")
+SKIPPED = case("left", problem="base: skipped: no; new: skipped: no", skipped=True)
+
+
+def test_the_verdict_comes_first_and_the_worst_of_it() -> None:
+    """One sentence over all cases; then a row a case, in the same order."""
+    made = trial(SAME, SLOWER, LOUD, FAILED, REMOVED, NEW, SKIPPED)
+    assert sentence(made) == (
+        "the new against the base: 1 slower, 1 not comparable, 1 removed, 1 inconclusive, 1 the same, 1 new, 1 skipped"
+    )
+    table = verdict_table(made)
+    assert [row.case for row in table.rows] == ["slow", "failed", "old", "loud", "same", "young", "left"]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_it_fits_the_terminal(width: int) -> None:
+    """Times, change, interval and verdict at 80 columns, too."""
+    shown = render(verdict_table(trial(SLOWER, SAME)), "table", width)
+    assert max(map(len, shown.splitlines())) <= width
+    row = next(line for line in shown.splitlines() if line.startswith("slow"))
+    assert row.split()[:6] == ["slow", "10.00", "ms", "11.00", "ms", "+10.0"]
+    assert "slower" in row
+
+
+def test_the_reasons_stand_below() -> None:
+    """Of every case that has one, each line of it; and which code was run."""
+    shown = render(verdict_table(trial(SLOWER, LOUD, FAILED)), "table", 100)
+    assert "failed: not comparable: new: failed: precision" in shown
+    assert "    | it ran in tf32" in shown
+    assert "loud: inconclusive: anything from" in shown
+    assert "base: the base; 3 files" in shown
+    assert "Less than 2.0 % doesn't matter." in " ".join(shown.split())
+
+
+def test_json_has_numbers_and_markdown_the_sentence() -> None:
+    """The same table in every form."""
+    made = verdict_table(trial(SLOWER))
+    (row,) = json.loads(render(made, "json", 80))["rows"]
+    assert row["base_step_time_s"] == pytest.approx(0.01)
+    assert row["change"] == pytest.approx(0.1)
+    assert row["interval"][0] < 0.1 < row["interval"][1]
+    assert (row["outcome"], row["turns"], row["pairs"], row["disturbed"]) == ("slower", 18, 2, 0)
+    assert render(made, "markdown", 80).startswith("**the new against the base: 1 slower**\n")
+
+
+@pytest.mark.parametrize(
+    ("cases", "strict", "allowed", "code"),
+    [
+        ((SAME,), False, False, 0),
+        ((SLOWER, FAILED, REMOVED), True, False, 1),
+        ((SAME, FAILED), False, False, 3),
+        ((SAME, REMOVED), False, False, 3),
+        ((SAME, REMOVED), False, True, 0),
+        ((SAME, NEW, SKIPPED), True, False, 0),
+        ((SAME, LOUD), False, False, 0),
+        ((SAME, LOUD), True, False, 3),
+        ((SKIPPED,), False, False, 3),
+        ((REMOVED,), False, True, 3),
+    ],
+)
+def test_exit_codes(cases: tuple[CaseTrial, ...], strict: bool, allowed: bool, code: int) -> None:
+    """A slower case counts most; what can't be compared, or nothing compared at all, is 3."""
+    assert exit_code(trial(*cases), allow_removed=allowed, strict=strict) == code
+
+
+def test_an_inconclusive_case_is_told_as_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    """On stderr, for it doesn't change the exit code."""
+    made: Trial = trial(SAME, LOUD)
+    assert exit_code(made, allow_removed=False, strict=False) == 0
+    assert capsys.readouterr().err == "warning: inconclusive: loud\n"
