@@ -43,7 +43,7 @@ def test_a_slower_case_fails(run: Run, tmp_path: Path, base: list[Path]) -> None
     new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.1 * sessions.SLOWER}, first=10)
     code, out, err = run("check", *new, "--baseline", *base)
     assert code == 1
-    assert out.startswith("Regression: 1 of 2 cases compared slower (1 slower, 1 ")
+    assert out.startswith("Regression: 1 case slower, of 2 compared (1 slower, 1 ")
     assert f"Error: slower: {ID}: +5" in err
     assert f"ms in {base[0]}" in err
     assert f"ms in {new[0]})" in err
@@ -218,7 +218,7 @@ _MUTATIONS: list[tuple[str, str, Change, str]] = [
     ("test errored after measuring", "new", _errored, "test_failed: the test measured, but did not pass"),
     ("other machine", "new", _machine, "another machine: processor Intel Xeon 8481C, baseline AMD EPYC 7B13"),
     ("other GPU", "new", _gpu, "another device: NVIDIA L4 (cuda), baseline AMD EPYC 7B13 (cpu)"),
-    ("workload changed", "new", _workload, "another workload under the same id: optimizer adam, baseline None"),
+    ("workload changed", "new", _workload, "another workload under the same id: optimizer adam, baseline none"),
     ("precision changed", "new", _precision, "another workload under the same id: precision tf32, baseline fp32"),
     ("baseline NaN", "base", _mean(float("nan")), "the statistics' mean is missing or not finite"),
     ("baseline null", "base", _mean(None), "the statistics' mean is missing or not finite"),

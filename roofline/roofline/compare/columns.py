@@ -11,8 +11,10 @@ from roofline.tables import Column
 from roofline.units import percent, scaled, significant
 
 
-def _signed(change: float) -> str:
-    return f"{change:+.1%}".replace("%", " %")
+def signed(change: float) -> str:
+    """``signed(0.0512)`` is ``+5.1 %``."""
+    percent = round(100 * change, 1)
+    return f"{percent:+.1f} %" if percent else "0.0 %"
 
 
 def _sessions(case: Compared) -> str | None:
@@ -45,7 +47,7 @@ _MACHINE: Column[Compared] = Column(
 )
 VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
 WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
-_CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=_signed)
+_CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=signed)
 _MORE: Column[Compared] = Column(
     name="more_sessions",
     title="more to\nsettle it",
@@ -66,8 +68,8 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         VERDICT,
         WHY,
         _CHANGE,
-        Column(name="change_low", title="from", get=_end(0, confidence), show=_signed),
-        Column(name="change_high", title="to", get=_end(1, confidence), show=_signed),
+        Column(name="change_low", title="from", get=_end(0, confidence), show=signed),
+        Column(name="change_high", title="to", get=_end(1, confidence), show=signed),
         Column(name="confidence", title="confidence", get=lambda _: confidence),
         Column(name="chance", title="chance", get=lambda case: None if case.effect is None else case.effect.chance),
         Column(name="least_effect", title="least effect", get=lambda case: case.least),
@@ -93,8 +95,8 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
         name="interval",
         title=f"{significant(100 * confidence, 2)} % interval",
         get=lambda case: None if case.effect is None else case.effect.interval(confidence),
-        show=lambda ends: f"{_signed(ends[0] - 1)} to {_signed(ends[1] - 1)}",
-        narrow=lambda ends: f"{100 * ends[0] - 100:+.1f} to {100 * ends[1] - 100:+.1f} %",
+        show=lambda ends: f"{signed(ends[0] - 1)} to {signed(ends[1] - 1)}",
+        narrow=lambda ends: f"{signed(ends[0] - 1).removesuffix(' %')} to {signed(ends[1] - 1)}",
         drop=1,
     )
     shown = [CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), VERDICT, _CHANGE, between]

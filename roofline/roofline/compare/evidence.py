@@ -120,8 +120,10 @@ def _check(stats: Stats) -> None:
         if value is not None and not usable(value):
             raise Unusable(f"the statistics' {name} is {value:g} s, which is not a time")
     rate = stats.iterations_per_s
-    if stats.mean_s is not None and rate is not None:
-        _same("the statistics' mean", stats.mean_s, "their rate's", 1 / rate if usable(rate) else 0.0)
+    if rate is not None:
+        if not usable(rate):
+            raise Unusable(f"the statistics' rate is {rate:g} iterations/s, which is not a rate")
+        _same("the statistics' mean", stats.mean_s, "their rate's", 1 / rate)
     low, high = stats.min_s, stats.max_s
     for name, value in (("mean", stats.mean_s), ("median", stats.median_s)):
         low_broken = low is not None and value is not None and value < low * (1 - AGREEMENT)
@@ -132,7 +134,7 @@ def _check(stats: Stats) -> None:
 
 def _same(one: str, value: float | None, other: str, expected: float) -> None:
     """:raises Unusable: two figures that should be the same differ by more than `AGREEMENT`."""
-    if value is None or not usable(value) or not usable(expected):
+    if value is None or not usable(value):
         raise Unusable(f"{one} is {'missing' if value is None else f'{value:g} s, which is not a time'}")
     if abs(value / expected - 1) > AGREEMENT:
         raise Unusable(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from roofline.compare.columns import signed
 from roofline.compare.comparison import Compared, Comparison
 from roofline.units import scaled
 
@@ -58,7 +59,7 @@ def told(case: Compared) -> str:
     numbers = ""
     if case.change is not None and case.base is not None and case.new is not None and case.outcome != "not comparable":
         numbers = (
-            f"{case.change:+.1%} ({scaled(case.base.step_time_s, 's')} in {case.pair.base[0].run.file},"
+            f"{signed(case.change)} ({scaled(case.base.step_time_s, 's')} in {case.pair.base[0].run.file},"
             f" {scaled(case.new.step_time_s, 's')} in {case.pair.new[0].run.file})"
         )
     return f"{where}: {'; '.join(filter(None, (numbers, case.why)))}"

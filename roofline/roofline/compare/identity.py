@@ -59,7 +59,7 @@ def told_apart(base: Identity, new: Identity) -> str | None:
     of_base, of_new = dict(base.parts), dict(new.parts)
     if base.proven != new.proven:
         missing = "baseline" if new.proven else "new results"
-        return f"whether it is the same machine is not known: the {missing} carry no fingerprint of it"
+        return f"whether it is the same machine is not known: of the {missing} no fingerprint is told"
     differing = [name for name in of_base if name in of_new and of_base[name] != of_new[name]]
     if not differing:
         if not set(of_base) & set(of_new):

@@ -250,7 +250,13 @@ def _changes(base: Case, new: Case) -> str:
     if base.workload_hash != new.workload_hash:
         # What doesn't change the hash of the work is no other work.
         found += [(name, new.config.get(name), base.config.get(name)) for name in _all(new.config, base.config)]
-    return ", ".join(f"{name} {ours}, baseline {theirs}" for name, ours, theirs in found if ours != theirs)
+    return ", ".join(
+        f"{name} {_value(ours)}, baseline {_value(theirs)}" for name, ours, theirs in found if ours != theirs
+    )
+
+
+def _value(value: object) -> str:
+    return "none" if value is None else str(value)
 
 
 def _all(*mappings: Mapping[str, Any]) -> Iterable[str]:

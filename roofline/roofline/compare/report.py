@@ -32,7 +32,7 @@ def sentence(comparison: Comparison, exit_code: int | None = None) -> str:
     if exit_code == 0:
         return f"Passed: no case shown to be slower ({all_of_it})"
     if exit_code == 1:
-        return f"Regression: {counts['slower']} of {_cases(comparison.matched)} compared slower ({all_of_it})"
+        return f"Regression: {_cases(counts['slower'])} slower, of {comparison.matched} compared ({all_of_it})"
     if not comparison.matched:
         return f"Cannot compare: nothing matched ({all_of_it})"
     return f"Not passed: no case shown to be slower, but not all of it settled ({all_of_it})"

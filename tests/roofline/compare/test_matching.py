@@ -1,0 +1,169 @@
+"""Which cases may be compared; what may not is there with its reason, and nothing is pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.compare.matching import Matching, OneMachine, match
+from roofline.compare.sides import By, Side, read_side
+from roofline.devices import load
+from roofline.record import KEY
+from tests.roofline import build
+from tests.roofline.compare import sessions
+
+ID = "resnet50-train-b32-fp32"
+
+
+def _read(paths: Sequence[Path], by: By = "time") -> Side:
+    return read_side(paths, by, load())
+
+
+def _match(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Matching:
+    return match(_read(base, by), _read(new, by), by)
+
+
+def _standings(matching: Matching) -> list[tuple[str, str, str]]:
+    return [(pair.id, pair.machine.label, pair.standing) for pair in matching.pairs]
+
+
+def _record(content: dict[str, Any]) -> dict[str, Any]:
+    record: dict[str, Any] = content["benchmarks"][0]["extra_info"][KEY]
+    return record
+
+
+def test_sessions_of_a_case_stand_together(tmp_path: Path) -> None:
+    """However many files a side has."""
+    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=3) for name in ("base", "new"))
+    (pair,) = _match(base, new[:2]).pairs
+    assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
+
+
+def test_each_machine_is_compared_with_itself(tmp_path: Path) -> None:
+    """Two machines on both sides: two pairs of each case."""
+    base, new = (
+        [
+            *sessions.side(tmp_path / name / "slow", {"resnet50": 0.1}, count=1, label="slow"),
+            *sessions.side(tmp_path / name / "fast", {"resnet50": 0.01}, count=1, label="fast"),
+        ]
+        for name in ("base", "new")
+    )
+    matching = _match(base, new)
+    assert _standings(matching) == [(ID, "slow", "matched"), (ID, "fast", "matched")]
+    assert [pair.base[0].step_time_s for pair in matching.pairs] == [
+        pytest.approx(0.1, rel=0.01),
+        pytest.approx(0.01, rel=0.01),
+    ]
+
+
+def test_a_machine_without_a_baseline_is_not_comparable(tmp_path: Path) -> None:
+    """Though another one of the same run has one."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1, label="slow")
+    new = [
+        *sessions.side(tmp_path / "new" / "slow", {"resnet50": 0.1}, count=1, label="slow"),
+        *sessions.side(tmp_path / "new" / "fast", {"resnet50": 0.01}, count=1, label="fast"),
+    ]
+    assert _standings(_match(base, new)) == [(ID, "slow", "matched"), (ID, "fast", "not comparable")]
+
+
+def test_a_case_missing_on_another_machine_is_removed(tmp_path: Path) -> None:
+    """Where no machine is the same, what is gone is told all the same."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1, "vgg16": 0.1}, count=1, label="slow")
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, label="fast")
+    assert _standings(_match(base, new)) == [
+        (ID, "fast", "not comparable"),
+        ("vgg16-train-b32-fp32", "fast", "removed"),
+    ]
+
+
+def test_base_sessions_of_an_older_workload_are_left_out(tmp_path: Path) -> None:
+    """Of a folder that holds results of two versions of a workload those of the new side's are taken."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=3)
+    sessions.edited(base[0], lambda content: _record(content)["case"].update(workload_hash="old", batch=16))
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, first=10)
+    (pair,) = _match(base, new).pairs
+    assert (pair.standing, len(pair.base)) == ("matched", 2)
+    assert [seen.problem for seen in pair.left_out] == ["another workload under the same id: batch 32, baseline 16"]
+
+
+def test_new_sessions_of_two_workloads_are_not_pooled(tmp_path: Path) -> None:
+    """Which of them was meant is not known."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1)
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=2, first=10)
+    sessions.edited(new[0], lambda content: _record(content)["case"].update(workload_hash="other"))
+    (pair,) = _match(base, new).pairs
+    assert pair.standing == "not comparable"
+    assert pair.why == f"the new sessions are not all of one workload ({base[0]} -> {new[0]} and 1 more)"
+
+
+def test_sessions_that_can_not_be_used_are_left_out_with_the_reason(tmp_path: Path) -> None:
+    """One bad session of three."""
+    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=3) for name in ("base", "new"))
+    sessions.edited(
+        new[1], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
+    )
+    (pair,) = _match(base, new).pairs
+    assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
+    assert [(seen.run.file, seen.problem) for seen in pair.left_out] == [(str(new[1]), "x: seen")]
+
+
+def test_one_bad_session_among_loud_ones_makes_the_case_invalid(tmp_path: Path) -> None:
+    """Measuring again would not help."""
+    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=2) for name in ("base", "new"))
+
+    def loud(content: dict[str, Any]) -> None:
+        _record(content)["timing"]["rounds"]["disturbed"] = ["steal"] * 20
+
+    for path in new:
+        sessions.edited(path, loud)
+    assert _match(base, new).pairs[0].standing == "loud"
+    sessions.edited(
+        new[1], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
+    )
+    (pair,) = _match(base, new).pairs
+    assert (pair.standing, pair.settled) == ("invalid", False)
+    assert pair.why == f"new: x: seen ({new[0]} and 1 more)"
+
+
+def test_a_new_case_that_is_invalid(tmp_path: Path) -> None:
+    """It is no new case to pass."""
+    base = sessions.side(tmp_path / "base", {"vgg16": 0.1}, count=1)
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1, "vgg16": 0.1}, count=1)
+    sessions.edited(
+        new[0], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
+    )
+    assert ("resnet50-train-b32-fp32", "epyc-2cpu", "invalid") in _standings(_match(base, new))
+
+
+def test_a_record_on_one_side_only(tmp_path: Path) -> None:
+    """The test's name is no proof that the work is the same: without a record it is another case."""
+    base = build.write(tmp_path / "base.json", build.document([None], on=build.machine()))
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1)
+    assert [standing for _, _, standing in _standings(_match([base], new))] == ["removed", "new"]
+
+
+def test_by_roof_machines_may_differ_but_not_within_a_side(tmp_path: Path) -> None:
+    """A side is one machine; the two sides may be two."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1, label="slow")
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, label="fast")
+    assert _standings(_match(base, new, "roof")) == [(ID, "fast", "matched")]
+    with pytest.raises(OneMachine, match=r"the new side holds results of 2 machines \(fast, slow\)"):
+        _match(base, [*new, *base], "roof")
+
+
+def test_roofs_are_no_cases(tmp_path: Path) -> None:
+    """They are ceilings, measured anew by each run."""
+    record = sessions.record(0.1, 1, "roof", case=build.case(id="roof-fp32", mode="roof"))
+    path = build.write(tmp_path / "a.json", build.document([record], of=build.session(), on=build.machine()))
+    assert _read([path]).seen == ()
+    assert _read([path], "roof").seen == ()
+
+
+def test_the_last_row_of_a_test_that_was_run_again_counts(tmp_path: Path) -> None:
+    """Its rows are no sessions of their own."""
+    records = [sessions.record(seconds, seconds) for seconds in (0.3, 0.1)]
+    path = build.write(tmp_path / "a.json", build.document(records, of=build.session(), on=build.machine()))
+    assert [seen.step_time_s for seen in _read([path]).seen] == [pytest.approx(0.1, rel=0.01)]

@@ -1,0 +1,85 @@
+"""Two sides on one command line, compared and not gated."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from tests.roofline.compare import sessions
+from tests.roofline.conftest import Run
+
+TIMES = {"resnet18": 0.01, "resnet50": 0.1}
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> list[Path]:
+    return sessions.side(tmp_path / "base", TIMES)
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> list[Path]:
+    return sessions.side(tmp_path / "new", {"resnet18": 0.01, "resnet50": 0.15, "vgg16": 0.2}, first=10)
+
+
+def test_a_slower_case_is_shown_and_not_gated(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Exit code 0: it could compare."""
+    code, out, err = run("compare", *base, "--with", *new)
+    assert (code, err) == (0, "")
+    assert out.startswith("2 cases compared: 1 slower, 1 inconclusive, 1 new\n")
+    assert "+50." in out
+
+
+def test_nothing_to_compare(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """Exit code 3; what there is is shown."""
+    new = sessions.side(tmp_path / "new", {"vgg16": 0.1})
+    code, out, err = run("compare", *base, "--with", *new)
+    assert code == 3
+    assert out.startswith("0 cases compared: 2 removed, 1 new\n")
+    assert err == f"Error: no case of {base[0]} and 3 more could be compared with one of {new[0]} and 3 more\n"
+
+
+def test_a_missing_side(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """Exit code 3, with its path."""
+    code, out, err = run("compare", *base, "--with", tmp_path / "none")
+    assert (code, out) == (3, "")
+    assert err == f"Error: no new results: {tmp_path / 'none'} doesn't exist.\n"
+
+
+def test_the_option_may_be_given_in_every_way(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Several paths after it, once for each path, before the arguments, with =, or folders."""
+    folders = base[0].parent, new[0].parent
+    ways = [
+        ("compare", *base, "--with", *new),
+        ("compare", *base, *(word for path in new for word in ("--with", path))),
+        ("compare", f"--with={folders[1]}", *base),
+        ("compare", "--with", folders[1], folders[0]),
+        ("compare", "--confidence", "99%", folders[0], "--with", folders[1]),
+        ("compare", "--with", folders[1], "--", folders[0]),
+        ("check", *new, "--baseline", *base),
+        ("check", "--baseline", folders[0], *new),
+    ]
+    for way in ways:
+        _, out, _ = run(*way, "--format", "csv") if "--" not in way else run(way[0], "--format", "csv", *way[1:])
+        rows = {row["case"]: row for row in csv.DictReader(io.StringIO(out))}
+        assert {name: (row["base_sessions"], row["new_sessions"]) for name, row in rows.items()} == {
+            "resnet50-train-b32-fp32": ("4", "4"),
+            "resnet18-train-b32-fp32": ("4", "4"),
+            "vgg16-train-b32-fp32": ("0", "4"),
+        }, way
+
+
+def test_other_options_between_the_paths(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
+    """The value of another option is none of the paths, and ends the paths of the one before."""
+    code, _, _ = run("compare", "-o", tmp_path / "out.csv", *base, "--with", *new, "--least-effect", "5%")
+    assert code == 0
+    assert (tmp_path / "out.csv").read_text().count("\n") == 4
+
+
+def test_files_that_end_like_the_format(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
+    """``-o`` says the format, as in every command."""
+    for name, start in (("a.md", "### 2 cases compared"), ("a.json", "{"), ("a.txt", "2 cases compared")):
+        assert run("compare", *base, "--with", *new, "-o", tmp_path / name) == (0, "", f"wrote {tmp_path / name}\n")
+        assert (tmp_path / name).read_text().startswith(start)
