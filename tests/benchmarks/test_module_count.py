@@ -28,3 +28,11 @@ def test_fused_attention_computes_its_scores_again() -> None:
     counted = module_count.ModuleCount(layer)
     layer(source, source, source, need_weights=False)
     assert counted.mac == 3 * (3 * 5 * 4 * 8 * 8) + 7 * (3 * 5 * 5 * 8)
+
+
+def test_inference_is_one_pass() -> None:
+    """Whether or not somebody wants gradients."""
+    layer, source = nn.MultiheadAttention(8, 2, batch_first=True).eval(), torch.randn(3, 5, 8, requires_grad=True)
+    counted = module_count.ModuleCount(layer)
+    layer(source, source, source, need_weights=False)
+    assert counted.mac == 3 * 5 * 4 * 8 * 8 + 2 * (3 * 5 * 5 * 8)

@@ -126,7 +126,7 @@ def _encoder_layer_other(call: Call) -> int | None:
     tokens = lengths(given["src"])
     if tokens is None:
         return None
-    width, hidden = given["embed_dim"], call.shape("ffn_weight_1")[0]
+    hidden, width = call.shape("ffn_weight_1")
     attention = _heads_and_biases(
         tokens, tokens, width, given["num_heads"], masked=given["mask"] is not None, weights=False, averaged=False
     )

@@ -53,7 +53,7 @@ class Trace:
 class CountingMode(LeafMode):
     """Writes every operation into ``trace`` and lets it run."""
 
-    def __init__(self, trace: Trace, tf32: Tf32, elsewhere: Elsewhere) -> None:
+    def __init__(self, trace: Trace, tf32: Tf32, elsewhere: Elsewhere | None = None) -> None:
         super().__init__()
         self.trace = trace
         self.elsewhere = elsewhere
@@ -62,7 +62,7 @@ class CountingMode(LeafMode):
 
     def leaf(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         seen = None
-        if self._forward:
+        if self.elsewhere and self._forward:
             self.elsewhere.read(tensors_in((args, tuple(kwargs.values()))))
         result = func(*args, **kwargs)
         if isinstance(func, HigherOrderOperator):

@@ -14,7 +14,7 @@ from pytest_roofline.counting.costs import elements
 from pytest_roofline.counting.resampling import LINEAR, spread_to, weighted_sum
 
 _DIMENSIONS = 2
-_PIXELS = LINEAR**_DIMENSIONS
+_PIXELS = LINEAR * LINEAR
 _PER_TAP = _DIMENSIONS * (1 + 2) + _PIXELS
 """Either coordinate with its offset and the distances to both pixels; a weight for each of the four."""
 
@@ -42,10 +42,11 @@ def _masked(call: Call) -> int:
 
 def _placed(call: Call) -> int:
     """Of the places where taps are taken, one for each pair of offsets."""
-    return _PER_TAP * elements([call.arguments["offset"]]) // _DIMENSIONS
+    return _PER_TAP * (elements([call.arguments["offset"]]) // _DIMENSIONS)
 
 
 def _sampled(call: Call) -> int:
     """Values sampled: for every channel of the input, every tap, every position of every sample."""
     batch, _, *positions = call.shape("offset")
-    return batch * call.shape("input")[1] * prod(call.shape("weight")[2:]) * prod(positions)
+    taps: int = prod(call.shape("weight")[2:])
+    return batch * prod(positions) * call.shape("input")[1] * taps

@@ -18,8 +18,7 @@ _QUANTISE = 5
 _DEQUANTISE = 2
 """Difference to the zero point, product with the scale."""
 
-_POINTWISE: Mapping[str | None, int] = {
-    None: 0,
+_POINTWISE: Mapping[str, int] = {
     "none": 0,
     "add": 1,
     "sub": 1,
@@ -77,12 +76,13 @@ def scaled(call: Call) -> int:
 
 def added(summand: str = "self") -> Callable[[Call], int]:
     """``beta * summand + alpha * product``: a sum, unless beta is 0, and the factors that aren't 1."""
-    return lambda call: _factors(call, summand) + (call.arguments.get("beta", 1) != 0) * results(call)
+    return lambda call: _factors(call, summand) + (0 if call.arguments.get("beta", 1) == 0 else results(call))
 
 
 def _factors(call: Call, summand: str) -> int:
     beta, alpha = call.arguments.get("beta", 1), call.arguments.get("alpha", 1)
-    return (alpha != 1) * results(call) + (beta not in (0, 1)) * elements([call.arguments[summand]])
+    flop = results(call) if alpha != 1 else 0
+    return flop + (0 if beta in (0, 1) else elements([call.arguments[summand]]))
 
 
 def relu_or_gelu(call: Call) -> int:
@@ -97,14 +97,14 @@ def added_and_relu(call: Call) -> int:
 
 def named_activation(call: Call) -> int | None:
     """The activation that the argument of this name asks for; None: one that is not known."""
-    each = _POINTWISE.get(call.arguments.get("activation"))
+    each = _POINTWISE.get(call.arguments.get("activation") or "none")
     return None if each is None else each * results(call)
 
 
 def appended(call: Call) -> int | None:
     """oneDNN: an activation, or another tensor (times ``alpha``) and then an activation; None: one not known."""
     given = call.arguments
-    names = [given[name] for name in ("attr", "binary_attr", "unary_attr") if name in given]
+    names = [given.get(name) or "none" for name in ("attr", "binary_attr", "unary_attr")]
     if not all(name in _POINTWISE for name in names):
         return None
     factor = given.get("alpha") not in (None, 1)
@@ -124,7 +124,7 @@ def dequantised(source: str) -> Callable[[Call], int]:
 def quantised_input(call: Call) -> int:
     """Input quantised on the way; a scale on either side of every block of terms."""
     source = call.arguments["inp"]
-    blocks = max(call.shape("inp")[-1] // call.arguments["block_size"], 1)
+    blocks: int = max(call.shape("inp")[-1] // call.arguments["block_size"], 1)
     return _QUANTISE * elements([source]) + 2 * blocks * results(call)
 
 

@@ -129,9 +129,8 @@ def _mps_gates(*, backward: bool) -> Callable[[Call], int]:
 def _dropout(call: Call, width: int) -> int:
     """Of what each layer but the last hands on, the same on the way back."""
     given = call.arguments
-    if not (given["train"] and given["dropout"]):
-        return 0
-    return DROPOUT * prod(call.shape("input")[:-1]) * width * (given["num_layers"] - 1)
+    between: int = given["num_layers"] - 1 if given["train"] and given["dropout"] else 0
+    return DROPOUT * prod(call.shape("input")[:-1]) * width * between
 
 
 _ONEDNN = _layers("weight0", "weight1")

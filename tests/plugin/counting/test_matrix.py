@@ -188,6 +188,14 @@ def test_tf32_never_applies_on_the_cpu(count: Callable[..., Counted]) -> None:
     assert count(lambda: square() @ square(), tf32_matmul=True).flop_by_dtype == {"fp32": 1024.0}
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")
+def test_derivatives_forward_multiply_with_zeros_too(flop: Callable[..., float]) -> None:
+    """Of a layer whose weight has no tangent torch makes one of zeros, and multiplies with it: three products run."""
+    layer, source = nn.Linear(4, 5), torch.randn(3, 4)
+    assert flop(lambda: torch.func.jvp(layer, (source,), (source,))) == 3 * 2 * 3 * 4 * 5
+
+
 def test_unknown_arithmetic_is_named_with_its_calls(count: Callable[..., Counted]) -> None:
     """Never a silent 0: an operation without a formula makes the count incomplete, and the other column missing."""
     matrix = torch.eye(3)
