@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import agreement, counting, figures, handwritten, margin_coverage, overhead, startup
+from benchmarks import agreement, compare_speed, counting, figures, handwritten, margin_coverage, overhead, startup
 
 BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "overhead": overhead.run,
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "counting": counting.run,
     "agreement": agreement.run,
     "margin": margin_coverage.run,
+    "compare": compare_speed.run,
 }
 
 
