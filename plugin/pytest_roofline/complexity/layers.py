@@ -12,6 +12,7 @@ from pytest_roofline.counting import tally
 from pytest_roofline.counting.calls import tensors_in
 from pytest_roofline.counting.counter import CountingMode, Trace
 from pytest_roofline.counting.dtypes import Tf32
+from pytest_roofline.counting.elsewhere import Elsewhere
 from pytest_roofline.counting.storages import has_storage
 from roofline.record import Uncovered
 
@@ -103,7 +104,8 @@ def forward_by_layer(model: nn.Module, run: Callable[[], object]) -> Forward:
         for module in model.modules():
             stack.callback(module.register_forward_pre_hook(watch.enter).remove)
             stack.callback(module.register_forward_hook(watch.leave).remove)
-        stack.enter_context(CountingMode(trace, Tf32(matmul=False, convolution=False)))
+        # In inference no gradient shows what another thread ran, so nothing asks for it here.
+        stack.enter_context(CountingMode(trace, Tf32(matmul=False, convolution=False), Elsewhere(model)))
         run()
     return Forward(layers=tuple(_layers(model, watch.visits)), uncovered=tally.uncovered(trace))
 
