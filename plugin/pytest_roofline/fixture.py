@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_roofline.expecting import applying, assert_bounds
 from pytest_roofline.precision import PRECISIONS
 from roofline.record import KEY, Case, Record
 from roofline.record_json import to_json
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_roofline.measuring import Plan
     from pytest_roofline.run import Run
     from pytest_roofline.workload import Workload
+    from roofline.expected import Expected
 
 Mode = Literal["train", "infer"]
 
@@ -71,9 +73,18 @@ class Roofline:
     Without a usable benchmark fixture (``--benchmark-disable``, pytest-xdist) one step is taken and nothing measured.
     """
 
-    def __init__(self, run: Run, benchmark: BenchmarkFixture, item: pytest.Item, defaults: Defaults) -> None:
+    def __init__(
+        self,
+        run: Run,
+        benchmark: BenchmarkFixture,
+        item: pytest.Item,
+        defaults: Defaults,
+        expected: tuple[Expected, ...] = (),
+    ) -> None:
+        """:param expected: what the test's markers expect, on whatever device."""
         self.device: torch.device = run.device
         self.defaults = defaults
+        self._expected = expected
         self._run = run
         self._benchmark = benchmark
         self._item = item
@@ -140,10 +151,11 @@ class Roofline:
             pytest.skip(str(reason))
         except (NotCompiled, InputEnded) as reason:
             raise pytest.fail.Exception(str(reason), pytrace=False) from None
-        self._keep(record, seconds)
+        record = self._keep(record, seconds)
         if measured.step_log_s is not None:
             self._log_steps(case, measured.step_log_s)
         judge(record)
+        assert_bounds(self._run, record, self._item.nodeid)
         return record
 
     @property
@@ -159,15 +171,21 @@ class Roofline:
         :returns: the record, or None where benchmarks are disabled.
         :raises RoofUnavailable: the device has no such roof.
         """
+        import pytest
+
         from pytest_roofline.plain_bench import measure_roof
 
+        if self._expected:
+            pytest.fail(
+                "@pytest.mark.expected_bound: a roof bounds others and has no bound of its own. Take the marker off.",
+                pytrace=False,
+            )
         self._once()
         if not self._benchmark.enabled:
             self._try(lambda: None)
             return None
         record, _, seconds = measure_roof(self._run, name)
-        self._keep(record, seconds)
-        return record
+        return self._keep(record, seconds)
 
     def feed(self, fetch: Callable[[], object], case: Case) -> Record | None:
         """Measure a data loader alone: ``fetch`` gets one batch, or raises StopIteration where there are no more.
@@ -202,8 +220,9 @@ class Roofline:
         assert record.timing is not None
         check = proof.check_data(batches, record.timing, measured.input_ended)
         record = replace(record, checks=(check,), flags=proof.flags_of([check]) + record.flags)
-        self._keep(record, seconds)
+        record = self._keep(record, seconds)
         judge(record)
+        assert_bounds(self._run, record, self._item.nodeid)
         return record
 
     def _try_workload(self, workload: Workload) -> None:
@@ -224,14 +243,18 @@ class Roofline:
             raise RuntimeError("roofline was called before in this test. Measure once a test; parametrise for more.")
         self.called = True
 
-    def _keep(self, record: Record, seconds: float) -> None:
+    def _keep(self, record: Record, seconds: float) -> Record:
+        """:returns: the record as it is kept, with what its test expects of it."""
         from pytest_roofline.measuring.replay import hand_over
 
+        expected = applying(self._expected, record, self._run.machine.label)
+        record = replace(record, expected=expected)
         # First the record, then what may fail: a failing test's row stays in the file.
         self._benchmark.extra_info[KEY] = to_json(record)
         if record.timing is not None:
             hand_over(self._benchmark, self._item, record.timing)
         self._run.add(self._benchmark.stats, seconds)
+        return record
 
     def _log_steps(self, case: str, seconds: tuple[float, ...]) -> None:
         if self._run.file is None:

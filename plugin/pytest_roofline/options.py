@@ -26,6 +26,10 @@ def _folder(text: str) -> Path:
     return _path(text, "a folder")
 
 
+def _file(text: str) -> Path:
+    return _path(text, "a file")
+
+
 def _path(text: str, what: str = "a file or folder") -> Path:
     try:
         return Path(plain(text)).expanduser()
@@ -148,6 +152,20 @@ SETTINGS: tuple[Setting, ...] = (
         help="After the run make the tables, plots and CSVs of the results file, and print their paths.",
     ),
     Setting(
+        name="assert_bounds",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Fail a test after its measurement where its case is not bound as expected or doesn't reach a floor, by "
+        "its markers expected_bound and the expected_bounds.toml beside the tests. Its row stays valid.",
+    ),
+    Setting(
+        name="expected_bounds",
+        metavar="FILE",
+        parse=_file,
+        help="Another file of expectations for --assert-bounds.",
+    ),
+    Setting(
         name="sessions",
         metavar="N",
         parse=whole(1, 1000),
@@ -179,6 +197,8 @@ MARKERS: tuple[str, ...] = (
     "roofs: measures the machine's roofs.",
     "input: measures the input pipeline.",
     "roofline(mode, precision, batch, sample_unit): defaults for the calls of the roofline fixture.",
+    "expected_bound(bound, min_fraction_of_roof, min_fraction_of_speed_of_light, device, precision): "
+    "what bounds the case, and how near to its limits it comes at least.",
 )
 """Registered where the ini option roofline_markers is true."""
 
@@ -203,6 +223,8 @@ class Options:
     label: str | None
     results: Path | None
     report: bool
+    assert_bounds: bool
+    expected_bounds: Path | None
     sessions: int
     gate: Path | None
     gate_options: tuple[str, ...]

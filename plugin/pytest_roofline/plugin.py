@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import torch
     from pytest_benchmark.fixture import BenchmarkFixture
 
+    from pytest_roofline.expecting import Suite
     from pytest_roofline.fixture import Roofline
     from pytest_roofline.run import Run
     from pytest_roofline.whole_run import Standing
@@ -152,6 +153,7 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     """Measures a model: ``roofline(model, *inputs)``. One call for each test."""
     import torch
 
+    from pytest_roofline import expecting
     from pytest_roofline.fixture import Roofline, defaults
 
     run = request.config.stash.get(_RUN, None)
@@ -167,12 +169,13 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     wrong = None
     try:
         chosen = defaults(marker.args, marker.kwargs) if marker is not None else defaults((), {})
+        expected = expecting.marked(request.node)
     except ValueError as error:
         wrong = str(error)
     if wrong is not None:
         pytest.fail(wrong, pytrace=False)
     torch.manual_seed(run.options.seed)
-    return Roofline(run, benchmark, request.node, chosen)
+    return Roofline(run, benchmark, request.node, chosen, expected)
 
 
 def spelled(config: pytest.Config, name: str) -> str:
@@ -291,6 +294,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
         tuple(found),
         place=None if member is None else member.place,
         baseline=None if standing is None else standing.baseline,
+        bounds=None if worker else _bounds(config, chosen, cases),
     )
     try:
         if not worker:
@@ -303,6 +307,34 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     config.pluginmanager.register(
         SessionHooks(run, config, sum(item.get_closest_marker("roofs") is None for item in cases)), "roofline-session"
     )
+
+
+def _bounds(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> Suite | None:
+    """What bounds are asserted by; None where they aren't.
+
+    :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
+    """
+    from pytest_roofline import expecting
+    from roofline.expected_file import ExpectedFileError
+
+    asserting, naming = spelled(config, "assert_bounds"), spelled(config, "expected_bounds")
+    if not chosen.assert_bounds:
+        if chosen.expected_bounds is not None:
+            raise pytest.UsageError(f"{naming}: only {asserting} reads it. Give both.")
+        return None
+    flag = disabled(config)
+    if flag is not None:
+        raise pytest.UsageError(
+            f"{flag}: nothing would be measured, so {asserting} could assert nothing. Leave one out."
+        )
+    try:
+        return expecting.suite(cases, config.rootpath, chosen.expected_bounds)
+    except ExpectedFileError as error:
+        raise pytest.UsageError(f"{asserting if chosen.expected_bounds is None else naming}: {error}") from error
+    except expecting.NothingExpected as error:
+        raise pytest.UsageError(
+            f"{asserting}: {error} Write one with `roofline lock`, or name another file with {naming}."
+        ) from error
 
 
 def disabled(config: pytest.Config) -> str | None:

@@ -19,6 +19,7 @@ from roofline.record_json import from_json, to_json
 if TYPE_CHECKING:
     import torch
 
+    from pytest_roofline.expecting import Suite
     from pytest_roofline.interleaving.turns import Turns
 
 REWRITE_S = 5.0
@@ -33,6 +34,7 @@ class Run:
     :param notes: what a reader of the results should know.
     :param place: which session of a set this is.
     :param baseline: what the results are held against at the end.
+    :param bounds: what the cases are held against as they are measured, beside their markers; None: they aren't.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Run:
         *,
         place: SessionSet | None = None,
         baseline: gate.Baseline | None = None,
+        bounds: Suite | None = None,
     ) -> None:
         self.options = options
         self.device = device
@@ -64,6 +67,9 @@ class Run:
         """Cases with a number whose test did not fail or skip itself after."""
         self.tried = 0
         """Cases of which one step was taken because benchmarks are disabled."""
+        self.bounds = bounds
+        self.asserted = 0
+        """Cases of which something was expected, and which were held against it."""
         self.measuring_s = 0.0
         self.printed: list[str] = [f"note: {note}" for note in notes]
         """What the terminal summary shows."""

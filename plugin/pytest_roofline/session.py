@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_roofline.expecting import NotAsExpected
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.results import ResultsError, with_short_parameters
 from pytest_roofline.run import Run
@@ -42,7 +43,7 @@ class SessionHooks:
         if report.when == "call" and report.outcome == "passed" and not _called(item):
             report.outcome, report.longrepr = "failed", NOT_CALLED
             self._not_called += 1
-        if report.outcome != "passed":
+        if report.outcome != "passed" and not _is_measured_well(call):
             self._run.case_failed(case_name(item), *why(report, call), test=item.nodeid)
         return report
 
@@ -68,6 +69,9 @@ class SessionHooks:
         green = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
         if green and not failed and not (self._run.measured or self._run.tried):
             self._run.printed.append("ERROR: nothing was measured. " + nothing_measured(self._run))
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif green and not failed and self._run.bounds is not None and not self._run.asserted:
+            self._run.printed.append(f"ERROR: no bound was asserted. {nothing_expected(self._run)}")
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         elif exitstatus == pytest.ExitCode.OK and not worked:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -134,6 +138,11 @@ def _called(item: pytest.Item) -> bool:
     return fixture is None or bool(fixture.called)
 
 
+def _is_measured_well(call: pytest.CallInfo[None]) -> bool:
+    """Whether the test failed only because its case isn't as expected: its number is right."""
+    return call.excinfo is not None and isinstance(call.excinfo.value, NotAsExpected)
+
+
 def case_name(item: pytest.Item) -> str:
     """The id of a suite's case (its parameter ``case``), or the test's own name."""
     callspec = getattr(item, "callspec", None)
@@ -158,6 +167,14 @@ def nothing_measured(run: Run) -> str:
     if not reasons:
         return "No test called the roofline fixture."
     return f"{len(run.not_measured)} case(s) were given up. " + "; ".join(reasons[:3])
+
+
+def nothing_expected(run: Run) -> str:
+    device = run.machine.device
+    return (
+        f"Nothing is expected of the cases measured on this device: {device.kind}, {device.name!r}, label"
+        f" {run.machine.label!r}. Write it down with `roofline lock`."
+    )
 
 
 def _width(config: pytest.Config) -> int:

@@ -43,6 +43,8 @@ def options(**changes: Any) -> Options:
         "label": None,
         "results": None,
         "report": False,
+        "assert_bounds": False,
+        "expected_bounds": None,
         "sessions": 1,
         "gate": None,
         "gate_options": (),

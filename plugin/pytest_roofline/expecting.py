@@ -1,0 +1,155 @@
+"""What is expected of a test's case: by its markers, and under ``--assert-bounds`` by the suite's file, too.
+
+The judging is ``roofline check``'s, in a process of its own after the case's measurement. A test whose case is not as
+expected fails, and its row stays valid: the number is right.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_roofline import analysis
+from pytest_roofline.precision import PRECISIONS
+from roofline.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation
+from roofline.expected_file import NAME, beside, read
+from roofline.record import KEY, Machine, Record, Session
+from roofline.record_json import to_json
+
+if TYPE_CHECKING:
+    from pytest_roofline.run import Run
+
+MARKER = "expected_bound"
+
+
+class NotAsExpected(pytest.fail.Exception):  # type: ignore[misc, name-defined]  # pytest sets it as it is imported
+    """A case was measured well, and isn't bound as expected, doesn't reach a floor, or can't be judged."""
+
+
+class NothingExpected(ValueError):
+    """Bounds are to be asserted, and there is nothing to assert. The message says where was looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The expectations of the suite's files, by the test (its full name) that each file lies beside.
+
+    ``root`` is the project's: messages name the files from there.
+    """
+
+    root: Path
+    files: Mapping[str, tuple[Path, tuple[Expected, ...]]]
+
+
+def marked(item: pytest.Item) -> tuple[Expected, ...]:
+    """What the markers of a test expect, the nearest first.
+
+    :raises ValueError: arguments that are not allowed; the text says which are.
+    """
+    return tuple(_of_marker(marker, item) for marker in item.iter_markers(MARKER))
+
+
+def suite(items: Sequence[pytest.Item], root: Path, given: Path | None) -> Suite:
+    """The files that bounds are asserted by: the given one, or of each test the nearest above it.
+
+    :param items: the tests that measure.
+    :param root: of the project; relative to it are the tests' names.
+    :raises roofline.expected_file.ExpectedFileError: one can't be used.
+    :raises NothingExpected: there is neither a file nor a marker.
+    """
+    given = None if given is None else given.absolute()  # a test may change the folder
+    contents: dict[Path, tuple[Expected, ...]] = {}
+    files = {}
+    for item in items:
+        path = given if given is not None else beside([item.nodeid], root)
+        if path is not None:
+            if path not in contents:
+                contents[path] = read(path)
+            files[item.nodeid] = (path, contents[path])
+    if not files and not any(item.get_closest_marker(MARKER) for item in items):
+        raise NothingExpected(f"no {NAME} beside the tests or above them, and none of them has the marker {MARKER}.")
+    return Suite(root, files)
+
+
+def applying(expected: Iterable[Expected], record: Record, label: str) -> tuple[Expected, ...]:
+    """Those that are of this case, on this device.
+
+    :param label: the machine's.
+    """
+    case, names = record.case, (record.device.kind, record.device.name, label)
+    return tuple(one for one in expected if one.is_for(case=case.id, precision=case.precision) and one.is_on(names))
+
+
+def assert_bounds(run: Run, record: Record, test: str) -> None:
+    """Let ``roofline check`` judge the case just measured, by its markers and the suite's file.
+
+    :param test: its full name, under which its row is in ``run.stats``.
+    :raises NotAsExpected: it is not as expected, or can't be judged: that is never a pass.
+    """
+    if run.bounds is None:
+        return
+    path, of_file = run.bounds.files.get(test, (None, ()))
+    if not record.expected and not applying(of_file, record, run.machine.label):
+        return
+    run.asserted += 1
+    with TemporaryDirectory() as folder:
+        name = "results.json" if run.file is None else run.file.path.name
+        results = Path(folder, name)
+        results.write_text(json.dumps(_document(run.machine, run.session(), _rows(run, record))), encoding="utf-8")
+        file = () if path is None else (str(path),)
+        answer = analysis.ask("check", str(results), "--format", "json", "--expect", *file)
+    faults = _faults(answer, test)
+    if faults:
+        told = "\n".join(faults).replace(f"{run.bounds.root}{os.sep}", "")
+        raise NotAsExpected(f"measured, but not as expected.\n{told}", pytrace=False)
+
+
+def _of_marker(marker: pytest.Mark, item: pytest.Item) -> Expected:
+    where = f"@pytest.mark.{MARKER}"
+    values: dict[str, Any] = dict(marker.kwargs)
+    if len(marker.args) > 1 or (marker.args and "bound" in values):
+        raise ValueError(f"{where}{marker.args!r}: takes one bound, and the keywords {', '.join(MARKER_KEYS[1:])}")
+    if marker.args:
+        values["bound"] = marker.args[0]
+    try:
+        expected = expectation(values, MARKER_KEYS, f"{where} of {item.nodeid.partition('[')[0]}")
+    except ExpectationError as error:
+        raise ValueError(f"{where}: {error}") from error
+    if ANY not in expected.precision and expected.precision not in PRECISIONS:
+        raise ValueError(f"{where}: precision is {expected.precision!r}; use one of {', '.join(PRECISIONS)}")
+    return expected
+
+
+def _rows(run: Run, record: Record) -> list[Any]:
+    """The benchmarks of the same model so far: that a batch is too large shows beside smaller ones. The last counts of
+    a test that ran several times.
+    """
+    rows = {stats.fullname: stats for stats in run.stats}
+    return [stats for stats in rows.values() if stats.extra_info[KEY]["case"]["model"] == record.case.model]
+
+
+def _document(machine: Machine, session: Session, rows: Iterable[Any]) -> dict[str, Any]:
+    """As much of a pytest-benchmark file as judging needs."""
+    benchmarks = [
+        {"name": row.name, "fullname": row.fullname, "extra_info": {KEY: row.extra_info[KEY]}} for row in rows
+    ]
+    return {"machine_info": {KEY: to_json(machine)}, KEY: to_json(session), "benchmarks": benchmarks}
+
+
+def _faults(answer: analysis.Answer, test: str) -> list[str]:
+    """What is wrong with the case, a message each."""
+    try:
+        rows = json.loads(answer.out)["rows"]
+    except (ValueError, KeyError, TypeError):
+        return [f"It could not be judged: roofline check ended with exit code {answer.code}: {answer.err}"]
+    own = [row for row in rows if row["test"] == test]
+    if not own:
+        return ["It could not be judged: roofline check found nothing expected of it."]
+    return [row["message"] for row in own if row["verdict"] != "held"]

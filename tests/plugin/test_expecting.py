@@ -1,0 +1,385 @@
+"""Markers, the suite's file and --assert-bounds: what fails, what is said, and that the row stays valid."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from pytest_roofline import analysis, expecting, machine, plugin
+from pytest_roofline.run import Run
+from roofline.expected import Expected
+from roofline.expected_file import ExpectedFileError
+from roofline.record import KEY, Record, Roof, Session
+from roofline.record_json import from_json, to_json
+from tests.plugin.fake_run import options
+from tests.roofline import build
+
+QUICK = (
+    *("--roofline-device", "cpu", "--roofline-max-time", "0.05", "--roofline-warmup", "1"),
+    *("--roofline-results", "results", "--roofline-label", "here"),
+)
+
+HEAD = """
+    import pytest, torch
+    from torch import nn
+
+    expected_bound = pytest.mark.expected_bound
+
+    def measure(roofline):
+        return roofline(nn.Linear(64, 64), torch.randn(16, 64))
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project whose last run on this machine measured roofs that nothing comes near: every case is launch-bound."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    pytester.makeini("[pytest]\nroofline_markers = true\naddopts = --strict-markers -p no:playwright\n")
+    roofs = (
+        Roof(kind="flop", name="fp32", value=1e20, source="measured", detail="fast"),
+        Roof(kind="byte", name="dram", value=1e20, source="measured", detail="fast"),
+        Roof(kind="byte", name="llc", value=1e20, source="measured", detail="fast"),
+    )
+    document = {
+        "machine_info": {KEY: to_json(machine.describe(torch.device("cpu"), "here"))},
+        KEY: to_json(Session(started_at="2026-11-20T10:00:00+00:00", label="here", roofs=roofs)),
+        "benchmarks": [],
+    }
+    old = pytester.path / "results" / "here" / "20200101T000000Z-nogit.json"
+    old.parent.mkdir(parents=True)
+    old.write_text(json.dumps(document))
+    return pytester
+
+
+def newest(project: pytest.Pytester) -> tuple[Path, dict[str, Record]]:
+    """The last run's file, and its records by test."""
+    path = max((project.path / "results").rglob("*.json"))
+    rows = json.loads(path.read_text())["benchmarks"]
+    return path, {row["name"]: from_json(Record, row["extra_info"][KEY], row["name"]) for row in rows}
+
+
+MARKED = (
+    HEAD
+    + """
+    @expected_bound("launch")
+    def test_held(roofline): measure(roofline)
+
+    @expected_bound("compute")
+    def test_other(roofline): measure(roofline)
+
+    @expected_bound(min_fraction_of_roof=0.5, device="cpu", precision="fp32")
+    @expected_bound(min_fraction_of_speed_of_light=0.4)
+    def test_slow(roofline): measure(roofline)
+
+    @expected_bound("compute", device="cuda")
+    @expected_bound("compute", precision="bf16")
+    def test_elsewhere(roofline): measure(roofline)
+
+    @expected_bound("cpu")
+    def test_misspelt(roofline): measure(roofline)
+
+    @expected_bound("launch")
+    def test_roof(roofline): roofline.roof("launch")
+"""
+)
+
+
+def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) -> None:
+    """Bound and floors fail by name, other devices and precisions are ignored, rows stay valid and have the markers."""
+    project.makepyfile(MARKED)
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run.assert_outcomes(passed=2, failed=3, errors=1)
+    text = " ".join(run.stdout.str().split())
+    source = "(@pytest.mark.expected_bound of test_markers_are_asserted_after_the_measurement.py::test_{})"
+    assert f"test_other on here: failed. Expected compute-bound {source.format('other')}. Got launch-bound (" in text
+    assert f"Expected at least 50 % of its roof {source.format('slow')}" in text
+    assert f"Expected at least 40 % of the speed of light {source.format('slow')}" in text
+    assert "Likely: a batch of 16 is too little work for each launch" in text
+    assert "@pytest.mark.expected_bound: bound is 'cpu'; use one of compute, memory, launch, input," in text
+    assert "@pytest.mark.expected_bound: a roof bounds others and has no bound of its own." in text
+    path, records = newest(project)
+    assert set(records) == {"test_held", "test_other", "test_slow", "test_elsewhere"}
+    assert all(record.valid for record in records.values())
+    assert {name: len(record.expected) for name, record in records.items()} == {
+        "test_held": 1,
+        "test_other": 1,
+        "test_slow": 2,
+        "test_elsewhere": 0,
+    }
+    answer = analysis.ask("check", str(path), "--expect", "--format", "json")
+    assert answer.code == 1
+    rows = json.loads(answer.out)["rows"]
+    assert [row["verdict"] for row in rows] == ["failed", "failed", "failed", "held"]
+
+
+def test_without_the_flag_nothing_is_asserted(project: pytest.Pytester) -> None:
+    """The markers are kept for `roofline check FILE --expect`."""
+    project.makepyfile(HEAD + "\n    @expected_bound('memory')\n    def test_a(roofline): measure(roofline)\n")
+    project.runpytest_subprocess(*QUICK).assert_outcomes(passed=1)
+    path, records = newest(project)
+    assert [one.bound for one in records["test_a"].expected] == ["memory"]
+    assert analysis.ask("check", str(path), "--expect").code == 1
+
+
+def test_the_suite_s_file_is_asserted(project: pytest.Pytester) -> None:
+    """The one beside the tests, or the one that is named; cases that it doesn't know pass, and those not run, too."""
+    project.makepyfile(
+        HEAD + "\n    def test_a(roofline): measure(roofline)\n    def test_b(roofline): measure(roofline)\n"
+    )
+    entries = "[[expected]]\ncase = '{}'\nbound = 'memory'\n[[expected]]\ncase = 'test_z'\nbound = 'memory'\n"
+    (project.path / "expected_bounds.toml").write_text(entries.format("test_a"))
+    (project.path / "other.toml").write_text(entries.format("test_b"))
+    for more, failed, where in (
+        ((), "test_a", "expected_bounds.toml:1"),
+        (("--roofline-expected-bounds", "other.toml"), "test_b", "other.toml:1"),
+    ):
+        run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds", *more)
+        run.assert_outcomes(passed=1, failed=1)
+        assert f"{failed} on here: failed. Expected memory-bound ({where}). Got launch-bound" in run.stdout.str()
+
+
+def test_what_can_not_be_judged_does_not_pass(project: pytest.Pytester) -> None:
+    """Without roofs there is no bound: the test fails and says so."""
+    (old,) = (project.path / "results").rglob("*.json")
+    old.unlink()
+    project.makepyfile(HEAD + "\n    @expected_bound('launch')\n    def test_a(roofline): measure(roofline)\n")
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run.assert_outcomes(failed=1)
+    assert "test_a on here: not evaluable. Expected launch-bound" in run.stdout.str()
+    assert newest(project)[1]["test_a"].valid
+
+
+def test_nothing_asserted_is_no_green_run(project: pytest.Pytester) -> None:
+    """Where nothing is expected on this device, that is exit code 4 and the reason."""
+    project.makepyfile(
+        HEAD + "\n    @expected_bound('launch', device='cuda')\n    def test_a(roofline): measure(roofline)\n"
+    )
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    assert run.ret == 4
+    run.stdout.fnmatch_lines(
+        ["ERROR: no bound was asserted. Nothing is expected of the cases measured on this device:*"]
+    )
+
+
+def test_nothing_to_assert_ends_before_anything_is_measured(project: pytest.Pytester) -> None:
+    """Exit code 4, flag and reason."""
+    project.makepyfile(HEAD + "\n    def test_a(roofline): measure(roofline)\n")
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    assert run.ret == 4
+    assert "ERROR: --roofline-assert-bounds: no expected_bounds.toml beside the tests" in run.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"assert_bounds": True},
+            "--assert-bounds: no expected_bounds.toml beside the tests or above them, and none of them has the"
+            " marker expected_bound. Write one with `roofline lock`, or name another file with"
+            " --expected-bounds.",
+        ),
+        (
+            {"expected_bounds": Path("e.toml")},
+            "--expected-bounds: only --assert-bounds reads it. Give both.",
+        ),
+        (
+            {"assert_bounds": True, "expected_bounds": Path("e.toml")},
+            "--expected-bounds: {root}/e.toml:1: bound is 'cpu'; use one of compute,",
+        ),
+        (
+            {"assert_bounds": True, "expected_bounds": Path("none.toml")},
+            "--expected-bounds: {root}/none.toml: can't be read (No such file or directory).",
+        ),
+    ],
+)
+def test_a_useless_request_is_named(
+    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], message: str
+) -> None:
+    """The flag, what is wrong and what to do."""
+    monkeypatch.chdir(tmp_path)
+    Path("e.toml").write_text("[[expected]]\ncase = 'a'\nbound = 'cpu'\n")
+    with pytest.raises(pytest.UsageError) as caught:
+        plugin._bounds(pytestconfig, options(**given), [_item()])
+    assert str(caught.value).startswith(message.format(root=tmp_path))
+
+
+def test_without_measuring_nothing_is_asserted(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Benchmarks that are disabled leave no record to judge."""
+    monkeypatch.setattr(pytestconfig.option, "benchmark_disable", True)
+    item = _item(pytest.mark.expected_bound("compute"))
+    with pytest.raises(pytest.UsageError) as caught:
+        plugin._bounds(pytestconfig, options(assert_bounds=True), [item])
+    assert str(caught.value) == (
+        "--benchmark-disable: nothing would be measured, so --assert-bounds could assert nothing. Leave one out."
+    )
+
+
+def _item(*markers: pytest.MarkDecorator) -> pytest.Item:
+    """As much of a test as is asked for its markers."""
+    marks = [marker.mark for marker in markers]
+    item = SimpleNamespace(
+        nodeid="suite/test_it.py::test_it[a-b]",
+        iter_markers=lambda name: iter(mark for mark in marks if mark.name == name),
+        get_closest_marker=lambda name: next((mark for mark in marks if mark.name == name), None),
+    )
+    return cast(pytest.Item, item)
+
+
+def test_a_marker_says_what_it_says() -> None:
+    """All keywords, several markers, the nearest first; other markers say nothing."""
+    mark = pytest.mark
+    item = _item(
+        mark.expected_bound(bound="input", min_fraction_of_speed_of_light=1),
+        mark.expected_bound("compute", min_fraction_of_roof=0.4, device="cuda", precision="*bf16"),
+        mark.train,
+    )
+    source = "@pytest.mark.expected_bound of suite/test_it.py::test_it"
+    assert expecting.marked(item) == (
+        Expected(bound="input", min_fraction_of_speed_of_light=1.0, source=source),
+        Expected(bound="compute", min_fraction_of_roof=0.4, device="cuda", precision="*bf16", source=source),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        (("compute", "memory"), {}, "('compute', 'memory'): takes one bound, and the keywords min_fraction_of_roof,"),
+        (("compute",), {"bound": "memory"}, "('compute',): takes one bound, and the keywords min_fraction_of_roof,"),
+        (("compute",), {"floor": 1}, ": unknown key 'floor'; allowed are bound, min_fraction_of_roof,"),
+        (("compute",), {"case": "a"}, ": unknown key 'case'; allowed are bound,"),
+        ((), {"device": "cpu"}, ": nothing is expected; give a bound, min_fraction_of_roof or"),
+        ((), {"min_fraction_of_roof": 40}, ": min_fraction_of_roof is 40; use a number above 0 and at most 1"),
+        (("compute",), {"precision": "fp31"}, ": precision is 'fp31'; use one of fp32, tf32,"),
+    ],
+)
+def test_a_bad_marker_is_named(arguments: tuple[Any, ...], keywords: dict[str, Any], message: str) -> None:
+    """What was wrong and what is allowed."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (the text is tested)
+        expecting.marked(_item(pytest.mark.expected_bound(*arguments, **keywords)))
+    assert str(caught.value).startswith(f"@pytest.mark.expected_bound{message}")
+
+
+def test_each_test_has_the_file_nearest_to_it(tmp_path: Path) -> None:
+    """Or the one that was given; each is read before anything runs."""
+    item = _item()
+    with pytest.raises(expecting.NothingExpected, match=r"no expected_bounds\.toml beside the tests or above them"):
+        expecting.suite([item], tmp_path, None)
+    near, other = tmp_path / "suite" / "expected_bounds.toml", tmp_path / "other.toml"
+    near.parent.mkdir()
+    near.write_text("[[expected]]\ncase = 'near'\nbound = 'compute'\n")
+    other.write_text("[[expected]]\ncase = 'other'\nbound = 'compute'\n")
+    for given, path, case in ((None, near, "near"), (other, other, "other")):
+        found, entries = expecting.suite([item], tmp_path, given).files[item.nodeid]
+        assert (found, [entry.case for entry in entries]) == (path, [case])
+    near.write_text("")
+    with pytest.raises(ExpectedFileError, match="found none"):
+        expecting.suite([item], tmp_path, None)
+
+
+def test_only_what_applies_is_kept() -> None:
+    """Case, precision, and the device by kind, name or the machine's label."""
+    record = build.record()
+    sources = [
+        Expected(bound="compute", source="any"),
+        Expected(bound="compute", device="lab", source="label"),
+        Expected(bound="compute", device="AMD*", precision="fp32", case="resnet50*", source="all"),
+        Expected(bound="compute", device="cuda", source="device"),
+        Expected(bound="compute", precision="bf16", source="precision"),
+        Expected(bound="compute", case="vgg*", source="case"),
+    ]
+    assert [one.source for one in expecting.applying(sources, record, "lab")] == ["any", "label", "all"]
+
+
+def _run(stats: list[Any], files: dict[str, Any]) -> Run:
+    """As much of a run as asserting reads."""
+    on = build.machine()
+    bounds = expecting.Suite(Path("/project"), files)
+    fake = SimpleNamespace(machine=on, session=build.session, stats=stats, file=None, bounds=bounds, asserted=0)
+    return cast(Run, fake)
+
+
+def _stats(record: Record, test: str) -> Any:
+    return SimpleNamespace(name=test, fullname=test, extra_info={KEY: to_json(record)})
+
+
+def _asked(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer) -> list[dict[str, Any]]:
+    """What the program was given, in place of asking it."""
+    asked: list[dict[str, Any]] = []
+
+    def ask(command: str, *arguments: str) -> analysis.Answer:
+        document = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+        asked.append({"command": command, "arguments": arguments[1:], "document": document})
+        return answer
+
+    monkeypatch.setattr(analysis, "ask", ask)
+    return asked
+
+
+def _answer(code: int, out: str, err: str = "") -> analysis.Answer:
+    return analysis.Answer(command="check", code=code, out=out, err=err)
+
+
+MARKER = Expected(bound="compute", source="marker")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (_answer(2, "", "Error: broken"), "roofline check ended with exit code 2: Error: broken"),
+        (_answer(0, "[]"), "roofline check ended with exit code 0"),
+        (_answer(0, '{"rows": []}'), "roofline check found nothing expected of it"),
+        (_answer(0, '{"rows": [{"test": "b", "verdict": "held"}]}'), "roofline check found nothing expected of it"),
+        (
+            _answer(1, '{"rows": [{"test": "a", "verdict": "failed", "message": "at /project/e.toml:1"}]}'),
+            "measured, but not as expected.\nat e.toml:1",
+        ),
+    ],
+)
+def test_no_answer_is_no_pass(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer, told: str) -> None:
+    """Whatever the program says but that every expectation of this very test is held."""
+    record = build.record(expected=(MARKER,))
+    _asked(monkeypatch, answer)
+    with pytest.raises(expecting.NotAsExpected) as caught:
+        expecting.assert_bounds(_run([_stats(record, "a")], {}), record, "a")
+    assert told in str(caught.value)
+
+
+def test_the_program_is_given_the_rows_of_the_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of a test that ran twice, smaller batches beside it, no other model; with the roofs known so far."""
+    first, record = build.record(expected=(MARKER,)), build.record(expected=(MARKER,), timing=build.timing(0.2))
+    stats = [
+        _stats(first, "a"),
+        _stats(build.record(case=build.case(batch=8)), "small"),
+        _stats(build.record(case=build.case(model="vgg16")), "vgg"),
+        _stats(record, "a"),
+    ]
+    asked = _asked(monkeypatch, _answer(0, '{"rows": [{"test": "a", "verdict": "held"}]}'))
+    run = _run(stats, {"a": (Path("/project/e.toml"), ())})
+    expecting.assert_bounds(run, record, "a")
+    (call,) = asked
+    assert (call["command"], call["arguments"]) == ("check", ("--format", "json", "--expect", "/project/e.toml"))
+    rows = call["document"]["benchmarks"]
+    assert [(row["fullname"], row["extra_info"][KEY]["timing"]["step_time_s"]) for row in rows] == [
+        ("a", 0.2),
+        ("small", 0.1),
+    ]
+    assert call["document"][KEY] == to_json(build.session())
+    assert run.asserted == 1
+
+
+def test_where_nothing_is_expected_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of this case, on this device; nor where bounds aren't asserted."""
+    asked = _asked(monkeypatch, _answer(2, ""))
+    record = build.record()
+    entry = Expected(bound="compute", case="vgg*", source="e.toml:1")
+    run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (entry,))})
+    expecting.assert_bounds(run, record, "a")
+    assert run.asserted == 0
+    run.bounds = None
+    expecting.assert_bounds(run, build.record(expected=(MARKER,)), "a")
+    assert asked == []
