@@ -76,6 +76,8 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
     if program == "roofline":
         shutil.copytree(ROOT / "results", tmp_path / "results")
         (tmp_path / "TABLE.csv").write_text(TABLE)
+        (tmp_path / "perftests").mkdir()
+        shutil.copy(ROOT / "perftests" / "expected_bounds.toml", tmp_path / "perftests")
         ran = subprocess.run(
             [sys.executable, "-m", program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
         )
