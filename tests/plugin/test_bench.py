@@ -158,6 +158,23 @@ def test_operations_in_another_thread_are_not_proven_and_not_disproved(lab: Lab)
     assert "what other threads run can't be seen" in record.missing["work"]
 
 
+def test_a_training_step_partly_in_another_thread_has_no_work(lab: Lab) -> None:
+    """Its backward pass and its optimiser are seen, which would make a number that is too small."""
+
+    class Threaded(Ticking):
+        def forward(self, inputs: Tensor) -> Tensor:
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(super().forward, inputs).result()
+
+    model = Threaded(lab)
+    threaded = workload(lab, model=model, optimizer=sgd(model))
+    record, _, _ = bench.measure_workload(run_on(lab), threaded, "case", WINDOW)
+    assert record.valid
+    assert {check.name: check.status for check in record.checks}["precision"] == "not_made"
+    assert record.work is None
+    assert "got a gradient, but no operation seen in this thread read them" in record.missing["work"]
+
+
 def test_inference_has_latencies_and_no_optimizer_steps(lab: Lab) -> None:
     """Single steps are timed after the rounds, and count as measuring."""
     inference = workload(lab, mode="infer", loss=None, optimizer=None)
