@@ -48,12 +48,14 @@ class Member:
     def tell(self, results: Path) -> None:
         self.told.write_text(str(results.absolute()), encoding="utf-8")
 
-    def file(self) -> Path | None:
-        """The results file, where the child came so far as to have something in it."""
+    def collect(self) -> Path | None:
+        """The results file, once the child has ended. One with nothing in it, as of a crash, is taken away."""
         if not self.told.exists():
             return None
         path = Path(self.told.read_text(encoding="utf-8"))
-        return path if path.exists() and path.stat().st_size else None
+        if path.exists() and path.stat().st_size == 0:
+            path.unlink()
+        return path if path.exists() else None
 
 
 def member(environment: MutableMapping[str, str]) -> Member | None:
@@ -119,7 +121,7 @@ def run(
             child = Member(place=place, told=Path(folder, str(index)))
             announce(f"session {index} of {count}")
             code = launch(child.environment())
-            ended.append(Ended(index=index, code=code, file=child.file()))
+            ended.append(Ended(index=index, code=code, file=child.collect()))
             if code in stops or (ended[-1].file is None and ended[-1].crash is None):
                 break
     return tuple(ended)

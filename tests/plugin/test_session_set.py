@@ -39,18 +39,18 @@ def test_a_variable_that_holds_something_else_is_refused(text: str) -> None:
 
 
 def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that has nothing in it yet, or was taken away, is none."""
+    """A file that isn't there any more is none; one that a crash left empty is taken away."""
     monkeypatch.chdir(tmp_path)
     member = Member(place=PLACE, told=tmp_path / "2")
-    assert member.file() is None
+    assert member.collect() is None
     results = Path("results.json")
-    results.touch()
     member.tell(results)
-    assert member.file() is None
+    assert member.collect() is None
     results.write_text("{}")
-    assert member.file() == tmp_path / "results.json"
-    results.unlink()
-    assert member.file() is None
+    assert member.collect() == tmp_path / "results.json"
+    results.write_text("")
+    assert member.collect() is None
+    assert not results.exists()
 
 
 class Sessions:

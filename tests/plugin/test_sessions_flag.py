@@ -1,0 +1,238 @@
+"""``--sessions`` and ``--gate`` on pytest's command line: what is refused before anything runs, and a set that ran."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from roofline.record import KEY, Session, SessionSet
+from roofline.record_json import from_json
+from tests.plugin.test_plugin import MEASURES, QUICK
+
+KEPT = ("--roofline-results", "results")
+BASELINE = json.dumps({"benchmarks": [{"name": "test_mine"}]})
+
+TELLS_WHAT_IT_LOADED = """
+    import atexit, os, sys
+
+    @atexit.register
+    def tell():
+        with open(os.path.join(os.path.dirname(__file__), f"loaded-{os.getpid()}"), "w") as file:
+            file.write(str("torch" in sys.modules))
+"""
+"""A conftest by which each process leaves a file that says whether it loaded torch."""
+
+
+@pytest.fixture
+def outside(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Somebody else's project, whether or not these tests run under pytest-xdist."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    pytester.makeini("[pytest]\naddopts = -p no:playwright\n")
+    pytester.makepyfile(MEASURES)
+    return pytester
+
+
+def loaded_torch(project: pytest.Pytester) -> list[bool]:
+    return [path.read_text() == "True" for path in project.path.glob("loaded-*")]
+
+
+def refused(project: pytest.Pytester, *arguments: str) -> str:
+    """The message of a run that ended with exit code 4 before any process loaded torch or wrote a result."""
+    project.makeconftest(TELLS_WHAT_IT_LOADED)
+    run = project.runpytest_subprocess("--roofline-device", "cpu", *arguments)
+    assert run.ret == 4
+    assert loaded_torch(project) == [False]
+    assert not (project.path / "results").exists()
+    (line,) = [line for line in run.stderr.lines if line.startswith("ERROR: ")]
+    return line.removeprefix("ERROR: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["--roofline-sessions", "3"],
+            "--roofline-sessions: nothing would be kept of the run. "
+            "Name a folder for its results: --roofline-results FOLDER.",
+        ),
+        (
+            ["--roofline-gate", "base.json"],
+            "--roofline-gate: nothing would be kept of the run. "
+            "Name a folder for its results: --roofline-results FOLDER.",
+        ),
+        (
+            [*KEPT, "--roofline-sessions", "3", "-n", "2"],
+            "--roofline-sessions: with -n nothing can be measured, for pytest-xdist runs tests beside each other. "
+            "Leave -n out.",
+        ),
+        (
+            [*KEPT, "--roofline-gate", "base.json", "--dist", "load"],
+            "--roofline-gate: with -n nothing can be measured, for pytest-xdist runs tests beside each other. "
+            "Leave -n out.",
+        ),
+        (
+            [*KEPT, "--roofline-sessions", "3", "--benchmark-disable"],
+            "--roofline-sessions: with --benchmark-disable nothing would be measured. Leave it out.",
+        ),
+        (
+            [*KEPT, "--roofline-gate", "base.json", "--benchmark-skip"],
+            "--roofline-gate: with --benchmark-skip nothing would be measured. Leave it out.",
+        ),
+        (
+            [*KEPT, "--roofline-sessions", "3", "--junit-xml", "out.xml"],
+            "--roofline-sessions: each session would overwrite the file of --junit-xml. Leave it out: "
+            "the results folder has a file of each.",
+        ),
+        (
+            [*KEPT, "--roofline-sessions", "3", "--benchmark-json", "out.json"],
+            "--roofline-sessions: each session would overwrite the file of --benchmark-json. Leave it out: "
+            "the results folder has a file of each.",
+        ),
+        (
+            [*KEPT, "--roofline-sessions", "0"],
+            "--roofline-sessions: '0' is not allowed: use a whole number from 1 to 1000",
+        ),
+        (
+            [*KEPT, "--roofline-gate", "base.json", "--roofline-gate-options", "'"],
+            '--roofline-gate-options: "\'" is not allowed: use options as in a shell (No closing quotation)',
+        ),
+        ([*KEPT, "--roofline-gate", " "], "--roofline-gate: ' ' is not allowed: use a text that is not blank"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_before_anything_is_measured(
+    outside: pytest.Pytester, arguments: list[str], says: str
+) -> None:
+    """With what was asked, why not, and what to do."""
+    (outside.path / "base.json").write_text(BASELINE)
+    assert refused(outside, *arguments) == says
+
+
+def test_the_source_of_a_setting_is_told(outside: pytest.Pytester) -> None:
+    """An ini file's too."""
+    outside.makeini("[pytest]\naddopts = -p no:playwright\nroofline_sessions = 3\n")
+    assert refused(outside).startswith("roofline_sessions in the ini file: nothing would be kept of the run.")
+
+
+@pytest.mark.parametrize("sessions", [(), ("--roofline-sessions", "2")])
+def test_a_missing_baseline_is_refused_with_the_command_that_makes_one(
+    outside: pytest.Pytester, sessions: tuple[str, ...]
+) -> None:
+    """Before anything is measured; the command is this one, without the gate."""
+    says, _, command = refused(outside, *KEPT, *sessions, "--roofline-gate", "base", "-k", "mine or other").partition(
+        "Make one with the code that is known to be good: "
+    )
+    assert says == "--roofline-gate base: no such file or folder. "
+    arguments = shlex.split(command)
+    assert arguments[0] == "pytest"
+    assert arguments[-6:] == ["-k", "mine or other", "--roofline-sessions", "5", "--roofline-results", "base"]
+    assert "--roofline-gate" not in arguments
+    assert arguments.count("--roofline-sessions") == arguments.count("--roofline-results") == 1
+
+
+def test_a_baseline_that_is_cut_off_is_refused(outside: pytest.Pytester) -> None:
+    """A run that could only end without a verdict is not begun."""
+    (outside.path / "base.json").write_text(BASELINE[:-4])
+    assert refused(outside, *KEPT, "--roofline-gate", "base.json").startswith(
+        "--roofline-gate base.json: not JSON, or cut off"
+    )
+
+
+def test_a_gate_over_tests_that_measure_nothing_does_not_pass(outside: pytest.Pytester) -> None:
+    """Though all of them pass: there is nothing to compare."""
+    outside.makepyfile("def test_plain(): pass")
+    (outside.path / "base.json").write_text(BASELINE)
+    run = outside.runpytest_subprocess(*KEPT, "--roofline-gate", "base.json", "-k", "plain")
+    assert run.ret == 4
+    run.stderr.fnmatch_lines(["ERROR: --roofline-gate: no test here measures, so there is nothing to compare."])
+
+
+def test_a_gate_leaves_errors_of_collection_their_own_message(outside: pytest.Pytester) -> None:
+    """A test file that can't be imported is what is wrong."""
+    outside.makepyfile("import nowhere_to_be_found")
+    (outside.path / "base.json").write_text(BASELINE)
+    run = outside.runpytest_subprocess(*KEPT, "--roofline-gate", "base.json")
+    assert run.ret == 2
+    run.stdout.fnmatch_lines(["*No module named 'nowhere_to_be_found'*"])
+
+
+@pytest.mark.parametrize("shows", ["--collect-only", "--setup-plan", "--markers", "--help", "--fixtures"])
+def test_to_look_at_the_tests_is_no_set_and_no_gate(outside: pytest.Pytester, shows: str) -> None:
+    """Nothing is run, so nothing is repeated or compared, and no baseline is asked for."""
+    run = outside.runpytest_subprocess("--roofline-sessions", "3", "--roofline-gate", "missing", shows)
+    assert run.ret == 0
+    assert "session 1 of 3" not in run.stdout.str()
+
+
+def test_tests_that_measure_nothing_are_not_repeated(outside: pytest.Pytester) -> None:
+    """The first session shows it, and its exit code is the set's."""
+    outside.makepyfile("def test_plain(): pass")
+    run = outside.runpytest_subprocess(*KEPT, "--roofline-sessions", "3", "-k", "plain")
+    assert run.ret == 0
+    assert run.stdout.lines[-2:] == [
+        "session 1 of 3: every test passed and nothing was measured (exit code 0)",
+        "stopped after session 1 of 3",
+    ]
+
+
+def test_pytest_in_a_test_is_of_no_set(outside: pytest.Pytester) -> None:
+    """A session's own children are not told of it, whatever they are asked for."""
+    outside.makepyfile(
+        "import os\ndef test_plain():\n    assert 'ROOFLINE_SESSION' not in os.environ\n",
+    )
+    run = outside.runpytest_subprocess(*KEPT, "--roofline-sessions", "2")
+    assert run.ret == 0
+
+
+def test_a_set_has_a_file_of_each_session_and_goes_on_after_a_crash(outside: pytest.Pytester) -> None:
+    """Every file knows its place; the one that crashed is named, and only the children load torch."""
+    outside.makeconftest(TELLS_WHAT_IT_LOADED)
+    outside.makepyfile(
+        MEASURES
+        + """
+    def test_then():
+        import os, pathlib
+        counted = pathlib.Path("counted")
+        counted.write_text((counted.read_text() if counted.exists() else "") + "x")
+        if counted.read_text() == "xx":
+            os.kill(os.getpid(), 9)
+"""
+    )
+    run = outside.runpytest_subprocess(*QUICK, *KEPT, "--roofline-sessions", "3", "--roofline-label", "here")
+    assert run.ret == 3
+    assert sorted(loaded_torch(outside)) == [False, True, True]  # the one that was killed could not tell
+    sessions = {path: _session(path) for path in sorted((outside.path / "results").rglob("*.json"))}
+    places = {path: session.set for path, session in sessions.items() if session.set is not None}
+    # On a slow machine the one that was killed had written what it measured.
+    files = {place.index: path for path, place in places.items() if place.index != 2}
+    assert len(places) == len(sessions)
+    assert {place.count for place in places.values()} == {3}
+    assert list(files) == [1, 3]
+    assert len({place.id for place in places.values()}) == 1
+    assert all("--roofline-sessions" in session.arguments for session in sessions.values())
+    out = run.stdout
+    out.fnmatch_lines(["*= session 1 of 3 =*", "*= session 2 of 3 =*", "*= session 3 of 3 =*"])
+    out.fnmatch_lines(["here, *, session 1 of 3", "here, *, session 3 of 3"])
+    out.fnmatch_lines(
+        [
+            "*= set of 3 sessions =*",
+            "Sessions of the same code: how far they scatter",
+            "session 2 of 3 crashed (SIGKILL): *",
+            f"results: {files[1]}",
+            f"results: {files[3]}",
+        ]
+    )
+
+
+def _session(path: Path) -> Session:
+    return from_json(Session, json.loads(path.read_text())[KEY], path.name)
+
+
+def test_a_run_by_itself_is_of_no_set(outside: pytest.Pytester) -> None:
+    """Nor is a set of one."""
+    outside.runpytest_subprocess(*QUICK, *KEPT, "--roofline-sessions", "1")
+    (path,) = (outside.path / "results").rglob("*.json")
+    place: SessionSet | None = _session(path).set
+    assert place is None
