@@ -132,7 +132,8 @@ def loaded_files(modules: Mapping[str, ModuleType]) -> set[str]:
     found = set()
     for name, module in tuple(modules.items()):
         path = getattr(module, "__file__", None)
-        if name == "__main__" or not isinstance(path, str) or not path.endswith(".py"):
+        # torch makes modules whose file is only a name.
+        if name == "__main__" or not isinstance(path, str) or not (os.path.isabs(path) and path.endswith(".py")):
             continue
         real = os.path.realpath(path)
         in_packages = real.startswith(installed)

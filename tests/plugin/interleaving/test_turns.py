@@ -102,6 +102,7 @@ def test_files_are_those_of_projects(tmp_path: Path) -> None:
     modules = {name: ModuleType(name) for name in ("builtin", *places)}
     for name, place in places.items():
         modules[name].__file__ = str(place)
+    modules["builtin"].__file__ = "_only_a_name.py"
     assert loaded_files(modules) == {os.path.realpath(places[name]) for name in ("mine", "mine.part", "package")}
 
 

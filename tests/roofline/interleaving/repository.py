@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -21,10 +22,10 @@ class Project:
         )
         return answer.stdout.strip()
 
-    def commit(self, **files: str) -> str:
-        """Write files (``folder__name_py`` is ``folder/name.py``), commit them, and return the commit's id."""
+    def commit(self, files: Mapping[str, str]) -> str:
+        """Write texts to these paths, commit all there is, and return the commit's id."""
         for name, text in files.items():
-            path = self.root / (name.replace("__", "/").rpartition("_")[0] + "." + name.rpartition("_")[2])
+            path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         self.git("add", "-A")

@@ -19,8 +19,8 @@ from tests.roofline.interleaving.repository import Project
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     project = Project(tmp_path / "project")
-    project.commit(sub__a_txt="old")
-    project.commit(sub__a_txt="new")
+    project.commit({"sub/a.txt": "old"})
+    project.commit({"sub/a.txt": "new"})
     return project
 
 
@@ -98,7 +98,7 @@ def test_the_same_on_both_sides_is_refused(project: Project, tmp_path: Path) -> 
 
 def test_a_folder_that_a_revision_lacks_is_told(project: Project, tmp_path: Path) -> None:
     """pytest could not be started there; nothing is left of the trees."""
-    project.commit(later__b_txt="x")
+    project.commit({"later/b.txt": "x"})
     with pytest.raises(NotPrepared, match="HEAD~1 has no folder later"):
         prepared(project.root / "later", tmp_path / "trees", base="HEAD~1", new="HEAD")
     assert project.git("worktree", "list").count("\n") == 0

@@ -13,8 +13,8 @@ from tests.roofline.interleaving.repository import Project
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     project = Project(tmp_path / "project")
-    project.commit(a_txt="old")
-    project.commit(a_txt="new")
+    project.commit({"a.txt": "old"})
+    project.commit({"a.txt": "new"})
     return project
 
 

@@ -1,0 +1,191 @@
+"""``roofline ab`` and ``roofline selftest`` for real: two processes of a small project, and a repository of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from roofline.interleaving import turns_file
+from roofline.turns import WORKER
+from tests.roofline.interleaving.repository import Project
+
+TEST = """
+import torch
+from package import Model
+
+def test_it(roofline):
+    roofline(Model(), torch.randn(2, 8))
+"""
+
+MODEL = """
+import time
+from torch import nn
+
+class Model(nn.Linear):
+    def __init__(self):
+        super().__init__(8, 4)
+
+    def forward(self, inputs):
+        time.sleep({})
+        return super().forward(inputs)
+"""
+
+BRIEF = ("--pairs", "1", "--max-time", "0.1", "--least-effect", "50%", "--width", "100")
+"""One pair of processes, the fewest turns; the slower model is ten times slower, so that no noise hides it."""
+
+PYTEST = ("--roofline-device", "cpu", "--roofline-warmup", "1", "--roofline-steps", "1")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Two commits of a package beside its test: the second one's model is slower, and is the same workload."""
+    project = Project(tmp_path / "project")
+    project.commit(
+        {
+            "pytest.ini": "[pytest]\naddopts = -p no:playwright\nroofline_results = results\n",
+            "test_it.py": TEST,
+            "package/__init__.py": MODEL.format(0.005),
+        }
+    )
+    project.commit({"package/__init__.py": MODEL.format(0.05)})
+    return project
+
+
+def roofline(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "roofline", *arguments],
+        cwd=folder,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_a_slower_revision_is_caught(project: Project, tmp_path: Path) -> None:
+    """Exit code 1, the verdict first, and which code each side ran. The tree is as it was; every turn is kept."""
+    before, kept = project.state(), tmp_path / "kept"
+    run = roofline(
+        project.root, "ab", "--base", "HEAD~1", "--new", "HEAD", *BRIEF, "--results", str(kept), "--", *PYTEST
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert run.stdout.startswith("HEAD against HEAD~1: 1 slower\n")
+    base, new = (project.git("rev-parse", "--short=8", revision) for revision in ("HEAD~1", "HEAD"))
+    told = " ".join(run.stdout.split())
+    assert f"base: HEAD~1, commit {base}; 2 files of" in told
+    assert f"new: HEAD, commit {new}; 2 files of" in told
+    assert project.state() == before
+    (turns,) = turns_file.read(next(kept.iterdir())).values()
+    assert [len(pair.base_s) >= 5 for pair in turns] == [True]
+    assert min(turns[0].new_s) > 0.05
+
+
+def test_unchanged_code_passes_in_the_working_tree(project: Project, tmp_path: Path) -> None:
+    """Uncommitted changes included: here they undo the slowdown. Nothing is written into the tree."""
+    (project.root / "package" / "__init__.py").write_text(MODEL.format(0.005) + "# a change\n")
+    before = project.state()
+    out = tmp_path / "out.json"
+    run = roofline(project.root, "ab", "--base", "HEAD~1", *BRIEF, "-o", str(out), "--", *PYTEST)
+    assert run.returncode == 0, run.stdout + run.stderr
+    (row,) = json.loads(out.read_text())["rows"]
+    assert row["outcome"] in ("same", "inconclusive", "faster")
+    assert row["turns"] >= 5
+    assert project.state() == before
+
+
+def test_the_same_files_on_both_sides_are_refused(project: Project) -> None:
+    """As an editable install has it: the tests are each revision's own, the package is not."""
+    lines = ["import sys", f"sys.path.insert(0, {str(project.root / 'lib')!r})", "import package"]
+    project.commit({"conftest.py": "\n".join(lines), "lib/package/__init__.py": MODEL.format(0.005)})
+    project.commit({"lib/package/__init__.py": MODEL.format(0.05)})
+    run = roofline(project.root, "ab", "--base", "HEAD~1", "--new", "HEAD", *BRIEF, "--", *PYTEST)
+    assert run.returncode == 3
+    assert "cannot compare. base (HEAD~1) loaded" in run.stderr
+    assert "which is not in its own tree" in run.stderr
+    assert project.git("worktree", "list").count("\n") == 0
+
+
+def test_a_side_that_crashes_is_told_with_its_last_words(project: Project) -> None:
+    """In a case: that case can't be compared, and neither passes for the same."""
+    crash = "import os, sys\ndef test_it(roofline):\n    sys.__stderr__.write('last words\\n')\n    os._exit(9)\n"
+    (project.root / "test_it.py").write_text(crash)
+    run = roofline(project.root, "ab", "--base", "HEAD", *BRIEF, "--", *PYTEST, "-s")
+    assert run.returncode == 3, run.stdout + run.stderr
+    assert "1 not comparable" in run.stdout
+    assert "new (the working tree): its pytest ended with exit code 9" in run.stdout
+    assert "last words" in run.stdout
+
+
+def test_a_side_that_does_not_start_is_told_with_its_last_words(project: Project) -> None:
+    """There is nothing to compare: 3, not a verdict, and not a traceback."""
+    run = roofline(project.root, "ab", "--base", "HEAD~1", *BRIEF, "--", *PYTEST, "--no-such-flag")
+    assert run.returncode == 3
+    assert "cannot compare. base (HEAD~1): its pytest ended with exit code 4" in run.stderr
+    assert "unrecognized arguments: --no-such-flag" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_ctrl_c_leaves_nothing_behind(project: Project, tmp_path: Path) -> None:
+    """No work tree, no temporary folder, no process."""
+    (tmp_path / "temporary").mkdir()
+    project.commit({"test_it.py": "import time\ndef test_it(roofline):\n    time.sleep(600)\n"})
+    before = project.state()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "roofline", "ab", "--base", "HEAD~1", "--new", "HEAD", "--", "test_it.py", *PYTEST],
+        cwd=project.root,
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("pair of processes 1")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    process.stderr.close()
+    assert project.state() == before
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert _running_below(tmp_path / "temporary") == []
+
+
+def _running_below(folder: Path) -> list[str]:
+    """Processes whose folder is in this one; a process that was ended is gone a moment later."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                place = os.readlink(process / "cwd")
+            except OSError:
+                continue
+            if place.startswith(str(folder)):
+                found.append(place)
+        if not found:
+            return []
+        time.sleep(0.1)
+    return found
+
+
+def test_the_selftest_finds_the_slowdown_it_puts_in(project: Project) -> None:
+    """And lets unchanged code pass. A step of twice its length is found whatever the noise."""
+    few = ("--pairs", "1", "--max-time", "0.1", "--least-effect", "30%", "--slowdown", "90%")
+    run = roofline(project.root, "selftest", *few, "--width", "100", "--", *PYTEST)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.startswith("Selftest passed\n")
+    assert "Detectable here in 19 of 20 tries: slowdowns from" in run.stdout
+
+
+def test_the_worker_is_nobody_else_s(project: Project) -> None:
+    """Loaded by hand, it says whose it is; so nobody's steps are slowed by an odd variable in the environment."""
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", WORKER], cwd=project.root, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 4
+    assert f"{WORKER} is for the processes that `roofline ab` starts. Leave -p {WORKER} out." in run.stderr
