@@ -113,16 +113,27 @@ def _counted(spec: ModelSpec, batch: int, mode: Mode, precision_name: str) -> fl
 
 
 def _of_one_dtype(spec: ModelSpec) -> ModelSpec:
-    """MaxViT makes a table in fp32 whatever the default is. Where a case runs, its model is converted as a whole."""
+    """Built in fp32 and converted, as where a case runs.
+
+    RegNets compute their widths in the default dtype and are other models in bf16; MaxViT makes a table in fp32 always.
+    """
     import torch
     from torch import nn
 
     def build() -> nn.Module:
-        model, dtype = spec.build(), torch.get_default_dtype()
+        dtype = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            model = spec.build()
+        finally:
+            torch.set_default_dtype(dtype)
         for module in model.modules():
             for name, parameter in list(module.named_parameters(recurse=False)):
                 if parameter.is_floating_point() and parameter.dtype != dtype:
                     setattr(module, name, nn.Parameter(parameter.detach().to(dtype)))
+            for name, buffer in list(module.named_buffers(recurse=False)):
+                if buffer.is_floating_point():
+                    setattr(module, name, buffer.to(dtype))
         return model
 
     return dataclasses.replace(spec, build=build)
