@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.record import KEY, Session, SessionSet
+from roofline.record import KEY, Session
 from roofline.record_json import from_json
 from tests.plugin.test_plugin import MEASURES, QUICK
 
@@ -228,11 +228,3 @@ def test_a_set_has_a_file_of_each_session_and_goes_on_after_a_crash(outside: pyt
 
 def _session(path: Path) -> Session:
     return from_json(Session, json.loads(path.read_text())[KEY], path.name)
-
-
-def test_a_run_by_itself_is_of_no_set(outside: pytest.Pytester) -> None:
-    """Nor is a set of one."""
-    outside.runpytest_subprocess(*QUICK, *KEPT, "--roofline-sessions", "1")
-    (path,) = (outside.path / "results").rglob("*.json")
-    place: SessionSet | None = _session(path).set
-    assert place is None

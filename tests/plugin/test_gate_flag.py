@@ -1,0 +1,112 @@
+"""``--gate`` at a session's end: the exit code that pytest leaves with, and what the run hands to the check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from pytest_roofline import analysis, gate
+from pytest_roofline.analysis import Answer
+from pytest_roofline.run import Run
+from pytest_roofline.session import SessionHooks
+from roofline.record import SessionSet
+from tests.plugin.fake_run import options
+
+
+class Checked:
+    """A run that measured, whose check becomes this exit code."""
+
+    def __init__(self, code: int) -> None:
+        self.unwritten = None
+        self.printed: list[str] = []
+        self.measured = 1
+        self.tried = 0
+        self.bounds = None
+        self.widths: list[int] = []
+        self._code = code
+
+    def summarise(self, width: int) -> bool:
+        return width > 0
+
+    def check(self, width: int) -> int:
+        self.widths.append(width)
+        return self._code
+
+
+def finished(run: Checked, exitstatus: int) -> int:
+    """The exit code a session is left with."""
+    config = cast(pytest.Config, SimpleNamespace(pluginmanager=pytest.PytestPluginManager()))
+    session = SimpleNamespace(exitstatus=exitstatus, testsfailed=int(exitstatus == 1))
+    SessionHooks(cast(Run, run), config, 1).pytest_sessionfinish(cast(pytest.Session, session), exitstatus)
+    return session.exitstatus
+
+
+@pytest.mark.parametrize(
+    ("exitstatus", "of_check", "code"), [(0, 0, 0), (0, 1, 1), (0, 4, 4), (1, 0, 1), (1, 1, 1), (1, 4, 1)]
+)
+def test_the_gates_verdict_is_the_exit_code_of_a_green_run(exitstatus: int, of_check: int, code: int) -> None:
+    """A failed test's stays, and the verdict is shown beside it."""
+    run = Checked(of_check)
+    assert finished(run, exitstatus) == code
+    assert run.widths == [80]
+
+
+@pytest.mark.parametrize("exitstatus", [2, 3, 4])
+def test_a_run_that_was_cut_short_is_not_judged(exitstatus: int) -> None:
+    """It is no sample of what it was to measure, and red already."""
+    run = Checked(0)
+    assert finished(run, exitstatus) == exitstatus
+    assert run.widths == []
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    calls: list[tuple[str, ...]] = []
+
+    def ask(command: str, *arguments: str) -> Answer:
+        calls.append((command, *arguments))
+        return Answer(command=command, code=3, out="a table", err="Error: another machine")
+
+    monkeypatch.setattr(analysis, "ask", ask)
+    return calls
+
+
+def _run(tmp_path: Path, baseline: gate.Baseline | None, *stats: Any) -> Run:
+    chosen = options(results=tmp_path / "results", gate_options=("--strict",), label="here")
+    run = Run(chosen, torch.device("cpu"), (), baseline=baseline)
+    run.open_results("1a2b3c4d")
+    run.stats += stats
+    return run
+
+
+def test_a_run_hands_its_file_to_the_check(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
+    """With the user's options; a comparison that could not be made is 4, and all that was said is shown."""
+    baseline = gate.Baseline(path=tmp_path / "base", files=(tmp_path / "base" / "1.json",))
+    run = _run(tmp_path, baseline, object())
+    assert run.check(90) == 4
+    assert run.file is not None
+    (call,) = asked
+    assert call[:5] == ("check", str(run.file.path), "--baseline", str(tmp_path / "base" / "1.json"), "--strict")
+    assert run.printed == [
+        "a table",
+        "Error: another machine",
+        f"gate against {tmp_path / 'base'}: FAILED: not comparable, so nothing was shown",
+    ]
+
+
+def test_without_a_gate_nothing_is_checked(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
+    """Nor where nothing was measured: then the run is red for that."""
+    assert _run(tmp_path, None, object()).check(90) == 0
+    assert _run(tmp_path, gate.Baseline(path=tmp_path, files=())).check(90) == 0
+    assert asked == []
+
+
+def test_a_session_of_a_set_says_so_in_its_file(tmp_path: Path) -> None:
+    """And a run by itself is of none."""
+    place = SessionSet(id="s", index=2, count=3)
+    assert Run(options(), torch.device("cpu"), (), place=place).session().set == place
+    assert _run(tmp_path, None).session().set is None
