@@ -25,6 +25,7 @@ SHARED_WITH_PLUGIN = {
     "roofline.units",
     "roofline.margin",
     "roofline.expected",
+    "roofline.turns",
     "roofline.expected_file",
 }
 

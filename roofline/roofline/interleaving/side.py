@@ -58,7 +58,7 @@ class Side:
 
     def _own(self, entry: Path) -> str:
         """An entry of the user's PYTHONPATH, in this side's tree where it is one of the user's tree."""
-        # A relative one follows the folder that the process is started in.
-        if entry.is_absolute() and Path(os.path.realpath(entry)).is_relative_to(self.tree):
-            return str(self.root / Path(os.path.realpath(entry)).relative_to(self.tree))
-        return str(entry)
+        place = Path(os.path.realpath(entry))
+        return (
+            str(self.root / place.relative_to(self.tree)) if place.is_relative_to(self.tree) else os.path.abspath(entry)
+        )

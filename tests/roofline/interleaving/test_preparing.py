@@ -104,17 +104,18 @@ def test_a_folder_that_a_revision_lacks_is_told(project: Project, tmp_path: Path
     assert project.git("worktree", "list").count("\n") == 0
 
 
-def test_each_side_finds_its_own_packages_first(tmp_path: Path) -> None:
+def test_each_side_finds_its_own_packages_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its root, its src folder and what the user's PYTHONPATH names of the tree, there and not in the user's."""
     root, tree = _made(tmp_path / "base"), _made(tmp_path / "tree")
     _made(root / "src" / "package")
     (root / "src" / "package" / "__init__.py").touch()
     side = Side(name="base", what="x", root=root, folder=root, tree=tree, python="python")
-    given = os.pathsep.join(["lib", str(tree / "more"), "/elsewhere"])
+    monkeypatch.chdir(tree)
+    given = os.pathsep.join(["lib", str(tree / "more"), "/elsewhere", "../tools"])
     environment = side.environment({"PYTHONPATH": given, "HOME": "/h"})
     assert environment["PYTHONPATH"].split(os.pathsep) == [
         *(str(root), str(root / "src")),
-        *("lib", str(root / "more"), "/elsewhere"),
+        *(str(root / "lib"), str(root / "more"), "/elsewhere", str(tmp_path / "tools")),
     ]
     assert (environment["HOME"], environment["PYTHONDONTWRITEBYTECODE"]) == ("/h", "1")
 
