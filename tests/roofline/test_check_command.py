@@ -505,6 +505,22 @@ def test_a_loud_hour_is_inconclusive(run: Run, base: list[Path], new: list[Path]
     assert ID in err
 
 
+@pytest.mark.parametrize("command", ["check", "compare"])
+def test_a_gate_that_saw_nothing_but_loud_hours_does_not_pass(run: Run, tmp_path: Path, command: str) -> None:
+    """Ten times slower, and no round was left alone: nothing was compared, so nothing passes."""
+
+    def disturb(content: dict[str, Any]) -> None:
+        content["benchmarks"][0]["extra_info"][KEY]["timing"]["rounds"]["disturbed"] = ["steal"] * 20
+
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1})
+    new = [sessions.edited(path, disturb) for path in sessions.side(tmp_path / "new", {"resnet50": 1.0}, first=10)]
+    sides = (*new, "--baseline", *base) if command == "check" else (*base, "--with", *new)
+    code, out, err = run(command, *sides)
+    assert code == 3
+    assert out.startswith("Cannot compare: nothing undisturbed" if command == "check" else "0 cases compared")
+    assert f"of {new[0]} and 3 more: hardly a round was undisturbed. Measure again" in err
+
+
 def test_by_roof_another_machine_is_gated_by_what_its_own_roofs_allow(run: Run, tmp_path: Path) -> None:
     """Ten times faster roofs and a fifth of the time: half the fraction of the roof is a loss, a tenth of it none."""
     base = sessions.side(tmp_path / "base", {"resnet50": 0.1})

@@ -9,7 +9,7 @@ import click
 from roofline.commands.common import CannotCompare, device_table, devices_option, table_options
 from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
-from roofline.compare.gate import nothing_matched
+from roofline.compare.gate import nothing_judged
 from roofline.compare.report import sentence
 from roofline.compare.sides import By
 from roofline.tables import Format
@@ -42,6 +42,6 @@ def compare(
     """
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
     comparison = comparison_of(base, new, settings, device_table(devices))
-    show(comparison, sentence(comparison), 0 if comparison.matched else 3, form, output, width)
-    if not comparison.matched:
-        raise CannotCompare(nothing_matched(comparison))
+    show(comparison, sentence(comparison), 0 if comparison.judged else 3, form, output, width)
+    if not comparison.judged:
+        raise CannotCompare(nothing_judged(comparison))

@@ -110,6 +110,11 @@ class Comparison:
         return len(self.of(*MATCHED))
 
     @property
+    def judged(self) -> int:
+        """How many of the matched cases have an effect: sessions of loud hours alone have none."""
+        return sum(case.effect is not None for case in self.of(*MATCHED))
+
+    @property
     def machines(self) -> tuple[Identity, ...]:
         return tuple(dict.fromkeys(case.pair.machine for case in self.cases))
 
@@ -140,7 +145,7 @@ def _worst_first(case: Compared) -> tuple[int, float, str]:
 def _not_judged(pair: Pair) -> Compared:
     assert pair.standing != "matched"
     if pair.standing == "loud":
-        return Compared(pair=pair, outcome="inconclusive", why=f"{pair.why}; measure again", more_sessions=1)
+        return Compared(pair=pair, outcome="inconclusive", why=f"{pair.why}; measure again")
     return Compared(pair=pair, outcome=pair.standing, why=pair.why)
 
 

@@ -1,9 +1,10 @@
 """Whether a comparison passes: the exit code, and in words what is in the way of a pass.
 
 1 where a case is slower, whatever else there is: a regression that was found is not made less certain by what could not
-be compared. Else 3 where the gate had less to look at than it should: nothing matched, a case was removed, moved or
-renamed, a row can't be judged (unless it couldn't in the baseline either), another machine, another workload. Else 0.
-What is inconclusive passes with a warning, and does not under ``strict``. What is new or faster passes.
+be compared. Else 3 where the gate had less to look at than it should: nothing matched, or nothing was left alone by the
+machine; a case was removed, moved or renamed; a row can't be judged (unless it couldn't in the baseline either);
+another machine, another workload. Else 0. What is inconclusive passes with a warning, and does not under ``strict``.
+What is new or faster passes.
 """
 
 from __future__ import annotations
@@ -41,16 +42,19 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     (warnings if allow_removed else barred).extend(_named(removed))
     if undecided:
         (barred if strict else warnings).append(_undecided(undecided))
-    if not comparison.matched:
-        barred.insert(0, nothing_matched(comparison))
+    if not comparison.judged:
+        barred.insert(0, nothing_judged(comparison))
     failures += barred
     return Gate(exit_code=1 if slower else 3 if failures else 0, failures=tuple(failures), warnings=tuple(warnings))
 
 
-def nothing_matched(comparison: Comparison) -> str:
-    """Why there was nothing to compare, with the files."""
+def nothing_judged(comparison: Comparison) -> str:
+    """Why there was nothing to judge, with the files."""
     base, new = ({run.file: None for run in runs} for runs in (comparison.base_runs, comparison.new_runs))
-    return f"no case of {_first(base)} could be compared with one of {_first(new)}"
+    why = f"no case of {_first(base)} could be compared with one of {_first(new)}"
+    if comparison.matched:
+        return f"{why}: hardly a round was undisturbed. Measure again when the machine is left alone"
+    return why
 
 
 def told(case: Compared) -> str:

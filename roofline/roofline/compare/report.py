@@ -28,13 +28,13 @@ def sentence(comparison: Comparison, exit_code: int | None = None) -> str:
     parts = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     all_of_it = ", ".join(parts) or "no cases"
     if exit_code is None:
-        return f"{_cases(comparison.matched)} compared: {all_of_it}"
+        return f"{_cases(comparison.judged)} compared: {all_of_it}"
     if exit_code == 0:
         return f"Passed: no case shown to be slower ({all_of_it})"
     if exit_code == 1:
-        return f"Regression: {_cases(counts['slower'])} slower, of {comparison.matched} compared ({all_of_it})"
-    if not comparison.matched:
-        return f"Cannot compare: nothing matched ({all_of_it})"
+        return f"Regression: {_cases(counts['slower'])} slower, of {comparison.judged} compared ({all_of_it})"
+    if not comparison.judged:
+        return f"Cannot compare: nothing {'undisturbed' if comparison.matched else 'matched'} ({all_of_it})"
     return f"Not passed: no case shown to be slower, but not all of it settled ({all_of_it})"
 
 
@@ -123,7 +123,7 @@ def sides(comparison: Comparison) -> list[str]:
     if differing:
         more = f"; and {len(differing) - _DIFFERENCES} more" if len(differing) > _DIFFERENCES else ""
         lines.append(f"What differs beside the code: {'; '.join(differing[:_DIFFERENCES])}{more}")
-    if comparison.matched and (len(base) == 1 or len(new) == 1):
+    if comparison.judged and (len(base) == 1 or len(new) == 1):
         lines.append(
             "Of one session a side how far sessions scatter is not seen but taken from experience: give several"
         )
