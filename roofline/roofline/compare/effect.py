@@ -40,7 +40,7 @@ class Prior:
     unknown_error: float
 
 
-SESSIONS = Prior(deviation=0.02, freedom=4.0, drift=0.5, unknown_error=0.05)
+SESSIONS = Prior(deviation=0.02, freedom=4.0, drift=0.75, unknown_error=0.05)
 """Between sessions in fresh processes on one machine."""
 
 
