@@ -75,7 +75,7 @@ def match(base: Side, new: Side, by: By) -> Matching:
             pairs += [
                 _removed(key, machine, found, rows, new.runs) for key, found in elsewhere.items() if key not in rows
             ]
-    unmet = [machine for machine in of_base if machine not in met] if met else []
+    unmet = [machine for machine in of_base if machine not in met]
     return Matching(pairs=tuple(pairs), left_out=tuple(_left_out(machine, base.runs, of_new) for machine in unmet))
 
 
@@ -145,18 +145,18 @@ def _removed(key: _Key, machine: Identity, base: Sequence[Seen], rows: _Rows, ru
     if told is not None:
         why += f" ({told})"
     elif (now := _now(base[0], rows)) is not None:
-        why += f" (moved or renamed? The same work is there as {now})"
+        why += f" (moved or renamed? {now})"
     return Pair(id=name, test=test, machine=machine, standing="removed", why=why, base=tuple(base))
 
 
 def _now(gone: Seen, rows: _Rows) -> str | None:
-    """Under which test the work of a case that is gone may be found."""
+    """Where the work of a case that is gone may be found, in a sentence."""
     for (name, test), seen in rows.items():
         case = seen[0].case
         if gone.case is not None and case is not None and case.workload_hash == gone.case.workload_hash:
-            return test if name == gone.id else f"{name} ({test})"
+            return f"The same work is there as {test if name == gone.id else f'{name} ({test})'}"
         if gone.case is None and case is None and name == gone.id:
-            return test
+            return f"A test of this name is there as {test}"
     return None
 
 

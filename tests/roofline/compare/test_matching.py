@@ -73,10 +73,22 @@ def test_a_case_missing_on_another_machine_is_removed(tmp_path: Path) -> None:
     """Where no machine is the same, what is gone is told all the same."""
     base = sessions.side(tmp_path / "base", {"resnet50": 0.1, "vgg16": 0.1}, count=1, label="slow")
     new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, label="fast")
-    assert _standings(_match(base, new)) == [
-        (ID, "fast", "not comparable"),
-        ("vgg16-train-b32-fp32", "fast", "removed"),
-    ]
+    matching = _match(base, new)
+    assert _standings(matching) == [(ID, "fast", "not comparable"), ("vgg16-train-b32-fp32", "fast", "removed")]
+    assert matching.left_out == (
+        f"left out of the baseline: {base[0]}: another machine: fingerprint fingerprint of fast, baseline"
+        " fingerprint of slow",
+    )
+
+
+def test_a_moved_test_of_another_project(tmp_path: Path) -> None:
+    """By its name alone: that the work is the same isn't known."""
+    base, new = (sessions.foreign({"a": (0.1,) * 5}) for _ in range(2))
+    new["benchmarks"][0]["fullname"] = "bench/test_speed.py::a"
+    files = [build.write(tmp_path / name, content) for name, content in (("old.json", base), ("new.json", new))]
+    removed, added = _match(files[:1], files[1:]).pairs
+    assert (removed.standing, added.standing) == ("removed", "new")
+    assert removed.why.endswith("(moved or renamed? A test of this name is there as bench/test_speed.py::a)")
 
 
 def test_base_sessions_of_an_older_workload_are_left_out(tmp_path: Path) -> None:
