@@ -72,6 +72,17 @@ def making(path: Path, arguments: Iterable[str], flags: Iterable[str]) -> str:
     return f"Make one with the code that is known to be good: {shlex.join(command)}{named}"
 
 
+def objection(of: Baseline, options: Sequence[str]) -> str | None:
+    """What ``roofline check`` has against the options, asked before anything is measured; None if nothing."""
+    some = str(of.files[0])
+    answer = analysis.ask("check", some, "--baseline", some, *options)
+    return answer.err.rpartition("Error: ")[2] if answer.code == _USAGE else None
+
+
+_USAGE = 2
+"""The program's exit code for options that make no sense. That a file is held against itself is another one."""
+
+
 def verdict(of: Baseline, new: Sequence[Path], options: Sequence[str], width: int) -> Gated:
     """Let ``roofline check`` hold a run's result files against the baseline.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ def settle(config: pytest.Config, chosen: Options) -> Standing:
             # The gate is asked once, of all sessions, by the process that started this one.
             return Standing(member=member)
     _refuse_obstacles(config, chosen)
-    baseline = None if chosen.gate is None else _baseline(config, chosen.gate)
+    baseline = None if chosen.gate is None else _baseline(config, chosen.gate, chosen.gate_options)
     return Standing(baseline=baseline, exit_code=None if chosen.sessions == 1 else _repeat(config, chosen, baseline))
 
 
@@ -73,14 +74,18 @@ def _one_file(config: pytest.Config) -> str | None:
     return next((flag for flag, name in files.items() if getattr(config.option, name, None)), None)
 
 
-def _baseline(config: pytest.Config, path: Path) -> gate.Baseline:
+def _baseline(config: pytest.Config, path: Path, options: Sequence[str]) -> gate.Baseline:
     try:
-        return gate.baseline(path)
+        found = gate.baseline(path)
     except gate.NoBaseline as error:
         anew = ("gate", "gate_options", "sessions", "results")
         flags = [flag for setting in SETTINGS if setting.name in anew for flag in (setting.flag, setting.short_flag)]
         how = gate.making(path, config.invocation_params.args, flags)
         raise Refused(f"{spelled(config, 'gate')} {path}: {error}. {how}") from error
+    objection = gate.objection(found, options) if options else None
+    if objection is not None:
+        raise Refused(f"{spelled(config, 'gate_options')}: roofline check says: {objection}")
+    return found
 
 
 def _repeat(config: pytest.Config, chosen: Options, baseline: gate.Baseline | None) -> int:

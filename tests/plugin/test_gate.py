@@ -131,6 +131,23 @@ def test_the_verdict_shows_all_that_the_check_said() -> None:
     )
 
 
+def test_options_are_tried_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only that they make no sense is an objection; the file is held against itself, which the check refuses."""
+    answers = iter(
+        [(2, "Usage: roofline check\n\nError: No such option: --strickt"), (3, "Error: on both sides"), (0, "")]
+    )
+
+    def ask(command: str, *arguments: str) -> Answer:
+        assert shlex.join([command, *arguments]) == "check base/1.json --baseline base/1.json --strickt"
+        code, err = next(answers)
+        return Answer(command=command, code=code, out="", err=err)
+
+    monkeypatch.setattr(analysis, "ask", ask)
+    assert gate.objection(BASELINE, ["--strickt"]) == "No such option: --strickt"
+    assert gate.objection(BASELINE, ["--strickt"]) is None
+    assert gate.objection(BASELINE, ["--strickt"]) is None
+
+
 @pytest.mark.parametrize(
     ("code", "exit_code", "says"),
     [(0, 0, "passed"), (3, 4, "FAILED: not comparable, so nothing was shown"), (2, 4, "FAILED: not comparable")],

@@ -99,6 +99,11 @@ def refused(project: pytest.Pytester, *arguments: str) -> str:
             [*KEPT, "--roofline-gate", "base.json", "--roofline-gate-options", "'"],
             '--roofline-gate-options: "\'" is not allowed: use options as in a shell (No closing quotation)',
         ),
+        (
+            [*KEPT, "--roofline-gate", "base.json", "--roofline-gate-options", "--least-effect x"],
+            "--roofline-gate-options: roofline check says: Invalid value for '--least-effect': 'x' is no share above 0 "
+            "and below 1. Write 2% or 0.02.",
+        ),
         ([*KEPT, "--roofline-gate", " "], "--roofline-gate: ' ' is not allowed: use a text that is not blank"),
     ],
 )
