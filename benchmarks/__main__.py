@@ -9,7 +9,18 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import agreement, compare_speed, counting, figures, handwritten, margin_coverage, overhead, startup
+from benchmarks import (
+    agreement,
+    compare_speed,
+    counting,
+    figures,
+    gate,
+    gate_turns,
+    handwritten,
+    margin_coverage,
+    overhead,
+    startup,
+)
 
 BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "overhead": overhead.run,
@@ -18,6 +29,8 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "counting": counting.run,
     "agreement": agreement.run,
     "margin": margin_coverage.run,
+    "gate": gate.run,
+    "turns": gate_turns.run,
     "compare": compare_speed.run,
 }
 
@@ -33,6 +46,8 @@ def main(arguments: Sequence[str]) -> int:
     reached = True
     for name in options.names or BENCHMARKS:
         result = BENCHMARKS[name](quick=options.quick)
+        if not result:
+            parser.error(f"{name}: nothing to judge. The module's first lines say how to record it")
         figures.show(name, result)
         reached &= all(figure.reached for figure in result)
         if not options.quick:

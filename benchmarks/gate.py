@@ -19,7 +19,7 @@ narrow.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -45,6 +45,8 @@ SLOWDOWNS = (0.05, 0.03)
 BOOTSTRAPS = 1000
 
 Values = NDArray[np.float64]
+Rule = Callable[[Values, Values], str]
+"""From the rounds of base and new to ``slower``, ``faster`` or ``inconclusive``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def ours(sessions: Sessions, split: Split, slowed: float = 0.0) -> dict[str, Cou
     compared = {case: sides for case, sides in sides.items() if all(sides)}
     verdicts = judge([effect_of(*pair) for pair in compared.values()], [LEAST_EFFECT] * len(compared), CONFIDENCE)
     kinds = {case: verdict.kind for case, verdict in zip(compared, verdicts, strict=True)}
-    return {case: _count(kinds.get(case, "inconclusive")) for case in sessions}
+    return {case: count_of(kinds.get(case, "inconclusive")) for case in sessions}
 
 
 def _observed(series: Sequence[Session], chosen: Sequence[int]) -> list[Observation]:
@@ -191,11 +193,12 @@ def by_rule(sessions: Sessions, split: Split, slowed: float = 0.0) -> dict[str, 
         base = np.concatenate([series[index].times for index in split.base])
         new = np.concatenate([series[index].slowed(slowed).times for index in split.new])
         for name, rule in OTHERS.items():
-            counts[name] += _count(rule(base, new))
+            counts[name] += count_of(rule(base, new))
     return counts
 
 
-def _count(kind: str) -> Count:
+def count_of(kind: str) -> Count:
+    """One comparison that ended so."""
     return Count(
         slower=kind == "slower", faster=kind == "faster", same=kind == "same", undecided=kind == "inconclusive"
     )

@@ -1,0 +1,186 @@
+"""What does ``roofline ab`` catch in 60 s a case, and how often does it cry wolf? Drawn from recorded turns.
+
+    python -m benchmarks.gate_turns --label quiet --record 16 --seconds 15
+    python -m benchmarks turns
+
+Recording takes turns between two processes of unchanged code, in as many fresh pairs of processes as ``--record`` says,
+so many seconds a case in each, and writes ``benchmarks/data/gate_turns_quiet.npz``. From these pairs of processes
+comparisons are drawn, all cases of one at once: as many pairs as `roofline ab` takes, with its looks after each from
+the second on. As they are, every *slower* or *faster* is a false alarm; with all turns of the new side made 5 or 3 %
+longer, *slower* is right, and *same* is wrong.
+
+Comparisons of one recording share pairs of processes, so the Clopper-Pearson intervals, which take them for
+independent, are too narrow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.figures import Figure
+from benchmarks.gate import CONFIDENCE, DATA, MOST_FALSE_ALARMS, Count, count_of, share
+from benchmarks.gate_record import CASES
+from roofline.compare.paired import PairTurns
+from roofline.interleaving.trial import CaseTrial, Rules, look
+from roofline.interleaving.turns_file import read
+
+CAUGHT = {0.05: 0.99, 0.03: 0.95}
+"""Slowdown -> the share of comparisons that must find it."""
+
+_ROOT = Path(__file__).parents[1]
+
+Turns = Mapping[str, Sequence[PairTurns]]
+"""Case -> its pairs of processes, in the order they were taken."""
+
+
+def record(pairs: int, seconds: float, threads: int, folder: Path) -> Path:
+    """Take turns between this working tree, which must be as committed, and the same commit in another folder.
+
+    Nothing is settled on the way: no effect is small enough to matter, and no confidence high enough.
+    """
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "roofline", "ab", "--base", "HEAD", "--results", str(folder)),
+            *("--pairs", str(pairs), "--max-time", str(pairs * seconds)),
+            *("--least-effect", "0.001%", "--confidence", "99.9999%", "--"),
+            *("perftests/test_models.py", "--matrix", str(CASES), "--device", "cpu"),
+        ],
+        cwd=_ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+        check=True,
+    )
+    return next(folder.glob("*-ab.json"))
+
+
+def pack(turns: Turns, path: Path) -> None:
+    """Write the turns: step times of either side, which of them were disturbed, and the number of their pair."""
+    arrays: dict[str, Any] = {}
+    for case, pairs in turns.items():
+        for name, values in (
+            ("base", [time / pair.steps for pair in pairs for time in pair.base_s]),
+            ("new", [time / pair.steps for pair in pairs for time in pair.new_s]),
+        ):
+            arrays[f"{case}.{name}"] = np.array(values, dtype=np.float32)
+        for name, marks in (
+            ("base_disturbed", [mark is not None for pair in pairs for mark in pair.base_disturbed]),
+            ("new_disturbed", [mark is not None for pair in pairs for mark in pair.new_disturbed]),
+        ):
+            arrays[f"{case}.{name}"] = np.array(marks)
+        lengths = [len(pair.base_s) for pair in pairs]
+        arrays[f"{case}.pair"] = np.repeat(np.arange(len(pairs), dtype=np.uint8), lengths)
+    np.savez_compressed(path, **arrays)
+    print(f"{path.name}: {len(turns)} cases, {path.stat().st_size / 1e3:.0f} kB")
+
+
+def recordings() -> dict[str, Turns]:
+    """Label -> its turns. Which side began a pair is not kept: nothing is concluded from it."""
+    found: dict[str, Turns] = {}
+    for path in sorted(DATA.glob("gate_turns_*.npz")):
+        with np.load(path) as file:
+            cases = sorted(name.removesuffix(".pair") for name in file.files if name.endswith(".pair"))
+            turns: dict[str, Sequence[PairTurns]] = {}
+            for case in cases:
+                numbers = file[f"{case}.pair"]
+                turns[case] = [
+                    PairTurns(
+                        first="base",
+                        steps=1,
+                        base_s=tuple(file[f"{case}.base"][numbers == number].tolist()),
+                        new_s=tuple(file[f"{case}.new"][numbers == number].tolist()),
+                        base_disturbed=_marks(file[f"{case}.base_disturbed"][numbers == number].tolist()),
+                        new_disturbed=_marks(file[f"{case}.new_disturbed"][numbers == number].tolist()),
+                    )
+                    for number in range(int(numbers.max()) + 1)
+                ]
+            found[path.stem.removeprefix("gate_turns_")] = turns
+    return found
+
+
+def _marks(disturbed: Sequence[bool]) -> tuple[str | None, ...]:
+    return tuple("marked" if mark else None for mark in disturbed)
+
+
+def compare(turns: Turns, chosen: Sequence[int], rules: Rules, slowed: float = 0.0) -> dict[str, Count]:
+    """The verdicts of one comparison over these pairs of processes, in this order."""
+    cases = {case: CaseTrial(test=case, case=case) for case in turns}
+    for number in chosen:
+        for case, pairs in turns.items():
+            pair = pairs[number]
+            slower = replace(pair, new_s=tuple(time * (1 + slowed) for time in pair.new_s))
+            cases[case] = replace(cases[case], pairs=(*cases[case].pairs, slower))
+        cases = look(cases, rules)
+    return {name: count_of(case.outcome) for name, case in cases.items()}
+
+
+def run(*, quick: bool = False) -> tuple[Figure, ...]:
+    """Error rates on every recording."""
+    rng = np.random.default_rng(0)
+    rules = Rules()
+    figures = []
+    for label, turns in recordings().items():
+        recorded = min(len(pairs) for pairs in turns.values())
+        draws = [rng.permutation(recorded)[: rules.pairs].tolist() for _ in range(10 if quick else 500)]
+        for slowed in (0.0, *CAUGHT):
+            counts: dict[str, Count] = {}
+            for draw in draws:
+                for case, count in compare(turns, draw, rules, slowed).items():
+                    counts[case] = counts.get(case, Count()) + count
+            total = sum(counts.values(), Count())
+            alarms = total.slower if slowed else total.slower + total.faster
+            title = f"{label}, " + (f"{slowed:.0%} slower" if slowed else "unchanged")
+            print(
+                f"{title}: {'caught' if slowed else 'false alarms'} {share(alarms, total.comparisons)},"
+                f" same {share(total.same, total.comparisons)}"
+            )
+            for case, count in counts.items():
+                print(f"  {case:36} {count}")
+            figures.extend(_figures(label, title, slowed, total))
+    return tuple(figures)
+
+
+def _figures(label: str, title: str, slowed: float, total: Count) -> list[Figure]:
+    if not slowed:
+        rate = (total.slower + total.faster) / total.comparisons
+        return [Figure(name=f"false alarms, {title}", unit="", samples=(rate,), at_most=MOST_FALSE_ALARMS)]
+    # A loud hour may leave open what a quiet one shows.
+    least = CAUGHT[slowed] if label == "quiet" else None
+    figures = [
+        Figure(name=f"caught, {title}", unit="", samples=(total.slower / total.comparisons,), at_least=least),
+    ]
+    if slowed == max(CAUGHT):
+        rate = total.same / total.comparisons
+        figures.append(Figure(name=f"called same, {title}", unit="", samples=(rate,), at_most=1 - CONFIDENCE))
+    return figures
+
+
+def main() -> None:
+    """Record, or take a file of turns, and write the recording."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--label", required=True, help="goes into the file name: quiet, loud")
+    parser.add_argument("--record", type=int, default=16, help="pairs of fresh processes (default %(default)s)")
+    parser.add_argument("--seconds", type=float, default=15.0, help="a case in each pair (default %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="torch's threads (default %(default)s)")
+    parser.add_argument("--pack", type=Path, metavar="FILE", help="a file of turns to take, instead of recording")
+    arguments = parser.parse_args()
+    path = DATA / f"gate_turns_{arguments.label}.npz"
+    with tempfile.TemporaryDirectory() as folder:
+        file = arguments.pack or record(arguments.record, arguments.seconds, arguments.threads, Path(folder))
+        pack({_case(test): pairs for test, pairs in read(file).items()}, path)
+
+
+def _case(test: str) -> str:
+    return test.rpartition("[")[2].rstrip("]")
+
+
+if __name__ == "__main__":
+    main()
