@@ -1,0 +1,230 @@
+"""docs/ci.md: its workflows run here, step by step, in a repository of their own, and end as the page says.
+
+Time is made up: only the project's model moves the clock, so the verdicts are certain and quick.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+
+CASES = """
+import time
+
+import torch
+from torch import nn
+
+
+class Model(nn.Linear):
+    def forward(self, rows):
+        time.sleep({seconds})
+        return super().forward(rows)
+
+
+def test_a_model(roofline):
+    roofline(Model(8, 4), torch.randn(2, 8))
+"""
+
+MADE_UP_TIME = '''
+"""A quiet host, and a clock that only sleeping moves."""
+
+import time
+
+
+class Host:
+    missing = {}
+    now = 0.0
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def clock(self):
+        self.now += 1e-6
+        return self.now
+
+    def read(self):
+        from pytest_roofline.measuring.telemetry import Reading
+
+        return Reading(process_cpu_s=self.now, involuntary_switches=0, steal_s=0.0, others_cpu_s=0.0)
+
+
+def pytest_configure(config):
+    from pytest_roofline import run
+    from pytest_roofline.measuring import loop
+
+    host = Host()
+    time.sleep = host.sleep
+    loop.HostTelemetry = lambda: host
+    make = run.Run.__init__
+    run.Run.__init__ = lambda self, *arguments, **options: make(self, *arguments, clock=host.clock, **options)
+'''
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step of a workflow runs, and on which event (None: on each)."""
+
+    name: str
+    command: str
+    event: str | None
+
+
+def workflows() -> list[dict[str, Any]]:
+    return [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+
+
+def steps_of(workflow: dict[str, Any]) -> list[Step]:
+    """The steps that run a command, without those that install."""
+    (job,) = workflow["jobs"].values()
+    found = []
+    for step in job["steps"]:
+        event = re.search(r"github.event_name == '(\w+)'", step.get("if", ""))
+        if "run" in step and step["name"] != "Install":
+            found.append(Step(step["name"], step["run"], event and event[1]))
+    return found
+
+
+class Project:
+    """A repository whose model takes some time, checked out as a runner has it: on a branch, beside its origin."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "project"
+        self.summary = folder / "summary.md"
+        self._bin = folder / "bin"
+        self._origin = folder / "origin"
+        for place in (self._bin, self._origin):
+            place.mkdir()
+        for program in ("pytest", "roofline"):
+            script = self._bin / program
+            script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {program} "$@"\n')
+            script.chmod(0o755)
+        (self._bin / "made_up_time.py").write_text(MADE_UP_TIME)
+        self._git(self._origin, "init", "--quiet", "--initial-branch=main")
+        (self._origin / "pytest.ini").write_text("[pytest]\naddopts = -p no:playwright -p no:cacheprovider\n")
+        (self._origin / ".gitignore").write_text("__pycache__\nbaseline\nnew\nturns\nab.md\n")
+        self._commit(self._origin, 0.05)
+        self._git(folder, "clone", "--quiet", str(self._origin), str(self.path))
+        self._git(self.path, "switch", "--quiet", "--create", "change")
+
+    def change(self, seconds: float) -> None:
+        """From now on a step of the branch takes this long."""
+        self._commit(self.path, seconds)
+
+    def run(self, step: Step, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """As a runner does: with bash, which ends at the first command that fails."""
+        installed = any(entry.value == "pytest_roofline.plugin" for entry in entry_points(group="pytest11"))
+        plugins = ["made_up_time"] if installed else ["pytest_roofline.plugin", "made_up_time"]
+        paths = [str(self._bin), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return subprocess.run(
+            ["bash", "-e", "-o", "pipefail", "-c", step.command],
+            cwd=self.path,
+            env={
+                **os.environ,
+                **environment,
+                "PATH": os.pathsep.join([str(self._bin), os.environ["PATH"]]),
+                "PYTHONPATH": os.pathsep.join(paths),
+                "PYTEST_PLUGINS": ",".join(plugins),
+                "PYTEST_ADDOPTS": "--roofline-device cpu",
+                "GITHUB_BASE_REF": "main",
+                "GITHUB_STEP_SUMMARY": str(self.summary),
+            },
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+    def take_summary(self) -> str:
+        """What a job has written to its summary, once."""
+        text = self.summary.read_text(encoding="utf-8")
+        self.summary.unlink()
+        return text
+
+    def _commit(self, folder: Path, seconds: float) -> None:
+        cases = folder / "perftests" / "test_cases.py"
+        cases.parent.mkdir(exist_ok=True)
+        cases.write_text(CASES.format(seconds=seconds))
+        self._git(folder, "add", ".")
+        self._git(folder, "-c", "user.name=n", "-c", "user.email=e", "commit", "--quiet", "--message=x")
+
+    def _git(self, folder: Path, *arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    return Project(tmp_path)
+
+
+def test_the_workflows_are_two_and_their_keys_are_githubs() -> None:
+    """Every step does one thing, and a step that must always run says so."""
+    shared, own = workflows()
+    for workflow in (shared, own):
+        assert {"name", "jobs"} < set(workflow)
+        (job,) = workflow["jobs"].values()
+        assert {"runs-on", "timeout-minutes", "steps"} <= set(job)
+        for step in job["steps"]:
+            assert set(step) <= {"name", "uses", "with", "run", "if"}
+            assert ("uses" in step) != ("run" in step)
+    assert [step.event for step in steps_of(shared)] == [None, None]
+    assert [step.event for step in steps_of(own)] == ["push", "pull_request", "pull_request"]
+
+
+def test_a_stored_baseline_gates_a_pull_request(project: Project) -> None:
+    """Without a baseline exit code 4 and the command that makes one; unchanged code passes, slower code ends with 1."""
+    _, own = workflows()
+    measure, hold, show = steps_of(own)
+    sessions = {name: str(value) for name, value in own["env"].items()}
+    assert sessions.keys() == {"PYTEST_ADDOPTS", "BASELINE_SESSIONS", "SESSIONS"}
+
+    ran = project.run(hold, sessions)
+    assert ran.returncode == 4
+    (says,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    assert ran.stderr == f"{says}\n"
+    assert not (project.path / "new").exists()
+    assert project.run(show, sessions).returncode == 0
+
+    ran = project.run(measure, {**sessions, "BASELINE_SESSIONS": "2"})
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert len(list((project.path / "baseline").rglob("*.json"))) == 2
+
+    ran = project.run(hold, {**sessions, "SESSIONS": "1"})
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "gate against baseline: passed" in ran.stdout
+    assert project.run(show, sessions).returncode == 0
+    assert "Passed" in project.take_summary()
+
+    for result in (project.path / "new").rglob("*.json"):
+        result.unlink()
+    project.change(0.1)
+    ran = project.run(hold, {**sessions, "SESSIONS": "1"})
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "gate against baseline: FAILED: slower than the baseline" in ran.stdout
+    assert project.run(show, sessions).returncode == 0
+    assert "Regression" in project.take_summary()
+
+
+def test_a_slower_pull_request_is_caught_on_a_shared_runner(project: Project) -> None:
+    """Measured in turns with its base, and told in the summary."""
+    measure, show = steps_of(workflows()[0])
+    project.change(0.1)
+    ran = project.run(measure, {})
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert project.run(show, {}).returncode == 0
+    assert "slower" in project.take_summary()
+    assert list((project.path / "turns").iterdir())
