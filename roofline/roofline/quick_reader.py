@@ -28,6 +28,7 @@ from roofline.record import (
     Timing,
     Work,
 )
+from roofline.record_json import LARGEST_WHOLE
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -77,6 +78,15 @@ class _Record(msgspec.Struct, kw_only=True):
     memory: Memory | None = None
     flags: tuple[Flag, ...] = ()
     missing: dict[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def of_sizes(self) -> bool:
+        """Whether the whole numbers that are calculated with are as large as the reader takes them."""
+        sizes = [] if self.timing is None else [self.timing.rounds.steps]
+        if self.memory is not None:
+            sizes += [self.memory.peak_reserved_byte or 0, self.memory.device_total_byte or 0]
+        sizes += [self.device.memory_byte or 0, self.device.last_level_cache_byte or 0]
+        return max(map(abs, sizes)) <= LARGEST_WHOLE
 
     def record(self) -> Record:
         return Record(**{name: getattr(self, name) for name in self.__struct_fields__})
@@ -163,8 +173,9 @@ class _File(msgspec.Struct, kw_only=True):
             own for row in self.benchmarks if (own := row.extra_info.roofline) is not msgspec.UNSET
         ]
         parts += [part for part in (self.machine_info.roofline, self.roofline) if part is not None]
+        usable = all(part.of_sizes for part in parts if isinstance(part, _Record))
         named = all(row.name for row in self.benchmarks)
-        return bool(self.benchmarks) and named and all(1 <= part.schema <= SCHEMA for part in parts)
+        return bool(self.benchmarks) and named and usable and all(1 <= part.schema <= SCHEMA for part in parts)
 
 
 _DECODER = msgspec.json.Decoder(_File)

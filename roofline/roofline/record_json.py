@@ -54,7 +54,7 @@ def from_json(kind: type[Part], value: object, where: str) -> Part:
     return part
 
 
-_LARGEST_WHOLE = 2**63 - 1
+LARGEST_WHOLE = 2**63 - 1
 """No count, size or time of a step is larger; what is would overflow where numbers are drawn or divided."""
 
 
@@ -74,7 +74,7 @@ def _converter() -> Any:
     def whole(value: object, _: type) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"expected a whole number, found {value!r}")
-        if abs(value) > _LARGEST_WHOLE:
+        if abs(value) > LARGEST_WHOLE:
             raise ValueError(f"expected a whole number of at most 64 bits, found one of {value.bit_length()} bits")
         return value
 

@@ -86,7 +86,18 @@ def _odd_statistics(content: dict[str, Any]) -> None:
     content["benchmarks"][0]["stats"] |= {"mean": "0.1 s", "data": ["..."]}
 
 
-@pytest.mark.parametrize("change", [_nan, _null, _wrong_type, _newer, _odd_statistics])
+def _too_large(content: dict[str, Any]) -> None:
+    content["benchmarks"][0]["extra_info"][KEY]["timing"]["rounds"]["steps"] = 10**400
+
+
+def _too_much_memory(content: dict[str, Any]) -> None:
+    content["benchmarks"][0]["extra_info"][KEY]["memory"] = {"peak_reserved_byte": 10**400}
+
+
+_BEYOND = [_nan, _null, _wrong_type, _newer, _odd_statistics, _too_large, _too_much_memory]
+
+
+@pytest.mark.parametrize("change", _BEYOND)
 def test_what_it_can_not_read_is_left_to_the_reader(path: Path, change: Any) -> None:
     """With all that the reader says of it: what wasn't finite, and the faults of records."""
     sessions.edited(path, change)
