@@ -102,7 +102,7 @@ def observe_stats(stats: Stats, started_at: str) -> Observation:
         return observe_times(known, started_at=started_at)
     error = None
     if rounds >= LEAST_ROUNDS and stats.stddev_s is not None and usable_or_zero(stats.stddev_s):
-        error = _MEDIAN_OVER_MEAN * stats.stddev_s / stats.mean_s / rounds**0.5
+        error = min(1.0, _MEDIAN_OVER_MEAN * stats.stddev_s / stats.mean_s / rounds**0.5)
     return Observation(step_time_s=stats.median_s, error=error, rounds=rounds, left_out=0, started_at=started_at)
 
 
@@ -149,7 +149,10 @@ def _times(ratio: float) -> str:
 
 
 def spread_of_roof(placement: Placement, record: Record, roofs: Roofs) -> float:
-    """How far the samples of the roof over a point lay apart, (max - min) / max; 0 where it was sampled once."""
+    """How far the samples of the roof over a point lay apart, (max - min) / max; 0 where it was sampled once.
+
+    At most 1, whatever the file says.
+    """
     assert placement.attained_flop_per_s is not None
     assert placement.fraction_low is not None
     assert placement.compute_flop_per_s is not None
@@ -159,4 +162,4 @@ def spread_of_roof(placement: Placement, record: Record, roofs: Roofs) -> float:
         binding = [roofs.get("byte", placement.memory_level)]
     else:
         binding = [roofs.get("flop", dtype) for dtype, flop in record.work.flop_by_dtype.items() if flop > 0]
-    return max((roof.spread or 0.0 for roof in binding if roof is not None), default=0.0)
+    return max((min(1.0, abs(roof.spread or 0.0)) for roof in binding if roof is not None), default=0.0)

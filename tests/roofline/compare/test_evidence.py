@@ -49,6 +49,11 @@ def test_without_rounds_the_median_and_the_textbook_s_error(times: tuple[float, 
     assert observation.error == pytest.approx(1.2533 * 0.01 / math.sqrt(5))
 
 
+def test_an_error_is_at_most_all_of_the_time() -> None:
+    """Of a standard deviation beyond everything nothing but this is concluded."""
+    assert observe_stats(_stats(stddev_s=1e29), "").error == 1.0
+
+
 @pytest.mark.parametrize("changes", [{"rounds": 3.0}, {"stddev_s": None}, {"stddev_s": -1.0}])
 def test_too_little_for_an_error(changes: dict[str, Any]) -> None:
     """Then it isn't known, and not 0."""
