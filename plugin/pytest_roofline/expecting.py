@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from pytest_roofline.run import Run
 
 MARKER = "expected_bound"
+
+_WIDTH = 100
+"""Columns of a failing test's message."""
 
 
 class NotAsExpected(pytest.fail.Exception):  # type: ignore[misc, name-defined]  # pytest sets it as it is imported
@@ -107,7 +111,7 @@ def assert_bounds(run: Run, record: Record, test: str) -> None:
         answer = analysis.ask("check", str(results), "--format", "json", "--expect", *file)
     faults = _faults(answer, test)
     if faults:
-        told = "\n".join(faults).replace(f"{run.bounds.root}{os.sep}", "")
+        told = "\n".join(map(_wrapped, faults)).replace(f"{run.bounds.root}{os.sep}", "")
         raise NotAsExpected(f"measured, but not as expected.\n{told}", pytrace=False)
 
 
@@ -141,6 +145,10 @@ def _document(machine: Machine, session: Session, rows: Iterable[Any]) -> dict[s
         {"name": row.name, "fullname": row.fullname, "extra_info": {KEY: row.extra_info[KEY]}} for row in rows
     ]
     return {"machine_info": {KEY: to_json(machine)}, KEY: to_json(session), "benchmarks": benchmarks}
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _faults(answer: analysis.Answer, test: str) -> list[str]:

@@ -56,6 +56,11 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     return pytester
 
 
+def _text(run: pytest.RunResult) -> str:
+    """What was shown, in one line."""
+    return " ".join(run.stdout.str().split())
+
+
 def newest(project: pytest.Pytester) -> tuple[Path, dict[str, Record]]:
     """The last run's file, and its records by test."""
     path = max((project.path / "results").rglob("*.json"))
@@ -94,7 +99,7 @@ def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) ->
     project.makepyfile(MARKED)
     run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
     run.assert_outcomes(passed=2, failed=3, errors=1)
-    text = " ".join(run.stdout.str().split())
+    text = _text(run)
     source = "(@pytest.mark.expected_bound of test_markers_are_asserted_after_the_measurement.py::test_{})"
     assert f"test_other on here: failed. Expected compute-bound {source.format('other')}. Got launch-bound (" in text
     assert f"Expected at least 50 % of its roof {source.format('slow')}" in text
@@ -140,7 +145,7 @@ def test_the_suite_s_file_is_asserted(project: pytest.Pytester) -> None:
     ):
         run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds", *more)
         run.assert_outcomes(passed=1, failed=1)
-        assert f"{failed} on here: failed. Expected memory-bound ({where}). Got launch-bound" in run.stdout.str()
+        assert f"{failed} on here: failed. Expected memory-bound ({where}). Got launch-bound" in _text(run)
 
 
 def test_what_can_not_be_judged_does_not_pass(project: pytest.Pytester) -> None:
@@ -150,7 +155,7 @@ def test_what_can_not_be_judged_does_not_pass(project: pytest.Pytester) -> None:
     project.makepyfile(HEAD + "\n    @expected_bound('launch')\n    def test_a(roofline): measure(roofline)\n")
     run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
     run.assert_outcomes(failed=1)
-    assert "test_a on here: not evaluable. Expected launch-bound" in run.stdout.str()
+    assert "test_a on here: not evaluable. Expected launch-bound" in _text(run)
     assert newest(project)[1]["test_a"].valid
 
 

@@ -32,7 +32,12 @@ def findings_table(checked: Checked) -> Table[Finding]:
         columns=_COLUMNS,
         rows=rows,
         display=[_BY_NAME[name] for name in _DISPLAYED],
-        notes=[*(message(finding) for finding in rows if finding.verdict != "held"), *_within(rows), *_rest(checked)],
+        notes=[
+            *(message(finding) for finding in rows if finding.verdict != "held"),
+            *_within(rows),
+            *_mixed(rows),
+            *_rest(checked),
+        ],
     )
 
 
@@ -76,6 +81,9 @@ def standing(point: Point) -> str:
     busy = point.placement.device_share
     known += [] if busy is None else [f"device busy {percent(busy)}"]
     told = f". Of a step: {', '.join(known)}" if known else ""
+    why_none = point.roofs.why_none
+    if why_none is not None and why_none not in point.bound.evidence:
+        told += f". No roofs: {why_none}"
     return f"Evidence: {point.bound.evidence}{told}"
 
 
@@ -87,6 +95,15 @@ def _within(rows: Sequence[Finding]) -> list[str]:
         for claim in finding.claims
         if finding.verdict == "held" and "not shown" in claim.got
     ]
+
+
+def _mixed(rows: Sequence[Finding]) -> list[str]:
+    """Sessions judged as one that aren't of one code: what an old one reached would hide what the new one doesn't."""
+    commits = [{point.result.commit for point in finding.points} for finding in rows]
+    mixed = sorted({commit[:10] for found in commits if len(found) > 1 for commit in found if commit is not None})
+    if not mixed:
+        return []
+    return [f"Sessions of several commits are judged together: {', '.join(mixed)}. Give those of one at a time."]
 
 
 def _rest(checked: Checked) -> list[str]:

@@ -120,7 +120,7 @@ def test_a_floor_is_judged_whatever_the_bound(tmp_path: Path) -> None:
     ("record", "over", "told"),
     [
         (build_points.record(work=None), None, "the work was not counted"),
-        (build_points.record(), (), "no fraction of a roof: none measured in this file and none published for"),
+        (build_points.record(), (), "no fraction of its roof without roofs. Evidence: no roofs: none measured in this"),
         (
             build_points.record(work=build.work(1e11, float("nan"), float("nan"))),
             None,
@@ -136,6 +136,15 @@ def test_without_a_fraction_a_floor_is_not_evaluable(
     finding, checked = check(tmp_path, record, one, over=over)
     assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
     assert told in message(finding)
+
+
+def test_a_bound_that_needs_no_roofs_says_that_there_are_none(tmp_path: Path) -> None:
+    """Where a floor was to be judged by them."""
+    waits = build_points.record(timing=build.timing(input_wait_s=0.02))
+    finding, _ = check(tmp_path, waits, expected(bound="input", min_fraction_of_speed_of_light=0.1), over=())
+    assert [claim.verdict for claim in finding.claims] == ["held", "not_evaluable"]
+    assert "no fraction of the speed of light without roofs. Evidence: 20 % of the step is spent" in message(finding)
+    assert ". No roofs: none measured in this file and none published for 'AMD EPYC 7B13'" in message(finding)
 
 
 def test_without_a_margin_a_floor_holds_or_is_not_evaluable(tmp_path: Path) -> None:

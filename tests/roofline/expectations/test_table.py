@@ -1,6 +1,7 @@
 """Findings as people and programs read them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from roofline.expectations.judging import check_expectations
@@ -70,6 +71,17 @@ def test_a_floor_that_is_only_not_shown_violated_is_told(tmp_path: Path) -> None
     assert list(table.notes) == [
         "resnet50-train-b32-fp32 on epyc-2cpu: at least 12 % of its roof; got 10.0 % of its roof, which may be 12.6 %"
         " (timing ±0.80 %, by the roofs' worst samples +25 %): not shown to be below."
+    ]
+
+
+def test_sessions_of_several_commits_are_told(tmp_path: Path) -> None:
+    """Of one commit nothing is said; where another's session is judged with it, both are named."""
+    points = [*build_points.points(tmp_path, build_points.record(), build_points.record())]
+    entries = [_expected("*")]
+    assert list(findings_table(check_expectations(points, entries)).notes) == []
+    points[1] = replace(points[1], result=replace(points[1].result, commit="fedcba9876543210"))
+    assert list(findings_table(check_expectations(points, entries)).notes) == [
+        "Sessions of several commits are judged together: 0123456789, fedcba9876. Give those of one at a time."
     ]
 
 
