@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import multiprocessing
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -87,7 +86,7 @@ def deviations_of(name: str) -> list[Deviation]:
     batch = spec.min_train_batch
     expected = {mode: step_flop(spec, batch, train=mode == "train") for mode in MODES}
     return [
-        Deviation(name, mode, precision, _counted(_of_one_dtype(spec), batch, mode, precision), expected[mode])
+        Deviation(name, mode, precision, _counted(spec, batch, mode, precision), expected[mode])
         for precision in PRECISIONS
         for mode in MODES
     ]
@@ -110,30 +109,3 @@ def _counted(spec: ModelSpec, batch: int, mode: Mode, precision_name: str) -> fl
         workload = fake_workload(spec, model, batch=batch, mode=mode, precision=wanted)
         trace, _, _ = run_counted(Step(workload), model=model, optimizer=None, tf32=Tf32(), watch_saved=False)
     return sum(tally.flop_by_dtype(trace.seen).values())
-
-
-def _of_one_dtype(spec: ModelSpec) -> ModelSpec:
-    """Built in fp32 and converted, as where a case runs.
-
-    RegNets compute their widths in the default dtype and are other models in bf16; MaxViT makes a table in fp32 always.
-    """
-    import torch
-    from torch import nn
-
-    def build() -> nn.Module:
-        dtype = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float32)
-        try:
-            model = spec.build()
-        finally:
-            torch.set_default_dtype(dtype)
-        for module in model.modules():
-            for name, parameter in list(module.named_parameters(recurse=False)):
-                if parameter.is_floating_point() and parameter.dtype != dtype:
-                    setattr(module, name, nn.Parameter(parameter.detach().to(dtype)))
-            for name, buffer in list(module.named_buffers(recurse=False)):
-                if buffer.is_floating_point():
-                    setattr(module, name, buffer.to(dtype))
-        return model
-
-    return dataclasses.replace(spec, build=build)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -23,16 +21,18 @@ CPU = torch.device("cpu")
 
 
 def fake_model(spec: ModelSpec, precision: Precision, mode: FakeTensorMode) -> nn.Module:
-    """The model with fake parameters in the precision's dtype.
+    """The model with fake parameters in the precision's dtype: built in fp32 and converted, as where a case runs.
 
-    Built from fake tensors; a model whose constructor looks at values is built really, once, and copied.
+    (Built in bf16, a RegNet is another model: it computes its widths in the default dtype.) Built from fake tensors; a
+    model whose constructor looks at values is built really, once, and copied.
     """
-    with _default_dtype(precisions.parameter_dtype(precision)):
-        try:
-            with mode:
-                return spec.build()
-        except (DataDependentOutputException, DynamicOutputShapeException):
-            return fake_copy(spec.build(), mode)
+    try:
+        with mode:
+            model = spec.build()
+    except (DataDependentOutputException, DynamicOutputShapeException):
+        model = fake_copy(spec.build(), mode)
+    _convert(model, precisions.parameter_dtype(precision))
+    return model
 
 
 def fake_workload(spec: ModelSpec, model: nn.Module, *, batch: int, mode: Mode, precision: Precision) -> Workload:
@@ -59,12 +59,15 @@ def fake_workload(spec: ModelSpec, model: nn.Module, *, batch: int, mode: Mode, 
     )
 
 
-@contextmanager
-def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """Parameters are made in the dtype: those of a fake model can't be converted."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
+def _convert(model: nn.Module, dtype: torch.dtype) -> None:
+    """What ``model.to(dtype)`` does, which torch can't with fake parameters; one that modules share stays one."""
+    converted: dict[nn.Parameter, nn.Parameter] = {}
+    for module in model.modules():
+        for name, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):
+            if parameter.is_floating_point() and parameter.dtype != dtype:
+                if parameter not in converted:
+                    converted[parameter] = nn.Parameter(parameter.detach().to(dtype), parameter.requires_grad)
+                setattr(module, name, converted[parameter])
+        for name, buffer in list(module.named_buffers(recurse=False, remove_duplicate=False)):
+            if buffer.is_floating_point() and buffer.dtype != dtype:
+                setattr(module, name, buffer.to(dtype))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytest_roofline.complexity.assessment import MOST, Assessment, CannotAssess, largest_batch
+from pytest_roofline.complexity.fake_workload import Mode, fake_model
 from pytest_roofline.models import ModelSpec, Registry, losses
 from pytest_roofline.precision import PRECISIONS
 
@@ -133,13 +137,80 @@ def test_a_model_that_fails_is_named() -> None:
         assessment.step(1)
 
 
+def small_maxvit() -> ModelSpec:
+    """torchvision's MaxViT with one block."""
+    maxvit = pytest.importorskip("torchvision.models.maxvit")
+    build = partial(
+        maxvit.MaxVit,
+        input_size=(32, 32),
+        stem_channels=8,
+        partition_size=2,
+        block_channels=[8],
+        block_layers=[1],
+        head_dim=4,
+        stochastic_depth_prob=0.0,
+        num_classes=2,
+    )
+    return spec(build, (3, 32, 32))
+
+
+def regnet() -> ModelSpec:
+    pytest.importorskip("torchvision")
+    return Registry().find("regnet_x_8gf")
+
+
+@pytest.mark.parametrize(("model", "mode"), [(regnet, "infer"), (small_maxvit, "train")])
+def test_half_precision_makes_no_other_model(model: Callable[[], ModelSpec], mode: Mode) -> None:
+    """A RegNet computes its widths in the default dtype, and MaxViT has a table that is fp32 in any: both are built in
+    fp32 and converted, as where a case runs."""
+    whole, half = (
+        Assessment(model(), mode=mode, precision=PRECISIONS[precision]).step(1).work for precision in ("fp32", "bf16")
+    )
+    assert half.flop_by_dtype == {"bf16": whole.flop_per_step}
+    assert half.parameter_byte is not None
+    assert 2 * half.parameter_byte == whole.parameter_byte
+
+
+class Tied(nn.Module):
+    """Two layers of one weight, a frozen one, and an LSTM, which keeps its weights in a list as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+        self.second.weight = self.first.weight
+        self.frozen = nn.Linear(4, 4, bias=False).requires_grad_(False)
+        self.recurrent = nn.LSTM(4, 4, batch_first=True)
+        self.register_buffer("scale", torch.zeros(3))
+        self.register_buffer("index", torch.zeros(3, dtype=torch.int64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        sequence: Tensor = self.recurrent(self.second(self.first(self.frozen(x[:, None]))))[0]
+        return sequence[:, 0]
+
+
+def test_a_converted_model_is_as_torch_converts_it() -> None:
+    """A shared weight stays one, a frozen one frozen; integers stay as they are."""
+    real = Tied().to(torch.bfloat16)
+    fake = fake_model(spec(Tied, (4,)), PRECISIONS["bf16"], FakeTensorMode())
+    assert fake.get_parameter("first.weight") is fake.get_submodule("second").get_parameter("weight")
+    assert [(name, one.dtype, one.requires_grad) for name, one in fake.named_parameters()] == [
+        (name, one.dtype, one.requires_grad) for name, one in real.named_parameters()
+    ]
+    assert {name: one.dtype for name, one in fake.named_buffers()} == {
+        "scale": torch.bfloat16,
+        "index": torch.int64,
+    }
+    # Three layers, and the four gates of the LSTM's input and state, of 4 x 4 each.
+    assert Assessment(spec(Tied, (4,)), mode="infer", precision=PRECISIONS["bf16"]).step(1).work.flop_by_dtype == {
+        "bf16": 2 * (3 * 4 * 4 + 8 * 4 * 4)
+    }
+
+
 class LooksAtData(nn.Module):
     """Its constructor looks at values, which fake tensors don't have."""
 
     def __init__(self) -> None:
         super().__init__()
-        import torch
-
         self.linear = nn.Linear(int(torch.linspace(4, 8, 2)[0].item()), 2)
 
     def forward(self, x: object) -> object:
