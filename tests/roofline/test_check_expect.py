@@ -138,3 +138,21 @@ def test_without_a_file_the_option_may_stand_before_another(run: Run, tmp_path: 
     expectations("bound = 'compute'", "perftests/expected_bounds.toml")
     assert run("check", *new, "--expect", "--baseline", *base)[0] == 0
     assert run("check", *new, "--baseline", *base, "--expect")[0] == 0
+
+
+@pytest.mark.parametrize(("bound", "code"), [("memory", 1), ("compute", 3)])
+def test_what_is_expected_is_judged_without_its_baseline(run: Run, tmp_path: Path, bound: str, code: int) -> None:
+    """A missing baseline hides no violated expectation; without one it is exit code 3."""
+    new = results(tmp_path / "new.json")
+    got, out, err = run("check", new, "--expect", expectations(f"bound = '{bound}'"), "--baseline", tmp_path / "none")
+    assert got == code
+    assert out.startswith("Expected bounds:")
+    assert f"Error: no baseline: {tmp_path / 'none'} doesn't exist." in err
+
+
+def test_json_has_the_exit_code_of_both(run: Run, tmp_path: Path) -> None:
+    """The comparison passes, the expectation doesn't."""
+    base, new = (results(tmp_path / name, hour=hour) for name, hour in (("base.json", 10), ("new.json", 12)))
+    text = "bound = 'memory'"
+    code, out, _ = run("check", new, "--expect", expectations(text), "--baseline", base, "--format", "json")
+    assert (code, json.loads(out)["exit_code"]) == (1, 1)

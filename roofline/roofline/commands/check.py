@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import device_table, devices_option, emit, table_options
+from roofline.commands.common import CannotCompare, device_table, devices_option, emit, table_options
 from roofline.commands.expectations import BESIDE_THE_TESTS, checked
 from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
@@ -69,13 +69,24 @@ def check(
         emit([expected], form, output, width)
         context.exit(code)
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
-    comparison = comparison_of(base, new, settings, device_table(devices))
+    try:
+        comparison = comparison_of(base, new, settings, device_table(devices))
+    except CannotCompare as error:
+        if expected is None:
+            raise
+        # What is not as expected is so without a baseline, too.
+        emit([expected], form, output, width)
+        click.echo(f"Error: {error.message}", err=True)
+        context.exit(_worse(code, error.exit_code))
     outcome = gate(comparison, allow_removed=allow_removed, strict=strict)
-    title = sentence(comparison, outcome.exit_code)
-    show(comparison, title, outcome.exit_code, form, output, width, expected)
+    worst = _worse(outcome.exit_code, code)
+    show(comparison, sentence(comparison, outcome.exit_code), worst, form, output, width, expected)
     for warning in outcome.warnings:
         click.echo(f"Warning: {warning}", err=True)
     for failure in outcome.failures:
         click.echo(f"Error: {failure}", err=True)
-    codes = {outcome.exit_code, code}
-    context.exit(1 if 1 in codes else max(codes))
+    context.exit(worst)
+
+
+def _worse(*codes: int) -> int:
+    return 1 if 1 in codes else max(codes)
