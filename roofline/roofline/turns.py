@@ -17,6 +17,7 @@ The two ends may be of different versions of this package: `PROTOCOL` is the fir
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, Any
@@ -147,7 +148,7 @@ class Channel:
             raise Closed
         try:
             values: dict[str, Any] = json.loads(line)
-            kind = _KINDS[values.pop("kind")]
+            kind: Callable[..., Message] = _KINDS[values.pop("kind")]
             return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Garbled(f"{line[:80]!r} ({error})") from error

@@ -29,8 +29,9 @@ SIDES: tuple[SideName, SideName] = ("base", "new")
 PROCESS_PAIRS = Prior(deviation=0.005, freedom=4.0, drift=0.0, unknown_error=0.05)
 """Between pairs of fresh processes on one machine: what lasts as long as a process. The drift is in both sides."""
 
-LEAST_PAIRS = 2
-"""Before this many pairs of processes nothing is concluded: one pair can't tell a change from its own offset."""
+LEAST_PAIRS = 3
+"""Before this many pairs of processes nothing is concluded. An offset may have two levels and nothing between them (a
+step that page-faults in one process and not in the next), and two pairs fall on the same side of it too often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,21 +117,34 @@ def test_files_are_told_once(ends: tuple[Turns, Channel], monkeypatch: pytest.Mo
     assert turns.files() == ()
 
 
-@pytest.mark.parametrize(("share", "step_s"), [(0.0, 0.5), (0.25, 0.625)])
-def test_a_slowed_step_is_longer_by_its_share(share: float, step_s: float) -> None:
-    """Of the time that the device was busy with it: it waits for the device first."""
-    lab = Lab(0.25, sync_s=0.25)
-    ticks = 0.0
+@pytest.mark.parametrize(("share", "busy_s"), [(0.0, 0.0), (0.25, 0.125)])
+def test_a_slowed_step_is_longer_by_its_share(share: float, busy_s: float) -> None:
+    """Of the time that the device was busy with it: it waits for the device first. What it adds is CPU time."""
+    lab, cpu = Lab(0.25, sync_s=0.25), Ticking()
+    Slowed(lab.step, share, lab, lab.clock, cpu)()
+    assert cpu.now == pytest.approx(busy_s, abs=0.01)
+    assert lab.calls == ["clock", "step", "synchronize", "clock"]
 
-    def clock() -> float:
-        nonlocal ticks
-        ticks += 2**-20
-        return lab.now + ticks
 
-    start = clock()
-    Slowed(lab.step, share, lab, clock)()
-    assert clock() - start == pytest.approx(step_s, abs=1e-3)
-    assert lab.calls == ["step", "synchronize"]
+def test_an_interrupted_step_is_no_longer_step() -> None:
+    """One that took ten times as long is slowed as the others are."""
+    lab, cpu = Lab(*[1.0] * 7, 10.0), Ticking()
+    slowed = Slowed(lab.step, 0.5, lab, lab.clock, cpu)
+    for _ in range(8):
+        before = cpu.now
+        slowed()
+        assert cpu.now - before == pytest.approx(0.5, abs=0.01)
+
+
+class Ticking:
+    """A clock that ticks with each reading."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 2**-10
+        return self.now
 
 
 def test_only_who_was_told_to_is_slowed(ends: tuple[Turns, Channel]) -> None:

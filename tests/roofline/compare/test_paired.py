@@ -107,9 +107,9 @@ def test_an_unknown_error_is_a_large_one() -> None:
 
 
 def test_each_look_is_surer_than_all_together() -> None:
-    """Four pairs are looked at after the second, third and fourth: a third of the risk each. One pair: one look."""
-    assert 1 - confidence_of_a_look(0.99, 4) == pytest.approx(0.01 / 3)
-    assert confidence_of_a_look(0.99, 2) == confidence_of_a_look(0.99, 1) == 0.99
+    """Four pairs are looked at after the third and the fourth: half of the risk each. Three or fewer: one look."""
+    assert 1 - confidence_of_a_look(0.99, 4) == pytest.approx(0.01 / 2)
+    assert confidence_of_a_look(0.99, 3) == confidence_of_a_look(0.99, 1) == 0.99
 
 
 def test_unchanged_pairs_seldom_alarm_at_any_look() -> None:
@@ -118,7 +118,7 @@ def test_unchanged_pairs_seldom_alarm_at_any_look() -> None:
     confidence = confidence_of_a_look(0.99, 4)
     for _ in range(1000):
         pairs = [seen(random_.gauss(0, 0.006), 0.003) for _ in range(4)]
-        looks = [judge([effect_of_pairs(pairs[:count])], [0.001], confidence)[0].kind for count in (2, 3, 4)]
+        looks = [judge([effect_of_pairs(pairs[:count])], [0.001], confidence)[0].kind for count in (3, 4)]
         alarms += any(kind in ("slower", "faster") for kind in looks)
     assert alarms <= 10
 

@@ -15,7 +15,7 @@ from roofline.interleaving.side import Side
 from roofline.interleaving.trial import CaseTrial, NothingInCommon, Rules, Trial, hold, look
 from tests.roofline.interleaving.fakes import FakeProcess, Table, side
 
-RULES = Rules(pairs=3, max_time_s=3.0)
+RULES = Rules(pairs=4, max_time_s=4.0)
 
 
 class Lab:
@@ -52,11 +52,11 @@ def only(trial: Trial) -> CaseTrial:
     return case
 
 
-def test_a_clear_slowdown_is_settled_after_two_pairs() -> None:
-    """And no third pair of processes is started."""
+def test_a_clear_slowdown_is_settled_after_three_pairs() -> None:
+    """And no fourth pair of processes is started."""
     lab = Lab(Table(base=(0.1,), new=(0.15,)))
     case = only(lab.hold())
-    assert (case.outcome, len(case.pairs), len(lab.started)) == ("slower", 2, 4)
+    assert (case.outcome, len(case.pairs), len(lab.started)) == ("slower", 3, 6)
     assert case.effect is not None
     assert case.effect.ratio == pytest.approx(1.5)
     assert all(process.closed for process in lab.started)
@@ -65,32 +65,32 @@ def test_a_clear_slowdown_is_settled_after_two_pairs() -> None:
 def test_the_sides_begin_in_turn() -> None:
     """Base first in the first pair, new first in the second: whoever is first has no lasting advantage."""
     case = only(Lab(Table(base=(0.1,), new=(0.15,))).hold())
-    assert [pair.first for pair in case.pairs] == ["base", "new"]
+    assert [pair.first for pair in case.pairs] == ["base", "new", "base"]
 
 
 def test_equal_sides_are_the_same() -> None:
-    """Shown to differ by less than what matters, after at least two pairs."""
+    """Shown to differ by less than what matters, after at least three pairs."""
     case = only(Lab().hold())
-    assert (case.outcome, len(case.pairs)) == ("same", 2)
+    assert (case.outcome, len(case.pairs)) == ("same", 3)
 
 
 def test_what_is_not_settled_takes_all_pairs_and_is_inconclusive() -> None:
     """With the reason."""
     case = only(Lab(Table(new=(0.08, 0.1, 0.14, 0.11, 0.09, 0.12, 0.1))).hold())
-    assert (case.outcome, len(case.pairs)) == ("inconclusive", 3)
+    assert (case.outcome, len(case.pairs)) == ("inconclusive", 4)
     assert "would look like this" in case.why
 
 
 def test_a_settled_case_is_not_measured_again() -> None:
-    """The third pair of processes is told to measure the other one alone."""
+    """The fourth pair of processes is told to measure the other one alone."""
     both = {"tests": ("a", "b")}
     lab = Lab(Table(**{"new b": (0.08, 0.1, 0.14, 0.11, 0.09, 0.12, 0.1)}), base=both, new=both)
     trial = lab.hold()
     assert {case.test: (case.outcome, len(case.pairs)) for case in trial.cases} == {
-        "a": ("same", 2),
-        "b": ("inconclusive", 3),
+        "a": ("same", 3),
+        "b": ("inconclusive", 4),
     }
-    assert [process.begun for process in lab.started[::2]] == [("a", "b"), ("a", "b"), ("b",)]
+    assert [process.begun for process in lab.started[::2]] == [("a", "b")] * 3 + [("b",)]
 
 
 def test_one_pair_is_looked_at_once() -> None:
@@ -125,7 +125,7 @@ def test_a_crash_costs_its_case_and_no_other() -> None:
     lab = Lab(base={"tests": tests}, new={"tests": tests, "dies_in": "b"})
     trial = lab.hold()
     assert {case.test: case.outcome for case in trial.cases} == {"a": "same", "b": "not comparable", "c": "same"}
-    assert [len(case.pairs) for case in trial.cases] == [2, 0, 2]
+    assert [len(case.pairs) for case in trial.cases] == [3, 0, 3]
 
 
 def test_a_side_that_does_not_start_ends_it() -> None:
@@ -170,7 +170,7 @@ def test_its_progress_is_told() -> None:
     """A line a pair of processes, a line a case."""
     lab = Lab(Table(new=(0.11,)))
     lab.hold()
-    assert lab.said[0] == "pair of processes 1, at most 3: 1 cases, base first"
+    assert lab.said[0] == "pair of processes 1, at most 4: 1 cases, base first"
     assert lab.said[1].startswith("  case a: ")
     assert lab.said[1].endswith("turns a side, new/base +10.00 %")
 
@@ -185,11 +185,11 @@ def test_a_settled_case_stays_as_it_was() -> None:
         base_disturbed=(None,) * 9,
         new_disturbed=(None,) * 9,
     )
-    case = CaseTrial(test="a", case="a", pairs=(turns, turns))
+    case = CaseTrial(test="a", case="a", pairs=(turns,) * 3)
     settled = look({"a": case}, RULES)["a"]
     assert settled.outcome == "slower"
     equal = PairTurns(**{**{name: getattr(turns, name) for name in turns.__slots__}, "new_s": turns.base_s})
-    later = CaseTrial(test="a", case="a", pairs=(equal,) * 2, verdict=settled.verdict)
+    later = CaseTrial(test="a", case="a", pairs=(equal,) * 3, verdict=settled.verdict)
     assert look({"a": later}, RULES)["a"].outcome == "slower"
 
 
