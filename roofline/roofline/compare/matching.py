@@ -8,7 +8,7 @@ never pooled: each machine is compared with itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from roofline.compare.identity import Identity, told_apart
@@ -22,11 +22,20 @@ class OneMachine(ValueError):
     """A side holds several machines where it may hold one. The message names them."""
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A session of a matched case that is not taken. ``loud``: hardly a round of it was left alone."""
+
+    file: str
+    why: str
+    loud: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """A case with its sessions on both sides. Only those that can be used, where it is ``matched``.
 
-    ``why`` says in a sentence what is in the way. ``left_out`` are sessions of a matched case that can't be used.
+    ``why`` says in a sentence what is in the way. ``left_out`` are sessions of a matched case that are not taken.
     ``settled`` tells that an invalid case is invalid on both sides: nothing was lost.
     """
 
@@ -37,7 +46,7 @@ class Pair:
     why: str = ""
     base: tuple[Seen, ...] = ()
     new: tuple[Seen, ...] = ()
-    left_out: tuple[Seen, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     settled: bool = False
 
 
@@ -127,7 +136,12 @@ def _pair(
         return _new(key, machine, new)
     if new is None:
         return _removed(key, machine, base, rows, runs)
-    return _both(name, test, machine, base, new, by)
+    absent = [
+        LeftOut(run.file, run.not_measured[name])
+        for run in runs
+        if name in run.not_measured and run.machine.parts == machine.parts
+    ]
+    return _both(name, test, machine, base, new, absent, by)
 
 
 def _new(key: _Key, machine: Identity, new: Sequence[Seen]) -> Pair:
@@ -160,7 +174,15 @@ def _now(gone: Seen, rows: _Rows) -> str | None:
     return None
 
 
-def _both(name: str, test: str, machine: Identity, base: Sequence[Seen], new: Sequence[Seen], by: By) -> Pair:
+def _both(
+    name: str,
+    test: str,
+    machine: Identity,
+    base: Sequence[Seen],
+    new: Sequence[Seen],
+    absent: Sequence[LeftOut],
+    by: By,
+) -> Pair:
     def because(standing: Standing, why: str, *, settled: bool = False) -> Pair:
         return Pair(
             id=name,
@@ -184,10 +206,10 @@ def _both(name: str, test: str, machine: Identity, base: Sequence[Seen], new: Se
     changed, fitting = _same_work(usable_base, usable_new, by)
     if changed is not None:
         return because("not comparable", f"{changed} ({_files(usable_base)} -> {_files(usable_new)})")
-    left_out = [seen for seen in (*base, *new) if seen.observation is None]
+    left_out = [LeftOut(seen.run.file, seen.problem, seen.loud) for seen in (*base, *new) if seen.observation is None]
     if len(fitting) < len(usable_base):
         left_out += [
-            replace(seen, problem=changed)
+            LeftOut(seen.run.file, changed)
             for seen in usable_base
             if (changed := _difference(seen, usable_new[-1], by)) is not None
         ]
@@ -198,7 +220,7 @@ def _both(name: str, test: str, machine: Identity, base: Sequence[Seen], new: Se
         standing="matched",
         base=tuple(fitting),
         new=tuple(usable_new),
-        left_out=tuple(left_out),
+        left_out=(*left_out, *absent),
     )
 
 

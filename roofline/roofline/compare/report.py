@@ -184,9 +184,9 @@ def _reasons(comparison: Comparison) -> list[str]:
 
 def _left_out(comparison: Comparison) -> list[str]:
     """Sessions of compared cases that were not taken, with the reasons: those of loud hours in one line."""
-    left_out = [(case.pair.id, seen) for case in comparison.cases for seen in case.pair.left_out]
-    loud = [name for name, seen in left_out if seen.loud]
-    lines = [f"Left out of {name}: {seen.run.file}: {seen.problem}" for name, seen in left_out if not seen.loud]
+    left_out = [(case.pair.id, session) for case in comparison.cases for session in case.pair.left_out]
+    loud = [name for name, session in left_out if session.loud]
+    lines = [f"Left out of {name}: {session.file}: {session.why}" for name, session in left_out if not session.loud]
     if loud:
         cases = _cases(len(set(loud)))
         lines.append(f"Left out, hardly a round of them undisturbed: {len(loud)} sessions of {cases}")

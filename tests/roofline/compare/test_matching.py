@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roofline.compare.matching import Matching, OneMachine, match
+from roofline.compare.matching import LeftOut, Matching, OneMachine, match
 from roofline.compare.sides import By, Side, read_side
 from roofline.devices import load
 from roofline.record import KEY
@@ -98,7 +98,7 @@ def test_base_sessions_of_an_older_workload_are_left_out(tmp_path: Path) -> None
     new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, first=10)
     (pair,) = _match(base, new).pairs
     assert (pair.standing, len(pair.base)) == ("matched", 2)
-    assert [seen.problem for seen in pair.left_out] == ["another workload under the same id: batch 32, baseline 16"]
+    assert [one.why for one in pair.left_out] == ["another workload under the same id: batch 32, baseline 16"]
 
 
 def test_new_sessions_of_two_workloads_are_not_pooled(tmp_path: Path) -> None:
@@ -119,7 +119,21 @@ def test_sessions_that_can_not_be_used_are_left_out_with_the_reason(tmp_path: Pa
     )
     (pair,) = _match(base, new).pairs
     assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
-    assert [(seen.run.file, seen.problem) for seen in pair.left_out] == [(str(new[1]), "x: seen")]
+    assert pair.left_out == (LeftOut(str(new[1]), "x: seen"),)
+
+
+def test_a_session_in_which_the_case_failed_is_told(tmp_path: Path) -> None:
+    """The others are compared; that one of them had no number is no secret."""
+    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1, "vgg16": 0.1}, count=2) for name in ("base", "new"))
+
+    def failed(content: dict[str, Any]) -> None:
+        content["benchmarks"].pop(0)
+        content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "assert 1 == 2"}]
+
+    sessions.edited(new[1], failed)
+    pair = next(pair for pair in _match(base, new).pairs if pair.id == ID)
+    assert (pair.standing, len(pair.new)) == ("matched", 1)
+    assert pair.left_out == (LeftOut(str(new[1]), "failed: assert 1 == 2"),)
 
 
 def test_one_bad_session_among_loud_ones_makes_the_case_invalid(tmp_path: Path) -> None:
