@@ -132,7 +132,8 @@ def effect_of_pairs(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAI
     count = len(pairs)
     mean = statistics.fmean(pair.log_ratio for pair in pairs)
     errors = [prior.unknown_error if pair.error is None else pair.error for pair in pairs]
-    within = statistics.fmean(error**2 for error in errors)
+    # The middle one: what a single pair leaves open is estimated badly, and what it was off by is in the scatter.
+    within = statistics.median(errors) ** 2
     scatter = sum((pair.log_ratio - mean) ** 2 for pair in pairs)
     freedom = prior.freedom + count - 1
     variance = (prior.freedom * (prior.deviation**2 + within) + scatter) / freedom

@@ -108,6 +108,13 @@ def test_the_effect_is_the_mean_with_a_moderated_scatter() -> None:
     assert (effect.base_sessions, effect.new_sessions) == (2, 2)
 
 
+def test_a_single_pair_that_knows_little_does_not_outvote_the_others() -> None:
+    """Its estimate of what it leaves open is a bad one; what it was really off by shows beside the others."""
+    known, doubtful = ([seen(0.05)] * 3 + [seen(0.05, error)] for error in (0.001, 0.4))
+    assert effect_of_pairs(doubtful).error == effect_of_pairs(known).error
+    assert effect_of_pairs([*known[:3], seen(0.4, 0.4)]).error > 10 * effect_of_pairs(known).error
+
+
 def test_one_pair_alone_knows_no_more_than_the_prior() -> None:
     """However well its turns agree: the offset of a process is in all of them."""
     effect = effect_of_pairs([seen(0.03, 1e-6)])
