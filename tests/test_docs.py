@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import shlex
 import shutil
@@ -63,6 +64,16 @@ def _of_tox(*command: str) -> list[str]:
     return shlex.split(settings["testenv:perf"]["commands"].replace("{posargs}", shlex.join(command[6:])))
 
 
+def _two_runs(old: Path, new: Path) -> None:
+    """The committed reference, and the same again as another run of it, for commands that name OLD and NEW."""
+    reference = max((ROOT / "results" / "amd-epyc-2cpu").glob("*.json"))
+    for folder, began in ((old, "2026-01-01"), (new, "2026-01-02")):
+        content = json.loads(reference.read_text(encoding="utf-8"))
+        content["roofline"]["started_at"] = f"{began}T00:00:00+00:00"
+        folder.mkdir()
+        (folder / "run.json").write_text(json.dumps(content))
+
+
 @pytest.mark.parametrize("command", [command for command in commands() if command not in BY_CI])
 def test_every_command_runs(command: str, tmp_path: Path) -> None:
     """As it stands: analysis on the committed results, and measuring as far as collecting the cases."""
@@ -76,6 +87,7 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
     if program == "roofline":
         shutil.copytree(ROOT / "results", tmp_path / "results")
         (tmp_path / "TABLE.csv").write_text(TABLE)
+        _two_runs(tmp_path / "OLD", tmp_path / "NEW")
         (tmp_path / "perftests").mkdir()
         shutil.copy(ROOT / "perftests" / "expected_bounds.toml", tmp_path / "perftests")
         ran = subprocess.run(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from roofline.margin import MarginEstimator
+from roofline.margin import LARGEST, MarginEstimator
 from roofline.record import Rounds
 
 LEAST_ROUNDS = 5
@@ -67,11 +67,17 @@ def observe_times(step_times_s: Sequence[float], *, left_out: int = 0, started_a
     enough = len(step_times_s) >= LEAST_ROUNDS
     return Observation(
         step_time_s=statistics.median(step_times_s) if enough else statistics.fmean(step_times_s),
-        error=_estimator().of(step_times_s, math.inf).half_width_relative if enough else None,
+        error=_error(step_times_s) if enough else None,
         rounds=len(step_times_s),
         left_out=left_out,
         started_at=started_at,
     )
+
+
+def _error(step_times_s: Sequence[float]) -> float:
+    """At least five times. Of rounds that spread too far for a claim: the largest that is one."""
+    claimed = _estimator().of(step_times_s, math.inf).half_width_relative
+    return LARGEST if claimed is None else claimed
 
 
 @cache

@@ -82,3 +82,9 @@ def test_no_rounds_are_refused(series: Rounds) -> None:
         observe(series)
     with pytest.raises(Unusable, match="no rounds"):
         observe_times([])
+
+
+def test_errors_at_the_ends() -> None:
+    """Equal rounds leave nothing open; rounds that spread too far for a claim leave half of the time open, not less."""
+    assert observe_times([1.0] * 10).error == 0.0
+    assert observe_times([1e-6, 1.0, 1e-6, 1.0, 1.0, 1e-6]).error == 0.5
