@@ -43,6 +43,7 @@ class StepNeeds:
     buffer_byte: int
     input_byte: int
     peak_byte: int | None
+    elsewhere: str | None = None
 
 
 class Assessment:
@@ -78,27 +79,29 @@ class Assessment:
         """
         with self._fake, _failures_of(self.spec, batch):
             workload, step = self._steady(batch)
-            batches = tensors_in(workload.batches.next())
+            batches = list(tensors_in(workload.batches.next()))
             counted = count_step(step, model=self._model, optimizer=workload.optimizer, held=batches)
-            return StepNeeds(
-                batch=batch,
-                work=in_tf32(counted.work, counted.operations, switches(self.precision)),
-                buffer_byte=stored_byte(self._model.buffers()),
-                input_byte=stored_byte(tensors_in(workload.batches.next())),
-                peak_byte=counted.peak_byte,
-            )
+        # Of a training step gradients tell; of inference the hooks of the count by layer do.
+        elsewhere = self.forward.elsewhere if self.mode == "infer" else counted.elsewhere
+        return StepNeeds(
+            batch=batch,
+            work=in_tf32(counted.work, counted.operations, switches(self.precision)),
+            buffer_byte=stored_byte(self._model.buffers()),
+            input_byte=stored_byte(batches),
+            peak_byte=None if elsewhere else counted.peak_byte,
+            elsewhere=elsewhere,
+        )
 
     def peak_byte(self, batch: int) -> int:
         """Predicted peak memory of a step.
 
         :raises CannotAssess: the model doesn't take that batch, or some of its memory can't be seen.
         """
-        byte = self.step(batch).peak_byte
-        if byte is None:
-            raise CannotAssess(
-                f"{self.spec.name} has sparse tensors or operations made of others: no peak is predicted"
-            )
-        return byte
+        needs = self.step(batch)
+        if needs.peak_byte is None:
+            reason = needs.elsewhere or "it has sparse tensors or operations made of others"
+            raise CannotAssess(f"{self.spec.name}: no peak is predicted: {reason}")
+        return needs.peak_byte
 
     def _steady(self, batch: int) -> tuple[Workload, Step]:
         if batch < self.smallest_batch:

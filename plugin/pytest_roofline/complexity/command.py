@@ -181,7 +181,7 @@ def _assess(
 
 
 def _show(show: Show, needs: list[ModelNeeds], form: str | None, width: int | None, note: str) -> None:
-    from pytest_roofline.complexity.summary import rows
+    from pytest_roofline.complexity.summary import hidden, rows
 
     def number(value: float) -> str:
         """Under a heading that says the unit."""
@@ -211,6 +211,7 @@ def _show(show: Show, needs: list[ModelNeeds], form: str | None, width: int | No
     lines = [row for one in needs for row in rows(one)]
     memory = needs[0].memory_byte
     notes = [note, "1 MAC = 2 FLOP; matrix products and convolutions."]
+    notes += [f"{one.spec.name}: not all of it was seen: {reason}" for one in needs if (reason := hidden(one))]
     if memory is not None:
         notes.append(f"Fits: predicted peak at most {scaled(memory, 'B')}; libraries' own memory is not in it.")
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from threading import get_ident
 
 from torch import Tensor, nn
 
@@ -42,10 +43,14 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forward:
-    """A forward pass: its layers in the order of their first calls, and what no formula covers."""
+    """A forward pass: its layers in the order of their first calls, and what no formula covers.
+
+    ``elsewhere`` is the reason where some of it ran unseen, in another thread: then the FLOPs are not all of it.
+    """
 
     layers: tuple[Layer, ...]
     uncovered: tuple[Uncovered, ...]
+    elsewhere: str | None = None
 
     @property
     def flop(self) -> int:
@@ -69,15 +74,22 @@ class _Watch:
 
     trace: Trace
     visits: dict[nn.Module, _Visits] = field(default_factory=dict)
+    unseen: list[nn.Module] = field(default_factory=list)
     _running: list[nn.Module] = field(default_factory=list)
     _charged: int = 0
+    _thread: int = field(default_factory=get_ident)
 
     def enter(self, module: nn.Module, _inputs: object) -> None:
+        if get_ident() != self._thread:
+            self.unseen.append(module)
+            return
         self._charge()
         self._running.append(module)
         self.visits.setdefault(module, _Visits()).calls += 1
 
     def leave(self, module: nn.Module, _inputs: object, output: object) -> None:
+        if get_ident() != self._thread:
+            return
         self._charge()
         self._running.pop()
         visits = self.visits[module]
@@ -107,7 +119,18 @@ def forward_by_layer(model: nn.Module, run: Callable[[], object]) -> Forward:
         # In inference no gradient shows what another thread ran, so nothing asks for it here.
         stack.enter_context(CountingMode(trace, Tf32(matmul=False, convolution=False), Elsewhere(model)))
         run()
-    return Forward(layers=tuple(_layers(model, watch.visits)), uncovered=tally.uncovered(trace))
+    return Forward(
+        layers=tuple(_layers(model, watch.visits)),
+        uncovered=tally.uncovered(trace),
+        elsewhere=_elsewhere(model, watch.unseen),
+    )
+
+
+def _elsewhere(model: nn.Module, unseen: list[nn.Module]) -> str | None:
+    if not unseen:
+        return None
+    first = next(name or ROOT for name, module in model.named_modules() if module is unseen[0])
+    return f"{first} ran in another thread: what other threads run can't be seen"
 
 
 def _layers(model: nn.Module, visits: dict[nn.Module, _Visits]) -> Iterator[Layer]:

@@ -50,7 +50,8 @@ def document(models: Sequence[ModelNeeds]) -> dict[str, Any]:
                 **_model_values(needs),
                 "input_shape": list(needs.spec.input_shape),
                 "steps": [_step_values(needs, step) for step in needs.steps],
-                "layers": [_layer_values(layer) for layer in needs.forward.layers],
+                "layers": [_layer_values(layer, needs.forward.elsewhere) for layer in needs.forward.layers],
+                "not_all_seen": hidden(needs),
                 "uncovered": sorted(_uncovered(needs)),
             }
             for needs in models
@@ -71,12 +72,21 @@ def text(needs: ModelNeeds) -> str:
     if needs.memory_byte is not None:
         fitting = "none" if needs.largest_batch is None else str(needs.largest_batch)
         lines.append(f"largest batch       {fitting} in {scaled(needs.memory_byte, 'B')} (predicted)")
+    if reason := hidden(needs):
+        lines.append(f"not all seen        {reason}")
     for name in sorted(_uncovered(needs)):
         lines.append(f"not counted         {name}: no formula")
     for step in needs.steps:
         lines += ["", f"batch {step.batch}", *_parts(_step_values(needs, step), unit)]
-    lines += ["", f"layers, forward of one {unit}", *_layer_lines(needs.forward.layers)]
+    lines += ["", f"layers, forward of one {unit}", *_layer_lines(needs.forward)]
     return "\n".join(lines) + "\n"
+
+
+def hidden(needs: ModelNeeds) -> str | None:
+    """Why work of the model is missing where some of it ran unseen, in another thread; None where none did."""
+    return next(
+        (reason for reason in (needs.forward.elsewhere, *(one.elsewhere for one in needs.steps)) if reason), None
+    )
 
 
 def _uncovered(needs: ModelNeeds) -> set[str]:
@@ -85,14 +95,15 @@ def _uncovered(needs: ModelNeeds) -> set[str]:
 
 
 def _model_values(needs: ModelNeeds) -> dict[str, Any]:
+    forward_flop = None if needs.forward.elsewhere else needs.forward.flop
     return {
         "model": needs.spec.name,
         "mode": needs.mode,
         "precision": needs.precision,
         "sample_unit": needs.spec.sample_unit,
         "parameter_count": sum(layer.parameter_count for layer in needs.forward.layers),
-        "forward_mac_per_sample": needs.forward.flop / MAC,
-        "forward_flop_per_sample": needs.forward.flop,
+        "forward_mac_per_sample": None if forward_flop is None else forward_flop / MAC,
+        "forward_flop_per_sample": forward_flop,
         "device_memory_byte": needs.memory_byte,
         "largest_batch": needs.largest_batch,
     }
@@ -100,7 +111,7 @@ def _model_values(needs: ModelNeeds) -> dict[str, Any]:
 
 def _step_values(needs: ModelNeeds, step: StepNeeds) -> dict[str, Any]:
     work = step.work
-    return {
+    values = {
         "batch": step.batch,
         "mac_per_step": work.flop_per_step / MAC,
         "flop_per_step": work.flop_per_step,
@@ -116,9 +127,24 @@ def _step_values(needs: ModelNeeds, step: StepNeeds) -> dict[str, Any]:
         "input_byte": step.input_byte,
         "peak_byte": step.peak_byte,
     }
+    return {**values, **dict.fromkeys(_OBSERVED)} if step.elsewhere else values
 
 
-def _layer_values(layer: Layer) -> dict[str, Any]:
+_OBSERVED = (
+    "mac_per_step",
+    "flop_per_step",
+    "flop_per_sample",
+    "flop_by_dtype",
+    "other_flop_per_step",
+    "activation_byte",
+    "gradient_byte",
+    "saved_for_backward_byte",
+    "peak_byte",
+)
+"""What is known of a step from watching it, and missing where some of it ran unseen."""
+
+
+def _layer_values(layer: Layer, elsewhere: str | None) -> dict[str, Any]:
     return {
         "name": layer.name,
         "kind": layer.kind,
@@ -126,8 +152,8 @@ def _layer_values(layer: Layer) -> dict[str, Any]:
         "output_shape": None if layer.output_shape is None else list(layer.output_shape),
         "output_byte": layer.output_byte,
         "parameter_count": layer.parameter_count,
-        "mac": layer.flop / MAC,
-        "flop": layer.flop,
+        "mac": None if elsewhere else layer.flop / MAC,
+        "flop": None if elsewhere else layer.flop,
     }
 
 
@@ -148,6 +174,8 @@ _PARTS = (
 
 def _parts(values: Mapping[str, Any], unit: str) -> list[str]:
     lines = [f"  {title:<20}{scaled(values[name], symbol, 4):>14}" for name, title, symbol in _PARTS]
+    if values["flop_per_step"] is None:
+        return lines
     lines[1] += f" ({scaled(values['flop_per_sample'], 'FLOP', 5)} per {unit}){_dtypes(values['flop_by_dtype'])}"
     return lines
 
@@ -157,7 +185,7 @@ def _dtypes(flop_by_dtype: Mapping[str, float]) -> str:
     return f", {text}" if text else ""
 
 
-def _layer_lines(layers: Sequence[Layer]) -> list[str]:
+def _layer_lines(forward: Forward) -> list[str]:
     table = [("layer", "type", "output", "parameters", "MAC", "FLOP", "output bytes")]
     table += [
         (
@@ -165,11 +193,11 @@ def _layer_lines(layers: Sequence[Layer]) -> list[str]:
             layer.kind if layer.calls == 1 else f"{layer.kind} x{layer.calls}",
             "-" if layer.output_shape is None else _shape(layer.output_shape),
             f"{layer.parameter_count:,}",
-            f"{layer.flop / MAC:,.0f}",
-            f"{layer.flop:,}",
+            "-" if forward.elsewhere else f"{layer.flop / MAC:,.0f}",
+            "-" if forward.elsewhere else f"{layer.flop:,}",
             f"{layer.output_byte:,}",
         )
-        for layer in layers
+        for layer in forward.layers
     ]
     widths = [max(len(line[index]) for line in table) for index in range(len(table[0]))]
     return [

@@ -97,6 +97,41 @@ def test_every_heading_of_markdown_is_another() -> None:
     assert "64.00 FLOP (64.000 FLOP per image), 100 % tf32\n" in Path("out/own.txt").read_text()
 
 
+@pytest.mark.parametrize("mode", ["train", "infer"])
+def test_work_in_another_thread_is_missing_with_the_reason(folder: Path, mode: str) -> None:
+    """A part of the model that can't be watched would make every count too small without a word."""
+    (folder / f"threaded_models_{mode}.py").write_text(
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from torch import nn\n"
+        "from pytest_roofline.models import ModelSpec, Registry, losses\n"
+        "class Threaded(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.away, self.here = nn.Linear(8, 8), nn.Linear(8, 2)\n"
+        "    def forward(self, x):\n"
+        "        with ThreadPoolExecutor(1) as pool:\n"
+        "            return self.here(pool.submit(self.away, x).result())\n"
+        "SPEC = ModelSpec(name='own', build=Threaded, input_shape=(8,), input_kind='image', classes=2,\n"
+        "    sample_unit='image', loss=losses.cross_entropy, loss_name='cross_entropy')\n"
+        "MODELS = Registry({'threaded': lambda: SPEC})\n"
+    )
+    (folder / "pyproject.toml").write_text(f'[tool.roofline]\nmodels = "threaded_models_{mode}:MODELS"\n')
+    result = run("--models", "threaded", "--mode", mode, "-o", "out", "--format", "markdown")
+    assert result.exit_code == 0, result.output
+    assert re.search("own: not all of it was seen: .*other threads run can't be seen", " ".join(result.output.split()))
+    own = json.loads((folder / "out" / "summary.json").read_text())["models"]["own"]
+    assert "other threads run can't be seen" in own["not_all_seen"]
+    assert own["parameter_count"] == 8 * 8 + 8 + 8 * 2 + 2
+    missing = ("mac_per_step", "flop_per_step", "activation_byte", "saved_for_backward_byte", "peak_byte")
+    assert [own["steps"][0][name] for name in missing] == [None] * 5
+    assert own["forward_flop_per_sample"] is None
+    assert [layer["flop"] for layer in own["layers"]] == [None] * len(own["layers"])
+    assert "not all seen        " in (folder / "out" / "own.txt").read_text()
+    result = run("--models", "threaded", "--mode", mode, "--device-memory", "1GB")
+    assert result.exit_code == 2
+    assert re.search("no peak is predicted: .*other threads", " ".join(result.output.split()))
+
+
 class Impatient:
     """A timer whose time is over as soon as it starts."""
 
