@@ -5,16 +5,27 @@ A name is known without building anything, and without importing torch where it 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pytest_roofline.models import ModelSpec, Registry, UnknownModel, label
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from perftests.sequence_nets import SequenceConfig
 
 __all__ = ["MODELS", "ModelSpec", "UnknownModel", "check", "find", "label", "names"]
 
 BERT_TOKENS = 128
 """Sequence length of the built-in BERT. Report 004 doesn't print its own; 128 is what its A100 times fit: at 384 they
 would be 2.4 times the card's fp32 peak."""
+
+
+SEQUENCE_TOKENS = 64
+"""Sequence length of the LSTM and the Transformer encoder."""
 
 
 def find(name: str) -> ModelSpec:
@@ -89,5 +100,48 @@ def _bert_base() -> ModelSpec:
     )
 
 
-MODELS = Registry({"mlp": _mlp, "cnn": _cnn, "bert_base": _bert_base})
+def _lstm() -> ModelSpec:
+    from perftests import sequence_nets
+
+    return _sequence_classifier("lstm", sequence_nets.LSTMClassifier, ("vocabulary", "hidden", "layers"))
+
+
+def _transformer_encoder() -> ModelSpec:
+    from perftests import sequence_nets
+
+    return _sequence_classifier(
+        "transformer_encoder",
+        partial(sequence_nets.EncoderClassifier, tokens=SEQUENCE_TOKENS),
+        ("vocabulary", "hidden", "layers", "heads", "feedforward"),
+    )
+
+
+def _sequence_classifier(name: str, build: Callable[[SequenceConfig], nn.Module], sizes: Sequence[str]) -> ModelSpec:
+    from perftests.sequence_nets import SequenceConfig
+    from pytest_roofline.models import losses
+
+    config = SequenceConfig()
+    return ModelSpec(
+        name=name,
+        build=partial(build, config),
+        input_shape=(SEQUENCE_TOKENS,),
+        input_kind="tokens",
+        classes=config.classes,
+        sample_unit="sequence",
+        loss=losses.cross_entropy,
+        loss_name="cross_entropy",
+        vocabulary=config.vocabulary,
+        architecture={size: getattr(config, size) for size in sizes},
+    )
+
+
+MODELS = Registry(
+    {
+        "mlp": _mlp,
+        "cnn": _cnn,
+        "bert_base": _bert_base,
+        "lstm": _lstm,
+        "transformer_encoder": _transformer_encoder,
+    }
+)
 """What `roofline complexity` knows in this repository; pyproject.toml names it."""

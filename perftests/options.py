@@ -21,7 +21,8 @@ SETTINGS: tuple[Setting, ...] = (
         name="model",
         metavar="NAMES",
         parse=words,
-        help="Models: mlp, cnn, bert_base, torchvision's classification models, timm:NAME, hf:MODEL_TYPE.",
+        help="Models: mlp, cnn, bert_base, lstm, transformer_encoder, torchvision's classification models, timm:NAME, "
+        "hf:MODEL_TYPE.",
     ),
     Setting(name="batch", metavar="SIZES", parse=words, help="Batch sizes, such as 16,32."),
     Setting(

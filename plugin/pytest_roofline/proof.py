@@ -67,11 +67,15 @@ def check_precision(
     flop_by_dtype: Mapping[str, float],
     kernels: Iterable[str] | None,
     *,
+    uncovered: Iterable[str] = (),
     compiled: bool = False,
 ) -> Check:
     """Every matrix operation ran in a dtype that the precision allows.
 
+    Not made where operations ran that nothing is known of: they may be matrix products in any dtype.
+
     :param kernels: names of the kernels of one step, where the device tells them.
+    :param uncovered: names of operations without a formula.
     :param compiled: the step is compiled; kernels are its own, FLOPs those of the model as it is.
     """
     total = sum(flop_by_dtype.values())
@@ -92,6 +96,10 @@ def check_precision(
         )
     if tf32:
         evidence += f"; TF32 kernels: {len(tf32)}, such as {tf32[0][:80]}"
+    if unknown := sorted(set(uncovered)):
+        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+        named = ", ".join(unknown[:3]) + more
+        return Check(name="precision", status="not_made", evidence=f"{evidence}; not known of {named}")
     return Check(name="precision", status="passed", evidence=evidence)
 
 
@@ -209,8 +217,14 @@ def unobserved(reason: str) -> tuple[Check, ...]:
 
 
 def check_finite(step: Step) -> Check:
-    """The last loss (or output) and the model's buffers are finite."""
-    bad = [f"buffer {name}" for name, buffer in step.workload.model.named_buffers() if not _finite(buffer)]
+    """The last loss (or output), the model's parameters and its buffers are finite.
+
+    A step whose loss is not finite leaves its mark in the parameters, and they in every later loss. To look at each
+    loss would take time from the rounds.
+    """
+    model = step.workload.model
+    bad = [f"parameter {name}" for name, parameter in model.named_parameters() if not _finite(parameter)]
+    bad += [f"buffer {name}" for name, buffer in model.named_buffers() if not _finite(buffer)]
     results = list(tensors_in(step.last))
     what = "loss" if step.workload.mode == "train" else "output"
     if not results:
@@ -220,7 +234,7 @@ def check_finite(step: Step) -> Check:
     if bad:
         return Check(name="finite", status="failed", evidence="not finite after the last round: " + ", ".join(bad[:5]))
     shown = f" ({float(results[0].detach()):.4g})" if results[0].numel() == 1 else ""
-    return Check(name="finite", status="passed", evidence=f"the last {what}{shown} and all buffers are finite")
+    return Check(name="finite", status="passed", evidence=f"the last {what}{shown}, parameters and buffers are finite")
 
 
 def flags_of(checks: Iterable[Check]) -> tuple[Flag, ...]:

@@ -23,7 +23,7 @@ def test_the_built_in_models_are_known_without_torch() -> None:
 def test_every_torchvision_classification_model_is_known() -> None:
     """The registry's classification models are all there, and nothing else of torchvision's."""
     names = models.names()
-    assert names[:3] == ("mlp", "cnn", "bert_base")
+    assert names[:5] == ("mlp", "cnn", "bert_base", "lstm", "transformer_encoder")
     assert {"resnet18", "vgg16", "mobilenet_v2", "vit_b_16", "swin_v2_t"} <= set(names)
     assert "fasterrcnn_resnet50_fpn" not in names
     assert len(names) == len(set(names))
@@ -43,7 +43,7 @@ def test_a_name_in_the_wrong_spelling_finds_the_right_one() -> None:
 
 def test_a_name_like_no_other_says_what_is_built_in() -> None:
     """Without a near match the message still says something that works."""
-    with pytest.raises(models.UnknownModel, match="built in are mlp, cnn, bert_base"):
+    with pytest.raises(models.UnknownModel, match="built in are mlp, cnn, bert_base, lstm, transformer_encoder"):
         models.check("zzzzzzzzzzzz")
 
 

@@ -161,6 +161,13 @@ def test_precision_evidence_tells_the_shares() -> None:
     assert check.evidence == "matrix FLOPs: 25.0% in fp32, 75.0% in tf32"
 
 
+def test_precision_of_unknown_operations_is_not_proven() -> None:
+    """What has no formula may be a product in any dtype; a precision that is disproved stays so."""
+    check = proof.check_precision(PRECISIONS["bf16"], {"bf16": 9.0}, None, uncovered=["my::mm", "my::mm"])
+    assert (check.status, check.evidence) == ("not_made", "matrix FLOPs: 100.0% in bf16; not known of my::mm")
+    assert proof.check_precision(PRECISIONS["bf16"], {"fp32": 9.0}, None, uncovered=["my::mm"]).status == "failed"
+
+
 @pytest.mark.parametrize(
     ("device", "kernels", "status"),
     [("cpu", None, "not_made"), ("mps", None, "not_made"), ("cuda", (), "failed"), ("cuda", ("gemm",), "passed")],
@@ -269,7 +276,9 @@ def test_a_loss_that_is_not_finite_is_disproved() -> None:
     """A benchmark of NaNs is no benchmark."""
     step = step_of(scale=float("inf"))
     step()
-    assert proof.check_finite(step).evidence == "not finite after the last round: loss"
+    assert (
+        proof.check_finite(step).evidence == "not finite after the last round: loss, parameter weight, parameter bias"
+    )
 
 
 def test_poisoned_running_statistics_are_disproved() -> None:
@@ -280,6 +289,17 @@ def test_poisoned_running_statistics_are_disproved() -> None:
     step()
     model[1].running_mean[0] = float("nan")  # type: ignore[index, operator]
     assert proof.check_finite(step).evidence == "not finite after the last round: buffer 1.running_mean"
+
+
+def test_poisoned_parameters_are_disproved() -> None:
+    """The update of the last step can leave parameters that no loss has seen yet."""
+    step = step_of()
+    step()
+    with torch.no_grad():
+        next(step.workload.model.parameters())[0] = float("nan")
+    check = proof.check_finite(step)
+    assert check.status == "failed"
+    assert check.evidence.startswith("not finite after the last round: parameter ")
 
 
 def test_outputs_are_found_in_mappings_and_sequences() -> None:

@@ -16,6 +16,7 @@ from pytest_roofline.complexity.tf32 import in_tf32, switches
 from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import tensors_in
 from pytest_roofline.counting.memory import stored_byte
+from pytest_roofline.missing import told
 from pytest_roofline.models import ModelSpec
 from pytest_roofline.precision import Precision
 from pytest_roofline.workload import Step, Workload
@@ -156,4 +157,4 @@ def _failures_of(spec: ModelSpec, batch: int | None) -> Iterator[None]:
         if isinstance(error, CannotAssess):
             raise
         doing = "can't be built" if batch is None else f"can't take a step at batch {batch}"
-        raise CannotAssess(f"{spec.name} {doing} on tensors without data: {error}") from error
+        raise CannotAssess(f"{spec.name} {doing} on tensors without data: {told(error)}") from error

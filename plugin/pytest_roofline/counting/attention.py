@@ -210,4 +210,7 @@ OTHER: Mapping[str, Flop] = {
 """FLOPs of one call besides its products, by qualified name; asked for where those are known."""
 
 TAKES_NESTED = frozenset({"aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"})
+
+CASTS_INSIDE = TAKES_NESTED
+"""Autocast leaves their arguments alone, and casts those of the products they are made of."""
 """Operations whose formula counts sequences of different lengths (nested tensors) without their padding."""

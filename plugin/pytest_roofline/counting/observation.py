@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from pytest_roofline.counting.arithmetic import describe
+from pytest_roofline.counting.attention import CASTS_INSIDE
 from pytest_roofline.counting.calls import Call
 from pytest_roofline.counting.costs import Kind, none
 from pytest_roofline.counting.dtypes import COMPLEX_PRODUCT, Tf32, dtype_name
@@ -67,6 +69,8 @@ def observe(
         if _cast_inside(operand, call):
             operand = call.outputs[0]
             dtype = dtype_name(operand.dtype)
+        elif _would_cast_inside(operand, call):
+            dtype = dtype_name(torch.get_autocast_dtype(operand.device.type))
         dtype = "tf32" if tf32.applies(operand, matrix.switch) else dtype
         rows = packed(call)
         flop = _matrix_flop(rows, matrix)
@@ -99,6 +103,12 @@ def _cast_inside(operand: torch.Tensor, call: Call) -> bool:
     """Whether autocast cast what a fused operation is made of: it was given float32 and returns less."""
     halves = (torch.bfloat16, torch.float16)
     return operand.dtype == torch.float32 and bool(call.outputs) and call.outputs[0].dtype in halves
+
+
+def _would_cast_inside(operand: torch.Tensor, call: Call) -> bool:
+    """The same on fake tensors, whose fused layers call nothing in turn. To be asked while the operation runs."""
+    fused = call.name in CASTS_INSIDE and operand.dtype == torch.float32
+    return fused and isinstance(operand, FakeTensor) and torch.is_autocast_enabled(operand.device.type)
 
 
 def _matrix_flop(call: Call, operation: MatrixOperation) -> int | None:
