@@ -126,6 +126,12 @@ ROWS = (
     Row("label", "--label box", lambda run: run.options.label == "box"),
     Row("results", "--results there", lambda run: run.options.results == Path("there")),
     Row("report", "--report", lambda run: run.options.report),
+    # What these do is held in tests/plugin: test_expecting.py, test_session_set.py and test_gate_flag.py.
+    Row("assert_bounds", "--assert-bounds", lambda run: run.options.assert_bounds),
+    Row("expected_bounds", "--expected-bounds b.toml", lambda run: run.options.expected_bounds == Path("b.toml")),
+    Row("sessions", "--sessions 3", lambda run: run.options.sessions == 3),
+    Row("gate", "--gate old.json", lambda run: run.options.gate == Path("old.json")),
+    Row("gate_options", "--gate-options word", lambda run: run.options.gate_options == ("word",)),
     Row("matrix", "--matrix reports", lambda run: "vgg16" in run.every("model")),
     Row("model", "--model mlp,cnn", lambda run: run.every("model") == {"mlp", "cnn"}),
     Row("batch", "--batch 2,3", lambda run: run.every("batch") == {2, 3}),
