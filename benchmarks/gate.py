@@ -175,7 +175,8 @@ def criterion(base: Values, new: Values) -> str:
 
 
 def _t(mean: Values, variance: Values, count: int, other_mean: Values, other_variance: Values, others: int) -> Values:
-    return (mean - other_mean) / np.sqrt(variance / count + other_variance / others)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a sample of one value, drawn again and again
+        return (mean - other_mean) / np.sqrt(variance / count + other_variance / others)
 
 
 @cache
