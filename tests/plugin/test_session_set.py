@@ -275,8 +275,10 @@ while True:
     time.sleep(60)
 """
 
+# Tests may have been started where SIGINT is ignored, as a shell does with what it puts into the background.
 PARENT = """
-import pathlib, sys
+import pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from pytest_roofline import session_set
 session_set.GRACE_S = {grace_s}
 code = session_set.wait_for([sys.executable, "child.py"], {{}}, pathlib.Path())
