@@ -31,13 +31,10 @@ from scipy import stats
 from benchmarks.figures import Figure
 from roofline.compare.effect import effect_of
 from roofline.compare.observation import Observation, Unusable, observe
-from roofline.compare.verdict import judge
+from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, judge
 from roofline.record import Rounds
 
 DATA = Path(__file__).parent / "data"
-
-LEAST_EFFECT = 0.02
-CONFIDENCE = 0.99
 
 MOST_FALSE_ALARMS = 0.01
 SLOWDOWNS = (0.05, 0.03)

@@ -6,7 +6,7 @@
 Recording takes turns between two processes of unchanged code, in as many fresh pairs of processes as ``--record`` says,
 so many seconds a case in each, and writes ``benchmarks/data/gate_turns_quiet.npz``. From these pairs of processes
 comparisons are drawn, all cases of one at once: as many pairs as `roofline ab` takes, with its looks after each from
-the second on. As they are, every *slower* or *faster* is a false alarm; with all turns of the new side made 5 or 3 %
+the third on. As they are, every *slower* or *faster* is a false alarm; with all turns of the new side made 5 or 3 %
 longer, *slower* is right, and *same* is wrong.
 
 Comparisons of one recording share pairs of processes, so the Clopper-Pearson intervals, which take them for
@@ -28,9 +28,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figures import Figure
-from benchmarks.gate import CONFIDENCE, DATA, MOST_FALSE_ALARMS, Count, count_of, share
+from benchmarks.gate import DATA, MOST_FALSE_ALARMS, Count, count_of, share
 from benchmarks.gate_record import CASES
 from roofline.compare.paired import PairTurns
+from roofline.compare.verdict import CONFIDENCE
 from roofline.interleaving.trial import CaseTrial, Rules, look
 from roofline.interleaving.turns_file import read
 

@@ -11,10 +11,11 @@ from typing import Any, TypeVar, get_args
 import click
 
 from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, terminal_width
-from roofline.compare.comparison import CONFIDENCE, LEAST_EFFECT, Comparison, Settings, compare
+from roofline.compare.comparison import Comparison, Settings, compare
 from roofline.compare.matching import OneMachine
 from roofline.compare.report import as_json, markdown, table
 from roofline.compare.sides import By, read_side
+from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.devices import DeviceTable
 from roofline.reader import ReadError, files_under, real_path
 from roofline.tables import Format, Table, render

@@ -14,11 +14,8 @@ from roofline.compare.identity import Identity
 from roofline.compare.matching import Pair, match
 from roofline.compare.observation import Observation
 from roofline.compare.sides import By, Run, Seen, Side
-from roofline.compare.verdict import Verdict, judge
+from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, Verdict, judge
 from roofline.units import scaled, significant
-
-LEAST_EFFECT = 0.02
-CONFIDENCE = 0.99
 
 LARGE_IMPROVEMENT = 0.1
 """Share of the time won beyond which an old baseline would hide a loss."""

@@ -21,6 +21,12 @@ from roofline.units import percent
 
 Kind = Literal["slower", "faster", "same", "inconclusive"]
 
+LEAST_EFFECT = 0.02
+"""Where nobody says what matters."""
+
+CONFIDENCE = 0.99
+"""Where nobody says how sure to be."""
+
 MOST_SESSIONS = 100
 """Beyond this many more sessions nobody waits for the answer."""
 

@@ -22,7 +22,7 @@ from roofline.compare.paired import (
     effect_of_pairs,
     observe_pair,
 )
-from roofline.compare.verdict import Kind, Verdict, judge
+from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge
 from roofline.interleaving.duel import Clock, Met, fight
 from roofline.interleaving.process import MeasuringProcess, Process
 from roofline.interleaving.provenance import Provenance
@@ -44,8 +44,8 @@ class Rules:
 
     pairs: int = 4
     max_time_s: float = 60.0
-    least: float = 0.02
-    confidence: float = 0.99
+    least: float = LEAST_EFFECT
+    confidence: float = CONFIDENCE
 
     @property
     def look_confidence(self) -> float:

@@ -9,8 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from roofline.record import Record, Rounds
+from roofline.record import KEY, Record, Rounds
 from tests.roofline import build
+
+TIMES = {"resnet18": 0.01, "resnet50": 0.1}
+"""Model -> seconds of a step, of two cases."""
+
+ID = "resnet50-train-b32-fp32"
+"""The case of the second."""
 
 STEPS = 5
 SLOWER = 1.5
@@ -74,3 +80,24 @@ def statistics_of(rounds: tuple[float, ...]) -> dict[str, Any]:
         "ops": 1 / mean,
         "data": list(rounds),
     }
+
+
+def row_of(content: dict[str, Any]) -> dict[str, Any]:
+    """The row of resnet50."""
+    row: dict[str, Any] = content["benchmarks"][1]
+    return row
+
+
+def record_of(content: dict[str, Any]) -> dict[str, Any]:
+    record: dict[str, Any] = row_of(content)["extra_info"][KEY]
+    return record
+
+
+def remove(content: dict[str, Any]) -> None:
+    del content["benchmarks"][1]
+
+
+def errored(content: dict[str, Any]) -> None:
+    """It measured, and failed afterwards: the row stays and is marked."""
+    flag = {"name": "test_failed", "evidence": "the test measured, but did not pass: assert 1 == 2", "invalid": True}
+    record_of(content)["flags"] = [flag]
