@@ -62,6 +62,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     process = ProcessUsage()
     first = before = proof.snapshot(step)
     eager = left_out(workload.model) if workload.compile else None
+    losses = proof.LossWatch(step) if workload.mode == "train" else None
     known, pace = case_of(workload, case, options), None
     if run.turns is not None:
         # The protocol, the repeats and the latency are the single process's ways.
@@ -85,6 +86,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             clock=run.clock,
             input_wait=_input_wait(workload),
             on_warm=on_warm,
+            after_round=losses,
             latency=workload.mode == "infer" and pace is None,
             pace=pace,
         )
@@ -93,7 +95,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         memory, missing = peak_memory(device, run.machine.device.memory_byte)
         after = proof.snapshot(step)
         # Before the counting pass takes a step more: this is the loss the timed rounds ended with.
-        finite = proof.check_finite(step)
+        finite = proof.check_finite(step, losses)
         try:
             observed = observe(run, step, compiled=workload.compile or before.graphs.made > first.graphs.made)
         except InputEnded as end:

@@ -216,11 +216,30 @@ def unobserved(reason: str) -> tuple[Check, ...]:
     )
 
 
-def check_finite(step: Step) -> Check:
-    """The last loss (or output), the model's parameters and its buffers are finite.
+class LossWatch:
+    """Looks at a training step's loss after each round: between rounds that takes no time from them.
 
-    A step whose loss is not finite leaves its mark in the parameters, and they in every later loss. To look at each
-    loss would take time from the rounds.
+    An output of inference is not looked at there: reading it would change what lies in the caches.
+    """
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self.rounds = 0
+        self.not_finite: list[int] = []
+        """Numbers of the rounds, from 1, that ended with a loss that is not finite."""
+
+    def __call__(self) -> None:
+        self.rounds += 1
+        if not all(_finite(result) for result in tensors_in(self._step.last)):
+            self.not_finite.append(self.rounds)
+
+
+def check_finite(step: Step, watch: LossWatch | None = None) -> Check:
+    """The loss after every round (or the last output), the model's parameters and its buffers are finite.
+
+    A step whose loss is not finite mostly leaves its mark in the parameters, and they in every later loss.
+
+    :param watch: called after each round of a training; None in inference.
     """
     model = step.workload.model
     bad = [f"parameter {name}" for name, parameter in model.named_parameters() if not _finite(parameter)]
@@ -233,6 +252,9 @@ def check_finite(step: Step) -> Check:
         bad.insert(0, what)
     if bad:
         return Check(name="finite", status="failed", evidence="not finite after the last round: " + ", ".join(bad[:5]))
+    if watch is not None and watch.not_finite:
+        evidence = f"loss not finite after {len(watch.not_finite)} of {watch.rounds} rounds, first {watch.not_finite[0]}"
+        return Check(name="finite", status="failed", evidence=evidence)
     shown = f" ({float(results[0].detach()):.4g})" if results[0].numel() == 1 else ""
     return Check(name="finite", status="passed", evidence=f"the last {what}{shown}, parameters and buffers are finite")
 

@@ -291,6 +291,18 @@ def test_poisoned_running_statistics_are_disproved() -> None:
     assert proof.check_finite(step).evidence == "not finite after the last round: buffer 1.running_mean"
 
 
+def test_a_loss_that_was_not_finite_in_between_is_disproved() -> None:
+    """It may leave no trace: the parameters and the last loss are finite again."""
+    step = step_of()
+    watch = proof.LossWatch(step)
+    for loss in (1.0, float("nan"), float("inf"), 1.0):
+        step.last = torch.tensor(loss)
+        watch()
+    check = proof.check_finite(step, watch)
+    assert (check.status, check.evidence) == ("failed", "loss not finite after 2 of 4 rounds, first 2")
+    assert proof.check_finite(step).status == "passed"
+
+
 def test_poisoned_parameters_are_disproved() -> None:
     """The update of the last step can leave parameters that no loss has seen yet."""
     step = step_of()

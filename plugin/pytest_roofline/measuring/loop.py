@@ -55,6 +55,7 @@ def measure(
     telemetry: Telemetry | None = None,
     input_wait: Callable[[], float] | None = None,
     on_warm: Callable[[], None] | None = None,
+    after_round: Callable[[], None] | None = None,
     latency: bool = False,
     pace: Pace | None = None,
 ) -> Measured:
@@ -68,13 +69,14 @@ def measure(
     :param telemetry: None reads this process on this host.
     :param input_wait: seconds the step has spent waiting for data so far; None where it never waits.
     :param on_warm: called once, between the first warm-up and the first timed round.
+    :param after_round: called after each timed round, outside of all readings.
     :param latency: time single synchronised steps as well, after the rounds; those of the protocol ``steps`` serve.
     :param pace: decides when rounds are taken and how many, in place of the plan's protocol, margin and budget.
     :raises ClockError: the clock stands still.
     :raises InputEnded: before one round was complete.
     """
     telemetry = telemetry or HostTelemetry()
-    stopwatch = Stopwatch(step, instruments, clock, telemetry, input_wait)
+    stopwatch = Stopwatch(step, instruments, clock, telemetry, input_wait, after_round)
     estimator = MarginEstimator(plan.confidence)
     steps = plan.fixed_steps
     repeats: list[Repeat] = []

@@ -40,6 +40,7 @@ class Stopwatch:
     """Runs a step between readings of the clock.
 
     :param input_wait: seconds the step has spent waiting for data so far.
+    :param after_round: called after each round, when everything of it has been read.
     """
 
     def __init__(
@@ -49,12 +50,14 @@ class Stopwatch:
         clock: Clock,
         telemetry: Telemetry,
         input_wait: Callable[[], float] | None,
+        after_round: Callable[[], None] | None = None,
     ) -> None:
         self._step = step
         self._instruments = instruments
         self._clock = clock
         self._telemetry = telemetry
         self._input_wait = input_wait
+        self._after_round = after_round
 
     def round(self, steps: int) -> Round:
         """Time ``steps`` free-running steps, and read the telemetry before and after."""
@@ -71,7 +74,7 @@ class Stopwatch:
         instruments.synchronize()
         wall_s = clock() - start
         after = self._telemetry.read()
-        return Round(
+        taken = Round(
             wall_s=wall_s,
             device_s=None if first is None or last is None else instruments.between_s(first, last),
             process_cpu_s=_difference(before.process_cpu_s, after.process_cpu_s),
@@ -81,6 +84,9 @@ class Stopwatch:
             others_cpu_s=_difference(before.others_cpu_s, after.others_cpu_s),
             sm_clock_hz=instruments.sm_clock_hz(),
         )
+        if self._after_round is not None:
+            self._after_round()
+        return taken
 
     def window(self, steps: int) -> float:
         """Seconds that ``steps`` free-running steps take, synchronised at both ends; no telemetry."""

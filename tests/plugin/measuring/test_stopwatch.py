@@ -35,6 +35,14 @@ def test_order_of_calls_in_a_round() -> None:
     ]
 
 
+def test_after_a_round_everything_is_read() -> None:
+    """What looks at a round's results can't be in any of its readings."""
+    lab = Lab()
+    Stopwatch(lab.step, lab, lab.clock, lab, None, lambda: lab.calls.append("after")).round(1)
+    assert lab.calls[-2:] == ["sm_clock", "after"]
+    assert lab.calls.count("after") == 1
+
+
 def test_order_of_calls_in_a_window() -> None:
     """A window of warm-up or latency is timed like a round, and nothing else is read."""
     lab = Lab(events=True)
