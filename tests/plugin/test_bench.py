@@ -23,10 +23,10 @@ from tests.plugin.measuring.fakes import Lab
 def test_proofs_and_counting_are_outside_the_timed_rounds(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole order of a measurement: in the round nothing but steps, and every pass of our own after the timing."""
 
-    def noted(name: str, real: Callable[[Any], object]) -> Callable[[Any], object]:
-        def call(step: Any) -> object:
+    def noted(name: str, real: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object) -> object:
             lab.calls.append(name)
-            return real(step)
+            return real(*arguments)
 
         return call
 
