@@ -49,12 +49,13 @@ def record(pairs: int, seconds: float, threads: int, folder: Path) -> Path:
 
     Nothing is settled on the way: no effect is small enough to matter, and no confidence high enough.
     """
+    subprocess.run(["git", "clone", "-q", str(_ROOT), str(folder / "base")], check=True)
     subprocess.run(
         [
-            *(sys.executable, "-m", "roofline", "ab", "--base", "HEAD", "--results", str(folder)),
+            *(sys.executable, "-m", "roofline", "ab", "--base-path", str(folder / "base"), "--results", str(folder)),
             *("--pairs", str(pairs), "--max-time", str(pairs * seconds)),
             *("--least-effect", "0.001%", "--confidence", "99.9999%", "--"),
-            *("perftests/test_models.py", "--matrix", str(CASES), "--device", "cpu"),
+            *("perftests/test_models.py", "--matrix", str(CASES.relative_to(_ROOT)), "--device", "cpu"),
         ],
         cwd=_ROOT,
         env={**os.environ, "OMP_NUM_THREADS": str(threads)},

@@ -253,7 +253,8 @@ def check_finite(step: Step, watch: LossWatch | None = None) -> Check:
     if bad:
         return Check(name="finite", status="failed", evidence="not finite after the last round: " + ", ".join(bad[:5]))
     if watch is not None and watch.not_finite:
-        evidence = f"loss not finite after {len(watch.not_finite)} of {watch.rounds} rounds, first {watch.not_finite[0]}"
+        first = watch.not_finite[0]
+        evidence = f"loss not finite after {len(watch.not_finite)} of {watch.rounds} rounds, first {first}"
         return Check(name="finite", status="failed", evidence=evidence)
     shown = f" ({float(results[0].detach()):.4g})" if results[0].numel() == 1 else ""
     return Check(name="finite", status="passed", evidence=f"the last {what}{shown}, parameters and buffers are finite")
