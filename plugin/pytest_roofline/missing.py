@@ -20,6 +20,14 @@ _REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("timing.margin_target", lambda record: f"the protocol {record.timing.protocol if record.timing else ''} has none"),
     ("timing.warmup_settled", lambda _: "a number of warm-up steps was asked for"),
     ("timing.rounds.disturbed", lambda _: "nothing that would show it was read"),
+    *(
+        (f"timing.rounds.{name}", lambda record: f"not read for {record.device.kind}")
+        for name in ("memory_clock_hz", "power_w", "temperature_c", "device_memory_byte", "throttle")
+    ),
+    ("process.throttled_s", lambda _: "no CPU quota is set, or nothing tells how long it held threads back"),
+    ("profile.device_busy_s", lambda record: f"not read for {record.device.kind}"),
+    ("profile.longest_gap_s", lambda record: f"not read for {record.device.kind}"),
+    ("host_counters", lambda _: "perf stat was not asked for"),
     ("operations.time_s", lambda record: record.missing.get("profile", "operations are not timed one by one")),
     ("work.uncovered.time_s", lambda record: record.missing.get("profile", "operations are not timed one by one")),
     ("profile", lambda record: f"no profile is taken of {_KINDS.get(record.case.mode, 'this row')}"),

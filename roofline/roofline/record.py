@@ -102,6 +102,13 @@ class Rounds:
     involuntary_switches: tuple[int, ...] | None = None
     steal_s: tuple[float, ...] | None = None
     sm_clock_hz: tuple[float, ...] | None = None
+    memory_clock_hz: tuple[float, ...] | None = None
+    power_w: tuple[float, ...] | None = None
+    temperature_c: tuple[float, ...] | None = None
+    device_memory_byte: tuple[int, ...] | None = None
+    """In use on the device, by all programs."""
+    throttle: tuple[str | None, ...] | None = None
+    """Why the device's clocks were held down, in NVML's words; None where they weren't."""
     disturbed: tuple[str | None, ...] | None = None
 
 
@@ -213,6 +220,17 @@ class OutsideTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KernelTime:
+    """All launches in one step of one kernel, copy or fill, from the profiler's pass. ``launches`` and ``time_s`` are
+    medians over its steps.
+    """
+
+    name: str
+    launches: float
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """Steps taken under torch's profiler, in a pass of its own: nothing is timed under it but this.
 
@@ -227,16 +245,82 @@ class Profile:
     step_s: float
     operations_s: float
     outside: tuple[OutsideTime, ...] = ()
+    device_busy_s: float | None = None
+    """Time in which at least one kernel, copy or fill ran on the device; the rest of ``step_s`` are gaps."""
+    longest_gap_s: float | None = None
+    """The longest time between two kernels in which the device had nothing to do."""
+    kernels: tuple[KernelTime, ...] = ()
+    """Longest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelCounters:
+    """All launches in one step of one kernel, by hardware counters. ``time_s`` is under the profiler: never a timing.
+
+    ``flop_by_pipe`` has what ran on the CUDA cores by dtype (``fp32``, ``fp64``, ``fp16``) and on the tensor cores by
+    source type (``tensor_bf16``, ``tensor_tf32``, ...).
+    """
+
+    name: str
+    launches: int
+    time_s: float | None = None
+    flop_by_pipe: dict[str, float] | None = None
+    dram_byte: float | None = None
+    l2_byte: float | None = None
+    l1_byte: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """Hardware counters of one step. ``status`` says why they are None where they are."""
+    """Hardware counters of one step.
+
+    ``status``: ``ok``, ``not_requested``, ``permission_denied``, ``unsupported_platform``, ``not_found``,
+    ``no_kernels``, ``missing_metric``, ``timeout``, ``lock_conflict`` or ``failed``; but for ``ok`` all counters are
+    None (``missing_metric``: those that lack one), and ``reason`` says why. All values are sums over the step's
+    kernels, never sums or means of rates.
+    """
 
     status: str
     source: str | None = None
+    """The program that read them, with its version."""
+    reason: str | None = None
     flop: float | None = None
     dram_byte: float | None = None
+    dram_read_byte: float | None = None
+    dram_write_byte: float | None = None
+    l2_byte: float | None = None
+    l1_byte: float | None = None
+    time_s: float | None = None
+    """Of all kernels, under the profiler: never a timing."""
+    flop_by_pipe: dict[str, float] | None = None
+    """As in `KernelCounters`."""
+    kernels: tuple[KernelCounters, ...] = ()
+    metrics: dict[str, str] = field(default_factory=dict)
+    """Which metric answered, by quantity (``dram_read_byte``: ``dram__bytes_read.sum``)."""
+    passes: int | None = None
+    """How often each kernel was replayed at most."""
+    unit_check: float | None = None
+    """FLOPs counted of a matrix product of known size, over 2 M N K."""
+    context_byte: int | None = None
+    """Device memory that the measuring process still held while the counted one ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCounters:
+    """Events of one step on the host's cores, by ``perf stat``. ``status`` as in `Counters`; ``reason`` why there are
+    none. Each event is None where the machine doesn't count it.
+    """
+
+    status: str
+    source: str | None = None
+    reason: str | None = None
+    steps: int | None = None
+    cycles: float | None = None
+    instructions: float | None = None
+    cache_references: float | None = None
+    cache_misses: float | None = None
+    branches: float | None = None
+    branch_misses: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +347,8 @@ class Process:
     max_rss_byte: int | None
     voluntary_switches: int | None
     involuntary_switches: int | None
+    throttled_s: float | None = None
+    """Time for which the cgroup's CPU quota held its threads back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +364,7 @@ class Record:
     operations: tuple[Operation, ...] = ()
     profile: Profile | None = None
     counters: Counters | None = None
+    host_counters: HostCounters | None = None
     memory: Memory | None = None
     process: Process | None = None
     energy_j_per_step: float | None = None
@@ -392,7 +479,10 @@ class Machine:
 
 _NULL_TELLS_ENOUGH = frozenset(
     {
-        *("device.index", "counters.source", "counters.flop", "counters.dram_byte"),
+        "device.index",
+        *(f"counters.{one.name}" for one in fields(Counters)),
+        *(f"counters.kernels.{one.name}" for one in fields(KernelCounters)),
+        *(f"host_counters.{one.name}" for one in fields(HostCounters)),
         *("expected.bound", "expected.min_fraction_of_roof", "expected.min_fraction_of_speed_of_light"),
     }
 )
