@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from statistics import median
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pytest_roofline.counting import Counted
 from pytest_roofline.counting.dispatch import compiling_nothing
 from pytest_roofline.counting.tally import Leaf
 from pytest_roofline.missing import told
 from pytest_roofline.profiling.attribution import StepTimes, by_kernel, by_operator, by_self_time
+from pytest_roofline.profiling.busy import busy
+from pytest_roofline.profiling.by_name import kernel_times, outside_times
 from pytest_roofline.profiling.labels import LabelMode
-from pytest_roofline.profiling.outside import outside_times
-from pytest_roofline.profiling.recording import ProfilerBusyError, record
+from pytest_roofline.profiling.recording import Kernel, ProfilerBusyError, record
 from roofline.record import Operation, Profile, Work
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class _Taken:
     times: StepTimes
     names: tuple[str, ...]
     """Operations that were labelled."""
+    kernels: tuple[Kernel, ...]
 
 
 class _NotProfiledError(Exception):
@@ -114,7 +116,9 @@ def _take_steps(
         )
     times = by_kernel if device.type == "cuda" else by_self_time if compiled else by_operator
     labels = names or [()] * len(recordings)
-    return [_Taken(one.wall_s, times(one), own) for one, own in zip(recordings[1:], labels[1:], strict=True)]
+    return [
+        _Taken(one.wall_s, times(one), own, one.kernels) for one, own in zip(recordings[1:], labels[1:], strict=True)
+    ]
 
 
 def _enough(walls: Sequence[float]) -> bool:
@@ -167,13 +171,21 @@ def _profile(
     operations_s: float,
     outside: Sequence[Iterable[tuple[str, int]]],
 ) -> Profile:
-    source: Literal["operators", "kernels"] = "kernels" if device.type == "cuda" else "operators"
-    return Profile(
-        source=source,
+    whole = Profile(
+        source="kernels" if device.type == "cuda" else "operators",
         steps=len(taken),
         step_s=median(one.wall_s for one in taken),
         operations_s=operations_s,
         outside=outside_times(outside),
+    )
+    if device.type != "cuda":
+        return whole
+    at_work = [busy(one.kernels) for one in taken]
+    return replace(
+        whole,
+        device_busy_s=median(one.busy_ns for one in at_work) / 1e9,
+        longest_gap_s=median(one.longest_gap_ns for one in at_work) / 1e9,
+        kernels=kernel_times([[(kernel.name, kernel.duration_ns) for kernel in one.kernels] for one in taken]),
     )
 
 

@@ -34,8 +34,13 @@ class Kernel:
     """One kernel, copy or fill on the device. ``launched_by`` is the innermost span around its launch; 0: none."""
 
     name: str
-    duration_ns: int
+    start_ns: int
+    end_ns: int
     launched_by: int
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,25 +105,25 @@ def read(events: Iterable[Any], walls: Sequence[float]) -> list[Recording]:
     """
     starts: list[int] = []
     spans: list[Span] = []
-    kernels: list[tuple[int, Kernel]] = []
+    kernels: list[Kernel] = []
     for event in events:
         name, link = event.name(), event.linked_correlation_id()
         if event.device_type().name != "CPU":
             if not event.is_user_annotation():
-                kernels.append((event.start_ns(), Kernel(name, event.duration_ns(), link)))
+                kernels.append(Kernel(name, event.start_ns(), event.end_ns(), link))
         elif name == _STEP:
             starts.append(event.start_ns())
         elif not link and not event.is_async():
             spans.append(Span(name, event.start_ns(), event.end_ns(), event.start_thread_id(), event.correlation_id()))
     starts.sort()
-    kernels.sort(key=lambda started: started[0])
+    kernels.sort(key=lambda kernel: kernel.start_ns)
     spans_of: list[list[Span]] = [[] for _ in walls]
     kernels_of: list[list[Kernel]] = [[] for _ in walls]
     for span in spans:
         if (number := bisect_right(starts, span.start_ns)) > 0:
             spans_of[number - 1].append(span)
-    for start, kernel in kernels:
-        if (number := bisect_right(starts, start)) > 0:
+    for kernel in kernels:
+        if (number := bisect_right(starts, kernel.start_ns)) > 0:
             kernels_of[number - 1].append(kernel)
     return [
         Recording(wall_s=wall_s, spans=tuple(own_spans), kernels=tuple(own_kernels))

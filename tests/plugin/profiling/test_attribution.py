@@ -89,10 +89,10 @@ def test_kernels_go_to_the_label_they_were_launched_in() -> None:
     """All of them, copies too, however long after; those of the backward pass from the thread it runs on."""
     backward = dispatched("aten::convolution_backward", 300, 400, f"{LABEL}1", thread=BACKWARD, first_id=50)
     kernels = (
-        Kernel("gemm", 1000, launched_by=13),
-        Kernel("Memcpy HtoD", 70, launched_by=13),
-        Kernel("dgrad", 2000, launched_by=53),
-        Kernel("wgrad", 3000, launched_by=60),
+        Kernel("gemm", 500, 1500, launched_by=13),
+        Kernel("Memcpy HtoD", 400, 470, launched_by=13),
+        Kernel("dgrad", 1500, 3500, launched_by=53),
+        Kernel("wgrad", 3500, 6500, launched_by=60),
     )
     inner = Span("aten::cudnn_convolution_backward", 330, 360, BACKWARD, 60)
     times = by_kernel(recording(*FORWARD, *backward, inner, kernels=kernels))
@@ -102,14 +102,19 @@ def test_kernels_go_to_the_label_they_were_launched_in() -> None:
 
 def test_an_operation_without_a_kernel_takes_no_time_on_the_device() -> None:
     """Its operator on the host is not what is timed."""
-    times = by_kernel(recording(*FORWARD, kernels=(Kernel("other", 5, launched_by=0),)))
+    times = by_kernel(recording(*FORWARD, kernels=(Kernel("other", 10, 15, launched_by=0),)))
     assert times.leaf_ns == {0: 0}
 
 
 def test_kernels_launched_elsewhere_are_outside() -> None:
     """By no span at all, by the call around a label, and by an operation without a number."""
     view = dispatched("aten::t", 300, 400, LABEL, first_id=50)
-    kernels = (Kernel("alone", 1, 0), Kernel("around", 2, 10), Kernel("of a view", 4, 53), Kernel("alone", 8, 999))
+    kernels = (
+        Kernel("alone", 0, 1, 0),
+        Kernel("around", 1, 3, 10),
+        Kernel("of a view", 3, 7, 53),
+        Kernel("alone", 7, 15, 999),
+    )
     times = by_kernel(recording(*FORWARD, *view, kernels=kernels))
     assert times.leaf_ns == {0: 0}
     assert times.outside == [("alone", 1), ("around", 2), ("of a view", 4), ("alone", 8)]

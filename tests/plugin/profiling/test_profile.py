@@ -16,7 +16,7 @@ from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.profiling import Profiled, profile, profile_step
 from pytest_roofline.profiling.labels import LABEL
 from pytest_roofline.profiling.recording import Kernel, Recording, Span
-from roofline.record import OutsideTime, Profile
+from roofline.record import KernelTime, OutsideTime, Profile
 from tests.plugin.measuring.fakes import Lab
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -58,6 +58,7 @@ def test_every_operation_of_a_step_has_a_time() -> None:
     assert profile.operations_s < profile.step_s
     assert {one.name for one in profile.outside} == {"aten::empty", "aten::t"}
     assert (profile.source, profile.steps) == ("operators", 10)
+    assert (profile.device_busy_s, profile.longest_gap_s, profile.kernels) == (None, None, ())
     assert result.missing == {}
 
 
@@ -271,7 +272,12 @@ class FakeRecord:
 
 
 def on_cuda(wall_s: float, *product_ns: int, outside: tuple[Kernel, ...] = ()) -> Recording:
-    """One step of a product, a view and ``exp``; kernels of the product as given and one of 500 ns for ``exp``."""
+    """One step of a product, a view and ``exp``.
+
+    Kernels of the product as given, one after the other from 0 on; 250 ms after the last, one of 500 ms for ``exp``.
+    """
+    starts = list(itertools.accumulate(product_ns, initial=0))
+    exp_ns = starts[-1] + 250_000_000
     return Recording(
         wall_s=wall_s,
         spans=(
@@ -283,8 +289,8 @@ def on_cuda(wall_s: float, *product_ns: int, outside: tuple[Kernel, ...] = ()) -
             Span("aten::exp", 42, 48, 2, 6),
         ),
         kernels=(
-            *(Kernel("gemm", time_ns, 2) for time_ns in product_ns),
-            Kernel("exp_kernel", 500_000_000, 6),
+            *(Kernel("gemm", start, end, 2) for start, end in itertools.pairwise(starts)),
+            Kernel("exp_kernel", exp_ns, exp_ns + 500_000_000, 6),
             *outside,
         ),
     )
@@ -299,8 +305,11 @@ def cuda_step() -> Callable[[], object]:
 def test_operations_of_a_cuda_device_take_as_long_as_their_kernels(
     cuda_step: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The median of the steps after the first; what runs on the host doesn't count at all."""
-    lost = Kernel("Memcpy DtoH", 2_000_000_000, 0)
+    """The median of the steps after the first; what runs on the host doesn't count at all.
+
+    The copy runs beside the product: the device is busy with both at once.
+    """
+    lost = Kernel("Memcpy DtoH", 0, 2_000_000_000, 0)
     recordings = (
         on_cuda(90.0, 80_000_000_000),
         on_cuda(3.0, 1_000_000_000, 1_000_000_000, outside=(lost,)),
@@ -316,6 +325,13 @@ def test_operations_of_a_cuda_device_take_as_long_as_their_kernels(
         step_s=4.0,
         operations_s=3.5,
         outside=(OutsideTime(name="Memcpy DtoH", calls=1.0, time_s=2.0),),
+        device_busy_s=3.5,
+        longest_gap_s=0.25,
+        kernels=(
+            KernelTime(name="gemm", launches=1.0, time_s=3.0),
+            KernelTime(name="Memcpy DtoH", launches=1.0, time_s=2.0),
+            KernelTime(name="exp_kernel", launches=1.0, time_s=0.5),
+        ),
     )
 
 
@@ -323,11 +339,13 @@ def test_a_compiled_step_on_cuda_is_its_kernels(
     cuda_step: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each by its name, launched by whatever."""
-    fused = Recording(wall_s=1.0, spans=(), kernels=(Kernel("triton_poi_fused_exp", 250_000_000, 0),))
+    fused = Recording(wall_s=1.0, spans=(), kernels=(Kernel("triton_poi_fused_exp", 0, 250_000_000, 0),))
     monkeypatch.setattr(profile, "record", FakeRecord(fused, fused))
     result = profiled(cuda_step, counted_of(cuda_step), device=CUDA, compiled=True)
     assert profile_of(result).source == "kernels"
     assert profile_of(result).outside == (OutsideTime(name="triton_poi_fused_exp", calls=1.0, time_s=0.25),)
+    assert profile_of(result).kernels == (KernelTime(name="triton_poi_fused_exp", launches=1.0, time_s=0.25),)
+    assert (profile_of(result).device_busy_s, profile_of(result).longest_gap_s) == (0.25, 0.0)
     assert "operations.time_s" in result.missing
 
 

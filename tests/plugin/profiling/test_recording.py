@@ -81,7 +81,7 @@ def test_host_events_are_spans_and_device_events_are_kernels() -> None:
     )
     assert taken.wall_s == 0.25
     assert taken.spans == (Span("aten::mm", 10, 60, 1, 7), Span("mark of a user", 5, 90, 1, 6))
-    assert taken.kernels == (Kernel("Memcpy HtoD (Pinned -> Device)", 10, 7), Kernel("gemm", 400, 7))
+    assert taken.kernels == (Kernel("Memcpy HtoD (Pinned -> Device)", 100, 110, 7), Kernel("gemm", 500, 900, 7))
 
 
 def test_events_go_to_the_step_in_which_they_start() -> None:

@@ -1,9 +1,9 @@
-"""What ran outside of the operations, over several steps."""
+"""What the profiler saw of several steps, by its name."""
 
 from __future__ import annotations
 
-from pytest_roofline.profiling.outside import MOST_ENTRIES, outside_times
-from roofline.record import OutsideTime
+from pytest_roofline.profiling.by_name import MOST_KERNELS, MOST_OUTSIDE, kernel_times, outside_times
+from roofline.record import KernelTime, OutsideTime
 
 
 def test_calls_and_times_are_the_medians_of_the_steps() -> None:
@@ -17,6 +17,10 @@ def test_calls_and_times_are_the_medians_of_the_steps() -> None:
         OutsideTime(name="b", calls=1.0, time_s=6.0),
         OutsideTime(name="a", calls=2.0, time_s=3.0),
     )
+    assert kernel_times(steps) == (
+        KernelTime(name="b", launches=1.0, time_s=6.0),
+        KernelTime(name="a", launches=2.0, time_s=3.0),
+    )
 
 
 def test_what_most_steps_lack_is_in_none() -> None:
@@ -27,18 +31,25 @@ def test_what_most_steps_lack_is_in_none() -> None:
 
 def test_the_rest_is_one_entry() -> None:
     """Nothing is dropped for being short: what isn't listed is added up."""
-    calls = [(f"kernel {number}", 500_000_000 * (number + 1)) for number in range(MOST_ENTRIES + 3)]
+    calls = [(f"kernel {number}", 500_000_000 * (number + 1)) for number in range(MOST_OUTSIDE + 3)]
     *listed, rest = outside_times([calls])
-    assert [one.name for one in listed][:2] == [f"kernel {MOST_ENTRIES + 2}", f"kernel {MOST_ENTRIES + 1}"]
-    assert len(listed) == MOST_ENTRIES
+    assert [one.name for one in listed][:2] == [f"kernel {MOST_OUTSIDE + 2}", f"kernel {MOST_OUTSIDE + 1}"]
+    assert len(listed) == MOST_OUTSIDE
     assert (rest.name, rest.calls, rest.time_s) == ("3 others", 3.0, 0.5 + 1.0 + 1.5)
+
+
+def test_of_kernels_more_are_listed() -> None:
+    """A training step of a large model has about a hundred different ones."""
+    *listed, rest = kernel_times([[(f"kernel {number}", 500_000_000) for number in range(MOST_KERNELS + 2)]])
+    assert (len(listed), rest) == (MOST_KERNELS, KernelTime(name="2 others", launches=2.0, time_s=1.0))
 
 
 def test_exactly_as_many_as_fit_need_no_rest() -> None:
     """The entry for the others stands only where there are some."""
-    assert len(outside_times([[(f"kernel {number}", 1) for number in range(MOST_ENTRIES)]])) == MOST_ENTRIES
+    assert len(outside_times([[(f"kernel {number}", 1) for number in range(MOST_OUTSIDE)]])) == MOST_OUTSIDE
 
 
 def test_no_steps_and_no_calls() -> None:
     """Nothing outside is an empty tuple."""
     assert outside_times([[]]) == ()
+    assert kernel_times([[]]) == ()
