@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from pytest_roofline.bench import plan_of, timing_flags
 from pytest_roofline.conditions import conditions
 from pytest_roofline.measuring import Measured, Plan, measure
 from pytest_roofline.missing import explained
+from pytest_roofline.onlookers import profilers
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.workload import workload_hash
 from roofline.record import Case, Counters, Record, Work
@@ -94,7 +96,7 @@ def _record(run: Run, case: Case, measured: Measured, work: Work | None, missing
         timing=measured.timing,
         work=work,
         counters=Counters(status="not_requested"),
-        flags=timing_flags(measured),
+        flags=profilers(os.environ) + timing_flags(measured),
         missing={**measured.missing, **missing},
     )
     return explained(record)

@@ -110,7 +110,10 @@ def commit_of(commit_info: Mapping[str, Any]) -> str:
 
 
 def last_roofs(folder: Path, fingerprint: str) -> tuple[Roof, ...]:
-    """Every roof as it was measured last on the machine with this fingerprint, marked with the file it stands in."""
+    """Every roof as it was measured last on the machine with this fingerprint, marked with the file it stands in.
+
+    What was measured under a profiler is no roof of the machine.
+    """
     found: dict[tuple[str, str], Roof] = {}
     try:
         paths = sorted(folder.glob("*/*.json"), key=lambda path: path.name, reverse=True)
@@ -125,9 +128,17 @@ def last_roofs(folder: Path, fingerprint: str) -> tuple[Roof, ...]:
             if machine.fingerprint != fingerprint:
                 continue
             session = from_json(Session, document[KEY], path.name)
-        except (OSError, ValueError, KeyError, TypeError, RecordError):
+            if _profiled(document):
+                continue
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecordError):
             continue  # another tool's file, or one that is still empty
         for roof in session.roofs:
             if roof.source == "measured" and roof.from_file is None:
                 found.setdefault((roof.kind, roof.name), replace(roof, from_file=path.name))
     return tuple(found.values())
+
+
+def _profiled(document: Mapping[str, Any]) -> bool:
+    """Whether a profiler was around the process that wrote it, as `onlookers.profilers` says of each row."""
+    records = (row.get("extra_info", {}).get(KEY, {}) for row in document.get("benchmarks", ()))
+    return any(flag.get("name") == "profiled" for record in records for flag in record.get("flags", ()))

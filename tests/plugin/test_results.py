@@ -172,6 +172,22 @@ def test_the_last_roofs_are_those_measured_on_the_same_machine(tmp_path: Path) -
     assert results.last_roofs(tmp_path / "missing", "here") == ()
 
 
+def test_roofs_measured_under_a_profiler_are_no_roofs(tmp_path: Path) -> None:
+    """Launches are traced and clocks held down there; nor does a file whose rows are of no form stop the search."""
+    flagged, broken = (json.loads(document("here", dram(value))) for value in (2.0, 3.0))
+    flagged["benchmarks"] = [{}, {"extra_info": {"roofline": {"flags": [{"name": "profiled", "invalid": True}]}}}]
+    broken["benchmarks"] = ["nothing"]
+    put(
+        tmp_path,
+        {
+            "a/20260101T000000Z-c.json": document("here", dram(1.0)),
+            "a/20260102T000000Z-c.json": json.dumps(flagged),
+            "a/20260103T000000Z-c.json": json.dumps(broken),
+        },
+    )
+    assert [roof.value for roof in results.last_roofs(tmp_path, "here")] == [1.0]
+
+
 def test_a_folder_that_cannot_be_looked_into_has_no_roofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Why it can't be used is told where the results file is made; before Python 3.12 the search itself failed."""
 
