@@ -85,7 +85,8 @@ def read_side(paths: Iterable[Path], by: By, devices: DeviceTable, without: Abst
     """Read the sessions of one side.
 
     :param without: files of the other side: a folder that holds both sides is read without them.
-    :raises ReadError: a file that was named can't be read or is one of the other side, or there is none to read.
+    :raises ReadError: a file that was named can't be read, is one of the other side or was measured under a profiler,
+        or there is none to read.
     """
     paths = tuple(paths)
     seen: list[Seen] = []
@@ -97,6 +98,7 @@ def read_side(paths: Iterable[Path], by: By, devices: DeviceTable, without: Abst
             if real_path(path) in without:
                 raise ReadError(f"{path}: on both sides. A result is not slower than itself.")
             result = read_times(path) if by == "time" else read_file(path)
+            _refuse_profiled(result)
         except ReadError as error:
             if named:
                 raise
@@ -109,6 +111,20 @@ def read_side(paths: Iterable[Path], by: By, devices: DeviceTable, without: Abst
         reasons = "".join(f"\n  {reason}" for reason in skipped) or " No file there ends in .json."
         raise ReadError(f"{', '.join(map(str, paths))}: no result file to read.{reasons}")
     return Side(seen=tuple(seen), runs=tuple(runs), skipped=tuple(skipped))
+
+
+def _refuse_profiled(result: ResultFile) -> None:
+    """All of it, for a profiler is around a process and not around a case: neither side may be made of such times.
+
+    :raises ReadError: a row says that it was.
+    """
+    for benchmark in result.benchmarks:
+        flags = () if benchmark.record is None else benchmark.record.flags
+        profiled = next((flag for flag in flags if flag.name == "profiled"), None)
+        if profiled is not None:
+            raise ReadError(
+                f"{result.path}: measured under a profiler, so it is no side of a comparison: {profiled.evidence}."
+            )
 
 
 def _run(result: ResultFile) -> Run:
