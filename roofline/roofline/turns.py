@@ -17,6 +17,9 @@ The two ends may be of different versions of this package: `PROTOCOL` is the fir
 from __future__ import annotations
 
 import json
+import os
+import selectors
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -30,6 +33,9 @@ PIPES = "ROOFLINE_TURNS"
 
 WORKER = "pytest_roofline.interleaving.worker"
 """The pytest plugin that takes turns; given with ``-p`` to the processes that ``roofline ab`` starts."""
+
+_AT_ONCE = 2**16
+"""Bytes read of a pipe: as many as one holds on Linux."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +120,10 @@ class Closed(Exception):
     """The other end is gone."""
 
 
+class Silent(Exception):
+    """The other end is there, and has said nothing for as long as one was willing to wait."""
+
+
 class Garbled(Exception):
     """What came is no message of this version."""
 
@@ -124,6 +134,7 @@ class Channel:
     def __init__(self, reading: IO[bytes], writing: IO[bytes]) -> None:
         self._reading = reading
         self._writing = writing
+        self._heard = b""
 
     def send(self, message: Message) -> None:
         """:raises Closed: nobody reads any more."""
@@ -134,18 +145,15 @@ class Channel:
         except (BrokenPipeError, ValueError) as error:
             raise Closed from error
 
-    def receive(self) -> Message:
+    def receive(self, limit_s: float | None = None) -> Message:
         """Wait for the next message.
 
+        :param limit_s: how long; None is for ever. It is for systems on which one can wait for a pipe: not Windows.
         :raises Closed: there will be none.
+        :raises Silent: there was none within ``limit_s``.
         :raises Garbled: it is none.
         """
-        try:
-            line = self._reading.readline()
-        except ValueError as error:  # closed at this end
-            raise Closed from error
-        if not line.endswith(b"\n"):
-            raise Closed
+        line = self._line(limit_s)
         try:
             values: dict[str, Any] = json.loads(line)
             kind: Callable[..., Message] = _KINDS[values.pop("kind")]
@@ -153,7 +161,30 @@ class Channel:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Garbled(f"{line[:80]!r} ({error})") from error
 
+    def _line(self, limit_s: float | None) -> bytes:
+        end = None if limit_s is None else time.monotonic() + limit_s
+        while b"\n" not in self._heard:
+            try:
+                number = self._reading.fileno()
+            except ValueError as error:  # closed at this end
+                raise Closed from error
+            if end is not None and not _readable(number, max(0.0, end - time.monotonic())):
+                raise Silent
+            # Past the file's own buffer, in which a second message could wait where nobody is told of it.
+            part = os.read(number, _AT_ONCE)
+            if not part:
+                raise Closed
+            self._heard += part
+        line, _, self._heard = self._heard.partition(b"\n")
+        return line
+
     def close(self) -> None:
         self._reading.close()
         with suppress(BrokenPipeError):  # what was still to be written has no reader
             self._writing.close()
+
+
+def _readable(number: int, limit_s: float) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(number, selectors.EVENT_READ)
+        return bool(selector.select(limit_s))

@@ -20,6 +20,7 @@ from roofline.turns import (
     Message,
     Next,
     Ready,
+    Silent,
     Took,
     Turn,
 )
@@ -67,6 +68,31 @@ def test_an_end_that_is_gone_is_told(ends: tuple[Channel, Channel]) -> None:
         one.send(Turn())
     with pytest.raises(Closed):
         other.receive()
+
+
+def test_whoever_says_nothing_is_not_waited_for_for_ever() -> None:
+    """Nor whoever stops amid a message. What comes later is heard all the same."""
+    reading, writing = os.pipe()
+    channel = Channel(os.fdopen(reading, "rb"), os.fdopen(writing, "wb"))
+    with pytest.raises(Silent):
+        channel.receive(0.01)
+    os.write(writing, b'{"kind": ')
+    with pytest.raises(Silent):
+        channel.receive(0.01)
+    os.write(writing, b'"turn"}\n')
+    assert channel.receive(0.01) == Turn()
+    channel.close()
+
+
+def test_what_was_said_at_once_is_heard_one_by_one(ends: tuple[Channel, Channel]) -> None:
+    """The second message lies here already: nobody waits for the pipe to bring it."""
+    one, other = ends
+    one.send(Took(wall_s=1.0))
+    one.send(Done(test="a"))
+    assert other.receive(0.01) == Took(wall_s=1.0)
+    assert other.receive(0.01) == Done(test="a")
+    with pytest.raises(Silent):
+        other.receive(0.01)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from roofline.compare.paired import SIDES, PairTurns, SideName
-from roofline.interleaving.process import Player, ProcessFailed
+from roofline.interleaving.process import PREPARING_S, Player, ProcessFailed
 from roofline.turns import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
 
 LEAST_TURNS = 5
 """A side, even where they overrun the budget: of fewer nothing can be said of how well their ratio is known."""
+
+HANGING = 50.0
+"""A turn that takes so many times as long as the side's longest before it is none any more,"""
+
+HANGING_S = 60.0
+"""once this time is over, too: machines that others use stand still for seconds, and a step of a millisecond is no
+reason to give up after one."""
 
 Clock = Callable[[], float]
 Players = Mapping[SideName, Player]
@@ -85,6 +92,7 @@ class _Bout:
         self._ready: dict[SideName, Ready] = {}
         self._done: dict[SideName, Done] = {}
         self._times: dict[SideName, list[float]] = {name: [] for name in SIDES}
+        self._longest_s: dict[SideName, float] = {}
 
     @property
     def case(self) -> str:
@@ -96,11 +104,11 @@ class _Bout:
 
     def run(self, words: Mapping[SideName, Message], budget_s: float) -> Met:
         """:param words: what lets either side begin.
-        :raises ProcessFailed: a process has ended.
+        :raises ProcessFailed: a process has ended, or hangs.
         """
         for name in self._order:
             self._players[name].say(words[name])
-            self._hear(name)
+            self._hear(name, PREPARING_S, "preparing")
         problem = self._different()
         steps = max((ready.steps for ready in self._ready.values()), default=0)
         if not self._done and problem is None:
@@ -110,7 +118,7 @@ class _Bout:
         for name in self._order:
             if name not in self._done:
                 self._players[name].say(Enough())
-                self._hear(name)
+                self._hear(name, PREPARING_S, "proving and counting")
         problem = problem or self._problem()
         return Met(
             test=self._test,
@@ -126,8 +134,7 @@ class _Bout:
         order, pairs, start = tuple(self._order), 0, self._clock()
         while True:
             for name in order:
-                self._players[name].say(Turn())
-                self._hear(name)
+                self._take_turn(name)
                 if name in self._done:
                     return
             order, pairs = order[::-1], pairs + 1
@@ -135,12 +142,21 @@ class _Bout:
             if pairs >= LEAST_TURNS and spent_s + spent_s / pairs > budget_s:
                 return
 
-    def _hear(self, name: SideName) -> None:
+    def _take_turn(self, name: SideName) -> None:
+        """:raises ProcessFailed: it has ended, or hangs."""
+        longest_s = self._longest_s.get(name)
+        limit_s = PREPARING_S if longest_s is None else max(HANGING_S, round(HANGING * longest_s))
+        start = self._clock()
+        self._players[name].say(Turn())
+        self._hear(name, limit_s, "in a turn of")
+        self._longest_s[name] = max(longest_s or 0.0, self._clock() - start)
+
+    def _hear(self, name: SideName, limit_s: float, doing: str) -> None:
         """Sort what a side says next.
 
-        :raises ProcessFailed: it has ended, or speaks of another test.
+        :raises ProcessFailed: it has ended, hangs, or speaks of another test.
         """
-        message = self._players[name].hear()
+        message = self._players[name].hear(limit_s, f"{doing} {self._test}")
         if isinstance(message, Took):
             self._times[name].append(message.wall_s)
         elif isinstance(message, Ready) and message.test == self._test:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from roofline.interleaving.side import Side
-from roofline.turns import PIPES, PROTOCOL, WORKER, Channel, Closed, Garbled, Hello, Message
+from roofline.turns import PIPES, PROTOCOL, WORKER, Channel, Closed, Garbled, Hello, Message, Silent
 
 TOLD_LINES = 20
 """Of what a process that failed has written last."""
@@ -20,9 +20,13 @@ TOLD_LINES = 20
 GRACE_S = 5.0
 """Time to end by itself, once nobody speaks to it any more."""
 
+PREPARING_S = 600.0
+"""Time for what has no length that one could know beforehand: to collect the tests, to build, compile and warm up a
+model, to prove and count. Compiling is the longest of it, and takes minutes at most."""
+
 
 class ProcessFailed(RuntimeError):
-    """A measuring process has ended where it should have gone on. The message tells what it wrote last."""
+    """A measuring process has ended or hangs where it should have gone on. The message tells what it wrote last."""
 
 
 class Player(Protocol):
@@ -34,10 +38,12 @@ class Player(Protocol):
         """:raises ProcessFailed: it has ended."""
         ...
 
-    def hear(self) -> Message:
+    def hear(self, limit_s: float, doing: str) -> Message:
         """Wait for what it says next.
 
-        :raises ProcessFailed: it has ended.
+        :param limit_s: how long, in seconds. Whoever says nothing by then is ended.
+        :param doing: what it has to do before it speaks, for the message: ``preparing test_it.py::test_it``.
+        :raises ProcessFailed: it has ended, or said nothing in that time.
         """
         ...
 
@@ -104,7 +110,7 @@ class MeasuringProcess:
             self._kill()
 
     def hello(self) -> Hello:
-        hello = self.hear()
+        hello = self.hear(PREPARING_S, "collecting the tests")
         if not isinstance(hello, Hello) or hello.protocol != PROTOCOL:
             raise ProcessFailed(
                 f"{self.side.name}: the plugin of {self.side.what} takes turns in another way than this one. "
@@ -118,11 +124,14 @@ class MeasuringProcess:
         except Closed:
             raise self._failed() from None
 
-    def hear(self) -> Message:
+    def hear(self, limit_s: float, doing: str) -> Message:
         try:
-            return self._channel.receive()
+            return self._channel.receive(limit_s)
         except Closed:
             raise self._failed() from None
+        except Silent:
+            self._kill()
+            raise self._problem(f"did not answer for {limit_s:g} s {doing}, and was ended") from None
         except Garbled as error:
             raise ProcessFailed(f"{self.side.name}: says what makes no sense here: {error}") from error
 
@@ -138,7 +147,8 @@ class MeasuringProcess:
         # It leads a session of its own: with it end the workers of its data loaders.
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        with suppress(subprocess.TimeoutExpired):  # what hangs in a device's driver can't be ended
+            self._process.wait(GRACE_S)
 
     def _failed(self) -> ProcessFailed:
         try:
@@ -146,9 +156,12 @@ class MeasuringProcess:
         except subprocess.TimeoutExpired:
             return ProcessFailed(f"{self.side.name} ({self.side.what}): does not speak any more.")
         how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+        return self._problem(how)
+
+    def _problem(self, what: str) -> ProcessFailed:
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-TOLD_LINES:]
         told = "\n".join(f"  | {line}" for line in lines) or "  (it wrote nothing)"
-        return ProcessFailed(f"{self.side.name} ({self.side.what}): its pytest {how}. The last it wrote:\n{told}")
+        return ProcessFailed(f"{self.side.name} ({self.side.what}): its pytest {what}. The last it wrote:\n{told}")
 
 
 def supported() -> bool:

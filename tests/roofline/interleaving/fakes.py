@@ -17,7 +17,8 @@ def side(name: SideName, root: Path = Path("/tree")) -> Side:
 
 
 class Table:
-    """Where two fakes sit: the clock they share, and what was said in which order.
+    """Where two fakes sit: the clock they share, what was said in which order, and how long whoever listened would have
+    waited for what.
 
     :param round_s: of a side's rounds (``new``), or of those in one test (``new b``), in turn, endlessly; else 0.1.
     """
@@ -25,6 +26,7 @@ class Table:
     def __init__(self, **round_s: Sequence[float]) -> None:
         self.now = 0.0
         self.heard: list[str] = []
+        self.waited: list[tuple[str, float]] = []
         self._times = {name: cycle(times) for name, times in round_s.items()}
         self._usual = cycle((0.1,))
 
@@ -96,7 +98,8 @@ class FakeProcess:
         if answer is not None:
             self._answers.append(answer)
 
-    def hear(self) -> Message:
+    def hear(self, limit_s: float, doing: str) -> Message:
+        self._table.waited.append((f"{self._name} {doing}", limit_s))
         if self._dead:
             raise ProcessFailed(f"{self._name}: ended")
         return self._answers.pop(0)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from roofline.interleaving.duel import LEAST_TURNS, Met, fight
+from roofline.interleaving.duel import HANGING, HANGING_S, LEAST_TURNS, Met, fight
+from roofline.interleaving.process import PREPARING_S
 from roofline.turns import Message, Took
 from tests.roofline.interleaving.fakes import FakeProcess, Table
 
@@ -111,6 +112,28 @@ def test_a_process_that_ends_ends_the_duel() -> None:
     first, second = duel(Table(), ("a", "b", "c"), new={"dies_in": "b"})
     assert not first.crashed
     assert (second.test, second.crashed, second.problem) == ("b", True, "new: ended")
+
+
+def test_nobody_is_waited_for_for_ever() -> None:
+    """A first turn may take any time, as preparing and proving may; a later one many times the longest before it on its
+    own side: the slower side isn't given up for the other's haste. Short ones have a minute all the same.
+    """
+    table = Table(base=(0.1,), new=(7.0, 5.0, 9.0, 5.0, 5.0))
+    duel(table, budget_s=1.0)
+    assert (HANGING, HANGING_S) == (50.0, 60.0)
+    assert [waited for waited in table.waited if waited[0].startswith("base")] == [
+        ("base preparing a", PREPARING_S),
+        ("base in a turn of a", PREPARING_S),
+        *[("base in a turn of a", 60.0)] * 4,
+        ("base proving and counting a", PREPARING_S),
+    ]
+    assert [limit for doing, limit in table.waited if doing == "new in a turn of a"] == [
+        PREPARING_S,
+        350.0,
+        350.0,
+        450.0,
+        450.0,
+    ]
 
 
 def test_marks_stay_with_their_turns() -> None:

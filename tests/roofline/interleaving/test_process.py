@@ -1,0 +1,88 @@
+"""A measuring process that is none of pytest's: what is made of one that hangs, or ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from roofline.interleaving.process import MeasuringProcess, ProcessFailed
+from roofline.turns import PIPES, Took
+from tests.roofline.interleaving.fakes import side
+
+STUB = """#!{python}
+import os, subprocess, sys, time
+print("last words", flush=True)
+writing = int(os.environ["{pipes}"].partition(",")[2])
+{body}
+"""
+"""In place of a side's interpreter."""
+
+SPEAKS_AND_HANGS = """
+child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+os.write(writing, b'{"kind": "took", "wall_s": %d}\\n' % child.pid)
+time.sleep(600)
+"""
+
+Start = Callable[[str], MeasuringProcess]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Starts a process that does this."""
+
+    def started(body: str) -> MeasuringProcess:
+        stub = tmp_path / "python"
+        stub.write_text(STUB.format(python=sys.executable, pipes=PIPES, body=body))
+        stub.chmod(0o755)
+        stands_in = replace(side("new", tmp_path), python=str(stub))
+        return MeasuringProcess(stands_in, (), tmp_path / "log", os.environ)
+
+    return started
+
+
+def test_one_that_hangs_is_ended_with_all_that_it_started(start: Start) -> None:
+    """What it says before is heard; then the message tells how long it was waited for, in what, and its last words."""
+    with start(SPEAKS_AND_HANGS) as process:
+        took = process.hear(60.0, "preparing a")
+        assert isinstance(took, Took)
+        with pytest.raises(ProcessFailed) as failed:
+            process.hear(0.25, "in a turn of test_it.py::test_it[a]")
+    assert str(failed.value) == (
+        "new (the new): its pytest did not answer for 0.25 s in a turn of test_it.py::test_it[a], and was ended. "
+        "The last it wrote:\n  | last words"
+    )
+    assert _is_gone(int(took.wall_s))
+
+
+def _is_gone(process: int) -> bool:
+    """Within a moment: it is ended by a signal, and then buried by whoever does that here."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            os.readlink(f"/proc/{process}/cwd")
+        except OSError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_one_that_ends_is_not_waited_for(start: Start) -> None:
+    """Its exit code is told instead; nobody waits until the time is over."""
+    with start("sys.exit(9)") as process, pytest.raises(ProcessFailed, match="its pytest ended with exit code 9"):
+        process.hear(600.0, "preparing a")
+
+
+def test_one_that_hangs_while_it_collects_has_no_tests(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing to compare, and the message says where it hung."""
+    monkeypatch.setattr("roofline.interleaving.process.PREPARING_S", 0.25)
+    with (
+        start("time.sleep(600)") as process,
+        pytest.raises(ProcessFailed, match=r"did not answer for 0\.25 s collecting the tests, and was ended"),
+    ):
+        process.hello()
