@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from pytest_roofline import bench, plain_bench, proof, roofs
+from pytest_roofline import bench, observing, plain_bench, proof, roofs
 from pytest_roofline.roofs import Candidate, RoofPlan
 from pytest_roofline.workload import ReadyBatches, sgd
 from roofline.record import Case, Counters, Record, RoofKind
 from roofline.record_json import from_json, to_json
 from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Ticking, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab
+from tests.plugin.measuring.test_pace import Turns
 
 
 def test_proofs_and_counting_are_outside_the_timed_rounds(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +101,25 @@ def test_the_record_of_a_training_case_is_complete(lab: Lab) -> None:
     assert absent <= set(record.missing)
     assert record.valid
     assert from_json(Record, to_json(record), "the record") == record
+
+
+def test_a_process_that_takes_turns_is_not_profiled(lab: Lab) -> None:
+    """What its verdict hangs on is proven, for which one step is counted; none is taken for the times of operations,
+    and the record says why they aren't there.
+    """
+    run, turns = run_on(lab), Turns(lab, 3)
+    run.turns = cast(Any, SimpleNamespace(pace=lambda _case: turns, slowed=lambda step, *_: step))
+    record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
+    assert len(turns.taken) == 3
+    assert record.valid
+    statuses = {check.name: check.status for check in record.checks}
+    assert (statuses["device"], statuses["precision"], statuses["finite"]) == ("passed", "passed", "passed")
+    assert record.work is not None
+    assert record.operations
+    assert record.profile is None
+    assert record.missing["profile"] == observing.TAKES_TURNS
+    last = max(index for index, call in enumerate(lab.calls) if call == "wait")
+    assert lab.calls[last:].count("step") == 1
 
 
 def test_all_batches_that_lie_ready_are_in_the_predicted_peak(lab: Lab) -> None:
