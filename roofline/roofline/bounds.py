@@ -6,8 +6,8 @@ The rules, in order; the first that applies decides.
 2. Device memory full (`flags.FULL_MEMORY_SHARE`): **capacity**.
 3. At least 10 % of the step spent waiting for the next batch: **input**. A loader that keeps up is never waited for, so
    any real wait means that the device runs dry.
-4. The device busy for less than 70 % of the wall time, or calls x launch latency at least half of the step and more
-   than its speed of light: **launch**.
+4. The device busy for less than 70 % of the wall time (`placement.busy_share`), or calls x launch latency at least half
+   of the step and more than its speed of light: **launch**.
 5. No FLOPs, no bytes, intensity from time alone, no roofs: **undetermined**.
 6. At less than 5 % of what the roofs allow, neither of them is the limit. **launch** (launch or latency), unless
    launches were counted and explain less than half of the step: then **undetermined**.

@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from roofline.counters import counters_of
 from roofline.record import Record, Timing
 from roofline.roofs import Roofs, usable
 from roofline.sol import memory_byte_per_s
@@ -30,9 +31,9 @@ class Placement:
     """A point and its roofs; every number is finite and above 0, or None.
 
     ``time_s`` is the step time the point is placed by and ``time_basis`` whose: the device's where the host sets the
-    pace, since the roof is the device's. ``roof_source`` is that of the roofs over this point. ``fraction_low`` and
-    ``fraction_high`` are attained / attainable at the high and at the low end of the intensity range. ``why_not`` says
-    why the point can't be drawn.
+    pace, since the roof is the device's. ``device_share`` is what `busy_share` says. ``roof_source`` is that of the
+    roofs over this point. ``fraction_low`` and ``fraction_high`` are attained / attainable at the high and at the low
+    end of the intensity range. ``why_not`` says why the point can't be drawn.
     """
 
     provenance: Provenance
@@ -72,7 +73,7 @@ def place(record: Record | None, roofs: Roofs) -> Placement:
         return Placement(provenance="none", why_not="no record of the work: another project's benchmark")
     if record.timing is None or not usable(record.timing.step_time_s):
         return Placement(provenance="none", why_not="no step time")
-    time_s, basis, share = _time(record.timing)
+    time_s, basis, share = _time(record.timing, busy_share(record))
     flop = _flop(record)
     if flop is None:
         why = "the work was not counted" if record.work is None else "no FLOPs counted"
@@ -124,22 +125,33 @@ def is_cache_resident(record: Record) -> bool:
     return touched <= size
 
 
-def _time(timing: Timing) -> tuple[float, TimeBasis, float | None]:
-    rounds = timing.rounds
-    if rounds.device_s is None:
-        return timing.step_time_s, "wall", None
-    wall, device = sum(rounds.wall_s), sum(rounds.device_s)
-    if not usable(wall) or not usable(device):
-        return timing.step_time_s, "wall", None
-    share = device / wall
-    if share < HOST_BOUND_DEVICE_SHARE:
+def busy_share(record: Record) -> float | None:
+    """Share of the wall time in which something ran on the device; None where that isn't known.
+
+    By the kernels that the profiler saw run in one step, over the step as it was timed without it. Else by the device's
+    events around the rounds: they count the gaps between kernels as well, so that the share is the most it can be.
+    """
+    timing, profile = record.timing, record.profile
+    if timing is None or not usable(timing.step_time_s):
+        return None
+    if profile is not None and profile.device_busy_s is not None and usable(profile.device_busy_s):
+        return profile.device_busy_s / timing.step_time_s
+    if timing.rounds.device_s is None:
+        return None
+    wall, device = sum(timing.rounds.wall_s), sum(timing.rounds.device_s)
+    return device / wall if usable(wall) and usable(device) else None
+
+
+def _time(timing: Timing, share: float | None) -> tuple[float, TimeBasis, float | None]:
+    if share is not None and share < HOST_BOUND_DEVICE_SHARE:
         return timing.step_time_s * share, "device", share
     return timing.step_time_s, "wall", share
 
 
 def _flop(record: Record) -> float | None:
-    if record.counters is not None and record.counters.flop is not None and usable(record.counters.flop):
-        return record.counters.flop
+    counters = counters_of(record)
+    if counters is not None and counters.flop is not None and usable(counters.flop):
+        return counters.flop
     if record.work is not None and usable(record.work.flop_per_step):
         return record.work.flop_per_step
     return None
@@ -148,7 +160,7 @@ def _flop(record: Record) -> float | None:
 def _intensity(
     record: Record, flop: float, attained: float, dram: float | None
 ) -> tuple[Provenance, float | None, float | None, str | None]:
-    counters, work = record.counters, record.work
+    counters, work = counters_of(record), record.work
     if counters is not None and counters.dram_byte is not None and usable(counters.dram_byte):
         intensity = flop / counters.dram_byte
         return "counters", intensity, intensity, None

@@ -9,7 +9,7 @@ a record whose fault has to be told.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,6 +23,7 @@ from roofline.record import (
     Flag,
     Machine,
     Memory,
+    Profile,
     Record,
     Session,
     Timing,
@@ -34,7 +35,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_times(path: Path) -> ResultFile:
-    """Read one file as `roofline.reader.read_file` does, but for the operations, profile and process of its records.
+    """Read one file as `roofline.reader.read_file` does, but for the operations and the process of its records, and for
+    what ran of their profiles and counters.
 
     :raises ReadError: as that does.
     """
@@ -65,6 +67,30 @@ def read_times(path: Path) -> ResultFile:
     )
 
 
+class _Profile(msgspec.Struct, kw_only=True):
+    """Without what ran: of that a gate needs how long it took."""
+
+    source: Literal["operators", "kernels"]
+    steps: int
+    step_s: float
+    operations_s: float
+    device_busy_s: float | None = None
+
+    def profile(self) -> Profile:
+        return Profile(**{name: getattr(self, name) for name in self.__struct_fields__})
+
+
+class _Counters(msgspec.Struct, kw_only=True):
+    """Without the kernels."""
+
+    status: str
+    flop: float | None = None
+    dram_byte: float | None = None
+
+    def counters(self) -> Counters:
+        return Counters(**{name: getattr(self, name) for name in self.__struct_fields__})
+
+
 class _Record(msgspec.Struct, kw_only=True):
     """The fields of `Record` that a gate needs."""
 
@@ -74,7 +100,8 @@ class _Record(msgspec.Struct, kw_only=True):
     checks: tuple[Check, ...] = ()
     timing: Timing | None = None
     work: Work | None = None
-    counters: Counters | None = None
+    profile: _Profile | None = None
+    counters: _Counters | None = None
     memory: Memory | None = None
     flags: tuple[Flag, ...] = ()
     missing: dict[str, str] = msgspec.field(default_factory=dict)
@@ -89,7 +116,14 @@ class _Record(msgspec.Struct, kw_only=True):
         return max(map(abs, sizes)) <= LARGEST_WHOLE
 
     def record(self) -> Record:
-        return Record(**{name: getattr(self, name) for name in self.__struct_fields__})
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return Record(
+            **{
+                **values,
+                "profile": None if self.profile is None else self.profile.profile(),
+                "counters": None if self.counters is None else self.counters.counters(),
+            }
+        )
 
 
 class _ExtraInfo(msgspec.Struct, kw_only=True):

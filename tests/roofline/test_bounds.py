@@ -107,6 +107,15 @@ def test_host_bound_is_launch() -> None:
     assert (bound.kind, bound.why) == ("launch", "host-bound")
 
 
+def test_gaps_between_kernels_are_launch() -> None:
+    """The device's events saw no gap; the profiler saw kernels in 60 ms of a step of 100."""
+    rounds = Rounds(steps=1, wall_s=(0.1,), device_s=(0.099,))
+    profile = build.profile(source="kernels", step_s=0.3, device_busy_s=0.06)
+    bound = _judge(build.record(timing=build.timing(0.1, rounds=rounds), profile=profile))
+    assert (bound.kind, bound.why) == ("launch", "host-bound")
+    assert bound.evidence == "the device is busy for 60 % of the wall time: the host sets the pace"
+
+
 @pytest.mark.parametrize(("wait", "kind"), [(0.0, "compute"), (0.099, "compute"), (0.1, "input"), (0.9, "input")])
 def test_waiting_for_data(wait: float, kind: str) -> None:
     """From a tenth of the step on the loader is the limit, whatever the intensity."""

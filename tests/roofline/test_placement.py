@@ -1,6 +1,7 @@
 """A point is FLOP over time and FLOP over byte, with the best provenance there is; what can't be placed says why."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,10 +46,24 @@ def test_counters_without_flop_use_the_count() -> None:
     assert (point.intensity_low, point.intensity_high) == (10, 10)
 
 
-@pytest.mark.parametrize("counters", [Counters(status="denied"), Counters(status="ok", flop=0.0, dram_byte=0.0)])
+@pytest.mark.parametrize(
+    "counters",
+    [
+        Counters(status="permission_denied"),
+        Counters(status="ok", flop=0.0, dram_byte=0.0),
+        Counters(status="failed", flop=2e11, dram_byte=1e10),
+    ],
+    ids=["refused", "zero", "failed"],
+)
 def test_empty_counters_are_none(counters: Counters) -> None:
-    """Refused, or zero: the count serves."""
+    """The count serves; what stands beside a status that isn't good is no value."""
     assert _place(build.record(counters=counters)).provenance == "analytic"
+
+
+def test_counters_that_lack_a_metric_have_the_others() -> None:
+    """A chip without one of the FLOPs' metrics still counts bytes."""
+    point = _place(build.record(counters=Counters(status="missing_metric", dram_byte=1e10)))
+    assert (point.provenance, point.intensity_low) == ("counters", 10)
 
 
 def test_time_only_stands_on_the_memory_roof_and_claims_no_fraction() -> None:
@@ -120,6 +135,35 @@ def test_otherwise_by_the_wall(device: float | None, share: float | None) -> Non
     point = _place(_with_device_time(0.24e-3, device))
     assert point.time_basis == "wall"
     assert point.device_share == (None if share is None else pytest.approx(share))
+
+
+def _with_kernels(busy_s: float | None, *, device_s: float | None = None) -> Record:
+    """A step of 0.1 s, and how long its kernels ran in one of 0.4 s under the profiler."""
+    record = _with_device_time(0.1, device_s)
+    return replace(record, profile=build.profile(source="kernels", step_s=0.4, device_busy_s=busy_s))
+
+
+@pytest.mark.parametrize("device_s", [None, 0.099], ids=["no events", "events"])
+def test_kernels_tell_better_than_events_how_busy_the_device_was(device_s: float | None) -> None:
+    """Events at both ends of a round span the gaps; kernels of 30 ms in a step that took 100 without the profiler."""
+    point = _place(_with_kernels(0.03, device_s=device_s))
+    assert point.device_share == pytest.approx(0.3)
+    assert (point.time_basis, point.time_s) == ("device", pytest.approx(0.03))
+    assert point.attained_flop_per_s == pytest.approx(1e11 / 0.03)
+
+
+def test_kernels_that_fill_the_step_leave_it_to_the_wall() -> None:
+    """The share is shown as it is, above 1 where kernels ran slower under the profiler."""
+    point = _place(_with_kernels(0.104))
+    assert point.device_share == pytest.approx(1.04)
+    assert point.time_basis == "wall"
+
+
+@pytest.mark.parametrize("busy_s", [None, 0.0, math.nan])
+def test_without_kernels_the_events_count(busy_s: float | None) -> None:
+    """A profile of another version, or one that saw nothing."""
+    assert _place(_with_kernels(busy_s, device_s=0.05)).device_share == pytest.approx(0.5)
+    assert _place(_with_kernels(busy_s)).device_share is None
 
 
 _CACHE = Device(kind="cuda", name="x", last_level_cache_byte=50 * 10**6)

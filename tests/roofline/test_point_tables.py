@@ -84,7 +84,7 @@ def test_metrics_csv_has_what_a_roofline_is_made_from(tmp_path: Path) -> None:
     record = build.record(
         timing=build.timing(input_wait_s=0.004),
         work=build.work(parameter_count=10, parameter_byte=40, activation_byte=300, saved_for_backward_byte=200),
-        counters=Counters(status="read", source="ncu", flop=2e11, dram_byte=4e9),
+        counters=Counters(status="ok", source="ncu", flop=2e11, dram_byte=4e9),
         process=Process(user_s=1.0, system_s=1.0, max_rss_byte=1, voluntary_switches=7, involuntary_switches=3),
     )
     _, points = _all(tmp_path, record)
@@ -93,7 +93,7 @@ def test_metrics_csv_has_what_a_roofline_is_made_from(tmp_path: Path) -> None:
         "flop_per_step": "100000000000.0",
         "byte_low_per_step": "1000000000.0",
         "byte_high_per_step": "4000000000.0",
-        "counter_status": "read",
+        "counter_status": "ok",
         "counter_source": "ncu",
         "counter_flop_per_step": "200000000000.0",
         "counter_dram_byte_per_step": "4000000000.0",

@@ -12,24 +12,42 @@ import pytest
 from roofline import quick_reader
 from roofline.quick_reader import read_times
 from roofline.reader import ReadError, ResultFile, read_file
-from roofline.record import KEY, Flag
+from roofline.record import KEY, Counters, Flag, KernelCounters, KernelTime, Record
 from tests.roofline import build
 from tests.roofline.compare import sessions
+
+
+def _of_a_gate(record: Record) -> Record:
+    """What a gate needs of a record."""
+    profile, counters = record.profile, record.counters
+    return replace(
+        record,
+        operations=(),
+        process=None,
+        profile=profile and replace(profile, outside=(), kernels=(), longest_gap_s=None),
+        counters=counters and Counters(status=counters.status, flop=counters.flop, dram_byte=counters.dram_byte),
+    )
 
 
 def _without_operations(result: ResultFile) -> ResultFile:
     return replace(
         result,
-        benchmarks=tuple(
-            replace(row, record=row.record and replace(row.record, operations=(), profile=None, process=None))
-            for row in result.benchmarks
-        ),
+        benchmarks=tuple(replace(row, record=row.record and _of_a_gate(row.record)) for row in result.benchmarks),
     )
+
+
+KERNELS = (KernelTime(name="gemm", launches=1.0, time_s=0.02),)
+COUNTED = (KernelCounters(name="gemm", launches=1, flop_by_pipe={"fp32": 1e11}),)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    record = build.timed(build.operation(time_s=0.05), flags=(Flag(name="margin", evidence="2 %"),))
+    record = build.timed(
+        build.operation(time_s=0.05),
+        flags=(Flag(name="margin", evidence="2 %"),),
+        profile=build.profile(source="kernels", device_busy_s=0.02, longest_gap_s=0.01, kernels=KERNELS),
+        counters=Counters(status="ok", flop=1e11, dram_byte=1e9, l2_byte=2e9, kernels=COUNTED),
+    )
     content = build.document([record, None], of=build.session(build.roofs()), on=build.machine())
     content["benchmarks"][1]["stats"] = sessions.statistics_of((0.1, 0.2, 0.3))
     return build.write(tmp_path / "result.json", content)
@@ -48,7 +66,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
 def test_the_same_as_the_reader(path: Path, start: bytes) -> None:
-    """Machine, session, commit, statistics, rounds and flags; of the record not its operations."""
+    """Machine, session, commit, statistics, rounds and flags; of the record not its operations and kernels."""
     path.write_bytes(start + path.read_bytes())
     assert read_times(path) == _without_operations(read_file(path))
 
@@ -78,6 +96,10 @@ def _wrong_type(content: dict[str, Any]) -> None:
     content["benchmarks"][0]["extra_info"][KEY]["case"]["batch"] = "many"
 
 
+def _odd_profile(content: dict[str, Any]) -> None:
+    content["benchmarks"][0]["extra_info"][KEY]["profile"]["device_busy_s"] = "long"
+
+
 def _newer(content: dict[str, Any]) -> None:
     content["benchmarks"][0]["extra_info"][KEY]["schema"] = 99
 
@@ -94,7 +116,7 @@ def _too_much_memory(content: dict[str, Any]) -> None:
     content["benchmarks"][0]["extra_info"][KEY]["memory"] = {"peak_reserved_byte": 10**400}
 
 
-_BEYOND = [_nan, _null, _wrong_type, _newer, _odd_statistics, _too_large, _too_much_memory]
+_BEYOND = [_nan, _null, _wrong_type, _odd_profile, _newer, _odd_statistics, _too_large, _too_much_memory]
 
 
 @pytest.mark.parametrize("change", _BEYOND)

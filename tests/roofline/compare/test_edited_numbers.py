@@ -32,7 +32,8 @@ def _document() -> dict[str, Any]:
         0.1,
         1,
         memory=Memory(peak_reserved_byte=10**9, device_total_byte=8 * 10**9),
-        counters=Counters(status="read", source="ncu", flop=1e11, dram_byte=1e9),
+        counters=Counters(status="ok", source="ncu", flop=1e11, dram_byte=1e9),
+        profile=build.profile(source="kernels", device_busy_s=0.05),
         process=Process(
             user_s=3.0, system_s=1.0, max_rss_byte=10**9, voluntary_switches=1, involuntary_switches=1, real_s=4.0
         ),
