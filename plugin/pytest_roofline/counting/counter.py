@@ -19,6 +19,7 @@ from pytest_roofline.counting.calls import bind, tensors_in
 from pytest_roofline.counting.dispatch import LeafMode, compiling_nothing, leaf_name, may_work
 from pytest_roofline.counting.dtypes import Tf32
 from pytest_roofline.counting.elsewhere import Elsewhere
+from pytest_roofline.counting.handed_over import HandedOver
 from pytest_roofline.counting.memory import SavedTensors, gradient_byte
 from pytest_roofline.counting.observation import Seen, observe
 from pytest_roofline.counting.storages import Storages
@@ -47,7 +48,7 @@ class Trace:
     gradient_byte: int = 0
     """What the optimiser found: a step may drop the gradients before it ends."""
     elsewhere: str | None = None
-    """Why this is not all that the step did (see `elsewhere`)."""
+    """Why this is not all that the step did (see `elsewhere` and `handed_over`)."""
 
 
 class CountingMode(LeafMode):
@@ -110,6 +111,7 @@ def run_counted(
     """
     trace, saved, elsewhere = Trace(), SavedTensors(model), Elsewhere(model)
     mode = CountingMode(trace, tf32, elsewhere)
+    handed_over = HandedOver(mode)
     with ExitStack() as stack:
         stack.enter_context(compiling_nothing())
         if optimizer is not None:
@@ -117,9 +119,10 @@ def run_counted(
         if watch_saved:
             stack.enter_context(saved_tensors_hooks(saved.save, saved.restore))
         stack.enter_context(elsewhere.watching())
+        stack.enter_context(handed_over.watching())
         stack.enter_context(mode)
         result = step()
-    trace.elsewhere = elsewhere.reason
+    trace.elsewhere = elsewhere.reason or handed_over.reason
     return trace, saved, result
 
 

@@ -30,7 +30,7 @@ class Counted:
     tensors of dispatched operations were, with the number of operations; one that has tensors on two counts for both.
     ``peak_byte`` is the most that its tensors take at once (see `peak`). ``missing`` says why a value is None, under
     its path in the record (``memory.peak_predicted_byte`` for ``peak_byte``), and what had to be assumed. ``elsewhere``
-    is the reason where some of the step ran unseen, in another thread: then the work is not all of it.
+    is the reason where some of the step ran unseen, in another thread or library: then the work is not all of it.
     """
 
     work: Work
