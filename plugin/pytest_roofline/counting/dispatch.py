@@ -14,12 +14,13 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._C import DispatchKey
 from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from pytest_roofline.counting.calls import is_dense, is_metadata_only, tensors_in
+from pytest_roofline.counting.calls import is_metadata_only, tensors_in
 
 _BOOKKEEPING = frozenset({"prim", "profiler"})
 """Namespaces of questions about tensors and of profiler marks: no work."""
@@ -125,10 +126,24 @@ def _is_composite_for(func: Any, arguments: object) -> bool:
     """Whether the operation would run, on these tensors, as a composition of others."""
     if not _is_composite(func):
         return False
-    tensors = list(tensors_in(arguments))
-    if not all(is_dense(tensor) for tensor in tensors):
-        return False
-    return not any(_has_kernel(func, torch._C._dispatch_key_for_device(t.device.type)) for t in tensors)
+    keys = [_kernel_key(tensor) for tensor in tensors_in(arguments)]
+    return all(key is not None and not _has_kernel(func, key) for key in keys)
+
+
+_OF_LAYOUT = {
+    torch.strided: "",
+    torch.sparse_coo: "Sparse",
+    **dict.fromkeys((torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc), "SparseCsr"),
+}
+"""Begins the name under which kernels are registered for tensors of that layout; a device follows."""
+
+
+def _kernel_key(tensor: Tensor) -> str | None:
+    """Under which name kernels are registered for such tensors. None where that isn't known: nested, oneDNN's own."""
+    if tensor.is_nested or tensor.layout not in _OF_LAYOUT:
+        return None
+    key = _OF_LAYOUT[tensor.layout] + torch._C._dispatch_key_for_device(tensor.device.type)
+    return None if torch._C._parse_dispatch_key(key) is None else key
 
 
 @cache

@@ -48,6 +48,26 @@ def test_values_times_columns(layout: Any, rows: int, depth: int, columns: int, 
     assert flop(lambda: sparse @ right[:, 0]) == pairs(dense, 1)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_inference_counts_alike(layout: Any, count: Callable[..., Counted]) -> None:
+    """There what is composed of others reaches whoever watches undivided, and is taken apart for sparse tensors too."""
+    dense = some(4, 5, 3)
+    sparse, right = dense.to_sparse(layout=layout), torch.randn(5, 6)
+
+    def step() -> None:
+        with torch.inference_mode():
+            torch.sparse.mm(sparse, right)
+            sparse @ right
+            sparse @ right[:, 0]
+            torch.addmm(torch.randn(4, 6), sparse, right)
+
+    counted = count(step)
+    assert counted.work.uncovered == ()
+    assert counted.work.flop_per_step == 3 * pairs(dense, 6) + pairs(dense, 1)
+    products = {"aten::mm", "aten::mv", "aten::addmm", "aten::_sparse_addmm"}
+    assert {one.name for one in counted.operations if one.flop} <= products
+
+
 def test_dense_times_sparse() -> None:
     """From the other side it is rows that each value meets."""
     dense = some(4, 5, 3)
@@ -62,10 +82,17 @@ def test_only_the_results_asked_for() -> None:
     assert flop(lambda: torch.sparse.sampled_addmm(sampled, torch.randn(4, 6), torch.randn(6, 5))) == pairs(dense, 6)
 
 
-def test_two_sparse_matrices_are_named(count: Callable[..., Counted]) -> None:
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@pytest.mark.parametrize("inference", [True, False])
+def test_two_sparse_matrices_are_named(inference: bool, layout: Any, count: Callable[..., Counted]) -> None:
     """Which values meet depends on where they stand."""
-    sparse = some(4, 4, 3).to_sparse_csr()
-    work = count(lambda: sparse @ sparse).work
+    sparse = some(4, 4, 3).to_sparse(layout=layout)
+
+    def step() -> None:
+        with torch.inference_mode(inference):
+            sparse @ sparse
+
+    work = count(step).work
     assert work.flop_per_step == 0
     assert [one.name for one in work.uncovered if "mm" in one.name]
 
