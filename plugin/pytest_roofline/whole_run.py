@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,17 +61,34 @@ def _refuse_obstacles(config: pytest.Config, chosen: Options) -> None:
         why = "with -n nothing can be measured, for pytest-xdist runs tests beside each other. Leave -n out"
     elif (flag := disabled(config)) is not None:
         why = f"with {flag} nothing would be measured. Leave it out"
-    elif chosen.sessions > 1 and (flag := _one_file(config)) is not None:
+    elif (flag := _given(config, _BY_THE_RUN_BEFORE)) is not None:
+        why = (
+            f"with {flag} the tests and their order hang on how the run before ended, so that other tests could be "
+            "compared than those that are meant. Leave it out, and name the tests"
+        )
+    elif chosen.sessions > 1 and (flag := _given(config, _ONE_FILE)) is not None:
         why = f"each session would overwrite the file of {flag}. Leave it out: the results folder has a file of each"
     else:
         return
     raise Refused(f"{asked}: {why}.")
 
 
-def _one_file(config: pytest.Config) -> str | None:
-    """A flag that names a single file for what a session writes at its end."""
-    files = {"--benchmark-json": "benchmark_json", "--junit-xml": "xmlpath"}
-    return next((flag for flag, name in files.items() if getattr(config.option, name, None)), None)
+_ONE_FILE = {"--benchmark-json": "benchmark_json", "--junit-xml": "xmlpath"}
+"""Flags that name a single file for what a session writes at its end, with pytest's name of the option."""
+
+_BY_THE_RUN_BEFORE = {
+    "--lf": "lf",
+    "--ff": "failedfirst",
+    "--nf": "newfirst",
+    "--sw": "stepwise",
+    "--sw-skip": "stepwise_skip",
+    "--sw-reset": "stepwise_reset",
+}
+"""Flags by which pytest chooses tests, or their order, by what it remembers of earlier runs."""
+
+
+def _given(config: pytest.Config, flags: Mapping[str, str]) -> str | None:
+    return next((flag for flag, name in flags.items() if getattr(config.option, name, None)), None)
 
 
 def _baseline(config: pytest.Config, path: Path, options: Sequence[str]) -> gate.Baseline:

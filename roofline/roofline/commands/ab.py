@@ -11,7 +11,7 @@ import click
 from roofline.commands.common import emit, table_options
 from roofline.commands.interleaved import failures, rule_options, tell
 from roofline.interleaving import turns_file
-from roofline.interleaving.preparing import Asked, interruptible, two_sides
+from roofline.interleaving.preparing import Asked, check_arguments, interruptible, two_sides
 from roofline.interleaving.table import verdict_table
 from roofline.interleaving.trial import Rules, Trial, hold
 from roofline.tables import Format
@@ -63,6 +63,7 @@ def ab(
     """
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
     with failures(), interruptible(), tempfile.TemporaryDirectory(prefix="roofline-ab-") as folder:
+        check_arguments(arguments)
         asked = Asked(
             base=base,
             new=new,

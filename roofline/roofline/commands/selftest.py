@@ -11,7 +11,7 @@ import click
 
 from roofline.commands.common import CannotCompare, emit, table_options
 from roofline.commands.interleaved import Share, failures, rule_options, tell
-from roofline.interleaving.preparing import interruptible
+from roofline.interleaving.preparing import check_arguments, interruptible
 from roofline.interleaving.selftest import selftest_table, slowed, small_case_arguments, tried, unchanged
 from roofline.interleaving.trial import Rules, hold
 from roofline.tables import Format
@@ -44,6 +44,7 @@ def selftest(
     """
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
     with failures(), interruptible(), tempfile.TemporaryDirectory(prefix="roofline-selftest-") as name:
+        check_arguments(arguments)
         folder = Path(os.path.realpath(name))
         where = Path.cwd() if arguments else folder
         arguments = arguments or small_case_arguments(folder)

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +62,28 @@ class Asked:
             for name, given in (("base", self.base_python), ("new", self.new_python))
         )
         return base, new
+
+
+def check_arguments(arguments: Sequence[str]) -> None:
+    """Look at pytest's arguments before any process is started.
+
+    :raises AskedWrongly: they choose the tests by what an earlier run left behind.
+    """
+    flag = next((argument for argument in arguments if argument in _BY_THE_RUN_BEFORE), None)
+    if flag is not None:
+        raise AskedWrongly(
+            f"{flag}: both sides are to run the same tests in the same order, and by it these hang on how an earlier "
+            "run ended. Leave it out, and name the tests."
+        )
+
+
+_BY_THE_RUN_BEFORE = frozenset(
+    {
+        *("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first"),
+        *("--sw", "--stepwise", "--sw-skip", "--stepwise-skip", "--sw-reset", "--stepwise-reset"),
+    }
+)
+"""pytest's flags for it, which takes no shortened ones."""
 
 
 @contextmanager

@@ -11,8 +11,16 @@ from typing import Any
 
 import pytest
 
-from roofline.interleaving.preparing import Asked, AskedWrongly, NotPrepared, interruptible, two_sides
+from roofline.interleaving.preparing import (
+    Asked,
+    AskedWrongly,
+    NotPrepared,
+    check_arguments,
+    interruptible,
+    two_sides,
+)
 from roofline.interleaving.side import Side
+from tests.roofline.conftest import Run
 from tests.roofline.interleaving.repository import Project
 
 
@@ -81,6 +89,22 @@ def test_what_is_no_question_is_refused(asked: dict[str, Any], message: str, tmp
     """Before anything is checked out."""
     with pytest.raises(AskedWrongly, match=re.escape(message)):
         prepared(tmp_path, tmp_path / "trees", **asked)
+
+
+@pytest.mark.parametrize("flag", ["--lf", "--last-failed", "--ff", "--nf", "--sw", "--stepwise-skip"])
+def test_tests_that_an_earlier_run_chose_are_refused(flag: str) -> None:
+    """Each process would choose by itself, and nothing would say so; what has such a name inside is another flag."""
+    check_arguments(["perftests", "-k", "lf", "--lfnf=all"])
+    with pytest.raises(AskedWrongly, match=f"^{flag}: both sides are to run the same tests .* name the tests\\.$"):
+        check_arguments(["perftests", flag])
+
+
+@pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])
+def test_they_are_refused_as_usage_errors(command: tuple[str, ...], run: Run) -> None:
+    """By both commands, before anything else is looked at: there is no repository here."""
+    code, _, err = run(*command, "--", "--lf")
+    assert code == 2
+    assert "Error: --lf: both sides are to run the same tests" in err
 
 
 def test_the_same_on_both_sides_is_refused(project: Project, tmp_path: Path) -> None:
