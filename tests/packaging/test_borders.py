@@ -27,6 +27,7 @@ SHARED_WITH_PLUGIN = {
     "roofline.expected",
     "roofline.turns",
     "roofline.expected_file",
+    "roofline.ncu_metrics",
 }
 
 
