@@ -71,7 +71,12 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         # profiler, a mode or hooks (a CPU's lack of memory is a plain RuntimeError). The row is measured already and
         # must not be lost for it.
         return unobserved(f"the step can't be counted: {told(error)}")
-    if hidden := counted.elsewhere or proof.unseen(uncompiled, counted.devices):
+    if counted.elsewhere:
+        return unobserved(counted.elsewhere)
+    profiled = profile_step(
+        fetched, device, counted, compiled=compiled, clock=run.clock, all_threads=workload.mode == "infer"
+    )
+    if hidden := profiled.elsewhere or proof.unseen(uncompiled, counted.devices):
         return unobserved(hidden)
     checks = (
         proof.check_device(step, counted.devices),

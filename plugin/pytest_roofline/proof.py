@@ -193,7 +193,8 @@ def check_data(batches: int, timing: Timing, ended: str | None) -> Check:
 def unseen(step: Step, operation_devices: Mapping[str, int]) -> str | None:
     """Why the operations of an inference could not be seen, where that is so; None where there are some, or none ran.
 
-    Modes belong to a thread. A step that makes tensors without any operation in this one has run it in another.
+    A step that gives a tensor which was not there before, without any operation, has it from an earlier step or from
+    where no mode sees it made.
 
     :param step: the one that was observed, on batches that lie ready.
     :param operation_devices: where its operations were, with their number.
@@ -205,7 +206,7 @@ def unseen(step: Step, operation_devices: Mapping[str, int]) -> str | None:
     known = {id(tensor) for tensor in given}
     if all(id(result) in known for result in tensors_in(step.last)):
         return None
-    return "the model ran no operation in this thread, but made a result: what other threads run can't be seen"
+    return "no operation ran in the step: its output is cached, or computed where torch doesn't see it"
 
 
 def unobserved(reason: str) -> tuple[Check, ...]:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from pytest_roofline import bench, observing, plain_bench, proof, roofs
@@ -178,6 +178,59 @@ def test_operations_in_another_thread_are_not_proven_and_not_disproved(lab: Lab)
     assert {check.name: check.status for check in record.checks}["device"] == "not_made"
     assert record.work is None
     assert "what other threads run can't be seen" in record.missing["work"]
+
+
+def test_an_inference_partly_in_another_thread_has_no_work(lab: Lab) -> None:
+    """What is seen of it is a number like any other; the pass under the profiler shows that it isn't all."""
+
+    class Partly(Ticking):
+        def forward(self, inputs: Tensor) -> Tensor:
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(torch.mm, super().forward(inputs), torch.eye(3)).result()
+
+    partly = workload(lab, model=Partly(lab), mode="infer", loss=None, optimizer=None)
+    record, _, _ = bench.measure_workload(run_on(lab), partly, "case", WINDOW)
+    assert record.valid
+    statuses = {check.name: check.status for check in record.checks}
+    assert (statuses["device"], statuses["precision"], statuses["finite"]) == ("not_made", "not_made", "passed")
+    assert (record.work, record.profile, record.operations) == (None, None, ())
+    assert record.missing["work"].startswith("aten::mm ran in another thread in every step")
+    assert record.missing["memory.peak_predicted_byte"] == record.missing["work"]
+
+
+@pytest.mark.parametrize("mode", ["train", "infer"])
+def test_a_step_that_computes_in_numpy_has_no_work(lab: Lab, mode: str) -> None:
+    """Whatever numpy does with its numbers, no operation shows it."""
+
+    class Scaled(Ticking):
+        def forward(self, inputs: Tensor) -> Tensor:
+            return super().forward(torch.from_numpy(inputs.numpy() * 2))
+
+    model = Scaled(lab)
+    changes = {"optimizer": sgd(model)} if mode == "train" else {"loss": None, "optimizer": None}
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model=model, mode=mode, **changes), "case", WINDOW)
+    assert record.valid
+    assert {check.name: check.status for check in record.checks}["precision"] == "not_made"
+    assert record.work is None
+    assert record.missing["work"].startswith("the step hands tensors to numpy (the first is fp32, 4x5)")
+
+
+def test_a_cached_output_is_no_work_of_0_flop(lab: Lab) -> None:
+    """Later steps run nothing at all: that is said, and not taken for other threads."""
+
+    class Cached(Ticking):
+        def forward(self, inputs: Tensor) -> Tensor:
+            self._lab.step()
+            if not hasattr(self, "_output"):
+                self._output = nn.functional.linear(inputs, self.weight, self.bias)
+            return self._output
+
+    cached = workload(lab, model=Cached(lab), mode="infer", loss=None, optimizer=None)
+    record, _, _ = bench.measure_workload(run_on(lab), cached, "case", WINDOW)
+    assert record.work is None
+    assert record.missing["work"] == (
+        "no operation ran in the step: its output is cached, or computed where torch doesn't see it"
+    )
 
 
 def test_a_training_step_partly_in_another_thread_has_no_work(lab: Lab) -> None:

@@ -15,7 +15,7 @@ CUDA = torch.device("cuda")
 
 
 def seen(*names: str) -> Recording:
-    return Recording(wall_s=1.0, spans=(), kernels=tuple(Kernel(name, 0, 1, 0) for name in names))
+    return Recording(wall_s=1.0, thread=1, spans=(), kernels=tuple(Kernel(name, 0, 1, 0) for name in names))
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch, probe: Recording, taken: Recording) -> None:

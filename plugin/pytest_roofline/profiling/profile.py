@@ -17,6 +17,7 @@ from pytest_roofline.profiling.busy import busy
 from pytest_roofline.profiling.by_name import kernel_times, outside_times
 from pytest_roofline.profiling.labels import LabelMode
 from pytest_roofline.profiling.recording import Kernel, ProfilerBusyError, record
+from pytest_roofline.profiling.threads import elsewhere, followed
 from roofline.record import Operation, Profile, Work
 
 if TYPE_CHECKING:
@@ -37,12 +38,17 @@ _NO_STEP = "no step could be taken under torch's profiler"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiled:
-    """What was counted, with times. ``missing`` says why there are none, under the paths in the record."""
+    """What was counted, with times.
+
+    ``missing`` says why there are none, under the paths in the record. ``elsewhere`` is the reason where some of the
+    step ran in another thread: then neither the times nor the count are all of it.
+    """
 
     profile: Profile | None
     operations: tuple[Operation, ...]
     work: Work
     missing: dict[str, str] = field(default_factory=dict)
+    elsewhere: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,10 @@ class _NotProfiledError(Exception):
     """There are no times. The message says why."""
 
 
+class _ElsewhereError(_NotProfiledError):
+    """Some of the step ran in another thread."""
+
+
 def profile_step(
     step: Callable[[], object],
     device: torch.device,
@@ -67,6 +77,7 @@ def profile_step(
     *,
     compiled: bool,
     clock: Callable[[], float],
+    all_threads: bool = False,
 ) -> Profiled:
     """Time the operations of ``step`` one by one, on several steps more.
 
@@ -77,20 +88,31 @@ def profile_step(
     :param counted: the count of the same step, uncompiled.
     :param compiled: whether parts of the step are compiled.
     :param clock: seconds.
+    :param all_threads: whether to look for work in other threads as well. Not for training: there torch itself may take
+        the backward pass to another thread, and gradients tell what was hidden.
     """
     try:
         if device.type not in ("cpu", "cuda"):
             raise _NotProfiledError(f"operators on the host tell nothing of the time on {device.type}")
-        taken = _take_steps(step, device, compiled=compiled, clock=clock)
+        taken = _take_steps(step, device, compiled=compiled, clock=clock, all_threads=all_threads)
         return _without_operations(counted, device, taken) if compiled else _with_operations(counted, device, taken)
     except _NotProfiledError as reason:
         return Profiled(
-            profile=None, operations=counted.operations, work=counted.work, missing={"profile": str(reason)}
+            profile=None,
+            operations=counted.operations,
+            work=counted.work,
+            missing={"profile": str(reason)},
+            elsewhere=str(reason) if isinstance(reason, _ElsewhereError) else None,
         )
 
 
 def _take_steps(
-    step: Callable[[], object], device: torch.device, *, compiled: bool, clock: Callable[[], float]
+    step: Callable[[], object],
+    device: torch.device,
+    *,
+    compiled: bool,
+    clock: Callable[[], float],
+    all_threads: bool,
 ) -> list[_Taken]:
     """The steps after a first one, which starts the profiler and fills caches, and is thrown away."""
     names: list[tuple[str, ...]] = []
@@ -102,7 +124,11 @@ def _take_steps(
 
     try:
         recordings = record(
-            step if compiled else labelled, device, clock=clock, enough=lambda walls: _enough(walls[1:])
+            step if compiled else labelled,
+            device,
+            clock=clock,
+            enough=lambda walls: _enough(walls[1:]),
+            all_threads=all_threads,
         )
     except ProfilerBusyError as error:
         raise _NotProfiledError(f"{_NO_STEP}: {error}") from error
@@ -110,6 +136,10 @@ def _take_steps(
         # Whatever it is: the step is the user's, it ran in every timed round, and may raise anything where it finds a
         # profiler or a mode. The row is measured already and must not be lost for it.
         raise _NotProfiledError(f"{_NO_STEP}: {told(error)}") from error
+    if all_threads:
+        if hidden := elsewhere(recordings[1:]):
+            raise _ElsewhereError(hidden)
+        recordings = [followed(one) for one in recordings]
     if device.type == "cuda" and not any(one.kernels for one in recordings):
         raise _NotProfiledError(
             "torch's profiler saw no kernel: its CUPTI is missing, not permitted, or taken by another profiler"

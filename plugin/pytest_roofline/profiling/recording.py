@@ -45,9 +45,13 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """One step under the profiler. ``kernels`` are in the order in which they started; a CPU has none."""
+    """One step under the profiler.
+
+    ``thread`` is the one that took it. ``kernels`` are in the order in which they started; a CPU has none.
+    """
 
     wall_s: float
+    thread: int
     spans: tuple[Span, ...]
     kernels: tuple[Kernel, ...]
 
@@ -66,11 +70,13 @@ def record(
     *,
     clock: Callable[[], float],
     enough: Callable[[Sequence[float]], bool],
+    all_threads: bool = False,
 ) -> list[Recording]:
     """Take steps under torch's profiler, at least one.
 
     :param clock: seconds; read when a step starts and when all it launched has ended.
     :param enough: tells from the seconds of each step so far whether to stop.
+    :param all_threads: see every thread of the process, not only this one and those that torch itself hands work to.
     :raises ProfilerBusyError: the profiler is in use.
     :raises RuntimeError: it can't be started.
     :raises Exception: whatever ``step`` raises.
@@ -84,7 +90,9 @@ def record(
     wait()
     # Not `torch.profiler.profile`: it is made for cycles of many steps, and warns that one cycle forgets another.
     with torch.autograd.profiler.profile(
-        use_kineto=True, use_device="cuda" if device.type == "cuda" else None
+        use_kineto=True,
+        use_device="cuda" if device.type == "cuda" else None,
+        experimental_config=torch._C._profiler._ExperimentalConfig(profile_all_threads=all_threads),
     ) as profiler:
         while not walls or not enough(walls):
             with torch.autograd.profiler.record_function(_STEP):
@@ -103,7 +111,7 @@ def read(events: Iterable[Any], walls: Sequence[float]) -> list[Recording]:
     span that made them, and left out: kernels carry the same link. On the device there are the stretches that somebody
     marked on the host, over the kernels launched in them: no work either.
     """
-    starts: list[int] = []
+    marks: list[tuple[int, int]] = []
     spans: list[Span] = []
     kernels: list[Kernel] = []
     for event in events:
@@ -112,10 +120,11 @@ def read(events: Iterable[Any], walls: Sequence[float]) -> list[Recording]:
             if not event.is_user_annotation():
                 kernels.append(Kernel(name, event.start_ns(), event.end_ns(), link))
         elif name == _STEP:
-            starts.append(event.start_ns())
+            marks.append((event.start_ns(), event.start_thread_id()))
         elif not link and not event.is_async():
             spans.append(Span(name, event.start_ns(), event.end_ns(), event.start_thread_id(), event.correlation_id()))
-    starts.sort()
+    marks.sort()
+    starts = [start for start, _ in marks]
     kernels.sort(key=lambda kernel: kernel.start_ns)
     spans_of: list[list[Span]] = [[] for _ in walls]
     kernels_of: list[list[Kernel]] = [[] for _ in walls]
@@ -126,8 +135,8 @@ def read(events: Iterable[Any], walls: Sequence[float]) -> list[Recording]:
         if (number := bisect_right(starts, kernel.start_ns)) > 0:
             kernels_of[number - 1].append(kernel)
     return [
-        Recording(wall_s=wall_s, spans=tuple(own_spans), kernels=tuple(own_kernels))
-        for wall_s, own_spans, own_kernels in zip(walls, spans_of, kernels_of, strict=True)
+        Recording(wall_s=wall_s, thread=thread, spans=tuple(own_spans), kernels=tuple(own_kernels))
+        for wall_s, (_, thread), own_spans, own_kernels in zip(walls, marks, spans_of, kernels_of, strict=True)
     ]
 
 

@@ -12,7 +12,7 @@ MAIN, BACKWARD = 1, 2
 
 
 def recording(*spans: Span, kernels: tuple[Kernel, ...] = ()) -> Recording:
-    return Recording(wall_s=1.0, spans=spans, kernels=kernels)
+    return Recording(wall_s=1.0, thread=MAIN, spans=spans, kernels=kernels)
 
 
 def dispatched(name: str, start: int, end: int, label: str, *, thread: int = MAIN, first_id: int = 10) -> list[Span]:

@@ -280,6 +280,7 @@ def on_cuda(wall_s: float, *product_ns: int, outside: tuple[Kernel, ...] = ()) -
     exp_ns = starts[-1] + 250_000_000
     return Recording(
         wall_s=wall_s,
+        thread=1,
         spans=(
             Span(f"{LABEL}0", 0, 10, 1, 1),
             Span("aten::mm", 2, 8, 1, 2),
@@ -339,7 +340,7 @@ def test_a_compiled_step_on_cuda_is_its_kernels(
     cuda_step: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each by its name, launched by whatever."""
-    fused = Recording(wall_s=1.0, spans=(), kernels=(Kernel("triton_poi_fused_exp", 0, 250_000_000, 0),))
+    fused = Recording(wall_s=1.0, thread=1, spans=(), kernels=(Kernel("triton_poi_fused_exp", 0, 250_000_000, 0),))
     monkeypatch.setattr(profile, "record", FakeRecord(fused, fused))
     result = profiled(cuda_step, counted_of(cuda_step), device=CUDA, compiled=True)
     assert profile_of(result).source == "kernels"
@@ -353,7 +354,7 @@ def test_a_profiler_that_sees_no_kernel_gives_no_times(
     cuda_step: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Zero seconds for every operation would be a number that is wrong."""
-    blind = Recording(wall_s=1.0, spans=(), kernels=())
+    blind = Recording(wall_s=1.0, thread=1, spans=(), kernels=())
     monkeypatch.setattr(profile, "record", FakeRecord(blind, blind))
     result = profiled(cuda_step, counted_of(cuda_step), device=CUDA)
     assert result.profile is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -79,7 +80,7 @@ def test_host_events_are_spans_and_device_events_are_kernels() -> None:
         ],
         [0.25],
     )
-    assert taken.wall_s == 0.25
+    assert (taken.wall_s, taken.thread) == (0.25, 1)
     assert taken.spans == (Span("aten::mm", 10, 60, 1, 7), Span("mark of a user", 5, 90, 1, 6))
     assert taken.kernels == (Kernel("Memcpy HtoD (Pinned -> Device)", 100, 110, 7), Kernel("gemm", 500, 900, 7))
 
@@ -134,6 +135,22 @@ def test_a_real_step_is_seen_as_it_runs() -> None:
         assert around.start_ns <= product.start_ns < product.end_ns <= around.end_ns
         assert "roofline:step" not in spans
         assert one.kernels == ()
+
+
+@pytest.mark.parametrize("all_threads", [False, True])
+def test_other_threads_are_seen_where_they_are_asked_for(all_threads: bool) -> None:
+    """Under numbers of their own; the step is told by the thread that took it."""
+    square = torch.randn(4, 4)
+
+    def step() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(torch.exp, square).result()
+        square.sin()
+
+    (taken,) = record(step, CPU, clock=Lab().clock, enough=lambda _: True, all_threads=all_threads)
+    others = {span.name for span in taken.spans if span.thread != taken.thread}
+    assert "aten::sin" in {span.name for span in taken.spans} - others
+    assert ("aten::exp" in others) == all_threads
 
 
 def test_the_profiler_of_somebody_else_is_left_alone() -> None:
