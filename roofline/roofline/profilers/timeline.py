@@ -1,0 +1,249 @@
+"""What a timeline profiler recorded, whichever wrote it: sums over kernels and copies, and how busy each device was.
+
+Each part of a file is a section with a state of its own: what is missing is never taken for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from roofline.kernel_kinds import kind_of
+from roofline.profilers.busy import NS_PER_S, Busy
+
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
+State = Literal["ok", "partial", "skipped", "failed"]
+
+MAIN_SECTIONS = ("kernels", "operators")
+"""What a file is read for: kernels, or operators of what ran without a GPU. One that has neither is partial at best."""
+
+_SIDES = {"H": "Host", "D": "Device", "A": "Array", "P": "Peer"}
+_DIRECTION = re.compile(r"\b([HDAP])to([HDAP])\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """``skipped``: not recorded. ``partial``: some rows of it can't be used. ``failed``: none can. ``reason`` says why;
+    it is None for ``ok`` alone.
+    """
+
+    state: State
+    reason: str | None = None
+
+
+OK = Section(state="ok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRow:
+    """All instances of one kernel. What the file doesn't tell is None."""
+
+    name: str
+    instances: int
+    total_s: float
+    avg_s: float
+    med_s: float | None = None
+    min_s: float | None = None
+    max_s: float | None = None
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindRow:
+    """All kernels of one kind. ``kernels`` counts names."""
+
+    kind: str
+    kernels: int
+    instances: int
+    total_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyRow:
+    """All copies of one direction, or all fills (``memset``). What the file doesn't tell is None."""
+
+    kind: str
+    count: int
+    total_s: float | None = None
+    byte: float | None = None
+
+    @property
+    def byte_per_s(self) -> float | None:
+        """All bytes over all time: never a mean of rates."""
+        return self.byte / self.total_s if self.byte is not None and self.total_s else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRow:
+    """One GPU: its streams merged, kernels, graphs, copies and fills together."""
+
+    device: str
+    streams: int
+    events: int
+    busy: Busy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DramRow:
+    """DRAM traffic of one GPU by samples of its own counters: means over ``window_s``, the span of its work.
+
+    The samples are shares of the peak. ``peak_byte_per_s`` is what the driver says; None: it says nothing, and then
+    there are no rates. ``resolution_byte_per_s`` is the least difference that two samples can have: they are whole
+    percents.
+    """
+
+    device: str
+    samples: int
+    window_s: float
+    read_share: float | None
+    write_share: float | None
+    peak_byte_per_s: float | None
+
+    @property
+    def read_byte_per_s(self) -> float | None:
+        return self._rate(self.read_share)
+
+    @property
+    def write_byte_per_s(self) -> float | None:
+        return self._rate(self.write_share)
+
+    @property
+    def resolution_byte_per_s(self) -> float | None:
+        return self._rate(0.01)
+
+    def _rate(self, share: float | None) -> float | None:
+        return None if share is None or self.peak_byte_per_s is None else share * self.peak_byte_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRow:
+    """All calls of one operator on the host. ``self_s`` is without the operators that it called; ``total_s`` with them,
+    where a call inside a call of the same name counts once.
+    """
+
+    name: str
+    calls: int
+    self_s: float
+    total_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """Steps that the program marked for the profiler."""
+
+    count: int
+    median_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """All that is read of one file. ``error`` is the name of what makes it useless for what it is read for.
+
+    ``tool`` is the program that wrote it, ``schema`` the version of its layout, as far as the file tells. Kernels,
+    copies and operators are sorted by time, longest first. ``notes`` is what a reader of the numbers must know.
+    """
+
+    path: Path
+    layout: Literal["nsys_export", "nsys_stats", "chrome_trace"]
+    sections: Mapping[str, Section]
+    tool: str | None = None
+    schema: str | None = None
+    rank: int | None = None
+    kernels: tuple[KernelRow, ...] = ()
+    copies: tuple[CopyRow, ...] = ()
+    devices: tuple[DeviceRow, ...] = ()
+    dram: tuple[DramRow, ...] = ()
+    operators: tuple[OperatorRow, ...] = ()
+    steps: Steps | None = None
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def gpu_time_s(self) -> float | None:
+        """Of all kernels, added up: more than the time that passed where they overlap. None: no kernel was seen."""
+        return sum(row.total_s for row in self.kernels) if self.kernels else None
+
+    @property
+    def state(self) -> State:
+        """Of the whole file: ``partial`` where only a part of what it is read for can be had."""
+        states = {section.state for section in self.sections.values()}
+        if not states & {"ok", "partial"}:
+            return "failed" if "failed" in states else "skipped"
+        whole = any(self.sections[name].state == "ok" for name in MAIN_SECTIONS if name in self.sections)
+        return "ok" if whole and not states & {"failed", "partial"} else "partial"
+
+    def by_kind(self) -> tuple[KindRow, ...]:
+        """The kernels by kind, longest first."""
+        groups: dict[str, list[KernelRow]] = {}
+        for row in self.kernels:
+            groups.setdefault(row.kind, []).append(row)
+        rows = (
+            KindRow(
+                kind=kind,
+                kernels=len(rows),
+                instances=sum(row.instances for row in rows),
+                total_s=sum(row.total_s for row in rows),
+            )
+            for kind, rows in groups.items()
+        )
+        return tuple(sorted(rows, key=lambda row: -row.total_s))
+
+
+def kernel_rows(names: Sequence[str], which: NDArray[int64], duration_ns: NDArray[int64]) -> tuple[KernelRow, ...]:
+    """A row a kernel, longest first.
+
+    :param names: of the kernels, each once.
+    :param which: of n launches, the index of its name.
+    :param duration_ns: of the same n launches.
+    """
+    import numpy as np
+
+    order = np.lexsort((duration_ns, which))
+    index, duration = which[order], duration_ns[order]
+    starts = np.flatnonzero(np.diff(index, prepend=-1))
+    rows = []
+    for own, start, end in zip(index[starts], starts, [*starts[1:], len(index)], strict=True):
+        # Whole nanoseconds add up exactly in a float up to 2**53 of them, 104 days.
+        seconds = duration[start:end].astype(float) / NS_PER_S
+        total_s = float(duration[start:end].sum(dtype=float)) / NS_PER_S
+        rows.append(
+            KernelRow(
+                name=names[own],
+                instances=len(seconds),
+                total_s=total_s,
+                avg_s=total_s / len(seconds),
+                med_s=float(np.median(seconds)),
+                min_s=float(seconds[0]),
+                max_s=float(seconds[-1]),
+            )
+        )
+    return longest_first(rows)
+
+
+def longest_first(rows: Sequence[KernelRow]) -> tuple[KernelRow, ...]:
+    """By total time; of equal ones by name, so that two readings agree."""
+    return tuple(sorted(rows, key=lambda row: (-row.total_s, row.name)))
+
+
+def copies_first(rows: Sequence[CopyRow]) -> tuple[CopyRow, ...]:
+    """By total time, else by bytes; of equal ones by name."""
+    return tuple(sorted(rows, key=lambda row: (-(row.total_s or 0.0), -(row.byte or 0.0), row.kind)))
+
+
+def direction(text: str) -> str:
+    """A copy's direction in nsys's words of today: ``Memcpy HtoD`` and ``[CUDA memcpy HtoD]`` are ``Host-to-Device``.
+
+    What stands behind it stays: ``Memcpy HtoD (Pageable -> Device)`` is ``Host-to-Device (Pageable -> Device)``.
+    """
+    bare = re.sub(r"^\[?(?:CUDA\s+)?memcpy\s+(?=\S)", "", text.strip(), flags=re.IGNORECASE).rstrip("]")
+    bare = "memset" if re.fullmatch(r"\[?(?:CUDA )?memset\b.*", bare, re.IGNORECASE) else bare
+    return _DIRECTION.sub(lambda match: f"{_SIDES[match[1]]}-to-{_SIDES[match[2]]}", bare)
