@@ -73,9 +73,13 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         return unobserved(f"the step can't be counted: {told(error)}")
     if counted.elsewhere:
         return unobserved(counted.elsewhere)
-    profiled = profile_step(
-        fetched, device, counted, compiled=compiled, clock=run.clock, all_threads=workload.mode == "infer"
-    )
+    if run.turns is None:
+        others = workload.mode == "infer"
+        profiled = profile_step(fetched, device, counted, compiled=compiled, clock=run.clock, all_threads=others)
+    else:
+        profiled = Profiled(
+            profile=None, operations=counted.operations, work=counted.work, missing={"profile": TAKES_TURNS}
+        )
     if hidden := profiled.elsewhere or proof.unseen(uncompiled, counted.devices):
         return unobserved(hidden)
     checks = (
@@ -89,12 +93,6 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
             compiled=workload.compile,
         ),
     )
-    if run.turns is None:
-        profiled = profile_step(fetched, device, counted, compiled=compiled, clock=run.clock)
-    else:
-        profiled = Profiled(
-            profile=None, operations=counted.operations, work=counted.work, missing={"profile": TAKES_TURNS}
-        )
     slow = denormals(step, fetched.workload.batches.next()[0])
     missing = {**counted.missing, **profiled.missing}
     if compiled:
