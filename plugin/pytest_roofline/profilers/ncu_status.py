@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Literal
@@ -23,70 +24,103 @@ Status = Literal[
 ]
 """As `roofline.record.Counters` has it."""
 
-WSL = "the GPU's counters are not available in WSL2: profile on Linux without Windows below it"
+IN_WSL = "a GPU's counters are not available in WSL2"
+OUTSIDE_WSL = "Profile on Linux that runs on the machine itself."
+
+ERROR_CODE = "ERR_NVGPUCTRPERM"
+"""What every tool of NVIDIA's says where the driver refuses its counters."""
 
 _LOCK = re.compile(r"InterprocessLockFailed|nsight-compute-lock")
-_LOCK_FILE = re.compile(r"\S*nsight-compute-lock")
+_LOCK_FILE = re.compile(r"[^\s\"']*nsight-compute-lock")
 _BUSY = re.compile(r"driver resource was unavailable", re.IGNORECASE)
-_DENIED = re.compile(r"ERR_NVGPUCTRPERM")
-_NOT_HERE = re.compile(
-    r"profiling is not supported on|no supported gpus|unsupported gpu|Windows Subsystem for Linux", re.IGNORECASE
-)
-_NO_METRIC = re.compile(
-    r"failed to find metric|no metrics to collect found|unable to access the following|did not match any metric",
-    re.IGNORECASE,
-)
+_NOT_HERE = re.compile(r"profiling is not supported on|no supported gpus|windows subsystem for linux", re.IGNORECASE)
+_NO_METRIC = re.compile(r"failed to find metric|no metrics to collect found", re.IGNORECASE)
 _NO_KERNELS = re.compile(r"no kernels were profiled", re.IGNORECASE)
 
-_SPOKEN = re.compile(r"==(ERROR|WARNING)==\s*(.*)")
+_SPOKEN = re.compile(r"==(ERROR|WARNING)==[ \t]*(.*)")
 """A line of ncu's; anything else may be the application's."""
 
-_LED_TO = ("An error was reported by the driver",)
-"""Beginnings of errors that only announce the next one."""
+_ANNOUNCES = "An error was reported by the driver"
+"""Beginning of an error that only announces the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A status, why, and what helps; ``why`` is empty for ``ok``."""
+
+    status: Status
+    why: str = ""
+    remedy: str | None = None
+
+    @property
+    def reason(self) -> str:
+        return sentences(self.why, self.remedy)
+
+
+def sentences(why: str, remedy: str | None) -> str:
+    """Why, and what helps, one after the other."""
+    return f"{why}. {remedy}" if remedy else why
 
 
 def classify(text: str, system: System, ncu: Path | None = None) -> tuple[Status, str]:
-    """The status that ncu's words tell, and the reason with what helps; ``ok`` and nothing where it complains of none.
+    """The status that ncu's words tell, and the reason with what helps, for a record. See `judge`."""
+    verdict = judge(text, system, ncu)
+    return verdict.status, verdict.reason
 
-    ``ok`` says only that: whether there are kernels and values is for the reader of its CSV.
+
+def judge(text: str, system: System, ncu: Path | None = None) -> Verdict:
+    """What ncu's words tell. ``ok`` says that it complains of nothing: kernels and values are for its CSV's reader.
 
     :param text: its log, or its log and all that was printed.
     :param ncu: its path, which a remedy has to name.
     """
-    errors = [line for kind, line in _SPOKEN.findall(text) if kind == "ERROR" and line]
-    spoken = "\n".join(line for _, line in _SPOKEN.findall(text))
+    spoken = [(kind, line.strip()) for kind, line in _SPOKEN.findall(text)]
+    errors = [line for kind, line in spoken if kind == "ERROR" and line]
+    words = "\n".join(line for _, line in spoken)
     if _LOCK.search(text):
-        return "lock_conflict", _locked(text)
-    if _BUSY.search(spoken):
-        return (
+        found = _LOCK_FILE.search(text)
+        return Verdict(
             "lock_conflict",
-            "another program holds the GPU's counters, DCGM as a rule: pause it (dcgmi profile --pause) and try again",
+            f"ncu can't have its lock file{f' {found.group()}' if found else ''} (InterprocessLockFailed): another "
+            "user left it there, or another ncu is running",
+            "Set TMPDIR to a folder that is yours alone.",
         )
-    if _DENIED.search(text):
+    if _BUSY.search(words):
+        return Verdict(
+            "lock_conflict",
+            "another program holds the GPU's counters, DCGM as a rule",
+            "Pause it (dcgmi profile --pause) and try again.",
+        )
+    if ERROR_CODE in text:
         return denied(system, ncu)
-    if _NOT_HERE.search(spoken):
-        return "unsupported_platform", WSL if system.wsl else f"ncu can't profile this GPU: {_first(errors, spoken)}"
+    if _NOT_HERE.search(words):
+        return _wsl() if system.wsl else Verdict("unsupported_platform", f"ncu can't profile this GPU: {told(errors)}")
     if _NO_METRIC.search("\n".join(errors)):
-        return "missing_metric", f"this ncu or chip lacks a metric that was asked for: {_first(errors, spoken)}"
-    if _NO_KERNELS.search(spoken):
-        if system.wsl:
-            return "unsupported_platform", WSL
-        return (
-            "no_kernels",
-            "ncu saw no kernel: they ran in another process, a filter left none over, or nothing ran on the GPU",
-        )
+        return Verdict("missing_metric", f"this ncu or this GPU lacks a metric that was asked for: {told(errors)}")
+    if _NO_KERNELS.search(words):
+        # In WSL2 that is how older versions say that they see nothing there.
+        return _wsl() if system.wsl else no_kernels()
     if errors:
-        return "failed", f"ncu: {_first(errors, spoken)}"
-    return "ok", ""
+        return Verdict("failed", f"ncu: {told(errors)}")
+    return Verdict("ok")
 
 
-def denied(system: System, ncu: Path | None = None) -> tuple[Status, str]:
-    """The driver refused its counters: why, and what helps in this situation."""
+def denied(system: System, ncu: Path | None = None) -> Verdict:
+    """The driver refused its counters."""
     if system.wsl:
-        return "unsupported_platform", WSL
-    return (
+        return _wsl()
+    return Verdict(
         "permission_denied",
-        f"the driver gives its counters to administrators only (ERR_NVGPUCTRPERM). {permission_remedy(system, ncu)}",
+        f"the driver gives its counters to administrators only ({ERROR_CODE})",
+        permission_remedy(system, ncu),
+    )
+
+
+def no_kernels() -> Verdict:
+    """Nothing was counted, although nothing failed."""
+    return Verdict(
+        "no_kernels",
+        "ncu saw no kernel: they ran in another process, a filter left none over, or nothing ran on the GPU",
     )
 
 
@@ -103,12 +137,12 @@ def permission_remedy(system: System, ncu: Path | None = None) -> str:
     if system.container is not None:
         return (
             "Start the container with --cap-add=SYS_ADMIN, or load the driver on its host with the module option "
-            "NVreg_RestrictProfilingToAdminUsers=0; on a rented machine only its owner can do either: ask for it."
+            "NVreg_RestrictProfilingToAdminUsers=0; on a rented machine only its owner can do either: ask the host."
         )
     if system.uid == 0 and system.capable(SYS_ADMIN) is False and not system.capable(PERFMON):
         return "This is root without the capability SYS_ADMIN: leave the sandbox that took it away."
     if system.uid == 0:
-        return "This is root already: on a virtual GPU, whoever runs its host has to allow profiling: ask for it."
+        return "This is root already; on a virtual GPU whoever runs its host has to allow profiling: ask them."
     words = [str(system.python), "-m", "pytest"]
     if ncu is not None:
         words = ["env", f"ROOFLINE_NCU={ncu}", *words]
@@ -118,16 +152,10 @@ def permission_remedy(system: System, ncu: Path | None = None) -> str:
     )
 
 
-def _locked(text: str) -> str:
-    found = _LOCK_FILE.search(text)
-    where = f" {found.group().strip(chr(34))}" if found else ""
-    return (
-        f"ncu can't have its lock file{where}: another user left it there, or another ncu is running. "
-        "Set TMPDIR to a folder that is yours alone."
-    )
+def told(errors: list[str]) -> str:
+    """The first error that tells something."""
+    return next((line for line in errors if not line.startswith(_ANNOUNCES)), "".join(errors[:1]) or "it doesn't say")
 
 
-def _first(errors: list[str], spoken: str) -> str:
-    """The error that tells something; the first line of all where there is no error."""
-    lines = [line for line in errors if not line.startswith(_LED_TO)] or errors or spoken.splitlines()
-    return lines[0].strip()
+def _wsl() -> Verdict:
+    return Verdict("unsupported_platform", IN_WSL, OUTSIDE_WSL)

@@ -1,0 +1,212 @@
+"""Finding ncu, nsys, perf and nvidia-smi: by a given path, the environment, PATH, then the folders they install to."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+from pytest_roofline.profilers.ncu_status import Status, Verdict
+from pytest_roofline.profilers.system import System
+
+VERSION_S = 10.0
+"""Time in which a program has to tell its version."""
+
+_MOST = 8
+"""So many installed versions of one program are asked, those with the highest numbers in their paths."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program to look for.
+
+    :param name: of its executable.
+    :param variable: the environment's variable that may hold its path.
+    :param asks: arguments that make it tell who it is.
+    :param answer: what it says then; the group is its version. Other programs have the same name: npm-check-updates is
+        an ncu, and Ubuntu's perf is a script that says which package to install.
+    :param folders: patterns of its path below the root, where installers put it.
+    :param windows: the same below ``Program Files``.
+    """
+
+    name: str
+    title: str
+    answer: re.Pattern[str]
+    install: str
+    variable: str | None = None
+    asks: tuple[str, ...] = ("--version",)
+    folders: tuple[str, ...] = ()
+    windows: tuple[str, ...] = ()
+
+
+NCU = Program(
+    name="ncu",
+    title="NVIDIA Nsight Compute",
+    variable="ROOFLINE_NCU",
+    answer=re.compile(r"Nsight Compute.*?\bVersion\s+(\d[\d.]*)", re.DOTALL | re.IGNORECASE),
+    install="Install Nsight Compute (it comes with the CUDA toolkit)",
+    folders=(
+        "usr/local/cuda*/bin/ncu",
+        "opt/nvidia/nsight-compute/*/ncu",
+        "opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/ncu",
+        "opt/cuda/nsight_compute/ncu",
+    ),
+    windows=("NVIDIA Corporation/Nsight Compute */ncu.bat", "NVIDIA Corporation/Nsight Compute */ncu.exe"),
+)
+NSYS = Program(
+    name="nsys",
+    title="NVIDIA Nsight Systems",
+    variable="ROOFLINE_NSYS",
+    answer=re.compile(r"Nsight Systems version\s+(\d[\d.]*)", re.IGNORECASE),
+    install="Install Nsight Systems (it comes with the CUDA toolkit)",
+    folders=(
+        "opt/nvidia/nsight-systems/*/bin/nsys",
+        "opt/nvidia/nsight-systems-cli/*/bin/nsys",
+        "usr/local/cuda*/bin/nsys",
+        "opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Systems/bin/nsys",
+    ),
+    windows=("NVIDIA Corporation/Nsight Systems */target-windows-x64/nsys.exe",),
+)
+PERF = Program(
+    name="perf",
+    title="perf",
+    variable="ROOFLINE_PERF",
+    answer=re.compile(r"^perf version (\S+)", re.MULTILINE),
+    install="Install perf (package linux-perf on Debian, linux-tools-generic on Ubuntu, perf on Fedora)",
+    folders=("usr/lib/linux-tools/*/perf", "usr/lib/linux-tools-*/perf"),
+)
+NVIDIA_SMI = Program(
+    name="nvidia-smi",
+    title="NVIDIA's driver",
+    asks=("--query-gpu=name,driver_version", "--format=csv,noheader"),
+    answer=re.compile(r"^[^\n]+, (\d[\d.]*)[ \t]*$", re.MULTILINE),
+    install="Install the NVIDIA driver",
+    folders=("usr/bin/nvidia-smi", "usr/lib/wsl/lib/nvidia-smi"),
+    windows=("NVIDIA Corporation/NVSMI/nvidia-smi.exe",),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A program looked for.
+
+    :param verdict: ``ok`` for one that tells its version, else why there is none that works.
+    :param answer: all that it said of itself.
+    """
+
+    verdict: Verdict
+    path: Path | None = None
+    version: str | None = None
+    answer: str = ""
+
+    @property
+    def works(self) -> bool:
+        return self.verdict.status == "ok"
+
+
+def find(program: Program, system: System, asked: Path | None = None) -> Tool:
+    """The program to use: the one that was named, else the first on PATH, else the newest in the usual folders.
+
+    A file that doesn't start, or is another program, is passed over for the next; if none is left, it is told. A path
+    that was named is never passed over.
+
+    :param asked: the path that was given, of the program or its folder.
+    """
+    named = _named(program, system, asked)
+    if named is not None:
+        return named
+    tried = []
+    for path in dict.fromkeys(_on_path(program, system)):
+        tried.append(_ask(program, path, system))
+        if tried[-1].works:
+            return tried[-1]
+    installed = [_ask(program, path, system) for path in _installed(program, system)]
+    working = [tool for tool in installed if tool.works]
+    if working:
+        return max(working, key=lambda tool: _numbers(tool.version or ""))
+    broken = [*tried, *installed]
+    if broken:
+        return broken[0]
+    why = f"no {program.name} on PATH or where it is usually installed"
+    return Tool(verdict=Verdict("not_found", why, f"{program.install}{_or_name(program)}."))
+
+
+def _or_name(program: Program) -> str:
+    return "" if program.variable is None else f", or set {program.variable} to its path"
+
+
+def _named(program: Program, system: System, asked: Path | None) -> Tool | None:
+    """The program at the path that was named by the user, or why there is none; None where none was named."""
+    text = system.environment.get(program.variable, "") if program.variable else ""
+    if asked is not None:
+        path, source = asked.absolute(), f"the path given for {program.name}"
+    elif text:
+        path, source = Path(text).absolute(), f"the environment's {program.variable}"
+    else:
+        return None
+    if os.path.isdir(path):
+        inside = next(_within(path, program, system), None)
+        if inside is None:
+            why = f"{source} is the folder {path}, in which there is no {program.name}"
+            return Tool(verdict=Verdict("not_found", why, "Name the program itself, or leave the path out."))
+        path = inside
+    elif not os.path.isfile(path):
+        why = f"{source} is {path}, and there is no such file"
+        return Tool(verdict=Verdict("not_found", why, "Correct it or leave it out."))
+    return _ask(program, path, system)
+
+
+def _on_path(program: Program, system: System) -> Iterator[Path]:
+    for folder in system.environment.get("PATH", "").split(os.pathsep):
+        if folder:
+            yield from _within(Path(folder).absolute(), program, system)
+
+
+def _installed(program: Program, system: System) -> list[Path]:
+    """Files in the usual folders, each once under whatever names, the highest numbers first."""
+    roots = [(system.root, pattern) for pattern in program.folders]
+    if system.platform == "win32":
+        folder = system.environment.get("ProgramFiles", r"C:\Program Files")
+        roots = [(Path(folder), pattern) for pattern in program.windows]
+    found = [path for root, pattern in roots for path in root.glob(pattern) if os.path.isfile(path)]
+    found += _within(system.python.parent, program, system)  # of an environment that isn't activated
+    once = {path.resolve(): path for path in reversed(found)}
+    return sorted(once.values(), key=lambda path: _numbers(str(path)), reverse=True)[:_MOST]
+
+
+def _within(folder: Path, program: Program, system: System) -> Iterator[Path]:
+    endings = (".exe", ".bat", ".cmd") if system.platform == "win32" else ("",)
+    for ending in endings:
+        path = folder / f"{program.name}{ending}"
+        if os.path.isfile(path):
+            yield path
+
+
+def _ask(program: Program, path: Path, system: System) -> Tool:
+    """Let a file say who it is."""
+
+    def broken(status: Status, why: str, remedy: str) -> Tool:
+        return Tool(verdict=Verdict(status, f"{path} {why}", remedy), path=path)
+
+    repair = f"Repair it{_or_name(program)}."
+    if not os.access(path, os.X_OK):
+        return broken("failed", "is not executable", f"Run chmod +x {quote(str(path))}.")
+    ended = system.run([path, *program.asks], timeout_s=VERSION_S, environment={**system.environment, "LC_ALL": "C"})
+    if ended.fault == "timeout":
+        return broken("timeout", f"has not said its version within {VERSION_S:g} s", repair)
+    if ended.fault == "cannot_start":
+        return broken("failed", f"can't be started ({ended.reason})", repair)
+    match = program.answer.search(ended.text)
+    if match is None:
+        words = next((line.strip() for line in ended.text.splitlines() if line.strip()), "")
+        said = f"it says {words!r}" if words else "it says nothing"
+        why = f"is not {program.title}, or does not work: {said}"
+        return broken("failed", why, f"{program.install}{_or_name(program)}.")
+    return Tool(verdict=Verdict("ok"), path=path, version=match.group(1), answer=ended.text)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text))
