@@ -7,6 +7,14 @@ processes, and the model is the one-sample form of `roofline.compare.effect`: th
 case's true one, plus the pair's own deviation, plus what its turns leave open; the scatter of the pairs is moderated by
 what is known of it beforehand.
 
+What is known beforehand is known of machines that are left alone. Three or four pairs that happen to agree must not
+pass for knowledge where it doesn't hold, and there are two signs of that. Where most turns were disturbed from outside,
+processes are taken to scatter by `BUSY_DEVIATION` instead. And where the pairs lie further apart than the prior has it,
+the prior counts for less, down to nothing: the moderation is for variances that are draws of it, and for one that isn't
+the number of degrees of freedom is too high and the error too small (B. Phipson, S. Lee, I. Majewski, W. Alexander and
+G. Smyth, "Robust Hyperparameter Estimation Protects against Hypervariable Genes and Improves Power to Detect
+Differential Expression", Annals of Applied Statistics 10 (2016), do the same for genes).
+
 The verdict is looked at after each pair of processes, and measuring stops when it is settled. Each look is one more
 chance to be wrong, so each is made at a confidence of its own: with n looks, 1 - (1 - confidence) / n (Bonferroni's
 inequality). Between the turns of a pair nobody looks.
@@ -28,6 +36,12 @@ SIDES: tuple[SideName, SideName] = ("base", "new")
 
 PROCESS_PAIRS = Prior(deviation=0.005, freedom=4.0, drift=0.0, unknown_error=0.05)
 """Between pairs of fresh processes on one machine: what lasts as long as a process. The drift is in both sides."""
+
+BUSY_DEVIATION = 0.1
+"""The same where most turns were disturbed from outside."""
+
+UNLIKELY = 0.05
+"""A scatter of pairs that a draw of the prior exceeds less often than this makes the prior count for less."""
 
 OUTLYING = 3.0
 """Deviations from the median beyond which a turn's ratio tells of the interruption alone."""
@@ -75,7 +89,8 @@ class PairObservation:
     """What one pair of processes says.
 
     :param error: standard error of ``log_ratio`` as far as the turns show it; None where they are too few.
-    :param turns: a side, that are in it. ``left_out``: those that something disturbed from outside, on either side.
+    :param turns: a side, that are in it. ``left_out``: those that something disturbed from outside, on either side;
+        ``disturbed``: those of them that are in it all the same, for they were most.
     """
 
     log_ratio: float
@@ -84,6 +99,7 @@ class PairObservation:
     new_step_s: float
     turns: int
     left_out: int
+    disturbed: int = 0
 
 
 def observe_pair(pair: PairTurns) -> PairObservation:
@@ -109,6 +125,7 @@ def observe_pair(pair: PairTurns) -> PairObservation:
         new_step_s=statistics.median(new for _, new in kept),
         turns=len(kept),
         left_out=len(times) - len(kept),
+        disturbed=0 if enough else len(times) - sum(quiet),
     )
 
 
@@ -129,16 +146,12 @@ def effect_of_pairs(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAI
 
     ``deviation`` of the effect is a single process's share: a pair's scatter over the root of two.
     """
-    count = len(pairs)
-    mean = statistics.fmean(pair.log_ratio for pair in pairs)
-    errors = [prior.unknown_error if pair.error is None else pair.error for pair in pairs]
-    # The middle one: what a single pair leaves open is estimated badly, and what it was off by is in the scatter.
-    within = statistics.median(errors) ** 2
-    scatter = sum((pair.log_ratio - mean) ** 2 for pair in pairs)
-    freedom = prior.freedom + count - 1
-    variance = (prior.freedom * (prior.deviation**2 + within) + scatter) / freedom
+    count, expected = len(pairs), _expected(pairs, prior)
+    trusted = prior.freedom * min(1.0, _chance_of_scatter(pairs, prior) / UNLIKELY)
+    freedom = trusted + count - 1
+    variance = (trusted * expected + _scatter(pairs)) / freedom
     return Effect(
-        log_ratio=mean,
+        log_ratio=statistics.fmean(pair.log_ratio for pair in pairs),
         error=math.sqrt(variance / count),
         freedom=freedom,
         deviation=math.sqrt(variance / 2),
@@ -146,6 +159,43 @@ def effect_of_pairs(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAI
         base_sessions=count,
         new_sessions=count,
     )
+
+
+def _scatter(pairs: Sequence[PairObservation]) -> float:
+    mean = statistics.fmean(pair.log_ratio for pair in pairs)
+    return sum((pair.log_ratio - mean) ** 2 for pair in pairs)
+
+
+def _expected(pairs: Sequence[PairObservation], prior: Prior) -> float:
+    """The pairs' variance by what is known beforehand."""
+    errors = [prior.unknown_error if pair.error is None else pair.error for pair in pairs]
+    # The middle one: what a single pair leaves open is estimated badly, and what it was off by is in the scatter.
+    within = statistics.median(errors) ** 2
+    return within + statistics.fmean((BUSY_DEVIATION if pair.disturbed else prior.deviation) ** 2 for pair in pairs)
+
+
+def _chance_of_scatter(pairs: Sequence[PairObservation], prior: Prior) -> float:
+    """Probability that pairs lie at least as far apart as these, if the prior holds."""
+    from scipy import special
+
+    others = len(pairs) - 1
+    if not others:
+        return 1.0
+    return float(special.fdtrc(others, prior.freedom, _scatter(pairs) / others / _expected(pairs, prior)))
+
+
+def too_busy(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAIRS) -> str | None:
+    """By which sign less is known here than on a machine left alone, in words; None where there is none."""
+    disturbed, turns = (sum(getattr(pair, name) for pair in pairs) for name in ("disturbed", "turns"))
+    if disturbed:
+        return f"{disturbed} of {turns} turns were disturbed from outside"
+    if _chance_of_scatter(pairs, prior) < UNLIKELY:
+        changes = [math.expm1(pair.log_ratio) for pair in pairs]
+        return (
+            f"its pairs of processes lie from {min(changes):+.1%} to {max(changes):+.1%}, further apart than on one "
+            "left alone"
+        )
+    return None
 
 
 def confidence_of_a_look(confidence: float, most_pairs: int) -> float:

@@ -21,6 +21,7 @@ from roofline.compare.paired import (
     confidence_of_a_look,
     effect_of_pairs,
     observe_pair,
+    too_busy,
 )
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge
 from roofline.interleaving.duel import Clock, Met, fight
@@ -199,9 +200,17 @@ def look(cases: Mapping[str, CaseTrial], rules: Rules) -> dict[str, CaseTrial]:
     verdicts = judge(list(judged.values()), [rules.least] * len(judged), rules.look_confidence)
     fresh = dict(zip(judged, verdicts, strict=True))
     return {
-        test: replace(case, verdict=fresh[test]) if test in fresh and not _settled(case) else case
+        test: replace(case, verdict=_explained(fresh[test], case)) if test in fresh and not _settled(case) else case
         for test, case in cases.items()
     }
+
+
+def _explained(verdict: Verdict, case: CaseTrial) -> Verdict:
+    """Of an inconclusive one it is told where it was the machine that left it open."""
+    busy = None if verdict.kind != "inconclusive" else too_busy(case.observations)
+    if busy is None:
+        return verdict
+    return replace(verdict, why=f"the machine is too busy: {busy}; {verdict.why}")
 
 
 def _least(rules: Rules) -> int:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
 from roofline.compare.effect import Prior
 from roofline.compare.observation import Unusable
 from roofline.compare.paired import (
+    BUSY_DEVIATION,
     PROCESS_PAIRS,
+    UNLIKELY,
     PairObservation,
     PairTurns,
     confidence_of_a_look,
     effect_of_pairs,
     least_detectable,
     observe_pair,
+    too_busy,
 )
 from roofline.compare.verdict import judge
 
@@ -58,7 +62,7 @@ def test_where_hardly_a_turn_was_left_alone_all_are_taken() -> None:
     random_ = random.Random(1)
     new = [2.0 * math.exp(random_.gauss(0, 0.2)) for _ in range(40)]
     observed = observe_pair(pair([2.0] * 40, new, noise=dict.fromkeys(range(1, 40), "another program")))
-    assert (observed.turns, observed.left_out) == (40, 0)
+    assert (observed.turns, observed.left_out, observed.disturbed) == (40, 0, 39)
     assert observed.error is not None
     assert observed.error > 0.2 / math.sqrt(40)
 
@@ -108,6 +112,53 @@ def test_the_effect_is_the_mean_with_a_moderated_scatter() -> None:
     assert (effect.base_sessions, effect.new_sessions) == (2, 2)
 
 
+def test_pairs_further_apart_than_the_prior_has_it_are_believed_more_than_it() -> None:
+    """By hand: the chance of a scatter beyond this, of an F distribution with 2 and 4 degrees of freedom, is
+    (1 + F / 2)^-2. In the share that it is of `UNLIKELY` the prior counts.
+    """
+    prior = Prior(deviation=0.01, freedom=4.0, drift=0.0, unknown_error=0.05)
+    effect = effect_of_pairs([seen(0.03, 0.0), seen(-0.03, 0.0), seen(0.0, 0.0)], prior)
+    trusted = 4 * (1 + 9 / 2) ** -2 / UNLIKELY
+    assert trusted < 4
+    assert effect.freedom == pytest.approx(trusted + 2)
+    assert effect.error == pytest.approx(math.sqrt((trusted * 0.0001 + 0.0018) / (trusted + 2) / 3))
+
+
+def test_pairs_far_apart_are_only_held_against_each_other() -> None:
+    """Where the prior is out of the question, all is as in a t test of these pairs alone."""
+    effect = effect_of_pairs([seen(0.24), seen(-0.11), seen(0.08), seen(0.05)])
+    assert effect.freedom == pytest.approx(3, abs=0.01)
+    assert effect.error == pytest.approx(0.0719, abs=0.0001)
+
+
+def test_a_busy_machine_s_pairs_may_agree_by_chance() -> None:
+    """Where most turns were disturbed three pairs tell a change of 5 % from none as little as one does."""
+    busy = [replace(seen(0.05), disturbed=30)] * 3
+    effect = effect_of_pairs(busy)
+    assert effect.error == pytest.approx(math.sqrt(4 * (BUSY_DEVIATION**2 + 0.001**2) / 6 / 3))
+    assert judge([effect], [0.02], 0.99)[0].kind == "inconclusive"
+    assert judge([effect_of_pairs([seen(0.05)] * 3)], [0.02], 0.99)[0].kind == "slower"
+    assert judge([effect_of_pairs([replace(seen(0.7), disturbed=30)] * 3)], [0.02], 0.99)[0].kind == "slower"
+
+
+def test_one_busy_pair_counts_for_one() -> None:
+    """The mean's variance is that of all of them."""
+    one = effect_of_pairs([seen(0.0, 0.0), seen(0.0, 0.0), replace(seen(0.0, 0.0), disturbed=30)])
+    expected = (2 * PROCESS_PAIRS.deviation**2 + BUSY_DEVIATION**2) / 3
+    assert one.error == pytest.approx(math.sqrt(4 * expected / 6 / 3))
+
+
+def test_the_sign_of_a_busy_machine_is_told() -> None:
+    """Disturbed turns, or pairs too far apart; a machine that shows neither is none."""
+    assert too_busy([seen(0.05), seen(0.051), seen(0.049)]) is None
+    assert too_busy([seen(0.05)]) is None
+    busy = replace(seen(0.0), disturbed=30)
+    assert too_busy([busy, busy, seen(0.0)]) == "60 of 150 turns were disturbed from outside"
+    assert too_busy([seen(math.log(1.24)), seen(math.log(0.89)), seen(0.08)]) == (
+        "its pairs of processes lie from -11.0% to +24.0%, further apart than on one left alone"
+    )
+
+
 def test_a_single_pair_that_knows_little_does_not_outvote_the_others() -> None:
     """Its estimate of what it leaves open is a bad one; what it was really off by shows beside the others."""
     known, doubtful = ([seen(0.05)] * 3 + [seen(0.05, error)] for error in (0.001, 0.4))
@@ -133,12 +184,15 @@ def test_each_look_is_surer_than_all_together() -> None:
     assert confidence_of_a_look(0.99, 3) == confidence_of_a_look(0.99, 1) == 0.99
 
 
-def test_unchanged_pairs_seldom_alarm_at_any_look() -> None:
-    """1000 comparisons of nothing, looked at after each pair of processes, settle on a change in at most 1 %."""
+@pytest.mark.parametrize("deviation", [0.006, 0.1])
+def test_unchanged_pairs_seldom_alarm_at_any_look(deviation: float) -> None:
+    """1000 comparisons of nothing, looked at after each pair of processes, settle on a change in at most 1 %. So it is
+    where processes scatter twenty times as far as the prior has it.
+    """
     random_, alarms = random.Random(7), 0
     confidence = confidence_of_a_look(0.99, 4)
     for _ in range(1000):
-        pairs = [seen(random_.gauss(0, 0.006), 0.003) for _ in range(4)]
+        pairs = [seen(random_.gauss(0, deviation), 0.003) for _ in range(4)]
         looks = [judge([effect_of_pairs(pairs[:count])], [0.001], confidence)[0].kind for count in (3, 4)]
         alarms += any(kind in ("slower", "faster") for kind in looks)
     assert alarms <= 10

@@ -81,6 +81,18 @@ def test_what_is_not_settled_takes_all_pairs_and_is_inconclusive() -> None:
     assert "would look like this" in case.why
 
 
+def test_a_busy_machine_is_named_as_the_reason() -> None:
+    """Where most turns were disturbed; a change that is large beside what that does is found all the same."""
+    disturbs = {"disturbs": lambda _turn: "another program"}
+    small, large = (only(Lab(Table(new=(new,)), new=disturbs).hold()) for new in (0.105, 0.3))
+    assert small.outcome == "inconclusive"
+    disturbed = sum(len(pair.new_s) for pair in small.pairs)
+    assert small.why.startswith(
+        f"the machine is too busy: {disturbed} of {disturbed} turns were disturbed from outside; anything from "
+    )
+    assert (large.outcome, large.why) == ("slower", "")
+
+
 def test_a_settled_case_is_not_measured_again() -> None:
     """The fourth pair of processes is told to measure the other one alone."""
     both = {"tests": ("a", "b")}
