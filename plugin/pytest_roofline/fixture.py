@@ -143,6 +143,8 @@ class Roofline:
         self._once()
         workload = replace(workload, compile=workload.compile or self._run.options.compile)
         try:
+            if self._run.counting is not None:
+                self._run.counting.take(workload, case)
             if not self._benchmark.enabled:
                 self._try_workload(workload)
                 return None

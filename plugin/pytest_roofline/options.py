@@ -6,10 +6,12 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pytest_roofline import devices
 from pytest_roofline.settings import Config, Setting, choice, number, plain, resolve, truth, whole
+
+Counters = Literal["wanted", "require"]
 
 PROTOCOLS = ("adaptive", "window", "steps")
 
@@ -35,6 +37,15 @@ def _path(text: str, what: str = "a file or folder") -> Path:
         return Path(plain(text)).expanduser()
     except RuntimeError as error:
         raise ValueError(f"use the path of {what} ({error})") from error
+
+
+def _counters(text: str) -> Counters | None:
+    """``true``, ``require`` or ``false``."""
+    if text == "require":
+        return "require"
+    if text.lower() not in ("true", "false"):
+        raise ValueError("write --ncu=require, or put --ncu behind the paths, for it takes the word that follows it")
+    return "wanted" if text.lower() == "true" else None
 
 
 def _shell_words(text: str) -> tuple[str, ...]:
@@ -133,6 +144,35 @@ SETTINGS: tuple[Setting, ...] = (
         help="Put an NVTX range named after the case around its rounds.",
     ),
     Setting(
+        name="ncu",
+        metavar="require",
+        parse=_counters,
+        bare=True,
+        help="After each case run its step once more under Nsight Compute, for FLOPs and bytes by hardware counters "
+        "(CUDA). Where they can't be had the run goes on and says why; with =require it is refused.",
+    ),
+    Setting(
+        name="ncu_path",
+        metavar="FILE",
+        parse=_file,
+        help="The ncu to use. Default: ROOFLINE_NCU, that on PATH, or the newest in the usual folders.",
+    ),
+    Setting(
+        name="ncu_timeout",
+        metavar="SECONDS",
+        parse=number(0),
+        default=300.0,
+        help="Time limit of a case under ncu. Default: 300.",
+    ),
+    Setting(
+        name="perf_stat",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="After each case's timed rounds count events of its steps on the host's cores with perf stat (Linux): "
+        "cycles, instructions, cache and branch misses.",
+    ),
+    Setting(
         name="label",
         metavar="TEXT",
         parse=_label,
@@ -220,6 +260,10 @@ class Options:
     cudnn_benchmark: bool
     compile: bool
     nvtx: bool
+    perf_stat: bool
+    ncu: Counters | None
+    ncu_path: Path | None
+    ncu_timeout: float
     label: str | None
     results: Path | None
     report: bool

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_roofline.expecting import Suite
     from pytest_roofline.fixture import Roofline
+    from pytest_roofline.profilers.ncu_pass import NcuPass
     from pytest_roofline.run import Run
     from pytest_roofline.whole_run import Standing
 
@@ -296,6 +297,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
         baseline=None if standing is None else standing.baseline,
         bounds=None if worker else _bounds(config, chosen, cases),
     )
+    counting = None if worker or chosen.ncu is None else _counting(config, run)
     try:
         if not worker:
             run.open_results(results.commit_of(commit_info(config)))
@@ -304,9 +306,30 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     except results.ResultsError as error:
         raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
     config.stash[_RUN] = run
+    if counting is not None:
+        config.pluginmanager.register(counting, "roofline-ncu")
     config.pluginmanager.register(
         SessionHooks(run, config, sum(item.get_closest_marker("roofs") is None for item in cases)), "roofline-session"
     )
+
+
+def _counting(config: pytest.Config, run: Run) -> NcuPass:
+    """What has the cases counted under ncu.
+
+    :raises pytest.UsageError: nothing would be measured, or counters are required and can't be had.
+    """
+    from pytest_roofline.profilers import ncu_pass
+    from pytest_roofline.profilers.system import System
+
+    asked = spelled(config, "ncu")
+    flag = disabled(config)
+    if flag is not None:
+        raise pytest.UsageError(f"{flag}: nothing would be measured, so {asked} could count nothing. Leave one out.")
+    required = asked if run.options.ncu == "require" else None
+    try:
+        return ncu_pass.prepare(config, run, System.here(), required=required)
+    except ncu_pass.NotUsable as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def _bounds(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> Suite | None:

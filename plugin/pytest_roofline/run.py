@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from pytest_roofline import analysis, devices, exit_codes, gate, machine, results, roofs
 from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.profilers.perf_stat import PerfStat
 from pytest_roofline.roofs import RoofPlan
-from roofline.record import KEY, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session, SessionSet
+from roofline.record import KEY, Counters, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session, SessionSet
 from roofline.record_json import from_json, to_json
 
 if TYPE_CHECKING:
@@ -21,9 +22,18 @@ if TYPE_CHECKING:
 
     from pytest_roofline.expecting import Suite
     from pytest_roofline.interleaving.turns import Turns
+    from pytest_roofline.workload import Workload
 
 REWRITE_S = 5.0
 """The results file is rewritten at most this often while cases run."""
+
+
+class CountsStep(Protocol):
+    """Takes one step of a workload for its hardware counters."""
+
+    def take(self, workload: Workload, case: str) -> NoReturn:
+        """Take it, and end the test."""
+        ...
 
 
 class Run:
@@ -61,6 +71,8 @@ class Run:
         self.file: results.ResultsFile | None = None
         self.turns: Turns | None = None
         """Where this process takes turns with another: whoever gives it its turns."""
+        self.counting: CountsStep | None = None
+        """Where this process runs under ncu: who takes the step that is counted, in place of a measurement."""
         self.unwritten: str | None = None
         """Why the results file could not be written, where it couldn't."""
         self.measured = 0
@@ -70,9 +82,13 @@ class Run:
         self.bounds = bounds
         self.asserted = 0
         """Cases of which something was expected, and which were held against it."""
+        self.perf_stat = PerfStat.here() if options.perf_stat else None
+        """Counts events of steps where that was asked for."""
         self.measuring_s = 0.0
         self.printed: list[str] = [f"note: {note}" for note in notes]
         """What the terminal summary shows."""
+        if self.perf_stat is not None and not self.perf_stat.finding.usable:
+            self.printed.append(self.perf_stat.finding.line)
         self._arguments = arguments
         self._notes = notes
         self._place = place
@@ -116,6 +132,11 @@ class Run:
         self.measured += 1
         if stats is not None:
             self.stats.append(stats)
+
+    def give_counters(self, stats: Any, counters: Counters) -> None:
+        """Put hardware counters into the record of a case that has been measured."""
+        record = from_json(Record, stats.extra_info[KEY], stats.fullname)
+        stats.extra_info[KEY] = to_json(replace(record, counters=counters))
 
     def session(self) -> Session:
         return Session(

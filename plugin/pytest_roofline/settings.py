@@ -26,6 +26,7 @@ class Setting:
     :param parse: turns the text into the value; raises ValueError with a text that says what is allowed.
     :param default: the value where nobody set it, already parsed.
     :param switch: the flag takes no value; the ini option takes ``true`` or ``false``.
+    :param bare: the flag may stand without a value, which then is ``true``.
     :param short: short spelling, added by a suite's conftest where it is free; None: the name itself.
     """
 
@@ -35,6 +36,7 @@ class Setting:
     default: Any = None
     metavar: str | None = None
     switch: bool = False
+    bare: bool = False
     short: str | None = None
 
     @property
@@ -145,6 +147,8 @@ def _add_flag(group: Group, setting: Setting, flag: str) -> None:
     attributes: dict[str, Any] = (
         {"nargs": 0} if setting.switch else {"metavar": setting.metavar or setting.name.upper()}
     )
+    if setting.bare:
+        attributes |= {"nargs": "?", "const": "true"}
     group.addoption(flag, dest=setting.dest, action=_Keep, default=None, help=setting.help, **attributes)
 
 

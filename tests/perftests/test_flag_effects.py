@@ -123,6 +123,10 @@ ROWS = (
     Row("compile", "--compile", lambda run: run.every("compile") == {True} and run.workload.compile, "--model mlp"),
     # Where it opens a range is held in tests/plugin/test_conditions.py.
     Row("nvtx", "--nvtx", lambda run: run.options.nvtx),
+    # What these do is held in tests/plugin/profilers.
+    Row("ncu", "--ncu require", lambda run: run.options.ncu == "require"),
+    Row("ncu_path", "--ncu-path ncu", lambda run: run.options.ncu_path == Path("ncu")),
+    Row("ncu_timeout", "--ncu-timeout 5", lambda run: run.options.ncu_timeout == 5.0),
     Row("label", "--label box", lambda run: run.options.label == "box"),
     Row("results", "--results there", lambda run: run.options.results == Path("there")),
     Row("report", "--report", lambda run: run.options.report),

@@ -40,6 +40,10 @@ def options(**changes: Any) -> Options:
         "cudnn_benchmark": False,
         "compile": False,
         "nvtx": False,
+        "ncu": None,
+        "ncu_path": None,
+        "ncu_timeout": 300.0,
+        "perf_stat": False,
         "label": None,
         "results": None,
         "report": False,
@@ -65,6 +69,7 @@ def run_on(lab: Lab, max_time: float = 10.0) -> Run:
             machine=machine,
             ledger=roofs.Ledger(),
             turns=None,
+            perf_stat=None,
         ),
     )
 

@@ -40,7 +40,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
         raise pytest.UsageError(ALONE)
     if not config.pluginmanager.is_registered(sys.modules["pytest_roofline.plugin"]):
         raise pytest.UsageError(NOT_LOADED.format(sys.executable))
-    change_options(config, results=None, report=False, sessions=1, gate=None)
+    change_options(config, results=None, report=False, sessions=1, gate=None, ncu=None)
     reading, writing = (_end(int(number), mode) for number, mode in zip(pipes.split(","), ("rb", "wb"), strict=True))
     config.pluginmanager.register(Worker(config, Turns(Channel(reading, writing))), "roofline-turns")
     return (yield)
