@@ -104,6 +104,18 @@ class Assessment:
             raise CannotAssess(f"{self.spec.name}: no peak is predicted: {reason}")
         return needs.peak_byte
 
+    def largest_batch(self, memory_byte: int) -> int | None:
+        """The largest batch that fits (see the function `largest_batch`); None if none does.
+
+        A model may refuse the smallest one, unknown to its `ModelSpec`: a batch norm can't train on a single value.
+
+        :raises CannotAssess: it refuses the next one as well, or no peak is predicted.
+        """
+        try:
+            return largest_batch(self.peak_byte, memory_byte, self.smallest_batch)
+        except CannotAssess:
+            return largest_batch(self.peak_byte, memory_byte, self.smallest_batch + 1)
+
     def _steady(self, batch: int) -> tuple[Workload, Step]:
         if batch < self.smallest_batch:
             raise CannotAssess(self.spec.obstacle(mode=self.mode, batch=batch, layout="contiguous", data="synthetic"))
@@ -112,8 +124,9 @@ class Assessment:
             # Its state is the same at every batch.
             workload.optimizer = self._optimizer
         elif workload.optimizer is not None:
-            self._optimizer = workload.optimizer
             Step(workload)()
+            # Only now it has its state: a batch that the model refuses leaves it without.
+            self._optimizer = workload.optimizer
         return workload, Step(workload)
 
 

@@ -116,19 +116,27 @@ def complexity(
 ) -> None:
     """Parameters, work and memory of models, before anything is measured.
 
-    Counted on tensors that have shapes and no data: no batch takes memory, nothing is downloaded.
+    Counted on tensors that have shapes and no data: no batch takes memory, nothing is downloaded. A model or batch that
+    can't be counted is named, and the exit code is 1; the others are shown. With none left it is a usage error.
     """
     if find_spec("torch") is None:
         raise click.UsageError("complexity needs torch, which is not installed: pip install torch")
     specs = _specs(_separated(models))
     started = time.perf_counter()
-    needs = []
+    needs, refused = [], []
     for spec in specs:
         with _said_if_slow(f"{spec.name}: counting …"):
-            needs.append(_assess(spec, batch_sizes, mode, precision, device_memory))
+            one, reasons = _assess(spec, batch_sizes, mode, precision, device_memory)
+        needs += [one] if one else []
+        refused += reasons
+    if not needs:
+        raise click.UsageError("\n".join(refused))
     _show(show, needs, form, width, f"Counted in {scaled(time.perf_counter() - started, 's')} on fake tensors.")
     if output is not None or form is None:
         _write(output or FOLDER, needs)
+    if refused:
+        click.echo("\n".join(f"left out: {reason}" for reason in refused), err=True)
+        click.get_current_context().exit(1)
 
 
 @contextmanager
@@ -158,26 +166,35 @@ def _specs(names: list[str]) -> list[ModelSpec]:
 
 def _assess(
     spec: ModelSpec, batches: tuple[int, ...], mode: Literal["train", "infer"], precision: str, memory: int | None
-) -> ModelNeeds:
-    from pytest_roofline.complexity.assessment import Assessment, CannotAssess, largest_batch
+) -> tuple[ModelNeeds | None, list[str]]:
+    """What is told of a model, and why some batches, or all of it, are not."""
+    from pytest_roofline.complexity.assessment import Assessment, CannotAssess
     from pytest_roofline.complexity.summary import ModelNeeds
 
+    steps, refused = [], []
     try:
         one = Assessment(spec, mode=mode, precision=PRECISIONS[precision])
-        steps = tuple(one.step(batch) for batch in batches)
-        largest = None if memory is None else largest_batch(one.peak_byte, memory, one.smallest_batch)
+        for batch in batches:
+            try:
+                steps.append(one.step(batch))
+            except CannotAssess as error:
+                refused.append(str(error))
+        if not steps:
+            return None, refused
+        largest = None if memory is None else one.largest_batch(memory)
         forward = one.forward
     except CannotAssess as error:
-        raise click.UsageError(str(error)) from error
-    return ModelNeeds(
+        return None, [*refused, str(error)]
+    needs = ModelNeeds(
         spec=spec,
         mode=mode,
         precision=precision,
         forward=forward,
-        steps=steps,
+        steps=tuple(steps),
         memory_byte=memory,
         largest_batch=largest,
     )
+    return needs, refused
 
 
 def _show(show: Show, needs: list[ModelNeeds], form: str | None, width: int | None, note: str) -> None:

@@ -137,6 +137,27 @@ def test_a_model_that_fails_is_named() -> None:
         assessment.step(1)
 
 
+def test_a_batch_that_fails_leaves_the_next_one_right() -> None:
+    """The optimiser has its state in the step that is counted, whatever went before."""
+    small = spec(lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), (4,))
+    after, alone = (Assessment(small, mode="train", precision=FP32) for _ in range(2))
+    with pytest.raises(CannotAssess):
+        after.step(1)
+    assert after.step(2) == alone.step(2)
+
+
+def test_the_largest_batch_of_a_model_that_refuses_one_sample() -> None:
+    """Two are the smallest batch of a batch norm: the search begins there. A model that takes none says so."""
+    normed = spec(lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), (4,))
+    assessment = Assessment(normed, mode="train", precision=FP32)
+    memory_byte = assessment.peak_byte(16)
+    assert assessment.largest_batch(memory_byte) == 16
+    assert assessment.largest_batch(assessment.peak_byte(2) - 1) is None
+    broken = Assessment(spec(lambda: nn.Linear(5, 3), (4,)), mode="train", precision=FP32)
+    with pytest.raises(CannotAssess, match="can't take a step at batch 2"):
+        broken.largest_batch(memory_byte)
+
+
 def small_maxvit() -> ModelSpec:
     """torchvision's MaxViT with one block."""
     maxvit = pytest.importorskip("torchvision.models.maxvit")

@@ -132,6 +132,20 @@ def test_work_in_another_thread_is_missing_with_the_reason(folder: Path, mode: s
     assert re.search("no peak is predicted: .*other threads", " ".join(result.output.split()))
 
 
+@pytest.mark.usefixtures("folder")
+def test_what_can_not_be_counted_is_left_out_and_named() -> None:
+    """Of a batch that a model refuses, and of a model that refuses all; the exit code tells that there was one."""
+    result = run("--models", "own,inception_v3", "--batch-sizes", "1,2", "--mode", "train", "--format", "csv")
+    assert result.exit_code == 1
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["model"], row["batch"]) for row in rows] == [("own", "1"), ("own", "2"), ("inception_v3", "2")]
+    assert result.stderr == "left out: inception_v3: train batch must be >= 2 (a batch norm sees a single value)\n"
+    result = run("--models", "inception_v3,own", "-o", "out", "--format", "csv")
+    assert result.exit_code == 1
+    assert [row["model"] for row in csv.DictReader(io.StringIO(result.stdout))] == ["own"]
+    assert json.loads(Path("out", "summary.json").read_text())["models"].keys() == {"own"}
+
+
 class Impatient:
     """A timer whose time is over as soon as it starts."""
 
