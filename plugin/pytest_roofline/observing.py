@@ -73,15 +73,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         return unobserved(f"the step can't be counted: {told(error)}")
     if counted.elsewhere:
         return unobserved(counted.elsewhere)
-    if run.turns is None:
-        others = workload.mode == "infer"
-        profiled = profile_step(fetched, device, counted, compiled=compiled, clock=run.clock, all_threads=others)
-    else:
-        profiled = Profiled(
-            profile=None, operations=counted.operations, work=counted.work, missing={"profile": TAKES_TURNS}
-        )
-    if hidden := profiled.elsewhere or proof.unseen(uncompiled, counted.devices):
-        return unobserved(hidden)
+    # Before the profiler's pass: a step that fails in it may leave no gradients.
     checks = (
         proof.check_device(step, counted.devices),
         proof.check_kernels(device, kernels),
@@ -93,6 +85,15 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
             compiled=workload.compile,
         ),
     )
+    if run.turns is None:
+        others = workload.mode == "infer"
+        profiled = profile_step(fetched, device, counted, compiled=compiled, clock=run.clock, all_threads=others)
+    else:
+        profiled = Profiled(
+            profile=None, operations=counted.operations, work=counted.work, missing={"profile": TAKES_TURNS}
+        )
+    if hidden := profiled.elsewhere or proof.unseen(uncompiled, counted.devices):
+        return unobserved(hidden)
     slow = denormals(step, fetched.workload.batches.next()[0])
     missing = {**counted.missing, **profiled.missing}
     if compiled:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from pytest_roofline import bench
+from pytest_roofline.workload import sgd
 from roofline.record import Record, unexplained
 from tests.plugin.fake_run import WINDOW, Ticking, run_on, workload
 from tests.plugin.measuring.fakes import Lab
@@ -63,3 +64,21 @@ def test_nothing_is_unexplained(lab: Lab, mode: str) -> None:
     record, _, _ = bench.measure_workload(run_on(lab), workload(lab, **inference), "case", WINDOW)
     assert record.profile is not None
     assert forgotten(record) == []
+
+
+def test_a_step_that_fails_under_the_profiler_keeps_its_proofs(lab: Lab) -> None:
+    """It left no gradients; those of the step before were there, and are what the device is proven by."""
+
+    class Refusing(Ticking):
+        def forward(self, inputs: Tensor) -> Tensor:
+            if torch._C._autograd._profiler_enabled():
+                raise LookupError("not under a profiler")
+            return super().forward(inputs)
+
+    model = Refusing(lab)
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model=model, optimizer=sgd(model)), "case", WINDOW)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert {check.name: check.status for check in record.checks}["device"] == "passed"
+    assert record.work is not None
+    assert record.profile is None
+    assert "not under a profiler" in record.missing["profile"]
