@@ -15,6 +15,7 @@ from benchmarks import (
     counting,
     figures,
     gate,
+    gate_live,
     gate_turns,
     handwritten,
     margin_coverage,
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "margin": margin_coverage.run,
     "gate": gate.run,
     "turns": gate_turns.run,
+    "live": gate_live.run,
     "compare": compare_speed.run,
 }
 
