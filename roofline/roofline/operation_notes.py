@@ -70,6 +70,7 @@ def about_untimed(profile: Profile, step_s: float, why: str) -> list[str]:
         f"No speed of light for each of these: {why}. What one of them computes is not known, so neither is what it has"
         " to take; the step's own is the larger of all its arithmetic and its least traffic",
         *about_profile(profile, step_s),
+        *about_busy(profile, step_s),
     ]
 
 
@@ -83,6 +84,21 @@ def about_profile(profile: Profile, step_s: float) -> list[str]:
     skipped = len(profile.outside) - len(seen_outside(profile))
     unusable = f"Left out of what the profiler saw: {count(skipped, 'line')} whose time or calls are no usable number"
     return [times, *([unusable] if skipped else []), *disagreement(profile, step_s)]
+
+
+def about_busy(profile: Profile, step_s: float | None) -> list[str]:
+    """How much of the timed step the device was busy, and its longest gap; nothing where that isn't known.
+
+    The share is of the step as it was timed: under the profiler launching takes longer, and gaps are wider.
+    """
+    busy_s, gap_s = profile.device_busy_s, profile.longest_gap_s
+    if busy_s is None or step_s is None or not usable(busy_s) or not usable(step_s):
+        return []
+    told = f"The device was busy for {percent(busy_s / step_s)} of the step: {scaled(busy_s, 's')} of kernels, copies"
+    told += " and fills, those at the same time counted once"
+    if gap_s is not None and usable(gap_s):
+        told += f". The longest gap between two, under the profiler, which widens them: {scaled(gap_s, 's')}"
+    return [told]
 
 
 def disagreement(profile: Profile, step_s: float) -> list[str]:

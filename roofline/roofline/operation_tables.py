@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from roofline import operation_notes
+from roofline import kernel_notes, operation_notes
 from roofline.columns import percent_of, prefixed
 from roofline.operations import Breakdown, Group, Limit, TimedOperation, break_down, seen_outside, why_untimed
 from roofline.points import Point
@@ -79,7 +79,7 @@ def limits_table(case: Taken) -> Table[Line]:
         columns=_KINDS,
         rows=[*rows, _outside(case), _whole(case)],
         display=[_named("bound by"), *_pick("operations", "calls", *_TIMES)],
-        notes=operation_notes.about_step(case.point, case.step),
+        notes=[*operation_notes.about_step(case.point, case.step), *_counters(case.point)],
     )
 
 
@@ -147,6 +147,11 @@ def cases_table(taken: Sequence[Taken], notes: Sequence[str]) -> Table[Taken]:
         key_width=max((len(case.point.id) for case in taken), default=0),
         notes=["Shares, in %, of the step's time by what bounds its operations. Name a case to see them.", *notes],
     )
+
+
+def _counters(point: Point) -> list[str]:
+    record = point.benchmark.record
+    return [] if record is None else kernel_notes.about_status(record)
 
 
 def _operation(case: Taken, one: TimedOperation) -> Line:
@@ -368,6 +373,7 @@ _CASES: tuple[Column[Taken], ...] = (
     _case("share_launch", "launch", _share_of("launch")),
     _case("share_undetermined", "undet.", _share_of("undetermined")),
     _case("share_outside", "out-\nside", lambda case: case.step.share(case.step.outside_s)),
+    _case("device_share", "device\nbusy", lambda case: case.point.placement.device_share),
     Column(
         name="worst_operation",
         title="most above\nSOL",

@@ -19,7 +19,7 @@ from typing import Literal
 from roofline.record import Device, Operation, Record, Work
 from roofline.roofs import Roofs, usable_or_zero
 
-_WINOGRAD_SAVING = 2.25
+WINOGRAD_SAVING = 2.25
 _NEGLIGIBLE_FLOP_SHARE = 0.01
 """Share of the FLOPs whose dtype may lack a roof: counted as taking no time, the bound stays a bound."""
 
@@ -147,7 +147,7 @@ def _compute_s(operation: Operation, roofs: Roofs) -> float | None:
     roof = roofs.value("flop", operation.dtype)
     if roof is None:
         return None
-    saving = _WINOGRAD_SAVING if operation.winograd and operation.dtype == "fp32" else 1.0
+    saving = WINOGRAD_SAVING if operation.winograd and operation.dtype == "fp32" else 1.0
     return operation.flop / saving / roof
 
 

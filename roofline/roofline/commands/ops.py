@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 
@@ -18,6 +18,8 @@ from roofline.commands.common import (
     read_results,
     table_options,
 )
+from roofline.kernel_notes import about_status
+from roofline.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
 from roofline.operation_notes import RESERVATIONS
 from roofline.operation_tables import (
     cases_table,
@@ -37,6 +39,8 @@ from roofline.tables import Format, Table
 _NAMED = 12
 """Cases that a message lists."""
 
+By = Literal["operation", "kind", "kernel", "counters"]
+
 _MEASURE_AGAIN = (
     "Operations are timed by `pytest` with this version, in a pass of its own after each case: measure again."
 )
@@ -47,10 +51,11 @@ _MEASURE_AGAIN = (
 @click.argument("case", required=False)
 @click.option(
     "--by",
-    type=click.Choice(("operation", "kind")),
+    type=click.Choice(get_args(By)),
     default="operation",
     show_default=True,
-    help="A row for each operation and its shapes, or for each kind of operation.",
+    help="A row for each operation and its shapes, for each kind of operation, or for each kernel of a GPU; or what was"
+    " counted against what hardware counters saw.",
 )
 @click.option(
     "--top",
@@ -71,7 +76,7 @@ _MEASURE_AGAIN = (
 def ops(
     result: Path,
     case: str | None,
-    by: Literal["operation", "kind"],
+    by: By,
     top: int,
     figure: Path | None,
     form: Format | None,
@@ -98,7 +103,7 @@ def ops(
         _several(chosen, result, form, output, width)
         return
     plain = chosen_format(form, output) in ("csv", "json")
-    tables = [table for point in chosen for table in _tables(point, by_kind=by == "kind", top=top, plain=plain)]
+    tables = [table for point in chosen for table in _tables(point, by, top, plain=plain)]
     emit(tables, form, output, width)
     if figure is not None:
         _draw(chosen, figure)
@@ -158,22 +163,53 @@ def _several(
     emit([cases_table(taken, notes)], form, output, width)
 
 
-def _tables(point: Point, *, by_kind: bool, top: int, plain: bool) -> list[Table[Any]]:
+def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
     """:param plain: for a program to read: one table, of every row.
 
     :raises CannotCompare: there is nothing to show of this case.
     """
+    if by in ("kernel", "counters"):
+        return _tables_of_kernels(point, by, top, plain=plain)
+    by_kind = by == "kind"
     taken, left_out = taken_apart([point])
     if taken and plain:
         notes = limits_table(taken[0]).notes
         return [kinds_table(taken, notes) if by_kind else operations_table(taken, notes)]
     if taken:
-        return [limits_table(taken[0]), worst_table(taken[0], top, by_kind=by_kind)]
+        of_kernels = (profiled_table(point, top), counted_table(point, top), reconciliation_table(point))
+        return [limits_table(taken[0]), worst_table(taken[0], top, by_kind=by_kind), *filter(None, of_kernels)]
     record, why = point.benchmark.record, left_out[0][1]
     step_s = point.step_time_s
     if record is None or record.profile is None or not _shows_outside(record) or step_s is None:
         raise CannotCompare(f"{point.id}: {why}. {_MEASURE_AGAIN}")
-    return [outside_table(point, record.profile, step_s, why, None if plain else top)]
+    outside = outside_table(point, record.profile, step_s, why, None if plain else top)
+    return [outside] if plain else [outside, *filter(None, (counted_table(point, top), reconciliation_table(point)))]
+
+
+def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
+    """:raises CannotCompare: there are none to show of this case."""
+    record = point.benchmark.record
+    assert record is not None
+    for note in about_status(record):
+        click.echo(f"{point.id}: {note}", err=True)
+    counted = (reconciliation_table(point), counted_table(point, top))
+    tables = list(filter(None, counted if by == "counters" else (profiled_table(point, top), counted[1])))
+    if not tables:
+        raise CannotCompare(f"{point.id}: {_why_no_kernels(record, by)}")
+    if plain:
+        return tables[:1] if by == "counters" else [kernels_table([point])]
+    return tables
+
+
+def _why_no_kernels(record: Record, by: By) -> str:
+    if by == "counters":
+        counters = record.counters
+        status = "none in the record" if counters is None else counters.status.replace("_", " ")
+        return f"no hardware counters ({status}). They are read where pytest is given --roofline-ncu."
+    if record.device.kind == "cpu":
+        return "a CPU has no kernels apart from its operations: --by operation has those."
+    why = record.missing.get("profile", "not kept by the version that measured")
+    return f"no times of kernels ({why}). {_MEASURE_AGAIN}"
 
 
 def _shows_outside(record: Record) -> bool:
