@@ -47,6 +47,7 @@ _COMMANDS = {
 
 _PLUGGED_IN = {
     "pytest_roofline.complexity.command:complexity": "FLOPs, parameters and memory of models, counted without a run.",
+    "pytest_roofline.profilers.doctor:doctor": "What can be measured here: devices, profilers, permissions, CPUs.",
 }
 """Lines for the measuring side's own commands, which load torch: listing must not."""
 

@@ -62,9 +62,9 @@ def run_program(
 
     Nothing is raised for a program that can't be started: `Ended` says so.
     """
-    # Files and no pipes: a grandchild that survived would hold a pipe open, and the reader would wait for it.
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
+    try:
+        # Files and no pipes: a grandchild that survived would hold a pipe open, and the reader would wait for it.
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = subprocess.Popen(
                 [str(part) for part in command],
                 stdin=subprocess.DEVNULL,
@@ -74,16 +74,21 @@ def run_program(
                 cwd=cwd,
                 start_new_session=True,
             )
-        except OSError as error:
-            return Ended(code=None, fault="cannot_start", reason=error.strerror or str(error))
-        code: int | None = None
-        with suppress(subprocess.TimeoutExpired):
-            try:
-                code = process.wait(timeout_s)
-            finally:
-                if process.poll() is None:
-                    _kill(process)
-        return Ended(code=code, out=_text(out), err=_text(err), fault="timeout" if code is None else None)
+            code = _wait(process, timeout_s)
+            return Ended(code=code, out=_text(out), err=_text(err), fault="timeout" if code is None else None)
+    except OSError as error:
+        return Ended(code=None, fault="cannot_start", reason=error.strerror or str(error))
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+    """The program's exit code; None where it had to be stopped."""
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process.poll() is None:  # as after Ctrl-C, which doesn't reach another session
+            _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -5,7 +5,7 @@ The program gives `show` to every command as click's context object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ def show(
     rows: Sequence[Mapping[str, Any]],
     *,
     notes: Sequence[str] = (),
+    left: Collection[str] = (),
+    undisplayed: Collection[str] = (),
     form: Format | None = None,
     output: Path | None = None,
     width: int | None = None,
@@ -31,12 +33,21 @@ def show(
     """Print a table as every command does, or write it to ``output``.
 
     :param rows: plain JSON values by the columns' names; None or left out where there is none.
+    :param left: names of columns that stand on the left though a function shows their values.
+    :param undisplayed: names of columns that only CSV and JSON have.
     :raises click.UsageError: the file can't be written.
     """
-    emit([Table(title=title, columns=[_column(*one) for one in headings], rows=rows, notes=notes)], form, output, width)
+    columns = [_column(*one, left=one[0] in left) for one in headings]
+    display = [column for column in columns if column.name not in undisplayed]
+    emit([Table(title=title, columns=columns, display=display, rows=rows, notes=notes)], form, output, width)
 
 
-def _column(name: str, title: str, shown: Shown, drop: int = 0) -> Column[Mapping[str, Any]]:
+def _column(name: str, title: str, shown: Shown, drop: int = 0, *, left: bool = False) -> Column[Mapping[str, Any]]:
     return Column(
-        name=name, title=title, get=lambda row: row.get(name), show=shown or str, right=shown is not None, drop=drop
+        name=name,
+        title=title,
+        get=lambda row: row.get(name),
+        show=shown or str,
+        right=shown is not None and not left,
+        drop=drop,
     )

@@ -1,0 +1,159 @@
+"""What `roofline doctor` says of the software: Python, torch and its devices, the driver, NVML, the profilers."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from collections import Counter
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest_roofline
+import roofline
+from pytest_roofline import nvml
+from pytest_roofline.profilers import tools
+from pytest_roofline.profilers.preflight import Finding, check_permission
+from pytest_roofline.profilers.system import System
+from roofline.units import scaled
+
+State = Literal["ok", "warning", "no"]
+
+TORCH_S = 120.0
+"""Time for torch to be loaded and to try each device: from a cold network disk it takes that long."""
+
+OLDEST_TORCH = (2, 9)
+"""The oldest version that is supported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One thing looked at. ``no``: it isn't there or can't be used; what needs it says so and goes without.
+
+    :param why: what was seen.
+    :param remedy: what would help, where it is not ``ok``.
+    """
+
+    what: str
+    state: State
+    why: str
+    remedy: str | None = None
+
+
+def software(system: System, findings: tuple[Finding, ...]) -> list[Line]:
+    """All of it.
+
+    :param findings: what the pre-flight says of the profilers.
+    """
+    driver = driver_line(system)
+    has_driver = driver.state == "ok"
+    return [
+        Line(what="python", state="ok", why=f"{platform.python_version()} ({system.python})"),
+        *torch_lines(system, has_driver=has_driver),
+        driver,
+        nvml_line(has_driver=has_driver),
+        *(finding_line(finding) for finding in findings),
+        finding_line(check_permission(system)),
+    ]
+
+
+def finding_line(finding: Finding) -> Line:
+    """What the pre-flight says of a tool."""
+    named = f"{finding.version} ({finding.path}): " if finding.version else ""
+    return Line(
+        what=finding.tool,
+        state="ok" if finding.usable else "no",
+        why=f"{named}{finding.why}" if finding.usable else f"{named}{finding.status}: {finding.why}",
+        remedy=finding.remedy,
+    )
+
+
+def torch_lines(system: System, *, has_driver: bool) -> list[Line]:
+    """torch, and each device that it knows; CUDA without a driver is no device of this machine."""
+    places = {str(Path(one.__file__).parents[1]) for one in (pytest_roofline, roofline) if one.__file__}
+    inherited = system.environment.get("PYTHONPATH", "")
+    ended = system.run(
+        [system.python, "-P", "-m", "pytest_roofline.profilers.torch_report"],
+        timeout_s=TORCH_S,
+        environment={**system.environment, "PYTHONPATH": os.pathsep.join(filter(None, [*sorted(places), inherited]))},
+    )
+    if ended.fault == "timeout":
+        return [Line(what="torch", state="no", why=f"it was not loaded after {TORCH_S:g} s")]
+    try:
+        found = json.loads(ended.out.splitlines()[-1]) if ended.code == 0 else None
+    except (IndexError, json.JSONDecodeError):
+        found = None
+    if not isinstance(found, dict):
+        return [_without_torch(ended.err, ended.code)]
+    return [_torch_line(found), *_device_lines(found, has_driver)]
+
+
+def _without_torch(err: str, code: int | None) -> Line:
+    words = next((line.strip() for line in reversed(err.splitlines()) if line.strip()), f"exit code {code}")
+    if re.search(r"No module named '?torch'?$", words):
+        why = "it is not installed: results can be read, and nothing measured"
+        return Line(what="torch", state="no", why=why, remedy="Install it: pip install torch.")
+    return Line(what="torch", state="no", why=f"it can't be loaded: {words}", remedy="Install it anew.")
+
+
+def _torch_line(found: dict[str, Any]) -> Line:
+    version = str(found["torch"])
+    built = f"built for CUDA {found['cuda']}" if found["cuda"] else "built without CUDA"
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if numbers < OLDEST_TORCH:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        why = f"{version}, {built}: older than {oldest}"
+        return Line(what="torch", state="warning", why=why, remedy=f"Install torch {oldest} or newer.")
+    return Line(what="torch", state="ok", why=f"{version}, {built}")
+
+
+def _device_lines(found: dict[str, Any], has_driver: bool) -> list[Line]:
+    lines = []
+    if has_driver and not found["cuda"]:
+        why = "there is an NVIDIA driver, and this torch was built without CUDA"
+        lines.append(Line(what="cuda", state="warning", why=why, remedy="Install a CUDA build of torch."))
+    for device in found["devices"]:
+        name, problem = str(device["name"]), device.get("problem")
+        if problem is None:
+            capability = device["compute_capability"]
+            more = [f"compute capability {capability}"] if capability else []
+            if device["memory_byte"]:
+                more.append(f"{scaled(device['memory_byte'], 'B')} of memory")
+            lines.append(Line(what=name, state="ok", why=", ".join([str(device["is"]), *more])))
+        elif has_driver or not name.startswith("cuda"):
+            lines.append(Line(what=name, state="warning", why=str(problem)))
+    return lines
+
+
+def driver_line(system: System) -> Line:
+    """NVIDIA's driver, as nvidia-smi and the kernel tell it."""
+    smi = tools.find(tools.NVIDIA_SMI, system)
+    if smi.works:
+        names = Counter(line.rpartition(",")[0].strip() for line in smi.answer.splitlines() if "," in line)
+        shown = ", ".join(name if count == 1 else f"{count} x {name}" for name, count in names.items())
+        return Line(what="driver", state="ok", why=f"{smi.version}: {shown}")
+    loaded = re.search(r"\b\d{3,}\.\d[\d.]*", system.read("driver/nvidia/version") or "")
+    if loaded is not None:
+        why = f"{loaded.group()} is loaded, but nvidia-smi tells nothing: {smi.verdict.why}"
+        return Line(what="driver", state="warning", why=why, remedy=smi.verdict.remedy)
+    why = "no NVIDIA driver" if smi.verdict.status == "not_found" else f"no NVIDIA driver answers: {smi.verdict.why}"
+    return Line(what="driver", state="no", why=why, remedy="Where there is an NVIDIA GPU, install its driver.")
+
+
+def nvml_line(*, has_driver: bool) -> Line:
+    """Whether clocks, power and temperature can be read during the rounds."""
+    try:
+        first = nvml.open_nvml("")  # which every UUID contains
+    except nvml.NoNvml as error:
+        why = f"no clocks, power or temperature of a GPU: {error}"
+        installs = has_driver and find_spec("pynvml") is None
+        remedy = "Install it: pip install nvidia-ml-py." if installs else None
+        return Line(what="nvml", state="no", why=why, remedy=remedy)
+    first.state()
+    first.energy_j()
+    if first.missing:
+        return Line(what="nvml", state="warning", why=f"the first GPU does not tell {', '.join(first.missing)}")
+    return Line(what="nvml", state="ok", why="clocks, power, temperature, memory and energy can be read")

@@ -1,0 +1,100 @@
+"""``roofline doctor``: what this machine lets be measured, and what would help where it doesn't."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+
+from pytest_roofline.profilers.system import System
+
+_LEAST_ROOM = 30
+
+_BESIDE = 28
+"""Columns of the terminal that all but the explanation take."""
+
+
+class Show(Protocol):
+    """Shows a table; the program gives it as click's context object."""
+
+    def __call__(
+        self,
+        title: str,
+        headings: Any,
+        rows: Any,
+        *,
+        notes: Any,
+        left: Any,
+        undisplayed: Any,
+        form: Any,
+        output: Any,
+        width: Any,
+    ) -> None: ...
+
+
+def _path_of(tool: str) -> Any:
+    return click.option(
+        f"--{tool}-path",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help=f"Where {tool} is. Default: ROOFLINE_{tool.upper()}, else on PATH or where it is usually installed.",
+    )
+
+
+@click.command()
+@_path_of("ncu")
+@_path_of("nsys")
+@_path_of("perf")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder that results would go to: is there room?",
+)
+@click.option("--format", "form", type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to.")
+@click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")
+@click.pass_obj
+def doctor(
+    show: Show,
+    ncu_path: Path | None,
+    nsys_path: Path | None,
+    perf_path: Path | None,
+    results: Path,
+    form: str | None,
+    output: Path | None,
+    width: int | None,
+) -> None:
+    """Look at this machine: torch and devices, driver, profilers and their permissions, CPUs, disk.
+
+    Each line is ok, a warning, or no; what helps stands below. It tells and judges nothing: the exit code is 0.
+    """
+    from pytest_roofline.profilers.checkup import software
+    from pytest_roofline.profilers.host_checkup import host
+    from pytest_roofline.profilers.preflight import check_all
+
+    system = System.here()
+    findings = check_all(system, ncu=ncu_path, nsys=nsys_path, perf=perf_path)
+    lines = [*software(system, findings), *host(system, results)]
+    room = max(_LEAST_ROOM, (width or shutil.get_terminal_size().columns) - _BESIDE)
+    show(
+        "Doctor",
+        [
+            ("what", "what", None),
+            ("state", "state", None),
+            ("why", "why", lambda text: textwrap.fill(text, room, break_on_hyphens=False)),
+            ("remedy", "remedy", None),
+        ],
+        [asdict(line) for line in lines],
+        notes=[f"{line.what}: {line.remedy}" for line in lines if line.remedy],
+        left=("why",),
+        undisplayed=("remedy",),
+        form=form,
+        output=output,
+        width=width,
+    )
