@@ -1,0 +1,83 @@
+"""Memory that is given back before another process has the device."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from pytest_roofline.profilers.held_memory import release
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
+UUID = "8c3e6f0a-0000-4000-8000-000000000001"
+
+
+def test_what_a_failure_holds_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames of the last failure hold the model of its test, and cycles hold it till they are looked for."""
+    model = torch.nn.Linear(2, 2)
+    model.me = model  # type: ignore[assignment]
+    error = ValueError("no")
+    error.model = model  # type: ignore[attr-defined]
+    for name in ("last_exc", "last_value"):
+        monkeypatch.setattr(sys, name, error, raising=False)
+    alive = weakref.ref(model)
+    del model, error
+    assert release(CPU) is None
+    assert alive() is None
+    assert not any(hasattr(sys, name) for name in ("last_exc", "last_value"))
+
+
+class FakeNvml:
+    """NVML that knows of two processes on one device."""
+
+    class NVMLError(Exception):
+        pass
+
+    def __init__(self, pids: dict[int, int | None], fails: bool = False) -> None:
+        self._pids = pids
+        self._fails = fails
+
+    def nvmlInit(self) -> None:  # noqa: N802
+        if self._fails:
+            raise self.NVMLError("no driver")
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
+        assert uuid == f"GPU-{UUID}"
+        return uuid
+
+    def nvmlDeviceGetComputeRunningProcesses(self, _handle: str) -> list[Any]:  # noqa: N802
+        return [SimpleNamespace(pid=pid, usedGpuMemory=byte) for pid, byte in self._pids.items()]
+
+
+@pytest.fixture
+def allocator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """torch's, which keeps 1000 byte, or 10 once its cache is emptied."""
+    log: list[str] = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: log.append("emptied"))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _device: 10 if log else 1000)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _device: SimpleNamespace(uuid=UUID))
+    return log
+
+
+@pytest.mark.parametrize(
+    ("nvml", "byte"),
+    [
+        (FakeNvml({1: 7, os.getpid(): 500}), 500),
+        (FakeNvml({1: 7}), 10),
+        (FakeNvml({os.getpid(): None}), 10),
+        (FakeNvml({os.getpid(): 500}, fails=True), 10),
+        (None, 10),
+    ],
+)
+def test_what_is_still_held_is_the_drivers_figure_or_the_allocators(
+    allocator: list[str], monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None, byte: int
+) -> None:
+    """The driver's has the CUDA context in it; where it doesn't tell, torch knows of its own memory."""
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    assert release(CUDA) == byte
+    assert allocator == ["emptied"]

@@ -1,0 +1,50 @@
+"""The stretch that a profiler looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from pytest_roofline.profilers.profiled_range import profiled_range
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What CUDA is told, in order."""
+    log: list[str] = []
+
+    @contextmanager
+    def named(name: str) -> Iterator[None]:
+        log.append(f"push {name}")
+        yield
+        log.append("pop")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: log.append(f"synchronize {device}"))
+    monkeypatch.setattr(torch.cuda.profiler, "start", lambda: log.append("start"))
+    monkeypatch.setattr(torch.cuda.profiler, "stop", lambda: log.append("stop"))
+    monkeypatch.setattr(torch.cuda.nvtx, "range", named)
+    return log
+
+
+def test_work_from_before_is_outside_and_all_that_was_launched_inside(calls: list[str]) -> None:
+    """Kernels run after their launch: both ends wait for them."""
+    with profiled_range(torch.device("cuda", 0), "case"):
+        calls.append("step")
+    assert calls == ["synchronize cuda:0", "start", "push case", "step", "synchronize cuda:0", "pop", "stop"]
+
+
+def test_an_error_ends_it_too(calls: list[str]) -> None:
+    """Nothing that follows is looked at."""
+    with pytest.raises(ValueError, match="no"), profiled_range(torch.device("cuda", 0), "case"):
+        raise ValueError("no")
+    assert calls[-1] == "stop"
+
+
+def test_on_a_cpu_nothing_happens(calls: list[str]) -> None:
+    """There is no such switch."""
+    with profiled_range(torch.device("cpu"), "case"):
+        pass
+    assert calls == []
