@@ -1,4 +1,4 @@
-"""Which device a run uses, and the instruments that belong to it: synchronising, device time, clocks.
+"""Which device a run uses, and the instruments that belong to it: synchronising, device time, clocks, energy.
 
 Every device kind has an implementation of its own here; one that is not known is an error, never a silent no-op.
 """
@@ -8,10 +8,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_roofline.device_state import DeviceState
+from pytest_roofline.nvml import NoNvml, Nvml, open_nvml
+from pytest_roofline.rapl import Rapl
 
 if TYPE_CHECKING:
     import torch
@@ -208,6 +212,13 @@ def _cpu_last_level_cache_byte(root: Path = Path("/sys/devices/system/cpu/cpu0/c
 class CpuInstruments:
     """A CPU runs what it is told to at once: nothing to wait for, and no device clock beside the host's."""
 
+    def __init__(self) -> None:
+        self._rapl = Rapl()
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        return self._rapl.missing
+
     def synchronize(self) -> None:
         return None
 
@@ -217,12 +228,15 @@ class CpuInstruments:
     def between_s(self, _first: object, _second: object) -> float:
         raise TypeError("a CPU has no device events")
 
-    def sm_clock_hz(self) -> None:
-        return None
+    def state(self) -> DeviceState:
+        return DeviceState()
+
+    def energy_j(self) -> float | None:
+        return self._rapl.energy_j()
 
 
 class AcceleratorInstruments:
-    """CUDA and MPS: torch's own synchronisation and events; the SM clock through NVML where there is one."""
+    """CUDA and MPS: torch's own synchronisation and events; the device's state through NVML where there is one."""
 
     def __init__(self, device: torch.device) -> None:
         import torch
@@ -232,7 +246,16 @@ class AcceleratorInstruments:
         self._event = torch.Event
         self._spare: list[Any] = []
         """Events to use again: making one takes longer than recording it, and would happen inside a timed round."""
-        self._nvml = _open_nvml(device) if device.type == "cuda" else None
+        self._nvml: Nvml | None = None
+        self._no_nvml: dict[str, str] = {}
+        try:
+            self._nvml = nvml_of(device)
+        except NoNvml as why:
+            self._no_nvml = dict.fromkeys((*(one.name for one in fields(DeviceState)), "energy_j"), str(why))
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        return self._no_nvml if self._nvml is None else self._nvml.missing
 
     def synchronize(self) -> None:
         self._wait(self._device)
@@ -247,8 +270,11 @@ class AcceleratorInstruments:
         self._spare += (first, second)
         return seconds
 
-    def sm_clock_hz(self) -> float | None:
-        return self._nvml.sm_clock_hz() if self._nvml else None
+    def state(self) -> DeviceState:
+        return DeviceState() if self._nvml is None else self._nvml.state()
+
+    def energy_j(self) -> float | None:
+        return None if self._nvml is None else self._nvml.energy_j()
 
 
 Instruments = CpuInstruments | AcceleratorInstruments
@@ -266,53 +292,13 @@ def instruments(device: torch.device) -> Instruments:
     raise DeviceError(f"{device.type} is not supported; use one of {', '.join(KINDS)}.")
 
 
-class Nvml:
-    """One NVIDIA device through NVML."""
+def nvml_of(device: torch.device) -> Nvml:
+    """NVML of a CUDA device.
 
-    def __init__(self, nvml: Any, handle: Any) -> None:
-        self._nvml = nvml
-        self._handle = handle
-
-    def sm_clock_hz(self) -> float | None:
-        return self._number(lambda: 1e6 * self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
-
-    def power_limit_w(self) -> float | None:
-        return self._number(lambda: 1e-3 * self._nvml.nvmlDeviceGetPowerManagementLimit(self._handle))
-
-    def driver(self) -> str | None:
-        try:
-            return str(self._nvml.nvmlSystemGetDriverVersion())
-        except self._nvml.NVMLError:
-            return None
-
-    def _number(self, read: Callable[[], float]) -> float | None:
-        """A reading, or None where the device doesn't support it or the user may not see it."""
-        try:
-            return float(read())
-        except self._nvml.NVMLError:
-            return None
-
-
-def _open_nvml(device: torch.device) -> Nvml | None:
-    """NVML's handle of a CUDA device, found by its UUID: CUDA_VISIBLE_DEVICES renumbers CUDA's devices, not NVML's."""
+    :raises NoNvml: it can't be had.
+    """
+    if device.type != "cuda":
+        raise NoNvml("no NVML for this device")
     import torch
 
-    try:
-        import pynvml  # nvidia-ml-py
-    except ImportError:
-        return None
-    try:
-        pynvml.nvmlInit()
-        uuid = torch.cuda.get_device_properties(device).uuid
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            if str(uuid) in str(pynvml.nvmlDeviceGetUUID(handle)):
-                return Nvml(pynvml, handle)
-    except pynvml.NVMLError:
-        return None
-    return None
-
-
-def nvml_of(device: torch.device) -> Nvml | None:
-    """NVML of a CUDA device, or None where it can't be had."""
-    return _open_nvml(device) if device.type == "cuda" else None
+    return open_nvml(str(torch.cuda.get_device_properties(device).uuid))

@@ -12,7 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_roofline import devices
+from pytest_roofline import cgroup, cpu_frequency, devices
+from pytest_roofline.nvml import NoNvml, Nvml
 from roofline.record import Device, Machine
 
 if TYPE_CHECKING:
@@ -32,19 +33,22 @@ def describe(device: torch.device, label: str | None) -> Machine:
     found = devices.describe(device)
     cpu = devices.cpu_name()
     memory = int(psutil.virtual_memory().total)
-    nvml = devices.nvml_of(device)
-    missing: dict[str, str] = {}
+    nvml, no_nvml = _nvml(device)
     limits: dict[str, Any] = {
-        "affinity_cpus": affinity_cpus(),
+        "affinity_cpus": len(affinity()),
         "effective_cpus": effective_cpus(),
-        "cgroup_cpu_quota_cpus": cgroup_quota_cpus(),
+        "cgroup_cpu_quota_cpus": cgroup.quota_cpus(),
         "container": _in_container(),
+        "cpu_governor": None,
+        **cpu_frequency.settings(affinity()),
         "power_limit_w": nvml.power_limit_w() if nvml else None,
     }
-    if limits["power_limit_w"] is None:
-        missing["limits.power_limit_w"] = "no NVML for this device" if nvml is None else "NVML does not tell it"
-    if limits["cgroup_cpu_quota_cpus"] is None:
-        missing["limits.cgroup_cpu_quota_cpus"] = "no quota is set"
+    reasons = {
+        "power_limit_w": nvml.missing.get("power_limit_w") if nvml else no_nvml,
+        "cgroup_cpu_quota_cpus": "no quota is set",
+        "cpu_governor": "the system doesn't tell how it sets the CPUs' clocks (no cpufreq)",
+    }
+    missing = {f"limits.{name}": why for name, why in reasons.items() if limits[name] is None and why is not None}
     return Machine(
         fingerprint=fingerprint(found, cpu, effective_cpus(), memory),
         label=label or default_label(found, effective_cpus()),
@@ -95,60 +99,25 @@ def default_label(device: Device, cpus: int) -> str:
     return f"{slug}-{cpus}cpu" if device.kind == "cpu" else slug
 
 
-def affinity_cpus() -> int:
-    """CPUs this process may run on."""
+def affinity() -> frozenset[int]:
+    """Numbers of the CPUs this process may run on."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
 
 
 def effective_cpus() -> int:
     """Whole CPUs this process can use: its affinity, cut by a container's bandwidth quota, at least 1."""
-    quota = cgroup_quota_cpus()
-    return max(1, affinity_cpus() if quota is None else min(affinity_cpus(), int(quota)))
+    quota, allowed = cgroup.quota_cpus(), len(affinity())
+    return max(1, allowed if quota is None else min(allowed, int(quota)))
 
 
-def cgroup_quota_cpus(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float | None:
-    """The least CPU bandwidth quota of the process's control group and those above it, in CPUs; None without any.
-
-    Version 2 has it in ``cpu.max``, version 1 in ``cpu/cpu.cfs_quota_us``.
-    """
-    quotas = [quota for group in _groups(root, own) if (quota := _quota(group)) is not None]
-    quotas += [quota for quota in (_quota_v1(root / "cpu"),) if quota is not None]
-    return min(quotas, default=None)
-
-
-def _groups(root: Path, own: Path) -> list[Path]:
-    """The process's own group of version 2 and all above it. In a container the root is its own."""
+def _nvml(device: torch.device) -> tuple[Nvml | None, str | None]:
+    """NVML of the device, or why there is none."""
     try:
-        lines = own.read_text().splitlines()
-    except OSError:
-        lines = []
-    path = next((line[3:] for line in lines if line.startswith("0::")), "/")
-    group = root / path.strip("/")
-    return [group, *(parent for parent in group.parents if parent == root or root in parent.parents)]
-
-
-def _quota(group: Path) -> float | None:
-    try:
-        quota, period = (group / "cpu.max").read_text().split()
-    except (OSError, ValueError):
-        return None
-    return _cpus(quota, period)
-
-
-def _quota_v1(group: Path) -> float | None:
-    try:
-        return _cpus((group / "cpu.cfs_quota_us").read_text(), (group / "cpu.cfs_period_us").read_text())
-    except OSError:
-        return None
-
-
-def _cpus(quota: str, period: str) -> float | None:
-    quota, period = quota.strip(), period.strip()
-    if not quota.isdecimal() or not period.isdecimal() or int(period) == 0:  # "max", or -1: no quota
-        return None
-    return int(quota) / int(period)
+        return devices.nvml_of(device), None
+    except NoNvml as why:
+        return None, str(why)
 
 
 def _in_container() -> bool | None:

@@ -11,7 +11,10 @@ import torch
 
 from pytest_roofline import devices, roofs
 from pytest_roofline.device_memory import peak_memory, reset_peak
+from pytest_roofline.device_state import DeviceState
+from pytest_roofline.nvml import NoNvml
 from roofline.record import Memory
+from tests.plugin.fake_nvml import FakeNvml
 
 CPU, CUDA, MPS = torch.device("cpu"), torch.device("cuda", 0), torch.device("mps")
 
@@ -43,38 +46,6 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return log
 
 
-class FakeNvml:
-    """NVML that knows two devices, and fails where it is told to."""
-
-    NVML_CLOCK_SM = 1
-
-    class NVMLError(Exception):
-        pass
-
-    def __init__(self, uuids: tuple[str, ...], fails_in: str | None = None) -> None:
-        self._uuids = uuids
-        self._fails_in = fails_in
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("nvml"):
-            raise AttributeError(name)
-
-        def call(*arguments: Any) -> Any:
-            if name == self._fails_in:
-                raise self.NVMLError(name)
-            answers: dict[str, Any] = {
-                "nvmlInit": lambda: None,
-                "nvmlDeviceGetCount": lambda: len(self._uuids),
-                "nvmlDeviceGetHandleByIndex": lambda index: index,
-                "nvmlDeviceGetUUID": lambda handle: self._uuids[handle],
-                # The clock tells the handles apart.
-                "nvmlDeviceGetClockInfo": lambda handle, kind: 1000 * kind + handle,
-            }
-            return answers[name](*arguments)
-
-        return call
-
-
 @pytest.fixture
 def properties(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch's UUID of cuda:0 has no prefix, NVML's has one."""
@@ -98,15 +69,19 @@ def test_a_round_on_an_accelerator(calls: list[str]) -> None:
         "synchronize mps",
     ]
     assert instruments.between_s(first, last) == 0.25
-    assert instruments.sm_clock_hz() is None
+    assert (instruments.state(), instruments.energy_j()) == (DeviceState(), None)
+    assert instruments.missing["power_w"] == instruments.missing["energy_j"] == "no NVML for this device"
 
 
 @pytest.mark.usefixtures("properties", "calls")
 def test_nvml_is_asked_for_the_device_that_torch_means(monkeypatch: pytest.MonkeyPatch) -> None:
     """cuda:0 is NVML's second device here, as CUDA_VISIBLE_DEVICES=1 makes it: found by UUID, not by number."""
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml((f"GPU-{OTHER}", f"GPU-{UUID}")))
-    assert devices.instruments(CUDA).sm_clock_hz() == 1001e6
-    assert devices.nvml_of(CPU) is None
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(f"GPU-{OTHER}", f"GPU-{UUID}"))
+    instruments = devices.instruments(CUDA)
+    assert (instruments.state().sm_clock_hz, instruments.energy_j()) == (1001e6, 5.0)
+    assert instruments.missing == {}
+    with pytest.raises(NoNvml, match="no NVML for this device"):
+        devices.nvml_of(CPU)
 
 
 @pytest.mark.usefixtures("properties", "calls")
@@ -114,9 +89,9 @@ def test_nvml_is_asked_for_the_device_that_torch_means(monkeypatch: pytest.Monke
     "nvml",
     [
         None,
-        FakeNvml((f"GPU-{OTHER}",)),
+        FakeNvml(f"GPU-{OTHER}"),
         *(
-            FakeNvml((f"GPU-{UUID}",), fails_in=name)
+            FakeNvml(f"GPU-{UUID}", refuses={name: "Unknown Error"})
             for name in ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetUUID")
         ),
     ],
@@ -125,8 +100,11 @@ def test_nvml_is_asked_for_the_device_that_torch_means(monkeypatch: pytest.Monke
 def test_without_nvml_there_is_no_clock_and_no_error(monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None) -> None:
     """A machine whose NVML is missing, fails or doesn't know the device measures all the same."""
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    assert devices.nvml_of(CUDA) is None
-    assert devices.instruments(CUDA).sm_clock_hz() is None
+    with pytest.raises(NoNvml):
+        devices.nvml_of(CUDA)
+    instruments = devices.instruments(CUDA)
+    assert (instruments.state(), instruments.energy_j()) == (DeviceState(), None)
+    assert set(instruments.missing) == {*DeviceState.__dataclass_fields__, "energy_j"}
 
 
 @pytest.mark.usefixtures("properties")

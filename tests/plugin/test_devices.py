@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from pytest_roofline import devices
+from pytest_roofline.device_state import DeviceState
 from pytest_roofline.devices import DeviceError, Wanted
 
 
@@ -125,9 +126,10 @@ def test_the_cpu_describes_itself() -> None:
 
 
 def test_cpu_instruments_have_no_device_clock() -> None:
-    """Nothing to wait for, and no event that could be misread as a device time."""
+    """Nothing to wait for, no event that could be misread as a device time, and nothing that NVML would tell."""
     instruments = devices.CpuInstruments()
-    assert (instruments.synchronize(), instruments.mark(), instruments.sm_clock_hz()) == (None, None, None)
+    assert (instruments.synchronize(), instruments.mark(), instruments.state()) == (None, None, DeviceState())
+    assert (instruments.energy_j() is None) is ("energy_j" in instruments.missing)
     with pytest.raises(TypeError):
         instruments.between_s(None, None)
 
@@ -143,26 +145,3 @@ def test_the_last_level_cache_is_the_highest_level_that_holds_data(tmp_path: Pat
             (folder / name).write_text(value + "\n")
     assert devices._cpu_last_level_cache_byte(tmp_path) == 32 * 2**20
     assert devices._cpu_last_level_cache_byte(tmp_path / "nothing") is None
-
-
-class FakeNvml:
-    """NVML that answers or refuses."""
-
-    NVML_CLOCK_SM = 1
-
-    class NVMLError(Exception):
-        pass
-
-    def __init__(self, fails: bool) -> None:
-        self.fails = fails
-
-    def nvmlDeviceGetClockInfo(self, _handle: object, kind: int) -> int:  # noqa: N802 - NVML's own name
-        if self.fails:
-            raise self.NVMLError
-        return 1980 * kind
-
-
-@pytest.mark.parametrize(("fails", "value"), [(False, 1.98e9), (True, None)])
-def test_nvml_gives_hertz_or_none(fails: bool, value: float | None) -> None:
-    """MHz become Hz; a reading that isn't supported is None, not 0."""
-    assert devices.Nvml(FakeNvml(fails), object()).sm_clock_hz() == value

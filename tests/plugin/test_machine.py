@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
-from pytest_roofline import machine
+from pytest_roofline import cgroup, cpu_frequency, machine
 from roofline.record import Device
 
 GPU = Device(kind="cuda", name="NVIDIA H200", index=0, memory_byte=150 * 10**9, compute_capability="9.0")
@@ -48,41 +47,11 @@ def test_the_label_is_a_folder_name(device: Device, label: str) -> None:
     assert machine.default_label(device, 4) == label
 
 
-@pytest.mark.parametrize(
-    ("files", "quota"),
-    [
-        ({"cpu.max": "765000 100000"}, 7.65),
-        ({"cpu.max": "max 100000"}, None),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
-        ({"cpu/cpu.cfs_quota_us": "150000", "cpu/cpu.cfs_period_us": "100000"}, 1.5),
-        ({"cpu.max": "garbage"}, None),
-        ({}, None),
-    ],
-)
-def test_the_cgroup_quota(tmp_path: Path, files: dict[str, str], quota: float | None) -> None:
-    """Version 2 and version 1, with and without a limit."""
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text + "\n")
-    assert machine.cgroup_quota_cpus(tmp_path, tmp_path / "none") == quota
-
-
-def test_the_quota_of_the_own_group_and_of_those_above_it(tmp_path: Path) -> None:
-    """A systemd slice limits what the root of the tree doesn't show; the least of all counts."""
-    own = tmp_path / "own"
-    own.write_text("0::/system.slice/job.service\n")
-    (tmp_path / "system.slice" / "job.service").mkdir(parents=True)
-    (tmp_path / "cpu.max").write_text("max 100000\n")
-    (tmp_path / "system.slice" / "cpu.max").write_text("150000 100000\n")
-    (tmp_path / "system.slice" / "job.service" / "cpu.max").write_text("400000 100000\n")
-    assert machine.cgroup_quota_cpus(tmp_path, own) == 1.5
-
-
 @pytest.mark.parametrize(("quota", "affinity", "effective"), [(7.65, 16, 7), (None, 16, 16), (0.5, 16, 1), (8.0, 2, 2)])
 def test_effective_cpus(monkeypatch: pytest.MonkeyPatch, quota: float | None, affinity: int, effective: int) -> None:
     """The smaller of affinity and quota, in whole CPUs, at least one."""
-    monkeypatch.setattr(machine, "cgroup_quota_cpus", lambda: quota)
-    monkeypatch.setattr(machine, "affinity_cpus", lambda: affinity)
+    monkeypatch.setattr(cgroup, "quota_cpus", lambda: quota)
+    monkeypatch.setattr(machine, "affinity", lambda: frozenset(range(affinity)))
     assert machine.effective_cpus() == effective
 
 
@@ -94,3 +63,23 @@ def test_this_machine() -> None:
     assert found.threads["intra_op"] == torch.get_num_threads()
     assert found.limits["power_limit_w"] is None
     assert found.missing["limits.power_limit_w"] == "no NVML for this device"
+
+
+def test_how_clocks_are_set_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system tells it, of the CPUs this process may use; else the reason stands there."""
+    asked: list[frozenset[int]] = []
+
+    def told(cpus: frozenset[int]) -> dict[str, str | float | bool]:
+        asked.append(cpus)
+        return {"cpu_governor": "powersave", "cpu_boost": False}
+
+    monkeypatch.setattr(machine, "affinity", lambda: frozenset({1, 3}))
+    monkeypatch.setattr(cpu_frequency, "settings", told)
+    found = machine.describe(torch.device("cpu"), None)
+    assert asked == [frozenset({1, 3})]
+    assert (found.limits["cpu_governor"], found.limits["cpu_boost"]) == ("powersave", False)
+    assert "limits.cpu_governor" not in found.missing
+    monkeypatch.setattr(cpu_frequency, "settings", lambda _: {})
+    found = machine.describe(torch.device("cpu"), None)
+    assert found.limits["cpu_governor"] is None
+    assert "no cpufreq" in found.missing["limits.cpu_governor"]

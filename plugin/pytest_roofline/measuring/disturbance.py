@@ -39,7 +39,7 @@ _NORMAL = 1.4826
 def disturbances(rounds: Sequence[Round]) -> tuple[str | None, ...] | None:
     """What disturbed each round, or None for a quiet one; None altogether where nothing was read to tell."""
     first = rounds[0]
-    if first.steal_s is None and first.involuntary_switches is None and first.sm_clock_hz is None:
+    if first.steal_s is None and first.involuntary_switches is None and first.device.sm_clock_hz is None:
         return None
     usual_switches, most_switches = _usual_switches(rounds)
     usual_hz = _usual_clock(rounds)
@@ -76,9 +76,10 @@ def _shared(round: Round, usual: float | None, most: float | None) -> list[str]:
 
 
 def _slowed(round: Round, usual_hz: float | None) -> list[str]:
-    if usual_hz is None or round.sm_clock_hz is None or round.sm_clock_hz >= (1 - CLOCK_DROP) * usual_hz:
+    now_hz = round.device.sm_clock_hz
+    if usual_hz is None or now_hz is None or now_hz >= (1 - CLOCK_DROP) * usual_hz:
         return []
-    return [f"clock at {round.sm_clock_hz / 1e6:.0f} MHz, {usual_hz / 1e6:.0f} are usual"]
+    return [f"clock at {now_hz / 1e6:.0f} MHz, {usual_hz / 1e6:.0f} are usual"]
 
 
 def _usual_switches(rounds: Sequence[Round]) -> tuple[float, float] | tuple[None, None]:
@@ -92,5 +93,5 @@ def _usual_switches(rounds: Sequence[Round]) -> tuple[float, float] | tuple[None
 
 
 def _usual_clock(rounds: Sequence[Round]) -> float | None:
-    clocks = [round.sm_clock_hz for round in rounds if round.sm_clock_hz is not None]
+    clocks = [round.device.sm_clock_hz for round in rounds if round.device.sm_clock_hz is not None]
     return statistics.median(clocks) if len(clocks) >= _LEAST_ROUNDS else None

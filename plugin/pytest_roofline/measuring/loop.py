@@ -21,8 +21,9 @@ from dataclasses import replace
 
 from pytest_roofline.measuring import latency as latencies
 from pytest_roofline.measuring.disturbance import mostly_disturbed
+from pytest_roofline.measuring.energy import energy_per_step
 from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Pace, Plan, Step
-from pytest_roofline.measuring.stopwatch import Round, Stopwatch
+from pytest_roofline.measuring.stopwatch import Round, Stopwatch, difference
 from pytest_roofline.measuring.summary import Repeat, Taken, summarise
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
 from pytest_roofline.measuring.warmup import Warmup, warm_up
@@ -80,6 +81,7 @@ def measure(
     estimator = MarginEstimator(plan.confidence)
     steps = plan.fixed_steps
     repeats: list[Repeat] = []
+    spent_j: list[float | None] = []
     ended: str | None = None
     with _untraced():
         sync_cost_s = stopwatch.sync_cost_s()
@@ -95,10 +97,12 @@ def measure(
                     steps = pace.agree(steps)
                 if on_warm is not None and turn == 0:
                     on_warm()
+                before_j = instruments.energy_j()
                 if pace is None:
                     stop = _take_rounds(stopwatch, plan, steps, estimator, rounds)
                 else:
                     stop = _take_turns(stopwatch, pace, steps, rounds)
+                spent_j.append(difference(before_j, instruments.energy_j()))
             except InputEnded as end:
                 ended = f"{end}, in {_place(plan, turn, None if warmup is None else len(rounds) + 1)}"
                 if not (rounds or repeats):
@@ -125,7 +129,9 @@ def measure(
         sync_cost_s=sync_cost_s,
         single_steps_s=step_times if latency else None,
     )
-    timing, missing = summarise(plan, taken, estimator, telemetry.missing)
+    unread = {**telemetry.missing, **instruments.missing}
+    timing, missing = summarise(plan, taken, estimator, unread)
+    energy_j, no_energy = energy_per_step(spent_j, taken, unread, in_turns=pace is not None)
     if latency and step_times is None and ended is not None:
         missing["timing.latency"] = ended
     return Measured(
@@ -133,7 +139,8 @@ def measure(
         step_log_s=step_times if singly else None,
         first_step_s=repeats[0].warmup.first_step_s,
         input_ended=ended,
-        missing=missing,
+        energy_j_per_step=energy_j,
+        missing={**missing, **no_energy},
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from pytest_roofline.device_state import DeviceState
 from roofline.record import Timing
 
 if TYPE_CHECKING:
@@ -93,8 +94,17 @@ class Instruments(Protocol):
         """Device seconds between two events, after a synchronisation."""
         ...
 
-    def sm_clock_hz(self) -> float | None:
-        """Clock of the device's processors now; None where it can't be read."""
+    def state(self) -> DeviceState:
+        """What the device tells of itself now."""
+        ...
+
+    def energy_j(self) -> float | None:
+        """What the device has used since some moment before; None where it tells no energy."""
+        ...
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """Why readings of the device are None: under the names of its state, and ``energy_j``."""
         ...
 
 
@@ -126,11 +136,13 @@ class Measured:
         allocating) and a step. None where no warm-up was asked for.
     :param input_ended: after how many batches and where in the measurement the data ended; None where it lasted. What
         was complete by then is measured.
-    :param missing: why values of the timing are None, by their path in the record.
+    :param energy_j_per_step: of the device, mean over the timed rounds.
+    :param missing: why values are None, by their path in the record.
     """
 
     timing: Timing
     step_log_s: tuple[float, ...] | None = None
     first_step_s: float | None = None
     input_ended: str | None = None
+    energy_j_per_step: float | None = None
     missing: dict[str, str] = field(default_factory=dict)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from pytest_roofline.cgroup import held_back_s
 from roofline.record import Process
 
 try:
@@ -17,11 +20,16 @@ _RSS_UNIT_BYTE = 1 if sys.platform == "darwin" else 1024
 
 
 class ProcessUsage:
-    """Counts from its making on, for this process and all its threads; worker processes are not in it."""
+    """Counts from its making on, for this process and all its threads; worker processes are not in it.
 
-    def __init__(self) -> None:
+    :param held_back_s: how long so far each control group's quota has held its threads back.
+    """
+
+    def __init__(self, held_back_s: Callable[[], Mapping[Path, float]] = held_back_s) -> None:
         self._times = os.times()
         self._switches = _switches()
+        self._read_held_s = held_back_s
+        self._held_s = held_back_s()
 
     def stop(self) -> Process:
         """What was used so far. The largest resident size is that since the process began: it can't be reset."""
@@ -38,7 +46,13 @@ class ProcessUsage:
             max_rss_byte=_max_rss_byte(),
             voluntary_switches=voluntary,
             involuntary_switches=involuntary,
+            throttled_s=self._throttled_s(),
         )
+
+    def _throttled_s(self) -> float | None:
+        """Of the group held back longest: while one above waits, those in it wait, too, and don't count that."""
+        now_s = self._read_held_s()
+        return max((now_s[group] - held_s for group, held_s in self._held_s.items() if group in now_s), default=None)
 
 
 def _switches() -> tuple[int, int] | None:

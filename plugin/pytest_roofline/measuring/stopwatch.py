@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TypeVar
 
+from pytest_roofline.device_state import DeviceState
 from pytest_roofline.measuring.plan import Clock, Instruments, Step
 from pytest_roofline.measuring.telemetry import Telemetry
 
@@ -24,6 +25,7 @@ class Round:
     """Readings of one round; see `roofline.record.Rounds`.
 
     :param others_cpu_s: CPU time that other programs used on the process's CPUs meanwhile.
+    :param device: what the device told right after the round.
     """
 
     wall_s: float
@@ -33,7 +35,7 @@ class Round:
     involuntary_switches: int | None
     steal_s: float | None
     others_cpu_s: float | None
-    sm_clock_hz: float | None
+    device: DeviceState
 
 
 class Stopwatch:
@@ -77,12 +79,12 @@ class Stopwatch:
         taken = Round(
             wall_s=wall_s,
             device_s=None if first is None or last is None else instruments.between_s(first, last),
-            process_cpu_s=_difference(before.process_cpu_s, after.process_cpu_s),
-            input_wait_s=_difference(waited_s, None if input_wait is None else input_wait()),
-            involuntary_switches=_difference(before.involuntary_switches, after.involuntary_switches),
-            steal_s=_difference(before.steal_s, after.steal_s),
-            others_cpu_s=_difference(before.others_cpu_s, after.others_cpu_s),
-            sm_clock_hz=instruments.sm_clock_hz(),
+            process_cpu_s=difference(before.process_cpu_s, after.process_cpu_s),
+            input_wait_s=difference(waited_s, None if input_wait is None else input_wait()),
+            involuntary_switches=difference(before.involuntary_switches, after.involuntary_switches),
+            steal_s=difference(before.steal_s, after.steal_s),
+            others_cpu_s=difference(before.others_cpu_s, after.others_cpu_s),
+            device=instruments.state(),
         )
         if self._after_round is not None:
             self._after_round()
@@ -112,5 +114,6 @@ class Stopwatch:
         return statistics.median(costs)
 
 
-def _difference(before: Number | None, after: Number | None) -> Number | None:
+def difference(before: Number | None, after: Number | None) -> Number | None:
+    """What a counter counted between two readings; None where one is missing."""
     return None if before is None or after is None else after - before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from pytest_roofline.measuring import latency as latencies
@@ -15,7 +15,7 @@ from pytest_roofline.measuring.warmup import Warmup
 from roofline.margin import MarginEstimator
 from roofline.record import Latency, Rounds, StopReason, Timing
 
-Number = TypeVar("Number", int, float)
+T = TypeVar("T")
 
 
 _STOPS: tuple[StopReason, ...] = ("input_ended", "budget")
@@ -50,11 +50,11 @@ def summarise(
 ) -> tuple[Timing, dict[str, str]]:
     """The timing, and why values are missing from it, by their path in the record.
 
-    :param unread: series of the rounds that the host doesn't tell -> why.
+    :param unread: series of the rounds that host or device don't tell -> why.
     """
     rounds = [round for repeat in taken.repeats for round in repeat.rounds]
     series = _rounds(rounds, taken.steps)
-    missing = {f"timing.rounds.{name}": reason for name, reason in unread.items()} | _missing_series(series)
+    missing = _missing_series(series, unread)
     latency, remarks = _latency(taken.single_steps_s)
     missing |= remarks
     times = [round.wall_s / taken.steps for round in rounds]
@@ -96,12 +96,23 @@ def _rounds(rounds: list[Round], steps: int) -> Rounds:
         input_wait_s=_series(round.input_wait_s for round in rounds),
         involuntary_switches=_series(round.involuntary_switches for round in rounds),
         steal_s=_series(round.steal_s for round in rounds),
-        sm_clock_hz=_series(round.sm_clock_hz for round in rounds),
+        sm_clock_hz=_series(round.device.sm_clock_hz for round in rounds),
+        memory_clock_hz=_series(round.device.memory_clock_hz for round in rounds),
+        power_w=_series(round.device.power_w for round in rounds),
+        temperature_c=_series(round.device.temperature_c for round in rounds),
+        device_memory_byte=_series(round.device.device_memory_byte for round in rounds),
+        throttle=_throttle(rounds),
         disturbed=disturbances(rounds),
     )
 
 
-def _series(values: Iterable[Number | None]) -> tuple[Number, ...] | None:
+def _throttle(rounds: list[Round]) -> tuple[str | None, ...] | None:
+    """What held the device's clocks down in each round, None where nothing did; None altogether if it isn't told."""
+    reasons = _series(round.device.throttle for round in rounds)
+    return None if reasons is None else tuple("; ".join(held) or None for held in reasons)
+
+
+def _series(values: Iterable[T | None]) -> tuple[T, ...] | None:
     """A series, or None if any of its readings is missing."""
     series = tuple(values)
     there = tuple(value for value in series if value is not None)
@@ -116,7 +127,7 @@ def _latency(times: tuple[float, ...] | None) -> tuple[Latency | None, dict[str,
     return latencies.summarise(times)
 
 
-def _missing_series(rounds: Rounds) -> dict[str, str]:
+def _missing_series(rounds: Rounds, unread: Mapping[str, str]) -> dict[str, str]:
     reasons = {}
     if rounds.device_s is None:
         reasons["timing.rounds.device_s"] = "the device has no events: what it does is over when the call returns"
@@ -125,4 +136,6 @@ def _missing_series(rounds: Rounds) -> dict[str, str]:
     if rounds.input_wait_s is None:
         reasons["timing.rounds.input_wait_s"] = "batches lie ready on the device"
         reasons["timing.input_wait_s"] = "batches lie ready on the device"
-    return reasons
+    # A reading that failed once may have come in all rounds.
+    series = [one.name for one in fields(Rounds) if getattr(rounds, one.name) is None]
+    return reasons | {f"timing.rounds.{name}": unread[name] for name in series if name in unread}

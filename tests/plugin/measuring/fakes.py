@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from typing import TypeVar
 
+from pytest_roofline.device_state import DeviceState
 from pytest_roofline.measuring.stopwatch import Round
 from pytest_roofline.measuring.telemetry import Reading
 
@@ -18,7 +19,8 @@ class Lab:
     :param step_s: what each step takes in turn; the last value goes on for ever.
     :param sync_s: what a synchronisation costs.
     :param events: whether the device has events.
-    :param hz: clock readings in turn; the last one goes on.
+    :param hz: readings of the device's clock in turn; the last one goes on.
+    :param power_w: what the device uses all the time; None for one that tells no energy.
     :param switches: involuntary switches each step adds, in turn; the last value goes on.
     """
 
@@ -29,6 +31,7 @@ class Lab:
         events: bool = False,
         hz: Iterable[float | None] = (None,),
         switches: Iterable[int] = (0,),
+        power_w: float | None = None,
     ) -> None:
         self.now = 0.0
         self.steps = 0
@@ -39,6 +42,7 @@ class Lab:
         self._events = events
         self._hz = _endless(tuple(hz))
         self._added = _endless(tuple(switches))
+        self._power_w = power_w
         self._switches = 0
 
     def take(self, *step_s: float) -> None:
@@ -69,9 +73,13 @@ class Lab:
         assert isinstance(second, float)
         return second - first
 
-    def sm_clock_hz(self) -> float | None:
-        self.calls.append("sm_clock")
-        return next(self._hz)
+    def state(self) -> DeviceState:
+        self.calls.append("state")
+        return DeviceState(sm_clock_hz=next(self._hz))
+
+    def energy_j(self) -> float | None:
+        self.calls.append("energy")
+        return None if self._power_w is None else self._power_w * self.now
 
     def read(self) -> Reading:
         self.calls.append("telemetry")
@@ -107,5 +115,5 @@ def a_round(
         involuntary_switches=switches,
         steal_s=steal_s,
         others_cpu_s=others_cpu_s,
-        sm_clock_hz=hz,
+        device=DeviceState(sm_clock_hz=hz),
     )

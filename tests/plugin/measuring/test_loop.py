@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_roofline.device_state import DeviceState
 from pytest_roofline.measuring import Measured, Plan, measure
 from pytest_roofline.measuring.telemetry import Reading
 from roofline.margin import UNSEEN_S
@@ -269,10 +270,35 @@ def test_series_of_all_rounds_are_stored() -> None:
 def test_what_is_missing_has_a_reason() -> None:
     """Every None in the timing that the plan did not ask for is explained under its path."""
     lab = Lab(0.25)
-    lab.missing["steal_s"] = "a fake host"
+    read = lab.read
+    lab.read = lambda: replace(read(), steal_s=None)  # type: ignore[method-assign]
+    lab.missing |= {"steal_s": "a fake host", "power_w": "a fake device", "wall_s": "never", "no_series": "never"}
     missing = _measure(lab).missing
     assert missing["timing.rounds.steal_s"] == "a fake host"
+    assert missing["timing.rounds.power_w"] == "a fake device"
     assert {"timing.rounds.device_s", "timing.rounds.sm_clock_hz", "timing.input_wait_s"} <= set(missing)
+    assert "never" not in missing.values()
+
+
+def test_what_the_device_tells_is_stored_round_by_round() -> None:
+    """Its clocks, power, heat, memory, and why its clocks were held down; a round in which they weren't has None."""
+    lab = Lab(0.25)
+    held = iter([("SW Power Cap", "HW Slowdown"), ()])
+    lab.state = lambda: DeviceState(  # type: ignore[method-assign]
+        sm_clock_hz=1.2e9,
+        memory_clock_hz=2.6e9,
+        power_w=600.0,
+        temperature_c=80.0,
+        device_memory_byte=10**9,
+        throttle=next(held, ()),
+    )
+    measured = _measure(lab, Plan(steps=1, max_time_s=0.75))
+    rounds = measured.timing.rounds
+    assert (rounds.sm_clock_hz, rounds.memory_clock_hz) == ((1.2e9,) * 3, (2.6e9,) * 3)
+    assert (rounds.power_w, rounds.temperature_c) == ((600.0,) * 3, (80.0,) * 3)
+    assert rounds.device_memory_byte == (10**9,) * 3
+    assert rounds.throttle == ("SW Power Cap; HW Slowdown", None, None)
+    assert not [path for path in measured.missing if "throttle" in path or "_hz" in path]
 
 
 def test_a_clock_that_can_be_read_only_sometimes_is_missing() -> None:

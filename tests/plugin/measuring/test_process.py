@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -89,3 +90,23 @@ def test_without_a_resource_module(monkeypatch: pytest.MonkeyPatch) -> None:
     process = ProcessUsage().stop()
     assert process.user_s >= 0
     assert (process.max_rss_byte, process.voluntary_switches, process.involuntary_switches) == (None, None, None)
+
+
+def test_how_long_a_quota_held_it_back() -> None:
+    """Since the usage was opened, by the group that waited longest; one that came later has no beginning."""
+    parent, own, new = Path("/parent"), Path("/parent/own"), Path("/parent/new")
+    held = iter([{parent: 5.0, own: 1.0}, {parent: 5.5, own: 3.0, new: 9.0}])
+    usage = ProcessUsage(lambda: next(held))
+    assert usage.stop().throttled_s == 2.0
+
+
+def test_a_group_that_is_gone_tells_nothing() -> None:
+    """The process was moved to another one meanwhile."""
+    held = iter([{Path("/one"): 1.0}, {Path("/two"): 3.0}])
+    usage = ProcessUsage(lambda: next(held))
+    assert usage.stop().throttled_s is None
+
+
+def test_without_a_quota_nothing_holds_back() -> None:
+    """None, not 0: nobody looked."""
+    assert ProcessUsage(dict).stop().throttled_s is None

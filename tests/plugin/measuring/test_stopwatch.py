@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_roofline.device_state import DeviceState
 from pytest_roofline.measuring.stopwatch import Stopwatch
 from tests.plugin.measuring.fakes import Lab
 
@@ -31,7 +32,7 @@ def test_order_of_calls_in_a_round() -> None:
         "telemetry",
         "between",
         "input_wait",
-        "sm_clock",
+        "state",
     ]
 
 
@@ -39,7 +40,7 @@ def test_after_a_round_everything_is_read() -> None:
     """What looks at a round's results can't be in any of its readings."""
     lab = Lab()
     Stopwatch(lab.step, lab, lab.clock, lab, None, lambda: lab.calls.append("after")).round(1)
-    assert lab.calls[-2:] == ["sm_clock", "after"]
+    assert lab.calls[-2:] == ["state", "after"]
     assert lab.calls.count("after") == 1
 
 
@@ -96,7 +97,7 @@ def test_asynchronous_work_is_charged_to_the_round() -> None:
 def test_a_device_without_events_or_readings_gives_none() -> None:
     """What can't be read is None, not 0."""
     taken = _stopwatch(Lab()).round(1)
-    assert (taken.device_s, taken.input_wait_s, taken.sm_clock_hz) == (None, None, None)
+    assert (taken.device_s, taken.input_wait_s, taken.device) == (None, None, DeviceState())
 
 
 def test_counters_are_differences() -> None:
@@ -105,7 +106,7 @@ def test_counters_are_differences() -> None:
     stopwatch = _stopwatch(lab)
     first, second = stopwatch.round(2), stopwatch.round(2)
     assert (first.involuntary_switches, second.involuntary_switches) == (10, 3)
-    assert (first.sm_clock_hz, second.sm_clock_hz) == (1.5e9, 1.4e9)
+    assert (first.device.sm_clock_hz, second.device.sm_clock_hz) == (1.5e9, 1.4e9)
 
 
 def test_cost_of_a_synchronisation() -> None:

@@ -1,0 +1,87 @@
+"""The process's control groups on Linux: their CPU quota, and how long it has held their threads back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")
+
+
+def quota_cpus(root: Path = ROOT, own: Path = OWN) -> float | None:
+    """The least CPU bandwidth quota of the process's group and those above it, in CPUs; None without any.
+
+    Version 2 has it in ``cpu.max``, version 1 in ``cpu/cpu.cfs_quota_us``.
+    """
+    return min((quota for group in _groups(root, own) if (quota := _quota(group)) is not None), default=None)
+
+
+def held_back_s(root: Path = ROOT, own: Path = OWN) -> dict[Path, float]:
+    """Of each of these groups that has a quota, for how long so far its threads had to wait for the next period.
+
+    The kernel adds up the CPUs that waited, and the threads of all processes in the group
+    (``throttled_usec`` of ``cpu.stat`` in version 2, ``throttled_time``, in nanoseconds, in version 1).
+    """
+    found = {}
+    for group in _groups(root, own):
+        held_s = None if _quota(group) is None else _held_s(group)
+        if held_s is not None:
+            found[group] = held_s
+    return found
+
+
+def _groups(root: Path, own: Path) -> Iterator[Path]:
+    """The process's own groups and all above them, of both versions. In a container the root is its own."""
+    try:
+        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
+    except OSError:
+        lines = []
+    paths = {controllers: path for _, controllers, path in (line for line in lines if len(line) == 3)}
+    yield from _upwards(root, paths.get("", "/"))
+    of_cpu = (path for controllers, path in paths.items() if "cpu" in controllers.split(","))
+    yield from _upwards(root / "cpu", next(of_cpu, "/"))
+
+
+def _upwards(root: Path, path: str) -> Iterator[Path]:
+    group = root / path.strip("/")
+    yield group
+    yield from (parent for parent in group.parents if parent == root or root in parent.parents)
+
+
+def _quota(group: Path) -> float | None:
+    try:
+        quota, period = (group / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return _quota_v1(group)
+    return _cpus(quota, period)
+
+
+def _quota_v1(group: Path) -> float | None:
+    try:
+        return _cpus((group / "cpu.cfs_quota_us").read_text(), (group / "cpu.cfs_period_us").read_text())
+    except OSError:
+        return None
+
+
+def _cpus(quota: str, period: str) -> float | None:
+    quota, period = quota.strip(), period.strip()
+    if not quota.isdecimal() or not period.isdecimal() or int(period) == 0:  # "max", or -1: no quota
+        return None
+    return int(quota) / int(period)
+
+
+_HELD = {"throttled_usec": 1e6, "throttled_time": 1e9}
+"""Lines of ``cpu.stat``, and how many of their units are a second."""
+
+
+def _held_s(group: Path) -> float | None:
+    try:
+        lines = (group / "cpu.stat").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        name, _, value = line.partition(" ")
+        if name in _HELD and value.strip().isdecimal():
+            return int(value) / _HELD[name]
+    return None

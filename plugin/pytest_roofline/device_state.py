@@ -1,0 +1,21 @@
+"""What a device tells of itself at one moment: its clocks, its power, what holds them down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceState:
+    """Readings, named as the series of `roofline.record.Rounds`; None where the device has no such reading.
+
+    :param device_memory_byte: in use on the device, by all programs.
+    :param throttle: why its clocks are held down, in NVML's words; empty where they aren't.
+    """
+
+    sm_clock_hz: float | None = None
+    memory_clock_hz: float | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
+    device_memory_byte: int | None = None
+    throttle: tuple[str, ...] | None = None
