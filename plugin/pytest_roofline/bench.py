@@ -11,6 +11,7 @@ from pytest_roofline import proof
 from pytest_roofline.case import case_of
 from pytest_roofline.compiling import fresh_compiler, left_out, refuse_eager
 from pytest_roofline.conditions import conditions
+from pytest_roofline.device_flags import device_flags
 from pytest_roofline.device_memory import peak_memory, reset_peak
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.process import ProcessUsage
@@ -18,6 +19,7 @@ from pytest_roofline.missing import explained
 from pytest_roofline.observing import observe, unobserved
 from pytest_roofline.onlookers import onlookers
 from pytest_roofline.options import Options
+from pytest_roofline.profilers.system import System
 from pytest_roofline.workload import Step, Workload
 from roofline.record import Counters, Flag, Record
 
@@ -93,6 +95,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         seconds = run.clock() - start
         usage = process.stop()
         memory, missing = peak_memory(device, run.machine.device.memory_byte)
+        held = device_flags(measured.timing.rounds, memory, usage, System.here())
         after = proof.snapshot(step)
         # Before the counting pass takes a step more: this is the loss the timed rounds ended with.
         finite = proof.check_finite(step, losses)
@@ -104,6 +107,9 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         except torch.OutOfMemoryError as error:
             # Uncompiled, as it is counted, a step may need more memory than as it was timed.
             observed = unobserved(f"out of memory after the timed rounds: {str(error).partition('. ')[0]}")
+        events = None
+        if run.perf_stat is not None and pace is None:
+            events = run.perf_stat.count(step, measured, run.instruments)
     ended = measured.input_ended or observed.input_ended
     # Batches that lie ready don't end: of them there is nothing to prove.
     fed = ended is not None or workload.batches.wait_s() is not None
@@ -132,9 +138,11 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         operations=() if profiled is None else profiled.operations,
         profile=None if profiled is None else profiled.profile,
         counters=Counters(status="not_requested"),
+        host_counters=events,
         memory=replace(memory, peak_predicted_byte=observed.peak_byte),
         process=usage,
-        flags=proof.flags_of(made) + looking_on + timing_flags(measured) + observed.flags,
+        energy_j_per_step=measured.energy_j_per_step,
+        flags=proof.flags_of(made) + looking_on + timing_flags(measured) + held + observed.flags,
         missing={
             **measured.missing,
             **uncompiled,

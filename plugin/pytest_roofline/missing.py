@@ -32,7 +32,7 @@ _REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("work.uncovered.time_s", lambda record: record.missing.get("profile", "operations are not timed one by one")),
     ("profile", lambda record: f"no profile is taken of {_KINDS.get(record.case.mode, 'this row')}"),
     ("counters", lambda _: "hardware counters were not asked for"),
-    ("energy_j_per_step", lambda _: "not read by this version"),
+    ("energy_j_per_step", lambda record: f"not read for {record.device.kind}"),
     ("work", lambda record: f"not counted for {_KINDS.get(record.case.mode, 'inference')}"),
     ("process", lambda record: f"not read for {_KINDS.get(record.case.mode, 'this row')}"),
     ("memory", lambda record: f"not read for {_KINDS.get(record.case.mode, 'this row')}"),

@@ -96,6 +96,7 @@ def _record(run: Run, case: Case, measured: Measured, work: Work | None, missing
         timing=measured.timing,
         work=work,
         counters=Counters(status="not_requested"),
+        energy_j_per_step=measured.energy_j_per_step,
         flags=profilers(os.environ) + timing_flags(measured),
         missing={**measured.missing, **missing},
     )
