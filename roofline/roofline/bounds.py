@@ -3,7 +3,7 @@
 The rules, in order; the first that applies decides.
 
 1. An invalid row, no time, a throughput cliff without a known cause: **undetermined**.
-2. Device memory full (`flags.FULL_MEMORY_SHARE`): **capacity**.
+2. Device memory full (`flags.FULL_MEMORY_SHARE`, or ``spilled`` in the record): **capacity**.
 3. At least 10 % of the step spent waiting for the next batch: **input**. A loader that keeps up is never waited for, so
    any real wait means that the device runs dry.
 4. The device busy for less than 70 % of the wall time (`placement.busy_share`), or calls x launch latency at least half
@@ -96,8 +96,9 @@ def _unusable(record: Record, flags: Sequence[Flag]) -> Bound | None:
         return _undetermined("invalid", f"the row is invalid: {invalid.name}: {invalid.evidence}")
     if record.timing is None or not usable(record.timing.step_time_s):
         return _undetermined("no time", record.missing.get("timing", "no step time in the record"))
-    if "memory_oversubscribed" in by_name:
-        return Bound(kind="capacity", why="memory full", evidence=by_name["memory_oversubscribed"].evidence)
+    full = by_name.get("memory_oversubscribed") or by_name.get("spilled")
+    if full is not None:
+        return Bound(kind="capacity", why="memory full", evidence=full.evidence)
     if "throughput_cliff" in by_name:
         return _undetermined("throughput cliff", by_name["throughput_cliff"].evidence)
     return None

@@ -5,9 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from roofline import readings
 from roofline.bounds import input_share
 from roofline.points import Point
-from roofline.record import Counters, Latency, Machine, Memory, Process, Profile, Record, Session, Timing, Work
+from roofline.record import (
+    Counters,
+    HostCounters,
+    Latency,
+    Machine,
+    Memory,
+    Process,
+    Profile,
+    Record,
+    Rounds,
+    Session,
+    Timing,
+    Work,
+)
 from roofline.tables import Column
 from roofline.units import percent, scaled, shares, significant
 
@@ -53,6 +67,10 @@ def _bytes(name: str, title: str, get: Get, drop: int = 0) -> Column[Point]:
     return _number(name, title, get, lambda value: scaled(value, "B"), drop)
 
 
+def _hertz(value: float) -> str:
+    return scaled(value, "Hz")
+
+
 # The parts of a row, each of which may be missing.
 
 
@@ -74,6 +92,14 @@ def _work(get: Callable[[Work], Any]) -> Get:
 
 def _counters(get: Callable[[Counters], Any]) -> Get:
     return _record(lambda record: None if record.counters is None else get(record.counters))
+
+
+def _rounds(get: Callable[[Rounds], Any]) -> Get:
+    return _timing(lambda timing: get(timing.rounds))
+
+
+def _host_counters(get: Callable[[HostCounters], Any]) -> Get:
+    return _record(lambda record: None if record.host_counters is None else get(record.host_counters))
 
 
 def _process(get: Callable[[Process], Any]) -> Get:
@@ -223,6 +249,20 @@ _ALL: tuple[Column[Point], ...] = (
     _number("peak_over_predicted", "peak /\npredicted", _memory(_peak_over_predicted), significant),
     _bytes("peak_reserved_byte", "reserved", _memory(lambda memory: memory.peak_reserved_byte)),
     _number("energy_j_per_step", "J/step", _record(lambda record: record.energy_j_per_step), significant),
+    _number("energy_j_per_sample", "J/sample", _record(readings.energy_j_per_sample), significant),
+    # What the machine told meanwhile
+    _number("sm_clock_hz", "SM clock", _rounds(lambda rounds: readings.mean(rounds.sm_clock_hz)), _hertz),
+    _number("memory_clock_hz", "memory clock", _rounds(lambda rounds: readings.mean(rounds.memory_clock_hz)), _hertz),
+    _number("power_w", "power", _rounds(lambda rounds: readings.mean(rounds.power_w)), lambda watt: scaled(watt, "W")),
+    _number("temperature_c", "°C", _rounds(lambda rounds: readings.most(rounds.temperature_c)), significant),
+    _bytes("device_memory_byte", "in use", _rounds(lambda rounds: readings.most(rounds.device_memory_byte))),
+    _number("throttle_share", "throttled", _rounds(readings.throttle_share), percent),
+    _words("throttle_reasons", "clocks held by", _rounds(lambda rounds: readings.throttle_reasons(rounds) or None)),
+    _seconds("throttled_s", "CPU throttled", _process(lambda process: process.throttled_s)),
+    _words("host_counter_status", "perf stat", _host_counters(lambda counters: counters.status)),
+    _number("instructions_per_cycle", "IPC", _host_counters(readings.instructions_per_cycle), significant),
+    _number("cache_miss_share", "cache misses", _host_counters(readings.cache_miss_share), percent),
+    _number("branch_miss_share", "branch misses", _host_counters(readings.branch_miss_share), percent),
     # The work
     _number("flop_per_step", "FLOP", _work(lambda work: work.flop_per_step), prefixed),
     _words("flop_by_dtype", "FLOP of", _work(lambda work: shares(work.flop_by_dtype) or None)),

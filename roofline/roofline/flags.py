@@ -140,7 +140,7 @@ def _cliff(record: Record, others: Sequence[Record | None]) -> Flag | None:
     best, batch = max(smaller)
     if own >= CLIFF * best:
         return None
-    spilled = oversubscribed(record) is not None
+    spilled = oversubscribed(record) is not None or any(flag.name == "spilled" for flag in record.flags)
     return Flag(
         name="throughput_cliff",
         evidence=f"{significant(own)} {record.case.sample_unit}/s at batch {record.case.batch} against"
