@@ -41,6 +41,8 @@ _COMMANDS = {
     "ab": ("roofline.commands.ab:ab", "Two revisions measured in turns on this machine: slower, faster or the same."),
     "selftest": ("roofline.commands.selftest:selftest", "Try the gate of `ab` here: unchanged code, and a slowdown."),
     "audit": ("roofline.commands.audit:command", "Contradictions in results and published tables."),
+    "nsys": ("roofline.commands.nsys:nsys", "What Nsight Systems recorded: kernels, copies, busy GPUs, DRAM."),
+    "trace": ("roofline.commands.trace:trace", "What torch.profiler recorded: kernels, copies, busy GPUs, operators."),
 }
 """Name: where it is, and its line in the list of commands (there, so that listing loads none)."""
 

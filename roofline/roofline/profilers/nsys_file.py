@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from roofline.profilers.captured_text import captured, decoded
 from roofline.profilers.nsys_database import how_to_export
 from roofline.profilers.nsys_export import read_export
-from roofline.profilers.nsys_stats import HOW_TO, read_stats
+from roofline.profilers.nsys_stats import read_stats
 from roofline.profilers.timeline import Timeline
-from roofline.reader import ReadError, text_of
+from roofline.reader import ReadError
 
 _SQLITE = b"SQLite format 3\0"
 _OWN_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
-"""Of nsys's own reports; the last is one that wasn't finished."""
-
-_ADVICE = f"Give an export (nsys export --type sqlite), or text in UTF-8 by {HOW_TO}"
+"""Of nsys's own reports: of today, until 2021, and one that wasn't finished."""
 
 
 def read_nsys(path: Path) -> Timeline:
@@ -22,22 +21,21 @@ def read_nsys(path: Path) -> Timeline:
 
     :raises ReadError: it is neither, and what it is, or it can't be read.
     """
-    head = _head(path)
-    if head.startswith(_SQLITE):
+    if _begins_with(path, _SQLITE):
         return read_export(path)
     if path.suffix in _OWN_SUFFIXES:
         raise ReadError(
             f"{path}: nsys's own report, which only nsys reads. Export it, and give the export: {how_to_export(path)}"
         )
-    return read_stats(path, text_of(path, _ADVICE))
+    return read_stats(path, decoded(captured(path)))
 
 
-def _head(path: Path) -> bytes:
-    """Its first bytes; none where it is no regular file, which `text_of` refuses."""
+def _begins_with(path: Path, mark: bytes) -> bool:
+    """False for what is no regular file, which might never end; `captured` refuses it."""
     if not path.is_file():
-        return b""
+        return False
     try:
         with path.open("rb") as file:
-            return file.read(len(_SQLITE))
+            return file.read(len(mark)) == mark
     except OSError as error:
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error

@@ -80,7 +80,7 @@ _TITLE = re.compile(r"^(?:\*\* |#+ )?CUDA .*(?:Statistics|Summary)\b.*:$")
 _TITLE_UNIT = re.compile(r"by size in (\w+)", re.IGNORECASE)
 _SKIPPED = re.compile(r"^SKIPPED\b:?\s*(.*)")
 _FAILED = re.compile(r"^(?:(?:ERROR|FAILED|FATAL)\b.*|Traceback \(most recent call last\).*)")
-_PROGRESS = re.compile(r"^(?:Processing|Generating|Using|NOTICE|WARNING|Consider|It is assumed|Importer|\[\d+/\d+\])\b")
+_PROGRESS = re.compile(r"(?:Processing|Generating|Using|NOTICE|WARNING|Consider|It is assumed)\b|\[\d+/\d+\]")
 _RULE = re.compile(r"[\s|+:=\u2500-\u257f-]+")
 _NUMBER = re.compile(r"(?:\d{1,18}|\d{1,3}(?:,\d{3}){1,5})(?:\.\d{1,12})?")
 _COLUMN = re.compile(r"(?P<name>[^()]*?)\s*(?:\((?P<unit>[^()]*)\))?")
@@ -336,6 +336,6 @@ def _refusal(path: Path, lines: Sequence[str], others: Sequence[str]) -> str:
         return f"{path}: by its words of ncu, not of nsys. It is read by roofline ncu."
     shown = line if len(line) <= 80 else f"{line[:80]}\u2026"
     return (
-        f"{path}:{number}: nothing that nsys stats prints: no table under its columns (Total Time, Instances, Name) and"
-        f" no line of its progress. It begins with {shown!r}. Tables made by hand aren't read. {HOW_TO}"
+        f"{path}:{number}: nothing that nsys stats prints: no table under its columns (Total Time, Instances, Name),"
+        f" no word of one that was skipped. It begins with {shown!r}. Tables made by hand aren't read. {HOW_TO}"
     )

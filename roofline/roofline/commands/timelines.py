@@ -1,0 +1,71 @@
+"""What the commands share that read a timeline profiler's file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text
+from roofline.profilers.timeline import Timeline
+from roofline.profilers.timeline_report import about, document, rows_table, tables
+from roofline.reader import ReadError
+from roofline.tables import Format
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}
+"""In words, what an error that a reader of JSON gets by name means."""
+
+
+def file_argument(function: Command) -> Command:
+    """``FILE``: one file, passed on as ``file``."""
+    return click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))(function)
+
+
+def top_option(function: Command) -> Command:
+    """``--top``: passed on as ``top``."""
+    return click.option(
+        "--top",
+        type=click.IntRange(min=1),
+        default=15,
+        show_default=True,
+        help="Kernels, or operators, to show; the others stand in one row, so that the columns add up. CSV and JSON"
+        " have all.",
+    )(function)
+
+
+def show(
+    file: Path,
+    read: Callable[[Path], Timeline],
+    top: int,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> None:
+    """Read a file and show what is in it. JSON is shown even where the file turns out to be of no use.
+
+    :raises CannotCompare: it can't be read, has no part that can be used, or lacks what it is read for.
+    """
+    try:
+        timeline = read(file)
+    except ReadError as error:
+        raise CannotCompare(str(error)) from error
+    useless = timeline.error is not None or timeline.state in ("skipped", "failed")
+    chosen = chosen_format(form, output)
+    if chosen == "json":
+        text = json.dumps(document(timeline), indent=2, allow_nan=False, ensure_ascii=False)
+        emit_text(f"{text}\n", output)
+    elif chosen == "csv" and not useless:
+        emit([rows_table(timeline)], form, output, width)
+    elif chosen != "csv" and (made := tables(timeline, top)):
+        emit(made, form, output, width)
+    if useless:
+        name = f" {timeline.error}: {_WHAT_IS_MISSING[timeline.error]}." if timeline.error else " nothing to show."
+        raise CannotCompare("\n  ".join([f"{file}:{name}", *about(timeline)]))
+    if chosen in ("csv", "json"):
+        for note in about(timeline):
+            click.echo(f"{file}: {note}", err=True)
