@@ -7,6 +7,7 @@ from typing import Any
 
 from roofline import readings
 from roofline.bounds import input_share
+from roofline.counters import counters_of, tensor_share
 from roofline.points import Point
 from roofline.record import (
     Counters,
@@ -92,6 +93,11 @@ def _work(get: Callable[[Work], Any]) -> Get:
 
 def _counters(get: Callable[[Counters], Any]) -> Get:
     return _record(lambda record: None if record.counters is None else get(record.counters))
+
+
+def _counted(get: Callable[[Counters], Any]) -> Get:
+    """Of counters that were read."""
+    return _record(lambda record: None if (counters := counters_of(record)) is None else get(counters))
 
 
 def _rounds(get: Callable[[Rounds], Any]) -> Get:
@@ -277,12 +283,28 @@ _ALL: tuple[Column[Point], ...] = (
     _bytes("saved_for_backward_byte", "saved", _work(lambda work: work.saved_for_backward_byte)),
     _words("counter_status", "counters", _counters(lambda counters: counters.status)),
     _words("counter_source", "counters of", _counters(lambda counters: counters.source)),
-    _number("counter_flop_per_step", "FLOP counter", _counters(lambda counters: counters.flop), prefixed),
-    _number("counter_dram_byte_per_step", "DRAM counter", _counters(lambda counters: counters.dram_byte), prefixed),
+    _words("counter_reason", "why not counted", _counters(lambda counters: counters.reason)),
+    _number("counter_flop_per_step", "FLOP counter", _counted(lambda counters: counters.flop), prefixed),
+    _number("counter_dram_byte_per_step", "DRAM counter", _counted(lambda counters: counters.dram_byte), prefixed),
+    _number(
+        "counter_dram_read_byte_per_step", "DRAM read", _counted(lambda counters: counters.dram_read_byte), prefixed
+    ),
+    _number(
+        "counter_dram_write_byte_per_step",
+        "DRAM written",
+        _counted(lambda counters: counters.dram_write_byte),
+        prefixed,
+    ),
+    _number("counter_l2_byte_per_step", "L2 counter", _counted(lambda counters: counters.l2_byte), prefixed),
+    _number("counter_l1_byte_per_step", "L1 counter", _counted(lambda counters: counters.l1_byte), prefixed),
+    _number("tensor_share", "tensor cores", _counted(lambda counters: tensor_share(counters.flop_by_pipe)), percent),
+    _words("counter_flop_by_pipe", "FLOP of", _counted(lambda counters: shares(counters.flop_by_pipe or {}) or None)),
     # The pass under the profiler
     _words("profile_source", "times of", _profile(lambda profile: profile.source)),
     _seconds("profiled_step_s", "profiled step", _profile(lambda profile: profile.step_s)),
     _seconds("operations_s", "in operations", _profile(lambda profile: profile.operations_s)),
+    _seconds("device_busy_s", "device busy", _profile(lambda profile: profile.device_busy_s)),
+    _seconds("longest_gap_s", "longest gap", _profile(lambda profile: profile.longest_gap_s)),
     # Where it stands
     _number("attained_flop_per_s", "FLOP/s", lambda point: point.placement.attained_flop_per_s, prefixed, drop=2),
     _words("intensity", "FLOP/\nbyte", _intensity, drop=3),
