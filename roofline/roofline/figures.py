@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from roofline.levels_plot import levels_figure, why_no_levels
 from roofline.machines import machine_names, machine_of
 from roofline.plot_style import save, slug, style_for
 from roofline.points import Point, cases, newest
@@ -40,3 +41,32 @@ def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
         else:
             paths.append(save(figure, folder / f"throughput-{slug(name)}.png"))
     return paths, remarks
+
+
+def draw_levels(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
+    """Write for each case that has hardware counters its hierarchical roofline; the paths, and notes on the others.
+
+    :raises OSError: a file can't be written.
+    """
+    shown, notes = newest(cases(points))
+    names = machine_names(shown)
+    paths: list[Path] = []
+    reasons: dict[str, list[str]] = {}
+    for point in shown:
+        if point.mode not in ("train", "infer"):
+            continue
+        why_not = why_no_levels(point)
+        if why_not is None:
+            name = f"levels-{slug(names[machine_of(point)])}-{slug(point.id)}.png"
+            paths.append(save(levels_figure(point), folder / name))
+        else:
+            reasons.setdefault(why_not, []).append(point.id)
+    remarks = [
+        f"not drawn, {why}: {', '.join(named[:_NAMED])}{f' and {len(named) - _NAMED} more' if named[_NAMED:] else ''}"
+        for why, named in reasons.items()
+    ]
+    return paths, [*notes, *remarks]
+
+
+_NAMED = 4
+"""Cases that one note names."""

@@ -1,0 +1,263 @@
+"""One case as a hierarchical roofline: the same FLOP/s at the intensity that each level of memory sees.
+
+Intensity of a level = FLOP / byte that hardware counters saw pass there (Yang, Kurth, Williams 2020, "Hierarchical
+Roofline analysis for GPUs"). The nearer two levels' points lie, the less the cache between them holds back; a point on
+its own level's roof is bound by that level.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from roofline.counted_kernels import CountedKernel, counted_kernels, total_of
+from roofline.counters import counters_of, roof_name
+from roofline.kernel_notes import plain
+from roofline.operation_notes import count, heading, kernel
+from roofline.plot_style import DARK, FAINT, heading_height, new_figure
+from roofline.plot_style import heading as draw_heading
+from roofline.points import Point
+from roofline.record import Counters
+from roofline.roofline_axes import Spot, draw_roofs
+from roofline.roofs import usable
+from roofline.units import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+# Inches.
+_WIDTH, _LEFT, _RIGHT = 10.5, 1.15, 2.5
+_AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.2, 0.8, 0.3, 0.19
+
+_WHOLE_AREA = 3000.0
+"""Points squared of a circle that stands for all of the kernels' time: areas are proportional to time."""
+_LEAST_AREA = 6.0
+_LARGEST = 10
+"""Kernels that are drawn and named."""
+_NAME = 70
+_CHARACTERS = 135
+_LINES = ("bytes of each level as hardware counters saw them; crosses: the step, at the FLOP/s of the timed step;",)
+_KERNELS = "circles: its kernels, at the FLOP/s of their time under the counters, area their share of it"
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    name: str
+    color: str
+    of_step: Callable[[Counters], float | None]
+    of_kernel: Callable[[CountedKernel], float | None]
+
+
+_LEVELS = (
+    _Level("L1", "#009E73", lambda counters: counters.l1_byte, lambda one: one.l1_byte),
+    _Level("L2", "#E69F00", lambda counters: counters.l2_byte, lambda one: one.l2_byte),
+    _Level("DRAM", "#0072B2", lambda counters: counters.dram_byte, lambda one: one.dram_byte),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The same FLOP/s at each level that is known: pairs of the level and FLOP/byte, at least one."""
+
+    attained: float
+    places: tuple[tuple[_Level, float], ...]
+
+    @property
+    def spot(self) -> Spot:
+        across = [intensity for _, intensity in self.places]
+        return Spot(min(across), max(across), self.attained)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel that is drawn. ``share`` is of all kernels' time."""
+
+    kernel: CountedKernel
+    share: float
+    series: _Series
+
+
+def why_no_levels(point: Point) -> str | None:
+    """Why this case has no figure; None where it has one."""
+    record = point.benchmark.record
+    if record is None:
+        return "no record of its work"
+    if point.why_not_drawn is not None:
+        return point.why_not_drawn
+    counters = counters_of(record)
+    if counters is None:
+        status = "none in the record" if record.counters is None else record.counters.status.replace("_", " ")
+        return f"no hardware counters ({status})"
+    return None if _step(point, counters) is not None else "the counters have no bytes of any level"
+
+
+def levels_figure(point: Point) -> Figure:
+    """The figure of one case.
+
+    :param point: one for which `why_no_levels` has no reason.
+    """
+    record = point.benchmark.record
+    assert record is not None
+    counters = counters_of(record)
+    assert counters is not None
+    whole = _step(point, counters)
+    assert whole is not None
+    kernels = counted_kernels(record, point.roofs)
+    drawn = _drawable(kernels)
+    lines = [*_LINES, _KERNELS] if drawn else [_LINES[0].rstrip(";")]
+    footer = _footer(point, kernels, drawn)
+    below = _UNDER_AXES + _ROW + len(footer) * _LINE + 0.15
+    height = heading_height(lines) + _AXES_HEIGHT + below
+    figure = new_figure(_WIDTH, height)
+    axes = figure.add_axes((_LEFT / _WIDTH, below / height, (_WIDTH - _LEFT - _RIGHT) / _WIDTH, _AXES_HEIGHT / height))
+    spots = [whole.spot, *(one.series.spot for one in drawn)]
+    draw_roofs(axes, point.roofs, spots, _dtypes(point, counters))
+    _draw_kernels(axes, drawn)
+    _draw_step(axes, whole)
+    draw_heading(figure, _LEFT, heading(point), lines)
+    figure.legend(
+        handles=_legend(whole, drawn),
+        loc="upper left",
+        bbox_to_anchor=(_LEFT / _WIDTH, (below - 0.5) / height),
+        ncols=5,
+        frameon=False,
+        fontsize=9,
+        borderaxespad=0,
+        handletextpad=0.4,
+        columnspacing=1.4,
+    )
+    for index, line in enumerate(reversed(footer)):
+        figure.text(_LEFT / _WIDTH, (0.12 + index * _LINE) / height, line, fontsize=8, color="#666666")
+    return figure
+
+
+def _step(point: Point, counters: Counters) -> _Series | None:
+    place = point.placement
+    if place.attained_flop_per_s is None or place.time_s is None:
+        return None
+    flop = place.attained_flop_per_s * place.time_s
+    return _series(place.attained_flop_per_s, flop, [(level, level.of_step(counters)) for level in _LEVELS])
+
+
+def _series(attained: float, flop: float, levels: Sequence[tuple[_Level, float | None]]) -> _Series | None:
+    if not usable(attained) or not usable(flop):
+        return None
+    places = tuple((level, flop / byte) for level, byte in levels if byte is not None and usable(byte))
+    return _Series(attained, places) if places else None
+
+
+def _drawable(kernels: Sequence[CountedKernel]) -> list[_Kernel]:
+    """The longest of the kernels that have FLOPs, bytes and a time."""
+    whole_s = total_of(one.time_s or 0.0 for one in kernels) or 0.0
+    found = []
+    for one in kernels:
+        if one.flop_per_s is None or one.flop is None or one.time_s is None:
+            continue
+        series = _series(one.flop_per_s, one.flop, [(level, level.of_kernel(one)) for level in _LEVELS])
+        if series is not None:
+            found.append(_Kernel(one, one.time_s / whole_s, series))
+    return sorted(found, key=lambda one: -one.share)[:_LARGEST]
+
+
+def _dtypes(point: Point, counters: Counters) -> set[str]:
+    """Types that the step computed in: as the counters have it, else as it was counted."""
+    pipes = {roof_name(pipe) for pipe, flop in (counters.flop_by_pipe or {}).items() if flop > 0}
+    record = point.benchmark.record
+    work = None if record is None else record.work
+    counted = {dtype for dtype, flop in work.flop_by_dtype.items() if flop > 0} if work is not None else set()
+    return {pipe for pipe in pipes if pipe is not None} or counted
+
+
+def _draw_step(axes: Axes, whole: _Series) -> None:
+    across = [intensity for _, intensity in whole.places]
+    axes.plot(across, [whole.attained] * len(across), color="black", linewidth=1.2, zorder=5)
+    for level, intensity in whole.places:
+        axes.plot(
+            [intensity],
+            [whole.attained],
+            linestyle="",
+            marker="X",
+            markersize=12,
+            color=level.color,
+            markeredgecolor="black",
+            markeredgewidth=0.9,
+            zorder=7,
+        )
+
+
+def _draw_kernels(axes: Axes, drawn: Sequence[_Kernel]) -> None:
+    for number, one in enumerate(drawn, 1):
+        attained, places = one.series.attained, one.series.places
+        across = [intensity for _, intensity in places]
+        axes.plot(across, [attained] * len(across), color=FAINT, linewidth=0.8, zorder=3)
+        for level, intensity in places:
+            axes.scatter(
+                [intensity],
+                [attained],
+                s=max(_LEAST_AREA, _WHOLE_AREA * one.share),
+                color=level.color,
+                alpha=0.55,
+                edgecolors="white",
+                linewidths=0.5,
+                zorder=4,
+            )
+        # The last level's point is the rightmost as a rule: the number stands beside it, clear of its own circle.
+        radius = math.sqrt(max(_LEAST_AREA, _WHOLE_AREA * one.share)) / 2
+        axes.annotate(
+            str(number),
+            (max(across), attained),
+            xytext=(radius + 3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color=DARK,
+            zorder=6,
+        )
+
+
+def _legend(whole: _Series, drawn: Sequence[_Kernel]) -> list[Line2D]:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], marker="o", linestyle="", color=level.color, markersize=8, label=level.name)
+        for level, _ in whole.places
+    ]
+    step = Line2D([], [], marker="X", linestyle="-", color="black", markersize=9, label="the step")
+    if not drawn:
+        return [*handles, step]
+    share = 0.1
+    size = math.sqrt(_WHOLE_AREA * share)
+    area = Line2D(
+        [], [], marker="o", linestyle="", color=FAINT, markersize=size, label=f"{percent(share)} of the kernels' time"
+    )
+    return [*handles, step, area]
+
+
+def _footer(point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[_Kernel]) -> list[str]:
+    lines = [
+        f"{number}  {percent(one.share)}  {one.kernel.kind}, bound by {_limit(one.kernel)}:"
+        f" {kernel(plain(one.kernel.name), _NAME)}"
+        for number, one in enumerate(drawn, 1)
+    ]
+    shown = {id(one.kernel) for one in drawn}
+    others = [one for one in kernels if id(one) not in shown]
+    if others and drawn:
+        without = sum(1 for one in others if one.flop == 0)
+        share = percent(max(0.0, 1 - sum(one.share for one in drawn)))
+        told = f"Not drawn: {count(len(others), 'kernel')} with {share} of the kernels' time"
+        lines.append(f"{told}, {without} of them without a FLOP" if without else told)
+    if point.roofs.get("byte", "llc") is None:
+        lines.append("No roof of L1 and L2 is measured.")
+    else:
+        lines.append("The last-level cache's roof is that of L2; of L1 none is measured.")
+    lines += point.roofs.notices
+    return [part for line in lines for part in textwrap.wrap(line, _CHARACTERS, subsequent_indent="    ")]
+
+
+def _limit(one: CountedKernel) -> str:
+    return f"{one.limit} ({one.why})"
