@@ -1,0 +1,253 @@
+"""Counting one case: which processes run under ncu, for what, and what becomes of their failures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_roofline.profilers import ncu_case, ncu_counters
+from pytest_roofline.profilers.ncu_case import CaseCounter, Command
+from pytest_roofline.profilers.ncu_check import FLOP
+from pytest_roofline.profilers.ncu_order import VARIABLE
+from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
+from roofline.ncu_metrics import byte_metrics, flop_metrics
+from roofline.record import Counters
+from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
+
+ANSWERS = """
+import json, os, sys
+test, file, answer = json.loads(os.environ[{variable!r}])
+with open(answer, "w") as told:
+    json.dump([{problem!r}], told)
+"""
+"""In place of pytest: a process that carries the order out, or says why it can't."""
+
+TEST = "sub/test_x.py::test_x[a b]"
+
+
+class Reading:
+    """In place of ``roofline ncu``: what was given to it, and the counters it finds."""
+
+    def __init__(self) -> None:
+        self.files: list[tuple[str, ...]] = []
+        self.flops: list[float | None] = [1.0]
+        """One for each time; the last for all that follow."""
+        self.fault: NotCounted | None = None
+
+    def __call__(self, files: Sequence[Path], source: str) -> Counters:
+        assert all(file.exists() for file in files)
+        self.files.append(tuple(file.name for file in files))
+        if self.fault is not None:
+            raise self.fault
+        return Counters(status="ok", source=source, flop=self.flops[min(len(self.files), len(self.flops)) - 1])
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
+    reading = Reading()
+    monkeypatch.setattr(ncu_counters, "read", reading)
+    return reading
+
+
+@pytest.fixture
+def stubs(tmp_path: Path) -> Stubs:
+    return Stubs(tmp_path / "bin")
+
+
+Make = Callable[..., CaseCounter]
+
+
+@pytest.fixture
+def make(stubs: Stubs, tmp_path: Path) -> Make:
+    """A counter of the project in ``tmp_path / "project"``, with a test file in it and one outside."""
+    project = tmp_path / "project"
+    for path in (project / "sub" / "test_x.py", tmp_path / "outside.py"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    program = tmp_path / "program.py"
+
+    def counter(*behaviours: NcuBehaviour, problem: str | None = None, **changes: Any) -> CaseCounter:
+        program.write_text(ANSWERS.format(variable=VARIABLE, problem=problem))
+        ncu = Ncu(path=stubs.ncu(*behaviours), version="2025.3", system=stubs.system(), compute_capability="9.0")
+        command = Command(
+            start=(sys.executable, "-IS", str(program)),
+            arguments=["-k", "x", "sub"],
+            folder=project,
+            rootpath=project,
+            has_cache=True,
+        )
+        return CaseCounter(ncu, command, "cuda:0", **{"limit_s": 60.0, **changes})
+
+    return counter
+
+
+def test_bytes_and_flops_are_counted_in_runs_of_their_own(
+    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path
+) -> None:
+    """The first with what a single pass collects; the second with the tensor cores where the precision may use them."""
+    found = make().count(TEST, tmp_path / "project" / "sub" / "test_x.py", "amp_bf16")
+    assert found == Counters(status="ok", source="ncu 2025.3", flop=1.0)
+    calls = stubs.calls("ncu")
+    metrics = [call.arguments[call.arguments.index("--metrics") + 1].split(",") for call in calls]
+    assert metrics == [list(byte_metrics("9.0")), list(flop_metrics("9.0", True))]
+    assert reading.files == [("bytes.csv", "flop.csv")]
+
+
+def test_the_test_is_repeated_where_its_run_is(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
+    """By its name, in its folder, with the run's arguments; collecting its file alone, and with its own cache."""
+    file = tmp_path / "project" / "sub" / "test_x.py"
+    make().count(TEST, file, "fp32")
+    for call in stubs.calls("ncu"):
+        assert call.cwd == str(tmp_path / "project")
+        assert json.loads(call.environment[VARIABLE])[:2] == [TEST, str(file)]
+        private = call.environment["TMPDIR"]
+        assert call.wrapped[-5:] == ["-o", f"cache_dir={private}/cache", "-k", "x", "sub"]
+        assert not Path(private).exists()
+    assert reading.files
+
+
+@pytest.mark.parametrize("place", ["outside.py", "project", "project/gone.py"])
+def test_a_file_that_may_go_by_another_name_is_found_by_the_runs_own_paths(
+    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path, place: str
+) -> None:
+    """Outside of the root a test's name depends on the paths given; and some tests are of no file."""
+    make().count(TEST, tmp_path / place, "fp32")
+    assert [json.loads(call.environment[VARIABLE])[1] for call in stubs.calls("ncu")] == [None, None]
+    assert reading.files
+
+
+@pytest.mark.parametrize(("precision", "tensor"), [("fp32", False), ("torch_default", True), ("fp16", True)])
+def test_tensor_cores_are_asked_about_where_they_may_work(
+    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path, precision: str, tensor: bool
+) -> None:
+    """Their counters take four passes more."""
+    make().count(TEST, tmp_path, precision)
+    asked = stubs.calls("ncu")[1].arguments
+    assert asked[asked.index("--metrics") + 1] == ",".join(flop_metrics("9.0", tensor))
+    assert reading.files
+
+
+def refused(counter: CaseCounter, folder: Path) -> tuple[str, str]:
+    with pytest.raises(NotCounted) as refusal:
+        counter.count(TEST, folder, "fp32")
+    return refusal.value.status, refusal.value.reason
+
+
+def test_after_a_first_failure_the_second_run_is_left_out(make: Make, stubs: Stubs, tmp_path: Path) -> None:
+    """It would fail as well."""
+    assert refused(make("permission"), tmp_path)[0] == "permission_denied"
+    assert len(stubs.calls("ncu")) == 1
+
+
+def test_a_test_that_fails_under_ncu_is_told(make: Make, tmp_path: Path) -> None:
+    """In its own words."""
+    assert refused(make(problem="failed: AssertionError"), tmp_path) == (
+        "failed",
+        "the test failed under ncu: failed: AssertionError",
+    )
+
+
+def test_no_kernel_is_told_with_the_device_of_the_test(make: Make, tmp_path: Path) -> None:
+    """A test that ran on another one launches none."""
+    status, reason = refused(make("no_kernels"), tmp_path)
+    assert status == "no_kernels"
+    assert reason.endswith(". The test ran on cuda:0")
+
+
+def test_the_time_limit_is_for_both_runs_together(make: Make, reading: Reading, tmp_path: Path) -> None:
+    """What the first has taken the second doesn't get; the limit told is the one that was asked for."""
+    readings = iter([0.0, 0.0, 5.0])
+    status, reason = refused(make(limit_s=4.0, clock=lambda: next(readings)), tmp_path)
+    assert (status, reason) == ("timeout", "under ncu its test had not ended after 4 s")
+    assert reading.files == []
+
+
+def test_a_metric_that_ncu_refuses_is_the_reason_that_nothing_can_be_read(
+    make: Make, reading: Reading, tmp_path: Path
+) -> None:
+    """And not what its absence does to the file."""
+    reading.fault = NotCounted("failed", "what ncu wrote can't be read: no header")
+
+    status, _ = refused(make("unknown_metric"), tmp_path)
+    assert status == "missing_metric"
+
+
+def test_what_can_not_be_read_is_told(make: Make, reading: Reading, tmp_path: Path) -> None:
+    """In the words of the reader."""
+    reading.fault = NotCounted("failed", "no header")
+    assert refused(make(), tmp_path) == ("failed", "no header")
+
+
+def test_without_a_folder_for_temporary_files_nothing_is_counted(
+    make: Make, stubs: Stubs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The case keeps what was measured, and gets a reason."""
+
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ncu_case, "TemporaryDirectory", full)
+    assert refused(make(), tmp_path) == (
+        "failed",
+        "no folder for temporary files can be made: No space left on device",
+    )
+    assert stubs.calls("ncu") == []
+
+
+# --- the unit of the counters ---
+
+
+@pytest.fixture
+def products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrix products that take no time: the program under ncu only ends well."""
+    monkeypatch.setattr(ncu_case.ncu_check, "__name__", "this")
+
+
+@pytest.mark.usefixtures("products")
+def test_each_dtype_is_checked_once(make: Make, stubs: Stubs, reading: Reading) -> None:
+    """By a process of its own, on the run's device, with the metrics that count it."""
+    reading.flops = [FLOP * 1.5]
+    counter = make()
+    assert [counter.unit_check(name) for name in ("amp_bf16", "bf16", "fp32")] == [1.5, 1.5, 1.5]
+    calls = stubs.calls("ncu")
+    assert [call.wrapped[1:] for call in calls] == [
+        ["-m", "this", "bf16", "cuda:0"],
+        ["-m", "this", "fp32", "cuda:0"],
+    ]
+    metrics = [call.arguments[call.arguments.index("--metrics") + 1] for call in calls]
+    assert metrics == [",".join(flop_metrics("9.0", tensor)) for tensor in (True, False)]
+
+
+@pytest.mark.usefixtures("products")
+def test_of_several_dtypes_the_worst_counts(make: Make, reading: Reading) -> None:
+    """The one farthest from 1, in either direction."""
+    reading.flops = [FLOP * 1.01, FLOP * 0.5]
+    assert make().unit_check("torch_default") == 0.5
+    reading.flops = [None, None, FLOP, None]
+    assert make().unit_check("torch_default") == 1.0
+    assert make().unit_check("torch_default") is None
+
+
+@pytest.mark.usefixtures("products")
+@pytest.mark.parametrize("behaviour", ["no_kernels", "silent", "crash"])
+def test_a_check_that_fails_costs_nothing_but_itself(
+    make: Make, stubs: Stubs, reading: Reading, behaviour: NcuBehaviour
+) -> None:
+    """It isn't tried again, and cases are counted."""
+    counter = make(behaviour)
+    reading.fault = NotCounted("failed", "nothing to read")
+    assert [counter.unit_check("fp32") for _ in range(2)] == [None, None]
+    assert len(stubs.calls("ncu")) == 1
+
+
+@pytest.mark.usefixtures("products")
+def test_where_nothing_can_be_counted_the_check_says_so(make: Make) -> None:
+    """Every case would be told the same."""
+    with pytest.raises(NotCounted) as refusal:
+        make("permission").unit_check("fp32")
+    assert refusal.value.status == "permission_denied"

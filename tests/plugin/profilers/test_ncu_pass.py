@@ -1,0 +1,237 @@
+"""When cases are counted, what goes into their records and what a run is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from pytest_roofline.profilers import ncu_pass
+from pytest_roofline.profilers.ncu_case import CaseCounter
+from pytest_roofline.profilers.ncu_pass import NcuPass, NotUsable, preflight, prepare
+from pytest_roofline.profilers.ncu_run import NotCounted
+from pytest_roofline.profilers.preflight import Finding
+from pytest_roofline.run import Run
+from roofline.record import KEY, Counters, Flag, Record
+from roofline.record_json import from_json, to_json
+from tests.plugin.profilers.stubs import Stubs
+from tests.roofline import build
+
+DENIED = NotCounted("permission_denied", "administrators only")
+
+
+class FakeRun:
+    """The part of a run that counting touches, on a CPU."""
+
+    give_counters = Run.give_counters
+
+    def __init__(self) -> None:
+        self.stats: list[Any] = []
+        self.printed: list[str] = []
+        self.device = torch.device("cpu")
+        self.machine = SimpleNamespace(device=SimpleNamespace(compute_capability="9.0"))
+        self.options = SimpleNamespace(ncu_path=None, ncu_timeout=300.0)
+
+    def measure(self, record: Record, test: str = "t.py::test") -> None:
+        self.stats.append(SimpleNamespace(fullname=test, extra_info={KEY: to_json(record)}))
+
+    def records(self) -> list[Record]:
+        return [from_json(Record, stats.extra_info[KEY], stats.fullname) for stats in self.stats]
+
+    def counters(self) -> list[Counters | None]:
+        return [record.counters for record in self.records()]
+
+
+class FakeCounter:
+    """Counts what it is told to: answers in turn, the last for all that follow."""
+
+    def __init__(self, *answers: Counters | NotCounted, unit_check: float | NotCounted | None = 1.0) -> None:
+        self.asked: list[tuple[str, str, str]] = []
+        self._answers = answers
+        self._unit_check = unit_check
+
+    def unit_check(self, _precision: str) -> float | None:
+        if isinstance(self._unit_check, NotCounted):
+            raise self._unit_check
+        return self._unit_check
+
+    def count(self, test: str, file: Path, precision: str) -> Counters:
+        self.asked.append((test, file.name, precision))
+        answer = self._answers[min(len(self.asked), len(self._answers)) - 1]
+        if isinstance(answer, NotCounted):
+            raise answer
+        return answer
+
+
+OK = Counters(status="ok", source="ncu", flop=1.0)
+
+
+def passing(run: FakeRun, counter: FakeCounter | Counters, **changes: Any) -> NcuPass:
+    return NcuPass(cast(Run, run), cast(CaseCounter, counter), **changes)
+
+
+def take(counting: NcuPass, test: Callable[[], object], name: str = "t.py::test") -> None:
+    """One test's protocol: ``test`` is what runs in it."""
+    item = SimpleNamespace(nodeid=name, path=Path(name.partition("::")[0]))
+    around: Iterator[object] = counting.pytest_runtest_protocol(cast(pytest.Item, item))
+    next(around)
+    test()
+    with pytest.raises(StopIteration):
+        next(around)
+
+
+def end(counting: NcuPass, exitstatus: int = 0) -> int:
+    session = SimpleNamespace(exitstatus=exitstatus)
+    counting.pytest_sessionfinish(cast(pytest.Session, session))
+    return session.exitstatus
+
+
+def test_a_case_is_counted_after_its_test_by_name_file_and_precision() -> None:
+    """Its record keeps all else; the ratio of the product of known size and the memory still held stand with it."""
+    run, counter = FakeRun(), FakeCounter(OK, unit_check=1.25)
+    record = build.record(case=build.case(precision="amp_bf16"))
+
+    def test() -> None:
+        run.measure(record)
+        assert counter.asked == []
+
+    take(passing(run, counter), test, "sub/t.py::test[a b]")
+    assert counter.asked == [("sub/t.py::test[a b]", "t.py", "amp_bf16")]
+    (found,) = run.records()
+    assert found.counters == Counters(status="ok", source="ncu", flop=1.0, unit_check=1.25)
+    assert found.timing == record.timing
+
+
+def test_what_measured_nothing_is_not_counted() -> None:
+    """Another test's record stays what it is."""
+    run, counter = FakeRun(), FakeCounter(OK)
+    run.measure(build.record())
+    take(passing(run, counter), lambda: None)
+    assert counter.asked == []
+
+
+def test_of_a_test_that_is_run_again_the_last_time_counts() -> None:
+    """It has a result for each."""
+    run, counter = FakeRun(), FakeCounter(OK)
+    take(passing(run, counter), lambda: [run.measure(build.record()) for _ in range(2)])
+    assert len(counter.asked) == 1
+    assert [counters is not None and counters.status for counters in run.counters()][1] == "ok"
+
+
+@pytest.mark.parametrize("mode", ["roof", "input"])
+def test_roofs_and_loaders_are_not_counted(mode: Any) -> None:
+    """There is no step of a model in them."""
+    run, counter = FakeRun(), FakeCounter(OK)
+    take(passing(run, counter), lambda: run.measure(build.record(case=build.case(mode=mode))))
+    assert counter.asked == []
+    assert run.counters() == [Counters(status="not_requested", reason="ncu is asked about the steps of models")]
+
+
+def test_an_invalid_row_is_not_counted() -> None:
+    """Nobody would look at it."""
+    run, counter = FakeRun(), FakeCounter(OK)
+    record = build.record(flags=(Flag(name="f", evidence="e", invalid=True),))
+    take(passing(run, counter), lambda: run.measure(record))
+    assert counter.asked == []
+    assert run.counters() == [Counters(status="not_requested", reason="nothing is counted for a row that is invalid")]
+
+
+def test_where_nothing_can_be_counted_no_case_is_tried() -> None:
+    """What the check before the run found goes into each record, roofs too; it was told then, and once."""
+    run, refused = FakeRun(), Counters(status="not_found", reason="no ncu")
+    counting = passing(run, refused)
+    for mode in ("train", "roof"):
+        take(counting, lambda mode=mode: run.measure(build.record(case=build.case(mode=mode))))
+    assert run.counters() == [refused, refused]
+    assert (end(counting), run.printed) == (0, [])
+
+
+@pytest.mark.parametrize("where", ["case", "check"])
+def test_what_every_case_would_meet_is_met_once(where: str) -> None:
+    """The second case isn't tried; the run goes on, and is told once."""
+    run = FakeRun()
+    counter = FakeCounter(DENIED) if where == "case" else FakeCounter(OK, unit_check=DENIED)
+    counting = passing(run, counter)
+    for _ in range(3):
+        take(counting, lambda: run.measure(build.record()))
+    assert len(counter.asked) == (1 if where == "case" else 0)
+    assert run.counters() == [Counters(status="permission_denied", reason="administrators only")] * 3
+    assert end(counting) == 0
+    assert run.printed == ["ncu: 3 case(s) permission_denied: administrators only"]
+
+
+def test_what_one_case_met_another_may_not() -> None:
+    """Each is tried; those that met the same stand in one line."""
+    run, counter = FakeRun(), FakeCounter(NotCounted("timeout", "long"), OK, NotCounted("timeout", "long"))
+    counting = passing(run, counter)
+    for _ in range(3):
+        take(counting, lambda: run.measure(build.record()))
+    assert [counters.status for counters in run.counters() if counters is not None] == ["timeout", "ok", "timeout"]
+    assert end(counting) == 0
+    assert run.printed == ["ncu: 2 case(s) timeout: long", "ncu: 1 case(s) ok"]
+
+
+@pytest.mark.parametrize(
+    ("status", "exitstatus", "ends"), [("failed", 0, 4), ("missing_metric", 0, 4), ("ok", 0, 0), ("failed", 1, 1)]
+)
+def test_where_counters_are_required_a_run_without_some_is_not_green(status: Any, exitstatus: int, ends: int) -> None:
+    """Exit code 4, unless something worse is told already."""
+    run = FakeRun()
+    counting = passing(run, FakeCounter(Counters(status=status, reason="why")), required="--ncu")
+    take(counting, lambda: run.measure(build.record()))
+    assert end(counting, exitstatus) == ends
+    error = "ERROR: --ncu: counters are required, and 1 case(s) don't have all of them."
+    assert (error in run.printed) == (ends == 4)
+
+
+@pytest.mark.parametrize("kind", ["cpu", "mps"])
+def test_elsewhere_than_on_an_nvidia_gpu_ncu_is_not_even_looked_for(kind: str, tmp_path: Path) -> None:
+    """And the reason is the device, not the program."""
+    stubs = Stubs(tmp_path)
+    stubs.ncu()
+    finding = preflight(kind, stubs.system(), None)
+    assert finding.line == f"ncu: unsupported_platform: ncu counts on NVIDIA GPUs; this run measures {kind}"
+    assert stubs.calls("ncu") == []
+
+
+def config(*arguments: str, cache: bool = True) -> pytest.Config:
+    return cast(
+        pytest.Config,
+        SimpleNamespace(
+            invocation_params=SimpleNamespace(args=arguments, dir=Path("/p")),
+            rootpath=Path("/p"),
+            pluginmanager=SimpleNamespace(hasplugin=lambda name: name == "cacheprovider" and cache),
+        ),
+    )
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> Callable[[Finding], None]:
+    """What the check finds."""
+    return lambda finding: monkeypatch.setattr(ncu_pass, "preflight", lambda *_: finding)
+
+
+def test_a_usable_ncu_is_told_and_used(found: Callable[[Finding], None], tmp_path: Path) -> None:
+    """One line before any test."""
+    run = FakeRun()
+    found(Finding(tool="ncu", status="ok", why="", path=Path("/opt/ncu"), version="2025.3"))
+    counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
+    assert isinstance(counting._counter, CaseCounter)
+    assert run.printed == ["ncu 2025.3: usable (/opt/ncu)"]
+
+
+def test_one_that_is_not_usable_is_told_and_the_run_goes_on(found: Callable[[Finding], None], tmp_path: Path) -> None:
+    """Unless counters are required: then it is refused before any test."""
+    run = FakeRun()
+    found(Finding(tool="ncu", status="permission_denied", why="administrators only", remedy="Ask."))
+    counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
+    take(counting, lambda: run.measure(build.record()))
+    assert run.counters() == [Counters(status="permission_denied", reason="administrators only. Ask.")]
+    assert run.printed == ["ncu: permission_denied: administrators only. Ask."]
+    with pytest.raises(NotUsable) as refusal:
+        prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required="--ncu")
+    assert str(refusal.value) == ("--ncu: counters are required. ncu: permission_denied: administrators only. Ask.")
