@@ -257,6 +257,8 @@ def _difference(base: Seen, new: Seen, by: By) -> str | None:
         ours, theirs = ((device.kind, device.name) for device in (new.device, base.device))
         if ours != theirs:
             return f"another device: {ours[1]} ({ours[0]}), baseline {theirs[1]} ({theirs[0]})"
+    if by == "roof" and base.provenance != new.provenance:
+        return f"work from another source: {new.provenance}, baseline {base.provenance}"
     if new.case is base.case:
         return None
     changes = _changes(base.case, new.case)

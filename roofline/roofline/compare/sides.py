@@ -53,7 +53,8 @@ class Seen:
     ``test`` is the test's full name. ``case`` and ``device`` are None where there is no record. Without an
     ``observation`` ``problem`` tells why; ``loud`` where it was the machine's fault and not the row's. ``bimodal`` is
     the flag's evidence. By roof, the observation is of the step time over the least that the machine's own measured
-    roofs allow; ``step_time_s`` is always seconds. ``fastest_s`` and ``slowest_s`` are of the session's rounds.
+    roofs allow; ``step_time_s`` is always seconds, and ``provenance`` where the bytes are from. ``fastest_s`` and
+    ``slowest_s`` are of the session's rounds.
     """
 
     run: Run
@@ -70,6 +71,7 @@ class Seen:
     slowest_s: float = math.nan
     fraction_of_roof: float | None = None
     fraction_of_sol: float | None = None
+    provenance: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +230,7 @@ def _by_roof(point: Point, run: Run) -> Seen:
             error=None if observation.error is None else math.hypot(observation.error, spread),
         ),
         fraction_of_roof=least_s / observation.step_time_s,
+        provenance=placement.provenance,
         fraction_of_sol=None if point.sol.time_s is None else point.sol.time_s / observation.step_time_s,
     )
 

@@ -180,6 +180,24 @@ def test_by_roof_machines_may_differ_but_not_within_a_side(tmp_path: Path) -> No
         _match(base, [*new, *base], "roof")
 
 
+def test_by_roof_counted_work_is_not_held_against_counters(tmp_path: Path) -> None:
+    """The least time by the roofs is another where hardware counters stand in for the count: not the code's doing."""
+    (base,) = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1)
+    (new,) = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, first=10)
+
+    def count(content: dict[str, Any]) -> None:
+        _record(content)["counters"] = {"status": "ok", "flop": 1e11, "dram_byte": 5e9}
+
+    sessions.edited(new, count)
+    (pair,) = _match([base], [new], "roof").pairs
+    assert (pair.standing, pair.why.partition(" (")[0]) == (
+        "not comparable",
+        "work from another source: counters, baseline analytic",
+    )
+    (pair,) = _match([base], [new], "time").pairs
+    assert pair.standing == "matched"
+
+
 def test_roofs_are_no_cases(tmp_path: Path) -> None:
     """They are ceilings, measured anew by each run."""
     record = sessions.record(0.1, 1, "roof", case=build.case(id="roof-fp32", mode="roof"))
