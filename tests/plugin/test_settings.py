@@ -148,3 +148,25 @@ def test_a_label_is_a_folder_name(text: str) -> None:
     with pytest.raises(ValueError, match=r"^use a (name|text) "):
         label.parse(text)
     assert label.parse("my machine (2 CPUs)") == "my machine (2 CPUs)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], None),
+        (["--word"], "true"),
+        (["--word=yes"], "yes"),
+        (["--word", "yes"], "yes"),
+        (["--word", "--x"], "true"),
+    ],
+)
+def test_a_bare_flag_is_true(arguments: list[str], text: str | None) -> None:
+    """One that may stand without a value; a word that follows it is taken for the value."""
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    parser.addoption = parser.add_argument  # type: ignore[attr-defined]
+    parser.add_argument("--x", action="store_true")
+    assert not settings.add_short_flags(parser, [Setting(name="word", parse=str, bare=True, help="h")])  # type: ignore[arg-type]
+    given = parser.parse_args(arguments).roofline_word
+    assert (given and given.text) == text

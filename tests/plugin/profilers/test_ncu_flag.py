@@ -1,0 +1,217 @@
+"""``--ncu`` on pytest's command line, on a CPU that stands in for a GPU and with a stand-in for ncu."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from roofline.record import Counters
+from tests.plugin.foreign import MEASURES, QUICK, records, results
+from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
+
+KEPT = ("--roofline-results", "results")
+
+ON_A_CPU = """
+    from pytest_roofline.profilers import ncu_pass
+    ncu_pass.COUNTED_KINDS = ("cpu",)
+"""
+
+
+@pytest.fixture
+def stubs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Stubs:
+    """The only ncu there is."""
+    stubs = Stubs(tmp_path_factory.mktemp("bin"))
+    monkeypatch.setenv("ROOFLINE_NCU", str(stubs.folder / "ncu"))
+    return stubs
+
+
+@pytest.fixture
+def counted(project: pytest.Pytester) -> pytest.Pytester:
+    """A project on a CPU that ncu counts on."""
+    project.makeconftest(ON_A_CPU)
+    return project
+
+
+def test_a_step_is_counted_after_its_test_and_nothing_else_changes(
+    counted: pytest.Pytester, stubs: Stubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the test is called and however the run was selected: the counters stand in the record of its timing, in
+    the only results file, and the run's own reports have each test once.
+    """
+    stubs.ncu("ok", "crash", "lock")  # the check before the run, that of the unit, and the two runs of the case
+    counted.makepyfile(
+        test_it=MEASURES
+        + """
+    @pytest.mark.train
+    @pytest.mark.parametrize("what", ["a b-é"])
+    def test_named(roofline, what):
+        assert roofline(nn.Linear(8, 4), torch.randn(2, 8)).timing is not None
+"""
+    )
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-m 'train and cpu'")
+    run = counted.runpytest_subprocess(
+        *QUICK, *KEPT, "--roofline-ncu", "-n0", "-k", "named or mine", "--junit-xml", "out.xml"
+    )
+    assert (run.ret, run.parseoutcomes()) == (0, {"passed": 1, "deselected": 1})
+    ((name, record),) = records(results(counted)).items()
+    assert name.startswith("test_named[a b-")
+    assert record.valid
+    assert record.timing is not None
+    counters = record.counters
+    assert counters is not None
+    assert (counters.status, counters.reason, counters.unit_check) == ("ok", None, None)
+    assert counters.source is not None
+    assert counters.source.startswith("ncu 2025.3.1")
+    # Two kernels, each of 4096 byte by every counter of bytes and 1024 instructions of every kind.
+    assert (counters.dram_byte, counters.dram_read_byte, counters.l2_byte) == (4 * 4096, 2 * 4096, 2 * 4096)
+    assert counters.flop == 2 * 1024 * (4 + 4 + 8)
+    assert counters.time_s == pytest.approx(4e-6)
+    assert {kernel.name for kernel in counters.kernels} == {"void gemm<float, 256>(int, char*)", "relu(float*)"}
+    assert counters.metrics["dram_read_byte"] == "dram__bytes_read.sum"
+    assert [case.get("name") for case in ElementTree.parse(counted.path / "out.xml").iter("testcase")] == [name]
+    calls = stubs.calls("ncu")
+    assert len(calls) == 4
+    assert not [variable for call in calls[1:] for variable in call.environment if variable.startswith("PYTEST_")]
+    run.stdout.fnmatch_lines(["*= roofline =*", "ncu 2025.3.1*: usable (*", "ncu: 1 case(s) ok"])
+
+
+@pytest.mark.parametrize("behaviour", ["permission", "permission_on_stdout"])
+def test_without_permission_the_run_goes_on_and_is_told_once(
+    counted: pytest.Pytester, stubs: Stubs, behaviour: NcuBehaviour
+) -> None:
+    """Timing is kept, every counter is null, and there is one sentence for two tests."""
+    stubs.ncu(behaviour)
+    counted.makepyfile(
+        MEASURES + "\n    def test_other(roofline):\n        roofline(nn.Linear(8, 4), torch.ones(1, 8))\n"
+    )
+    run = counted.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu")
+    assert run.ret == 0
+    found = records(results(counted)).values()
+    assert len(found) == 2
+    for record in found:
+        assert record.timing is not None
+        assert record.counters is not None
+        assert record.counters.reason is not None
+        assert record.counters == Counters(status="permission_denied", reason=record.counters.reason)
+    assert run.stdout.str().count("permission_denied") == 1
+    assert len(stubs.calls("ncu")) == 1
+
+
+def test_required_counters_that_can_not_be_had_end_the_run_before_any_test(
+    counted: pytest.Pytester, stubs: Stubs
+) -> None:
+    """Exit code 4, the reason, and no results."""
+    stubs.ncu("permission")
+    counted.makepyfile("def test_it(roofline): open('ran', 'w')")
+    run = counted.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu=require")
+    assert run.ret == 4
+    run.stderr.fnmatch_lines(["ERROR: --roofline-ncu: counters are required. ncu 2025.3.1*: permission_denied: *"])
+    assert not (counted.path / "ran").exists()
+    assert not (counted.path / "results").exists()
+
+
+def test_on_a_cpu_there_are_no_counters(project: pytest.Pytester, stubs: Stubs) -> None:
+    """ncu isn't even asked; the reason is the device."""
+    stubs.ncu()
+    project.makepyfile(MEASURES)
+    run = project.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu")
+    assert run.ret == 0
+    (record,) = records(results(project)).values()
+    assert record.counters == Counters(
+        status="unsupported_platform", reason="ncu counts on NVIDIA GPUs; this run measures cpu"
+    )
+    run.stdout.fnmatch_lines(["ncu: unsupported_platform: ncu counts on NVIDIA GPUs; this run measures cpu"])
+    assert stubs.calls("ncu") == []
+
+
+def test_each_session_of_a_set_is_counted(counted: pytest.Pytester, stubs: Stubs) -> None:
+    """The process that only starts them asks nothing."""
+    stubs.ncu("permission")
+    counted.makepyfile(MEASURES)
+    run = counted.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu", "--roofline-sessions", "2")
+    assert run.ret == 0
+    assert len(stubs.calls("ncu")) == len(list((counted.path / "results").rglob("*.json"))) == 2
+
+
+def test_a_path_behind_the_flag_is_not_taken_for_its_value(project: pytest.Pytester) -> None:
+    """The run is refused, with what to write: without the path it would be another run."""
+    project.makepyfile(test_it=MEASURES)
+    run = project.runpytest_subprocess(*QUICK, "--roofline-ncu", "test_it.py")
+    assert run.ret == 4
+    run.stderr.fnmatch_lines(
+        [
+            "ERROR: --roofline-ncu: 'test_it.py' is not allowed: write --ncu=require, or put --ncu behind the paths, "
+            "for it takes the word that follows it"
+        ]
+    )
+
+
+def test_where_nothing_is_measured_nothing_can_be_counted(project: pytest.Pytester) -> None:
+    """The two flags contradict each other."""
+    project.makepyfile(MEASURES)
+    run = project.runpytest_subprocess(*QUICK, "--roofline-ncu", "--benchmark-disable")
+    assert run.ret == 4
+    run.stderr.fnmatch_lines(
+        ["ERROR: --benchmark-disable: nothing would be measured, so --roofline-ncu could count nothing. Leave one out."]
+    )
+
+
+HELD = """
+    import weakref
+    from pathlib import Path
+    import pytest, torch
+    from pytest_roofline.profilers import ncu_case, ncu_pass
+    from pytest_roofline.profilers.preflight import Finding
+    from roofline.record import Counters
+
+    made = []
+
+    @pytest.fixture
+    def model():
+        model = torch.nn.Linear(8, 4)
+        made.append(weakref.ref(model))
+        yield model
+
+    def count(*_):
+        alive = sum(one() is not None for one in made)
+        return Counters(status="failed", reason=f"{alive} of {len(made)} models are alive")
+
+    ncu_pass.preflight = lambda *_: Finding(tool="ncu", status="ok", why="", path=Path("ncu"))
+    ncu_case.CaseCounter.unit_check = lambda *_: None
+    ncu_case.CaseCounter.count = count
+"""
+
+
+def test_the_device_is_free_while_the_other_process_counts(project: pytest.Pytester) -> None:
+    """Neither fixtures nor arguments, nor what the test made itself, are held any more."""
+    project.makeconftest(HELD)
+    project.makepyfile(
+        """
+    import torch, weakref
+    from conftest import made
+
+    def test_it(roofline, model):
+        own = torch.nn.Sequential(model, torch.nn.ReLU())
+        made.append(weakref.ref(own))
+        roofline(own, torch.randn(2, 8))
+"""
+    )
+    run = project.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu")
+    run.assert_outcomes(passed=1)
+    (record,) = records(results(project)).values()
+    assert record.counters is not None
+    assert record.counters.reason == "0 of 2 models are alive"
+
+
+def test_the_path_of_ncu_may_be_given(counted: pytest.Pytester, stubs: Stubs, tmp_path: Path) -> None:
+    """It comes before the environment; where there is none the run goes on and says so."""
+    stubs.ncu()
+    counted.makepyfile(MEASURES)
+    run = counted.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu", "--roofline-ncu-path", str(tmp_path / "none"))
+    assert run.ret == 0
+    (record,) = records(results(counted)).values()
+    assert record.counters is not None
+    assert record.counters.status == "not_found"
+    assert stubs.calls("ncu") == []
