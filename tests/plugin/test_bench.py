@@ -13,9 +13,12 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from pytest_roofline import bench, observing, plain_bench, proof, roofs
+from pytest_roofline.device_state import DeviceState
+from pytest_roofline.measuring import Measured
+from pytest_roofline.profilers.perf_stat import PerfStat
 from pytest_roofline.roofs import Candidate, RoofPlan
-from pytest_roofline.workload import ReadyBatches, sgd
-from roofline.record import Case, Counters, Record, RoofKind
+from pytest_roofline.workload import ReadyBatches, Step, sgd
+from roofline.record import Case, Counters, HostCounters, Record, RoofKind
 from roofline.record_json import from_json, to_json
 from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Ticking, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab
@@ -342,3 +345,44 @@ def test_a_loader_alone_has_a_budget_of_its_own(lab: Lab, max_time: float, budge
     assert record.work is None
     assert record.missing["work"] == "a loader alone computes nothing for the model"
     assert seconds == lab.now == timing_of(record).warmup_s + budget_s
+
+
+def test_the_energy_of_a_step_is_in_the_record(lab: Lab) -> None:
+    """Where the device tells it, of cases and of roofs; else the reason."""
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+    assert record.energy_j_per_step is None
+    assert record.missing["energy_j_per_step"] == "the device tells no energy"
+    powered = Lab(STEP_S, power_w=200.0)
+    record, _, _ = bench.measure_workload(run_on(powered), workload(powered), "case", WINDOW)
+    assert record.energy_j_per_step == 200.0 * STEP_S
+    assert "energy_j_per_step" not in record.missing
+
+
+def test_what_held_the_device_back_is_flagged(lab: Lab) -> None:
+    """By what was read after each round."""
+    lab.state = lambda: DeviceState(throttle=("HW Thermal Slowdown",))  # type: ignore[method-assign]
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+    assert [flag.name for flag in record.flags] == ["throttled"]
+    assert record.valid
+
+
+class Events:
+    """Counts the steps that it takes, and tells as many cycles."""
+
+    def count(self, step: Step, measured: Measured, instruments: Lab) -> HostCounters:
+        instruments.calls.append("perf")
+        step()
+        return HostCounters(status="ok", steps=1, cycles=measured.timing.step_time_s)
+
+
+def test_events_are_counted_in_a_pass_of_their_own(lab: Lab) -> None:
+    """After all others, only where that was asked for; the timing knows nothing of it."""
+    run = run_on(lab)
+    record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
+    assert record.host_counters is None
+    assert record.missing["host_counters"] == "perf stat was not asked for"
+    run.perf_stat = cast(PerfStat, Events())
+    record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
+    assert record.host_counters == HostCounters(status="ok", steps=1, cycles=STEP_S)
+    assert "host_counters" not in record.missing
+    assert lab.calls[-2:] == ["perf", "step"]

@@ -135,6 +135,12 @@ def test_full_memory_is_capacity() -> None:
     assert _judge(_at(1000, 0.5, memory=memory)).kind == "capacity"
 
 
+def test_memory_that_spilled_is_capacity() -> None:
+    """What the measuring side saw of the whole device decides, though this process had reserved less."""
+    bound = _judge(_at(1000, 0.5), _ROOFS, Flag(name="spilled", evidence="15.8 GB in use by all programs of 16.0 GB"))
+    assert (bound.kind, bound.evidence) == ("capacity", "15.8 GB in use by all programs of 16.0 GB")
+
+
 def test_a_cliff_is_not_classified() -> None:
     """A throughput that fell for an unknown reason is nobody's bound."""
     bound = _judge(_at(1000, 0.5), _ROOFS, Flag(name="throughput_cliff", evidence="12 times less"))

@@ -25,7 +25,7 @@ from roofline.operations_plot import operations_figure
 from roofline.point_tables import metrics_table, points_table, summary_table
 from roofline.points import Point, cases, points_of
 from roofline.reader import read_file
-from roofline.record import KEY, Device, Latency, Memory, OutsideTime, Process, Record, Uncovered
+from roofline.record import KEY, Device, HostCounters, Latency, Memory, OutsideTime, Process, Record, Uncovered
 from roofline.tables import Table, render
 from tests.roofline import build
 
@@ -46,16 +46,29 @@ def _record() -> Record:
         timing=build.timing(
             0.1,
             input_wait_s=0.001,
-            rounds=replace(build.timing().rounds, device_s=(0.4,) * 20),
+            rounds=replace(
+                build.timing().rounds,
+                device_s=(0.4,) * 20,
+                power_w=(300.0,) * 20,
+                temperature_c=(70.0,) * 20,
+                device_memory_byte=(10**9,) * 20,
+            ),
             latency=Latency(steps=10, median_s=0.1, p95_s=0.11, p99_s=0.12),
         ),
         work=build.work(1e10, 1e6, 1e8, uncovered=(Uncovered(name="aten::fft", calls=1, time_s=0.01),)),
         profile=build.profile(operations_s=0.05, outside=outside),
         memory=Memory(peak_predicted_byte=100, peak_allocated_byte=110, peak_reserved_byte=120),
         process=Process(
-            user_s=3.0, system_s=1.0, max_rss_byte=10**9, voluntary_switches=1, involuntary_switches=1, real_s=4.0
+            user_s=3.0,
+            system_s=1.0,
+            max_rss_byte=10**9,
+            voluntary_switches=1,
+            involuntary_switches=1,
+            real_s=4.0,
+            throttled_s=0.1,
         ),
         energy_j_per_step=2.0,
+        host_counters=HostCounters(status="ok", cycles=4.0, instructions=5.0, cache_references=3.0, cache_misses=1.0),
     )
 
 

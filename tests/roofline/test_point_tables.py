@@ -12,7 +12,18 @@ from roofline.devices import load
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
 from roofline.points import Point, cases, points_of
 from roofline.reader import ResultFile, read_file
-from roofline.record import Counters, Device, Flag, Memory, NotMeasured, Process, Record, Uncovered
+from roofline.record import (
+    Counters,
+    Device,
+    Flag,
+    HostCounters,
+    Memory,
+    NotMeasured,
+    Process,
+    Record,
+    Rounds,
+    Uncovered,
+)
 from roofline.tables import render
 from tests.roofline import build
 
@@ -109,6 +120,45 @@ def test_metrics_csv_has_what_a_roofline_is_made_from(tmp_path: Path) -> None:
         "involuntary_switches": "3",
         "input_wait_s": "0.004",
         "margin": "0.008",
+    }
+    assert {key: row[key] for key in expected} == expected
+
+
+def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None:
+    """Power, heat, clocks and what held them down, energy a sample, a quota's waiting, and perf's ratios."""
+    rounds = Rounds(
+        steps=1,
+        wall_s=(0.1, 0.1),
+        sm_clock_hz=(1.2e9, 1.4e9),
+        memory_clock_hz=(2.6e9, 2.6e9),
+        power_w=(300.0, 320.0),
+        temperature_c=(70.0, 84.0),
+        device_memory_byte=(10**9, 2 * 10**9),
+        throttle=("SW Power Cap", None),
+    )
+    process = Process(
+        user_s=1.0, system_s=1.0, max_rss_byte=1, voluntary_switches=1, involuntary_switches=1, throttled_s=0.25
+    )
+    events = HostCounters(status="missing_metric", cycles=2e9, instructions=3e9, branches=100.0, branch_misses=1.0)
+    record = build.record(
+        timing=build.timing(rounds=rounds), process=process, host_counters=events, energy_j_per_step=64.0
+    )
+    _, points = _all(tmp_path, record)
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "energy_j_per_sample": "2.0",
+        "sm_clock_hz": "1300000000.0",
+        "memory_clock_hz": "2600000000.0",
+        "power_w": "310.0",
+        "temperature_c": "84.0",
+        "device_memory_byte": "2000000000",
+        "throttle_share": "0.5",
+        "throttle_reasons": "SW Power Cap",
+        "throttled_s": "0.25",
+        "host_counter_status": "missing_metric",
+        "instructions_per_cycle": "1.5",
+        "cache_miss_share": "",
+        "branch_miss_share": "0.01",
     }
     assert {key: row[key] for key in expected} == expected
 

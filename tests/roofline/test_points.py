@@ -80,6 +80,17 @@ def test_the_cliff_of_a_file_changes_the_bound(tmp_path: Path, table: DeviceTabl
     assert points[2].bound.kind != "capacity"
 
 
+def test_the_cause_of_a_cliff_is_what_the_measuring_side_saw(tmp_path: Path, table: DeviceTable) -> None:
+    """Memory that spilled, though this process had reserved less than the device has."""
+    fast = build.record(timing=build.timing(0.032))
+    spilled = Flag(name="spilled", evidence="15.8 GB in use by all programs of 16.0 GB")
+    slow = build.record(case=build.case(batch=64), timing=build.timing(0.64), flags=(spilled,))
+    point = _points(tmp_path, table, fast, slow)[1]
+    assert [flag.name for flag in point.flags] == ["spilled", "throughput_cliff"]
+    assert point.flags[1].evidence.endswith("cause: device memory is full")
+    assert point.bound.kind == "capacity"
+
+
 def test_flags_of_the_record_come_first(tmp_path: Path, table: DeviceTable) -> None:
     """What the measuring side said stands before what the analysis found."""
     own = Flag(name="disturbed", evidence="2 rounds")

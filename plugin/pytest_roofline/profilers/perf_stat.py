@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from pytest_roofline.measuring import InputEnded, Instruments, Measured
@@ -93,7 +93,7 @@ class PerfStat:
                 status="failed", source=program, reason=f"{end}, before the steps to count were through"
             )
         except NoEvents as error:
-            return HostCounters(status="failed", source=program, reason=f"perf stat ended without its counts: {error}")
+            return HostCounters(status="failed", source=program, reason=f"perf stat wrote no counts: {error}")
         except PerfFailed as error:
             return HostCounters(status=error.status, source=program, reason=str(error))
 
@@ -119,10 +119,12 @@ class PerfStat:
             except Gone as error:
                 raise PerfFailed(*why(said.read_text(errors="replace"))) from error
             finally:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
-            return output.read_text(errors="replace") if output.exists() else said.read_text(errors="replace")
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if not output.exists():
+                raise PerfFailed(*why(said.read_text(errors="replace")))
+            return output.read_text(errors="replace")
 
     def _start(self, perf: Path, control: PerfControl | None, output: Path, said: Path) -> subprocess.Popen[bytes]:
         command = (
@@ -143,7 +145,7 @@ class PerfStat:
                     start_new_session=True,
                 )
         except OSError as error:
-            raise PerfFailed("failed", f"{perf} can't be started: {error.strerror}") from error
+            raise PerfFailed("failed", f"perf can't be started: {error.strerror}") from error
         if control is not None:
             control.started()
         return process
@@ -168,9 +170,9 @@ def steps_of(step_time_s: float) -> int:
 
 
 def why(said: str) -> tuple[Status, str]:
-    """Status and reason of a perf that ended at once, from its own words."""
-    lines = [line.strip() for line in said.splitlines() if line.strip() not in ("", "Error:")]
-    reason = f"perf ended at once: {lines[0] if lines else 'it said nothing'}"
+    """Status and reason of a perf that counted nothing, from its own words."""
+    lines = [line for line in map(str.strip, said.splitlines()) if line not in ("", "Error:") and line.isprintable()]
+    reason = f"perf counted nothing: {lines[0] if lines else 'it said nothing'}"
     words = said.lower()
     if any(word in words for word in ("perf_event_paranoid", "permission", "not permitted", "cap_perfmon")):
         return "permission_denied", reason

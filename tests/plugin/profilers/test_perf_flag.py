@@ -1,0 +1,67 @@
+"""--roofline-perf-stat in a project of somebody else, with a perf that a test put on its PATH."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from roofline.record import KEY, HostCounters, Record
+from roofline.record_json import from_json
+from tests.plugin.profilers.stubs import Stubs
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="perf counts on Linux")
+
+MEASURES = """
+    import torch
+
+    def test_mine(roofline):
+        roofline(torch.nn.Linear(8, 4), torch.randn(2, 8))
+"""
+QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "2", "--roofline-steps", "4", "--roofline-max-time", "0.05")
+
+
+def _counted(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, behaviour: Literal["ok", "denied"] | None
+) -> tuple[HostCounters, str]:
+    """What the record has of the host's events, and what the run printed."""
+    stubs = Stubs(project.path / "bin")
+    stubs.folder.mkdir()
+    if behaviour is not None:
+        stubs.perf(behaviour, values={"cycles": 3e9, "instructions": 6e9})
+    monkeypatch.setenv("PATH", str(stubs.folder))
+    project.makepyfile(MEASURES)
+    ran = project.runpytest_subprocess(*QUICK, "--roofline-perf-stat", "--benchmark-json", "out.json")
+    ran.assert_outcomes(passed=1)
+    (row,) = json.loads(Path(project.path, "out.json").read_text())["benchmarks"]
+    record = from_json(Record, row["extra_info"][KEY], row["name"])
+    assert record.valid
+    assert record.host_counters is not None
+    return record.host_counters, ran.stdout.str()
+
+
+def test_events_are_counted(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a step; nothing is said of a tool that works."""
+    counters, printed = _counted(project, monkeypatch, "ok")
+    assert counters.status == "ok"
+    assert counters.steps is not None
+    assert (counters.cycles, counters.instructions) == (3e9 / counters.steps, 6e9 / counters.steps)
+    assert "permission" not in printed
+
+
+@pytest.mark.parametrize(("behaviour", "status"), [("denied", "permission_denied"), (None, "not_found")])
+def test_where_perf_cannot_count_the_run_goes_on(
+    project: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    behaviour: Literal["denied"] | None,
+    status: str,
+) -> None:
+    """One line says why, and so does every record."""
+    counters, printed = _counted(project, monkeypatch, behaviour)
+    assert counters.status == status
+    assert counters.reason
+    assert counters.cycles is None
+    assert printed.count(f"{status}: ") == 1
