@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -165,8 +166,8 @@ def test_a_bare_flag_is_true(arguments: list[str], text: str | None) -> None:
     import argparse
 
     parser = argparse.ArgumentParser()
-    parser.addoption = parser.add_argument  # type: ignore[attr-defined]
     parser.add_argument("--x", action="store_true")
-    assert not settings.add_short_flags(parser, [Setting(name="word", parse=str, bare=True, help="h")])  # type: ignore[arg-type]
+    group = SimpleNamespace(addoption=parser.add_argument)
+    assert not settings.add_short_flags(cast(Any, group), [Setting(name="word", parse=str, bare=True, help="h")])
     given = parser.parse_args(arguments).roofline_word
     assert (given and given.text) == text
