@@ -179,9 +179,12 @@ def _odd_channels(operation: Operation) -> bool:
 
 
 _SPECIAL = re.compile(
-    r"exp|log|softmax|gelu|silu|sigmoid|tanh|erf|sqrt|norm|pow|sin|cos|div|reciprocal|mish|elu\b|entropy|nll|adam"
+    r"exp(?!and)|log(?!ical)|softmax|(?<!r)elu\b|(?<!r)elu_|silu|sigmoid|tanh|erf|sqrt|norm(?!al)|pow|sin|cos|div"
+    r"|reciprocal|mish|entropy|nll|adam"
 )
-_COMPARISONS = re.compile(r"relu|hardtanh|clamp|max_|_max|min|where|threshold|dropout|(?:_|::)(?:eq|ne|lt|le|gt|ge)\b")
+_COMPARISONS = re.compile(
+    r"relu|hardtanh|clamp|(?<!soft)max|min(?!us)|where|threshold|dropout|(?:_|::)(?:eq|ne|lt|le|gt|ge)\b"
+)
 
 
 def _named(step: Step, pattern: re.Pattern[str]) -> str:

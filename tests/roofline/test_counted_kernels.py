@@ -1,0 +1,105 @@
+"""A kernel is bound by the roof that its own work takes longest under, and by none where a roof isn't known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, total_of
+from roofline.record import Counters
+from roofline.roofs import Roofs
+from tests.roofline import build
+from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, kernel
+
+# 10 TFLOP/s on CUDA cores, 100 on tensor cores; 1 TB/s of DRAM, 4 of the cache; 2 us a launch.
+_ROOFS = Roofs(
+    roofs=(
+        build.roof("flop", "fp32", 1e13),
+        build.roof("flop", "bf16", 1e14),
+        build.roof("byte", "dram", 1e12),
+        build.roof("byte", "llc", 4e12),
+        build.roof("latency", "launch", 2e-6),
+    )
+)
+
+
+def _one(roofs: Roofs = _ROOFS, name: str = GEMM, **changes: Any) -> CountedKernel:
+    (found,) = counted_kernels(counted(kernel(name, **changes)), roofs)
+    return found
+
+
+def test_a_kernel_s_work() -> None:
+    """1e11 FLOP and 1 GB, 4 GB, 10 GB: 100, 25 and 10 FLOP/byte; in 10 ms 10 TFLOP/s."""
+    one = _one()
+    assert (one.name, one.kind, one.launches, one.flop) == (GEMM, "gemm", 1, 1e11)
+    assert [one.intensity(byte) for byte in (one.dram_byte, one.l2_byte, one.l1_byte)] == [100, 25, 10]
+    assert one.flop_per_s == pytest.approx(1e13)
+    assert one.tensor_share == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit", "why"),
+    [
+        ({}, "compute", "CUDA cores (fp32)"),
+        ({"flop_by_pipe": {"tensor_bf16": 1e12}}, "compute", "tensor cores (bf16)"),
+        ({"flop_by_pipe": {"tensor_bf16": 1e12, "fp32": 2e11}}, "compute", "CUDA cores (fp32)"),
+        ({"flop_by_pipe": {"fp32": 1e10}, "dram_byte": 8e9}, "memory", "DRAM"),
+        ({"flop_by_pipe": {"fp32": 1e10}, "dram_byte": 1e9, "l2_byte": 2e10}, "memory", "last-level cache"),
+        ({"flop_by_pipe": {}, "dram_byte": 8e9}, "memory", "DRAM"),
+        (
+            {"flop_by_pipe": {"fp32": 8e10}, "dram_byte": 8e9, "l2_byte": None},
+            "undetermined",
+            "within 15 % of the knee",
+        ),
+        ({"flop_by_pipe": {"fp32": 1e9}, "dram_byte": 1e8, "l2_byte": None}, "undetermined", "far below its roofs"),
+        (
+            {"flop_by_pipe": {"fp32": 1e4}, "dram_byte": 1e4, "l2_byte": 1e4, "time_s": 4e-6},
+            "launch",
+            "launches take longer",
+        ),
+        ({"time_s": None}, "undetermined", "no time seen"),
+        ({"time_s": 0.0}, "undetermined", "no time seen"),
+        ({"flop_by_pipe": None}, "undetermined", "FLOPs not counted"),
+        ({"flop_by_pipe": {"fp32": -1.0}}, "undetermined", "FLOPs not counted"),
+        ({"flop_by_pipe": {"tensor_int8": 1e12}}, "undetermined", "no compute roof for tensor_int8"),
+        ({"flop_by_pipe": {"fp16": 1e12}}, "undetermined", "no compute roof for fp16"),
+        ({"dram_byte": None, "l2_byte": None}, "undetermined", "bytes not counted"),
+        ({"dram_byte": float("nan"), "l2_byte": 1e308}, "undetermined", "bytes not counted"),
+    ],
+)
+def test_what_bounds_it(changes: dict[str, Any], limit: str, why: str) -> None:
+    """Arithmetic of all pipes by turns against the slower of DRAM and L2; what isn't known concludes nothing."""
+    one = _one(**changes)
+    assert (one.limit, one.why) == (limit, why)
+
+
+def test_without_a_memory_roof() -> None:
+    """Arithmetic alone is no comparison."""
+    one = _one(Roofs(roofs=(build.roof("flop", "fp32", 1e13),)))
+    assert (one.limit, one.why) == ("undetermined", "no memory roof")
+
+
+def test_the_longest_comes_first() -> None:
+    """And those without a time last."""
+    kernels = (kernel("a", time_s=None), kernel("b", time_s=0.01), kernel("c", time_s=0.02))
+    assert [one.name for one in counted_kernels(counted(*kernels), _ROOFS)] == ["c", "b", "a"]
+
+
+def test_counters_that_were_not_read_have_no_kernels() -> None:
+    """Whatever stands beside the status."""
+    record = build.record(counters=Counters(status="failed", kernels=(kernel(),)))
+    assert counted_kernels(record, _ROOFS) == ()
+    assert counted_kernels(build.record(), _ROOFS) == ()
+
+
+def test_sums() -> None:
+    """Of what is known by pipe; a total only where all is known."""
+    record = counted(
+        kernel(), kernel(TENSOR_GEMM, flop_by_pipe={"tensor_bf16": 5.0, "fp32": 1.0}), kernel(ADD, flop_by_pipe=None)
+    )
+    kernels = counted_kernels(record, _ROOFS)
+    assert flop_by_pipe(kernels) == {"fp32": 1e11 + 1.0, "tensor_bf16": 5.0}
+    assert total_of([1.0, 2.0]) == 3.0
+    assert total_of([1.0, None]) is None
+    assert total_of([]) == 0.0
