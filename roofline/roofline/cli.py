@@ -31,6 +31,7 @@ _COMMANDS = {
     "report": ("roofline.commands.report:report", "Table, figures, CSVs and environment in one go."),
     "summary": ("roofline.commands.summary:summary", "One run: a row a case, and the roofs in use."),
     "ops": ("roofline.commands.ops:ops", "Where a step's time goes, operation by operation: what to fix first."),
+    "ncu": ("roofline.commands.ncu:ncu", "What Nsight Compute counted: FLOP, bytes and time of each kernel."),
     "machines": ("roofline.commands.machines:machines", "Machines side by side: the same workload on each."),
     "compare": ("roofline.commands.compare:compare", "Two sides case by case: slower, faster, the same, inconclusive."),
     "check": ("roofline.commands.check:check", "Gate new results against a baseline: 1 slower, 3 not comparable."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 
 KINDS = (
     "gemm",
@@ -22,8 +22,8 @@ KINDS = (
     "pooling",
     "other",
 )
-"""``convolution`` alone: of a direction that the name does not tell. The direction is the algorithm's: cuDNN may compute
-the gradient of an input with a kernel that it calls forward."""
+"""``convolution`` alone: of a direction that the name does not tell. It is the algorithm's: cuDNN may compute the
+gradient of an input with a kernel that it calls forward."""
 
 _RULES: tuple[tuple[str, str], ...] = (
     ("collective", r"nccl|rccl|nvshmem|deep_ep::|all_?reduce|all_?gather|reduce_?scatter|cross_device_reduce"),
@@ -69,7 +69,7 @@ _ON_TENSOR_CORES = re.compile(
 )
 
 
-@cache
+@lru_cache(maxsize=4096)
 def kind_of(name: str) -> str:
     """One of `KINDS`, ``other`` where the name does not tell:
 

@@ -122,7 +122,7 @@ class KernelFigures:
 def byte_metrics(compute_capability: str | None) -> tuple[str, ...]:
     """Bytes by level and the time: what one pass collects.
 
-    Where the chip is not known, or may answer to two names, both are asked for: ncu prints ``n/a`` for one that it lacks.
+    Where the chip is not known, or may answer to two names, both are asked for; ncu prints ``n/a`` for one it lacks.
     """
     chip = chip_of(compute_capability)
     dram = (*DRAM_READ, *DRAM_WRITE) if chip is None else chip.dram

@@ -1,0 +1,70 @@
+"""``roofline ncu``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, table_options
+from roofline.profilers.kernel_figures import Kernel, by_kernel, by_kind, count, slowest_first
+from roofline.profilers.ncu_files import read_all
+from roofline.profilers.ncu_tables import document, table
+from roofline.profilers.number_format import COMMA, POINT
+from roofline.reader import ReadError
+from roofline.tables import Format
+
+By = Literal["kernel", "kind", "launch"]
+
+_NUMBERS = {"point": POINT, "comma": COMMA}
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--by",
+    type=click.Choice(("kernel", "kind", "launch")),
+    help="A row for each kernel, kind of kernel, or launch. Default: kernel; launch in CSV and JSON.",
+)
+@click.option(
+    "--decimal",
+    type=click.Choice(tuple(_NUMBERS)),
+    help="How the files write decimals (1,234.5 or 1.234,5), where they don't tell by themselves.",
+)
+@table_options
+def ncu(
+    files: tuple[Path, ...],
+    by: By | None,
+    decimal: str | None,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> None:
+    """What Nsight Compute counted: time, FLOP, bytes and intensity of each kernel, and their sums.
+
+    FILES are what `ncu --csv` printed, any page of it, or .ncu-rep reports. Several are of one program and have
+    different metrics of the same launches: they are joined.
+
+    Exit code: 0, or 3 where a file can't be read or two don't belong together.
+    """
+    try:
+        counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal]))
+    except ReadError as error:
+        raise CannotCompare(str(error)) from error
+    chosen = chosen_format(form, output)
+    plain = chosen in ("csv", "json")
+    rows = _rows(counted.kernels, by or ("launch" if plain else "kernel"), in_order=plain)
+    if chosen == "json":
+        emit_text(document(counted, rows), output)
+        return
+    what = "kind" if by == "kind" else "kernel"
+    emit([table(counted, rows, what, with_total=not plain)], form, output, width)
+
+
+def _rows(kernels: tuple[Kernel, ...], by: By, *, in_order: bool) -> list[Kernel]:
+    if by == "kind":
+        return by_kind(kernels)
+    if by == "kernel":
+        return by_kernel(kernels)
+    return list(kernels) if in_order else slowest_first(kernels)

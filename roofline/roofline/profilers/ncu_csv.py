@@ -1,0 +1,325 @@
+"""What ``ncu --csv`` printed, in each of its pages, to launches with their metrics in base units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from roofline.ncu_metrics import DRAM_RATE, TIME, Dimension, dimension
+from roofline.profilers.captures import Capture, Launch
+from roofline.profilers.ncu_lines import HOW, Header, Lines, integer
+from roofline.profilers.ncu_units import factors
+from roofline.profilers.number_format import Evidence, NumberFormat, NumberFormatError
+from roofline.reader import ReadError
+
+_NOTHING = {"", "-", "n/a", "na", "#n/a", "nan", "-nan", "nan(ind)", "-nan(ind)", "inf", "-inf", "none", "null"}
+"""What stands in place of a value, in lower case and without ncu's ``(!)``."""
+
+_ATTRIBUTES = ("device__", "nvlink__", "numa__", "c2clink__", "profiler__", "launch__func")
+"""Columns of a raw page that hold properties, some of them names: they tell nothing of how numbers are written."""
+
+_WHOLE = {"launch__block_size", "launch__grid_size", "launch__thread_count", "launch__registers_per_thread"}
+_ADDITIVE: tuple[Dimension, ...] = ("time", "byte", "count")
+_SAME = 0.01
+"""Relative difference of two prints of one value, rounded to three digits each."""
+
+_PASSES = "profiler__replayer_passes"
+
+
+class _Cell(NamedTuple):
+    metric: str
+    unit: str
+    text: str
+    line: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """A launch as it is found, row by row. ``invocations``, of a summary, are launches that it stands for."""
+
+    name: str
+    line: int
+    grid: str | None
+    block: str | None
+    compute_capability: str | None
+    invocations: int = 1
+    cells: list[_Cell] = field(default_factory=list)
+
+
+def parse(path: Path, text: str, told: NumberFormat | None = None) -> Capture:
+    """The launches of a file.
+
+    :param told: how it writes its numbers, where the user knows; else all its numbers are asked.
+    :raises ReadError: no table of ncu, none of its rows, a row that was cut off or edited, a number that is none, or
+        numbers that don't tell how they are written.
+    """
+    lines = Lines(path, text)
+    evidence = Evidence()
+    found = _Table(path, evidence)
+    for header, number, cells in lines.rows():
+        found.take(header, number, cells)
+    if not found.launches:
+        lines.refuse()
+    try:
+        form = evidence.decide(told)
+    except NumberFormatError as error:
+        raise ReadError(f"{path}: {error}") from error
+    return Capture(
+        source=str(path),
+        launches=tuple(_launch(path, one, form) for one in found.launches.values()),
+        passes=_most(lines.passes, found.passes(path, form)),
+        notes=(*_said(lines), *found.gaps()),
+    )
+
+
+class _Table:
+    """Takes rows, and puts those of one launch together."""
+
+    def __init__(self, path: Path, evidence: Evidence) -> None:
+        self._path = path
+        self._evidence = evidence
+        self._header: Header | None = None
+        self._columns: _RawColumns | None = None
+        self._ids: list[set[int]] = []
+        self._passes: list[_Cell] = []
+        self.launches: dict[tuple[object, ...], _Found] = {}
+
+    def take(self, header: Header, number: int, cells: Sequence[str]) -> None:
+        """:raises ReadError: a row of a raw page without its row of units, or a launch that stands there twice."""
+        if header is not self._header:
+            self._header, self._columns = header, None
+            self._ids.append(set())
+        if header.page == "raw":
+            self._raw(header, number, cells)
+        elif header.page == "details":
+            self._details(header, number, cells)
+        else:
+            self._summary(header, number, cells)
+
+    def passes(self, path: Path, form: NumberFormat) -> int | None:
+        """How often a kernel was replayed at most, where the raw page says."""
+        counts = [_value(path, cell, "count", form) for cell in self._passes]
+        whole = [int(one) for one in counts if isinstance(one, float)]
+        return max(whole, default=None)
+
+    def gaps(self) -> Iterator[str]:
+        """ncu numbers launches without gaps: some that are missing were filtered out, or lost in the stream."""
+        for ids in self._ids:
+            if ids and (lacking := max(ids) - min(ids) + 1 - len(ids)):
+                yield (
+                    f"{lacking} launches are not in the file: the IDs of the {len(ids)} that are run from {min(ids)} to"
+                    f" {max(ids)}. Sums are of those that are."
+                )
+
+    def _raw(self, header: Header, number: int, cells: Sequence[str]) -> None:
+        if not header.get(cells, "ID"):
+            self._columns = self._columns or _RawColumns.of(header, cells)
+            return
+        if self._columns is None:
+            raise ReadError(
+                f"{self._path}:{number}: no row of units below the columns of line {header.line}, so a value may be"
+                f" anything. Was it taken out? {HOW}"
+            )
+        one = self._open(header, number, cells)
+        if one.line != number:
+            raise ReadError(
+                f"{self._path}:{number}: launch {header.get(cells, 'ID')} stands there twice, also in line {one.line}."
+                f" Leave one of them out. {HOW}"
+            )
+        add = self._evidence.add
+        for place, whole in self._columns.numbers:
+            add(cells[place], number, whole=whole)
+        one.cells += [_Cell(metric, unit, cells[place], number) for place, metric, unit in self._columns.wanted]
+        if self._columns.passes is not None:
+            self._passes.append(_Cell(_PASSES, "", cells[self._columns.passes], number))
+
+    def _details(self, header: Header, number: int, cells: Sequence[str]) -> None:
+        printed = header.get(cells, "Metric Name")
+        one = self._open(header, number, cells)
+        # Rows of rules name no metric.
+        if not printed:
+            return
+        unit, text = header.get(cells, "Metric Unit") or "", header.get(cells, "Metric Value") or ""
+        metric = _metric(printed, unit)
+        if not metric.startswith(_ATTRIBUTES):
+            self._evidence.add(text, number, whole=_whole(metric, unit))
+        if dimension(metric) is not None:
+            one.cells.append(_Cell(metric, unit, text, number))
+
+    def _summary(self, header: Header, number: int, cells: Sequence[str]) -> None:
+        identity = ("Process ID", "Kernel Name", "Block Size", "Grid Size", "Device", "CC", "Invocations")
+        key = (len(self._ids), *(header.get(cells, name) for name in identity))
+        one = self.launches.get(key)
+        if one is None:
+            invocations = integer(header.get(cells, "Invocations") or "")
+            if not invocations:
+                raise ReadError(f"{self._path}:{number}: a kernel with no invocations. {HOW}")
+            one = self.launches[key] = _begin(header, number, cells)
+            one.invocations = invocations
+        unit = header.get(cells, "Metric Unit") or ""
+        metric = _metric(header.get(cells, "Metric Name") or "", unit)
+        for name in ("Minimum", "Maximum", "Average"):
+            self._evidence.add(header.get(cells, name) or "", number, whole=name != "Average" and _whole(metric, unit))
+        if dimension(metric) is not None:
+            one.cells.append(_Cell(metric, unit, header.get(cells, "Average") or "", number))
+
+    def _open(self, header: Header, number: int, cells: Sequence[str]) -> _Found:
+        """The launch of the row.
+
+        :raises ReadError: one ID with two kernels.
+        """
+        launch = integer(header.get(cells, "ID") or "")
+        assert launch is not None
+        key = (len(self._ids), header.get(cells, "Process ID"), launch)
+        one = self.launches.get(key)
+        if one is None:
+            self._ids[-1].add(launch)
+            one = self.launches[key] = _begin(header, number, cells)
+        elif one.name != header.get(cells, "Kernel Name"):
+            raise ReadError(
+                f"{self._path}:{number}: launch {launch} is {header.get(cells, 'Kernel Name')!r:.80} here and"
+                f" {one.name!r:.80} in line {one.line}. Are these two runs in one file? Give a file of each."
+            )
+        return one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RawColumns:
+    """``numbers``: places of cells that tell how numbers are written, and whether they are whole ones. ``wanted``:
+    place, metric and unit of those that are used. ``passes``: where the number of replays stands.
+    """
+
+    numbers: tuple[tuple[int, bool], ...]
+    wanted: tuple[tuple[int, str, str], ...]
+    passes: int | None
+
+    @staticmethod
+    def of(header: Header, units: Sequence[str]) -> _RawColumns:
+        unit_of = [unit.strip() for unit in units]
+        metrics = [(place, _metric(name, unit_of[place])) for place, name in enumerate(header.cells) if "__" in name]
+        return _RawColumns(
+            numbers=tuple(
+                (place, _whole(metric, unit_of[place]))
+                for place, metric in metrics
+                if not metric.startswith(_ATTRIBUTES)
+            ),
+            wanted=tuple((place, metric, unit_of[place]) for place, metric in metrics if dimension(metric) is not None),
+            passes=header.column.get(_PASSES),
+        )
+
+
+def _begin(header: Header, number: int, cells: Sequence[str]) -> _Found:
+    return _Found(
+        name=header.get(cells, "Kernel Name") or "",
+        line=number,
+        grid=header.get(cells, "Grid Size"),
+        block=header.get(cells, "Block Size"),
+        compute_capability=header.get(cells, "CC"),
+    )
+
+
+def _metric(printed: str, unit: str) -> str:
+    """The metric's own name: the details page has labels, and --print-metric-name label-name both."""
+    if printed == "Duration":
+        return TIME
+    if printed == "Memory Throughput" and factors(unit, "byte_per_s") is not None:
+        return DRAM_RATE
+    last = printed.rpartition(" ")[2].strip("()[]")
+    return last if "__" in last else printed
+
+
+def _whole(metric: str, unit: str) -> bool:
+    """Whether its values are whole numbers: sums of counters, in the unit that is counted in."""
+    if metric in _WHOLE:
+        return True
+    if not metric.endswith(".sum"):
+        return False
+    what = dimension(metric)
+    return what in ("byte", "count", "time") and factors(unit, what) == (1.0, 1e9 if what == "time" else 1.0)
+
+
+def _launch(path: Path, found: _Found, form: NumberFormat) -> Launch:
+    """:raises ReadError: a cell that is no number, or one metric with two values."""
+    metrics: dict[str, float] = {}
+    absent: dict[str, str] = {}
+    for cell in found.cells:
+        what = dimension(cell.metric)
+        assert what is not None
+        value = _value(path, cell, what, form)
+        if found.invocations > 1 and what not in _ADDITIVE:
+            value = "a mean over launches, of which there is no sum"
+        if isinstance(value, str):
+            absent.setdefault(cell.metric, value)
+            continue
+        value *= found.invocations
+        before = metrics.setdefault(cell.metric, value)
+        if not math.isclose(before, value, rel_tol=_SAME):
+            raise ReadError(
+                f"{path}:{cell.line}: {cell.metric} of launch {found.name!r:.80} is {cell.text} {cell.unit} here and"
+                " another value before. Are these two runs in one file? Give a file of each."
+            )
+    return Launch(
+        name=found.name,
+        launches=found.invocations,
+        grid=found.grid,
+        block=found.block,
+        compute_capability=found.compute_capability,
+        metrics=metrics,
+        absent={name: why for name, why in absent.items() if name not in metrics},
+    )
+
+
+def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> float | str:
+    """The value in base units, or why there is none.
+
+    :raises ReadError: it is no number at all.
+    """
+    text = cell.text.strip()
+    # Of instanced metrics the instances follow in parentheses.
+    bare = text.removeprefix("(!)").strip().partition(" (")[0]
+    if bare.lower() in _NOTHING:
+        return f"ncu printed {text!r}" if text else "ncu printed nothing"
+    scale = factors(cell.unit, what)
+    if scale is None:
+        return f"its unit {cell.unit!r} is not one of {_MEANT[what]}" if cell.unit else "ncu printed no unit"
+    try:
+        value = form.parse(bare)
+    except ValueError as error:
+        example = "1,234.5" if form.decimal == "." else "1.234,5"
+        raise ReadError(
+            f"{path}:{cell.line}: {cell.metric}: {text!r:.80} is no number as the others of this file are, such as"
+            f" {example}. {HOW}"
+        ) from error
+    times, over = scale
+    value = value * times / over
+    return value if 0 <= value < math.inf else f"ncu printed {text}, which can't be"
+
+
+_MEANT: Mapping[Dimension, str] = {
+    "time": "time",
+    "byte": "bytes",
+    "count": "a count",
+    "byte_per_s": "bytes a second",
+    "frequency": "frequency",
+    "per_cycle": "a count a cycle",
+    "share": "per cent",
+}
+
+
+def _said(lines: Lines) -> Iterator[str]:
+    for said in lines.errors:
+        yield f"ncu reported an error: {said}"
+    for said in lines.warnings:
+        yield f"ncu warned: {said}"
+    if lines.left_out:
+        yield (
+            f"{len(lines.left_out)} lines below the header are not of ncu's table and were left out, the first is line"
+            f" {lines.left_out[0]}."
+        )
+
+
+def _most(*numbers: int | None) -> int | None:
+    return max((number for number in numbers if number is not None), default=None)

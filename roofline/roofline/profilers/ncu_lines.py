@@ -1,0 +1,226 @@
+"""The lines of a file that ``ncu --csv`` printed: which are its table, which are messages, and which are of the program
+that was profiled and shared the stream.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn
+
+from roofline.reader import ReadError
+
+Page = Literal["raw", "details", "summary"]
+"""``raw``: a column a metric, with the units in a row of their own. ``details``: a row a metric, as ``--metrics`` and
+sections print. ``summary``: a row a metric of all launches of a kernel."""
+
+HOW = (
+    "Give what `ncu --csv` prints: LC_ALL=C ncu --import REPORT.ncu-rep --csv --page raw --print-units base > FILE.csv,"
+    " or the .ncu-rep itself."
+)
+
+_BY_HAND = "Tables made by hand or saved by another program are not read."
+
+_RAW = frozenset({"ID", "Kernel Name"})
+_DETAILS = frozenset({"ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"})
+_SUMMARY = frozenset(
+    {"Kernel Name", "Invocations", "Metric Name", "Metric Unit", "Minimum", "Maximum", "Average"},
+)
+
+_INTEGER = re.compile(r"\d+|\d{1,3}(?:[.,]\d{3})+", re.ASCII)
+_ROW = re.compile(r'"\d[\d.,]*",', re.ASCII)
+"""How a row that ncu printed begins."""
+
+_PASSES = re.compile(r"- (\d{1,4}) pass(?:es)?\s*$", re.ASCII)
+_TEXT_PAGE = re.compile(r"^\s+Section: |^\[\d+\] [^\s@]+@\S+\s*$", re.MULTILINE)
+_NO_KERNELS = "No kernels were profiled"
+
+_SHOWN = 300
+"""Characters of somebody else's line that a message repeats."""
+
+_NAMED = 8
+"""Columns or messages that a refusal lists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The line that heads a table. ``column`` gives the place of each name."""
+
+    line: int
+    page: Page
+    quoted: bool
+    cells: tuple[str, ...]
+    column: Mapping[str, int]
+
+    def get(self, cells: Sequence[str], name: str) -> str | None:
+        """The cell under ``name``; None where the table has no such column."""
+        place = self.column.get(name)
+        return cells[place].strip() if place is not None and place < len(cells) else None
+
+
+def integer(text: str) -> int | None:
+    """A whole number, in groups or not; None where it is none."""
+    text = text.strip()
+    return int(re.sub("[.,]", "", text)) if _INTEGER.fullmatch(text) else None
+
+
+class Lines:
+    """One pass over the lines of a file. What is not in the table is told afterwards."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._text = text
+        self._almost: tuple[int, Sequence[str]] | None = None
+        self._headed = False
+        self.errors: dict[str, None] = {}
+        self.warnings: dict[str, None] = {}
+        self.passes: int | None = None
+        self.left_out: list[int] = []
+        """Numbers of lines below the header that are neither ncu's table nor its messages."""
+
+    def rows(self) -> Iterator[tuple[Header, int, list[str]]]:
+        """Every row of every table with its header and its line number; of a raw page the row of units is the first.
+
+        :raises ReadError: a row that was cut off.
+        """
+        header: Header | None = None
+        for number, line in self._joined():
+            if line.startswith("=="):
+                self._message(line)
+                continue
+            if header is None and "Kernel Name" not in line:
+                continue
+            try:
+                cells = next(csv.reader((line,)), [])
+            except csv.Error:
+                # Longer than any cell of ncu.
+                cells = []
+            if "Kernel Name" in line and (found := _header(number, line, cells)) is not None:
+                header = found
+                self._headed = True
+            elif header is None:
+                self._almost = self._almost or (number, cells)
+            elif _is_row(header, cells):
+                yield header, number, cells
+            elif line.strip():
+                if _begins_row(header, line, cells):
+                    self._refuse_cut_off(number, f"{len(cells)} cells", header)
+                self.left_out.append(number)
+
+    def refuse(self) -> NoReturn:
+        """There was no row of a kernel: say why.
+
+        :raises ReadError: always.
+        """
+        path, text = self._path, self._text
+        said = "; ".join(list(self.errors)[:_NAMED])
+        if self.errors:
+            raise ReadError(f"{path}: no kernels in it, for ncu failed: {said} Run ncu anew without that error.")
+        if _NO_KERNELS in text or self._headed:
+            what = f"ncu says: {_NO_KERNELS}" if _NO_KERNELS in text else "a header and no row of a kernel"
+            raise ReadError(
+                f"{path}: no kernels in it ({what}). Either they run in another process (ncu needs --target-processes"
+                " all), or a filter (-k, -s, --nvtx, --profile-from-start off) left none, or the program never used the"
+                " GPU."
+            )
+        if not text.strip():
+            raise ReadError(f"{path}: empty. {HOW}")
+        if _TEXT_PAGE.search(text):
+            raise ReadError(f"{path}: ncu's text page, which is for people. Print it with --csv --page raw. {HOW}")
+        if self._almost is not None and any("Kernel Name" in cell for cell in self._almost[1]):
+            number, cells = self._almost
+            raise ReadError(
+                f"{path}:{number}: not a table that ncu printed, though it names kernels. Columns found:"
+                f" {_listed(cells)}. ncu's have ID and Kernel Name, and either Metric Name, Metric Unit and Metric"
+                f" Value or a column for each metric. {_BY_HAND} {HOW}"
+            )
+        raise ReadError(f"{path}: no table of ncu in it; it begins with {_start(text)}. {_BY_HAND} {HOW}")
+
+    def _message(self, line: str) -> None:
+        text = line.strip()[:_SHOWN]
+        kind, _, said = text[2:].partition("== ")
+        if kind == "ERROR":
+            self.errors.setdefault(said.strip())
+        elif kind == "WARNING":
+            self.warnings.setdefault(said.strip())
+        elif kind == "PROF" and (match := _PASSES.search(line.rstrip())):
+            self.passes = max(self.passes or 0, int(match[1]))
+
+    def _joined(self) -> Iterator[tuple[int, str]]:
+        """Numbered lines; of a row with line breaks in a cell, which rules may have, the whole row.
+
+        :raises ReadError: a cell that does not end.
+        """
+        number, begun, odd = 0, "", False
+        for place, line in enumerate(io.StringIO(self._text, newline=None), 1):
+            if begun and (line.startswith("==") or _ROW.match(line)):
+                self._refuse_cut_off(number, "a cell without its end")
+            if not begun:
+                number = place
+            begun += line
+            odd ^= line.count('"') % 2 == 1
+            if not (odd and self._headed and _ROW.match(begun)):
+                yield number, begun
+                begun, odd = "", False
+        if begun:
+            self._refuse_cut_off(number, "a cell without its end")
+
+    def _refuse_cut_off(self, number: int, what: str, header: Header | None = None) -> NoReturn:
+        """:raises ReadError: always."""
+        under = "" if header is None else f" under the {len(header.cells)} columns of line {header.line}"
+        raise ReadError(
+            f"{self._path}:{number}: {what}{under}. The file was cut off or edited: have ncu print it again. {HOW}"
+        )
+
+
+def _header(number: int, line: str, cells: Sequence[str]) -> Header | None:
+    names = tuple(cell.strip() for cell in cells)
+    known = frozenset(names)
+    page: Page
+    if known >= _DETAILS:
+        page = "details"
+    elif known >= _SUMMARY:
+        page = "summary"
+    elif known >= _RAW and any("__" in name for name in names):
+        page = "raw"
+    else:
+        return None
+    # Of two columns of one name the first.
+    column = {name: place for place, name in reversed(list(enumerate(names)))}
+    return Header(line=number, page=page, quoted=line.startswith('"'), cells=names, column=column)
+
+
+def _begins_row(header: Header, line: str, cells: Sequence[str]) -> bool:
+    """Whether a line that does not fit the table begins as its rows do."""
+    if header.quoted:
+        return _ROW.match(line) is not None
+    return len(cells) > 1 and integer(cells[0]) is not None
+
+
+def _is_row(header: Header, cells: Sequence[str]) -> bool:
+    """Whether the cells fit under the header. On the details page rows end with the value, or after those of a rule."""
+    if header.page == "details":
+        ends = header.column["Metric Value"] + 1
+        fits = len(cells) in (len(header.cells), ends, ends + 1)
+    else:
+        fits = len(cells) == len(header.cells)
+    if not fits:
+        return False
+    if header.page == "summary":
+        return integer(header.get(cells, "Invocations") or "") is not None
+    number = header.get(cells, "ID") or ""
+    units = header.page == "raw" and not number and not header.get(cells, "Kernel Name")
+    return units or integer(number) is not None
+
+
+def _listed(cells: Sequence[str]) -> str:
+    more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
+    return ", ".join(cell.strip() or "(no name)" for cell in cells[:_NAMED])[:_SHOWN] + more
+
+
+def _start(text: str) -> str:
+    return repr(text.lstrip().partition("\n")[0][:60])

@@ -1,0 +1,174 @@
+"""How a file writes its numbers: ``1,234.5`` or ``1.234,5``. Decided once for the whole file, from all of its numbers.
+
+Profilers print in the language of the system they ran on, so ``117.344`` may be 117,344. What a single number can't
+tell, its neighbours do; where none does, or two contradict each other, the file is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Mark = Literal[".", ","]
+
+REMEDY = (
+    "Have ncu print them anew with LC_ALL=C and --print-units base (LC_ALL=C ncu --import REPORT --csv --page raw"
+    " --print-units base)"
+)
+TELL = "or say with --decimal point or --decimal comma which it is."
+
+
+class NumberFormatError(ValueError):
+    """The numbers don't tell how they are written, or tell two ways."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberFormat:
+    """``decimal``: what stands before the decimals. Groups of digits are set off by the other one, by a blank or by an
+    apostrophe.
+    """
+
+    decimal: Mark
+
+    def parse(self, text: str) -> float:
+        """The number. It may be too large for a float, and infinite then.
+
+        :raises ValueError: it is none that is written so.
+        """
+        bare = _without_blanks(text)
+        if _PATTERNS[self.decimal].fullmatch(bare) is None:
+            raise ValueError(text)
+        group: Mark = "," if self.decimal == "." else "."
+        return float(bare.replace(group, "").replace(self.decimal, "."))
+
+
+def _number(group: str, decimal: str) -> re.Pattern[str]:
+    # Groups of three; in Indian English those before the last are of two.
+    whole = rf"(?:\d{{1,3}}(?:{group}\d{{3}})+|\d{{1,2}}(?:{group}\d{{2}})+{group}\d{{3}}|\d+)"
+    return re.compile(rf"[+-]?{whole}(?:{decimal}\d*)?(?:[eE][+-]?\d{{1,3}})?", re.ASCII)
+
+
+_PATTERNS: dict[Mark, re.Pattern[str]] = {".": _number(",", r"\."), ",": _number(r"\.", ",")}
+
+POINT = NumberFormat(decimal=".")
+COMMA = NumberFormat(decimal=",")
+
+_BLANKS = re.compile(r"(?<=\d)[\s\u00a0\u2007\u2009\u202f'\u2019](?=\d)")
+"""What sets groups off in French, Swedish, Swiss ... and takes no part in the question."""
+
+_SHAPE = re.compile(r"[+-]?(?P<lead>\d+)(?P<tail>(?:[.,]\d+)+)(?P<exponent>[eE][+-]?\d{1,3})?", re.ASCII)
+_LONG = 5
+"""Digits from which every language sets groups off that does so at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    text: str
+    line: int
+
+
+class Evidence:
+    """What the numbers of one file tell of how they are written."""
+
+    def __init__(self) -> None:
+        self._decimal: dict[Mark, _Seen] = {}
+        self._undecided: dict[Mark, _Seen] = {}
+        self._ungrouped = False
+
+    def add(self, text: str, line: int, *, whole: bool = False) -> None:
+        """Take a cell into account; one that is no number tells nothing.
+
+        :param whole: it is known to be a whole number, such as a count.
+        """
+        if "." not in text and "," not in text:
+            if not self._ungrouped:
+                bare = _without_blanks(text)
+                self._ungrouped = len(bare) >= _LONG and bare.isdigit()
+            return
+        if not whole and self._decimal and self._known_form(text):
+            return
+        bare = _without_blanks(text.strip())
+        match = _SHAPE.fullmatch(bare)
+        if match is None:
+            return
+        marks = [mark for mark in match["tail"] if mark in ".,"]
+        parts = re.split("[.,]", match["tail"])[1:]
+        grouped = len(match["lead"]) <= 3 and match["lead"][0] != "0" and len(parts[-1]) == 3
+        if len(set(marks)) == 2:
+            decimal = self._with_both(bare, marks)
+        elif len(marks) > 1:
+            decimal = self._with_groups(bare, marks[0])
+        elif match["exponent"] or not grouped:
+            decimal = marks[0]
+        elif whole:
+            decimal = _other(marks[0])
+        else:
+            self._undecided.setdefault(_mark(marks[0]), _Seen(text=text, line=line))
+            return
+        if decimal is not None:
+            self._decimal.setdefault(_mark(decimal), _Seen(text=text, line=line))
+
+    def _known_form(self, text: str) -> bool:
+        """Whether it is written as all before it: what most numbers of a file are, and tells nothing new."""
+        return len(self._decimal) == 1 and _PATTERNS[next(iter(self._decimal))].fullmatch(text) is not None
+
+    @staticmethod
+    def _with_both(bare: str, marks: list[str]) -> str | None:
+        """The last one stands before the decimals, if it is a number at all."""
+        return marks[-1] if _PATTERNS[_mark(marks[-1])].fullmatch(bare) else None
+
+    @staticmethod
+    def _with_groups(bare: str, mark: str) -> str | None:
+        """What stands several times sets groups off."""
+        return _other(mark) if _PATTERNS[_other(mark)].fullmatch(bare) else None
+
+    def decide(self, told: NumberFormat | None = None) -> NumberFormat:
+        """How the file's numbers are written.
+
+        :param told: what the user knows.
+        :raises NumberFormatError: nothing tells, or the file contradicts itself or the user.
+        """
+        if len(self._decimal) == 2:
+            point, comma = self._decimal["."], self._decimal[","]
+            raise NumberFormatError(
+                f"its numbers contradict each other: {point.text!r} in line {point.line} has a decimal point,"
+                f" {comma.text!r} in line {comma.line} a decimal comma. Is it put together from two files? {REMEDY}."
+            )
+        if told is not None:
+            against = self._decimal.get(_other(told.decimal))
+            if against is not None:
+                raise NumberFormatError(
+                    f"{against.text!r} in line {against.line} has no decimal {_word(told.decimal)}, which is what"
+                    f" --decimal {_word(told.decimal)} says. Leave --decimal out."
+                )
+            return told
+        if self._decimal:
+            return POINT if "." in self._decimal else COMMA
+        if len(self._undecided) == 1 and self._ungrouped:
+            # Long numbers are not set in groups here: the mark stands before decimals.
+            return POINT if "." in self._undecided else COMMA
+        if self._undecided:
+            first = min(self._undecided.values(), key=lambda seen: seen.line)
+            point, comma = (float(re.sub("[.,]", mark, first.text.strip(), count=1)) for mark in (".", ""))
+            raise NumberFormatError(
+                f"{first.text!r} in line {first.line} may be {point:g} or {comma:,.0f}, and no other number of the file"
+                f" tells which. {REMEDY}, {TELL}"
+            )
+        return POINT
+
+
+def _without_blanks(text: str) -> str:
+    return _BLANKS.sub("", text)
+
+
+def _mark(text: str) -> Mark:
+    return "." if text == "." else ","
+
+
+def _other(mark: str) -> Mark:
+    return "," if mark == "." else "."
+
+
+def _word(mark: Mark) -> str:
+    return "point" if mark == "." else "comma"
