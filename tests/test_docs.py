@@ -36,6 +36,12 @@ rtx4090,resnet50,fp32,128,3,110.00,1.20,2672.89
 """
 """A published table without a contradiction, for commands that name TABLE.csv."""
 
+NCU = """"ID","Process ID","Kernel Name","Metric Name","Metric Unit","Metric Value"
+"0","1","ampere_sgemm_128x64_nn","gpu__time_duration.sum","ns","117,344"
+"0","1","ampere_sgemm_128x64_nn","dram__bytes.sum","byte","27,595,520"
+"""
+"""What ncu printed, for commands that name NCU.csv."""
+
 
 def commands() -> list[str]:
     """Indented command lines of all pages, without their comments."""
@@ -87,6 +93,7 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
     if program == "roofline":
         shutil.copytree(ROOT / "results", tmp_path / "results")
         (tmp_path / "TABLE.csv").write_text(TABLE)
+        (tmp_path / "NCU.csv").write_text(NCU)
         _two_runs(tmp_path / "OLD", tmp_path / "NEW")
         (tmp_path / "perftests").mkdir()
         shutil.copy(ROOT / "perftests" / "expected_bounds.toml", tmp_path / "perftests")
