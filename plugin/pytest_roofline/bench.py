@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_roofline import proof
 from pytest_roofline.case import case_of
@@ -20,11 +19,9 @@ from pytest_roofline.observing import observe, unobserved
 from pytest_roofline.onlookers import onlookers
 from pytest_roofline.options import Options
 from pytest_roofline.profilers.system import System
+from pytest_roofline.run import Run, without_folders
 from pytest_roofline.workload import Step, Workload
 from roofline.record import Counters, Flag, Record
-
-if TYPE_CHECKING:
-    from pytest_roofline.run import Run
 
 
 def plan_of(options: Options) -> Plan:
@@ -110,6 +107,8 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         events = None
         if run.perf_stat is not None and pace is None:
             events = run.perf_stat.count(step, measured, run.instruments)
+            # The file is published; where this machine has its programs is nobody's business.
+            events = replace(events, reason=events.reason and without_folders(events.reason))
     ended = measured.input_ended or observed.input_ended
     # Batches that lie ready don't end: of them there is nothing to prove.
     fed = ended is not None or workload.batches.wait_s() is not None

@@ -82,7 +82,7 @@ def of_a_step(events: Events, steps: int, program: str) -> HostCounters:
     source = f"{program} ({'; '.join(remarks)})" if remarks else program
     if len(lacking) == len(events.counts):
         return HostCounters(
-            status="unsupported_platform",
+            status="missing_metric",
             source=source,
             reason=f"the machine counts none of {', '.join(lacking)}: most virtual machines don't",
         )

@@ -89,9 +89,7 @@ class PerfStat:
         try:
             return of_a_step(parse(self._attached(finding.path, run)), steps, program)
         except InputEnded as end:
-            return HostCounters(
-                status="failed", source=program, reason=f"{end}, before the steps to count were through"
-            )
+            return HostCounters(status="failed", source=program, reason=f"{end}, before all steps had been counted")
         except NoEvents as error:
             return HostCounters(status="failed", source=program, reason=f"perf stat wrote no counts: {error}")
         except PerfFailed as error:
@@ -177,5 +175,5 @@ def why(said: str) -> tuple[Status, str]:
     if any(word in words for word in ("perf_event_paranoid", "permission", "not permitted", "cap_perfmon")):
         return "permission_denied", reason
     if any(word in words for word in ("no supported events", "not supported", "no such device")):
-        return "unsupported_platform", reason
+        return "missing_metric", reason
     return "failed", reason

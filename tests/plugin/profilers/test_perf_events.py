@@ -62,10 +62,10 @@ def test_a_count_of_zero_that_was_counted_stands() -> None:
 
 
 def test_a_machine_that_counts_nothing() -> None:
-    """As most virtual machines: a status of its own, and no number at all."""
+    """As most virtual machines: no number at all."""
     text = "".join(f"<not supported>,,{name},0,100.00,,\n" for name in EVENTS)
     counters = of_a_step(parse(text), 4, "perf 6.1")
-    assert counters.status == "unsupported_platform"
+    assert counters.status == "missing_metric"
     assert counters.reason == f"the machine counts none of {', '.join(EVENTS)}: most virtual machines don't"
     assert counters.steps is None
     assert all(getattr(counters, name) is None for name in EVENTS.values())

@@ -1,4 +1,4 @@
-"""--roofline-perf-stat in a project of somebody else, with a perf that a test put on its PATH."""
+"""--roofline-perf-stat in a project of somebody else, with a perf of the test's own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _counted(
     stubs.folder.mkdir()
     if behaviour is not None:
         stubs.perf(behaviour, values={"cycles": 3e9, "instructions": 6e9})
-    monkeypatch.setenv("PATH", str(stubs.folder))
+    monkeypatch.setenv("ROOFLINE_PERF", str(stubs.folder / "perf"))
     project.makepyfile(MEASURES)
     ran = project.runpytest_subprocess(*QUICK, "--roofline-perf-stat", "--benchmark-json", "out.json")
     ran.assert_outcomes(passed=1)

@@ -98,7 +98,7 @@ def test_a_machine_without_events(stubs: Stubs, behaviour: PerfBehaviour) -> Non
     """perf itself succeeds there."""
     lab = Lab(0.25)
     counters = _perf(stubs, behaviour).count(lab.step, QUARTER, lab)
-    assert counters.status == "unsupported_platform"
+    assert counters.status == "missing_metric"
     assert counters.cycles is None
 
 
