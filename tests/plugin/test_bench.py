@@ -376,7 +376,7 @@ class Events:
             status="missing_metric",
             steps=1,
             cycles=measured.timing.step_time_s,
-            reason="/opt/tools/perf counts no misses",
+            reason="/opt/perf counts no misses",
         )
 
 
