@@ -189,7 +189,7 @@ def _verdict(said: str, ended: Ended, ncu: Path, system: System) -> Verdict:
     if verdict.status != "ok":
         return verdict
     if answers:
-        return Verdict("missing_metric", f"ncu has no value for {PROBE_METRIC}: {answers[0] or 'nothing'!r}")
+        return Verdict("missing_metric", f"ncu has no value for {PROBE_METRIC}: {answers[0]!r}")
     if ended.code is not None and ended.code < 0:
         return Verdict("failed", f"ncu was ended by signal {-ended.code}")
     words = next((line.strip() for line in f"{said}\n{ended.text}".splitlines() if line.strip()), "")

@@ -123,7 +123,8 @@ def find(program: Program, system: System, asked: Path | None = None) -> Tool:
         tried.append(_ask(program, path, system))
         if tried[-1].works:
             return tried[-1]
-    installed = [_ask(program, path, system) for path in _installed(program, system)]
+    known = {tool.path for tool in tried}
+    installed = [_ask(program, path, system) for path in _installed(program, system) if path not in known]
     working = [tool for tool in installed if tool.works]
     if working:
         return max(working, key=lambda tool: _numbers(tool.version or ""))
