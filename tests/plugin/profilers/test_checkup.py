@@ -1,0 +1,186 @@
+"""What the doctor says of the software."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from pytest_roofline import nvml
+from pytest_roofline.device_state import DeviceState
+from pytest_roofline.profilers import checkup, torch_report
+from pytest_roofline.profilers.checkup import Line, driver_line, finding_line, nvml_line, torch_lines
+from pytest_roofline.profilers.preflight import Finding
+from pytest_roofline.profilers.system import Ended, System
+from tests.plugin.profilers.stubs import H200, Stubs
+
+CPU = {"name": "cpu", "is": "AMD EPYC", "memory_byte": 8 * 10**9, "compute_capability": None}
+GPU = {"name": "cuda:0", "is": "NVIDIA H200", "memory_byte": 150 * 10**9, "compute_capability": "9.0"}
+NO_GPU = {"name": "cuda:0", "problem": "no usable NVIDIA driver on this machine"}
+
+
+def machine(tmp_path: Path, ended: Ended) -> System:
+    """One on which torch's report ends so."""
+    return Stubs(tmp_path).system(run=lambda *_, **__: ended)
+
+
+def reported(**found: Any) -> Ended:
+    return Ended(code=0, out="a warning of some library\n" + json.dumps({"cuda": None, "devices": [CPU], **found}))
+
+
+def test_torch_and_its_devices(tmp_path: Path) -> None:
+    """Each device with what it is; the report is the last line of what is printed."""
+    ended = reported(torch="2.11.0+cu130", cuda="13.0", devices=[CPU, GPU])
+    assert torch_lines(machine(tmp_path, ended), has_driver=True) == [
+        Line(what="torch", state="ok", why="2.11.0+cu130, built for CUDA 13.0"),
+        Line(what="cpu", state="ok", why="AMD EPYC, 8.00 GB of memory"),
+        Line(what="cuda:0", state="ok", why="NVIDIA H200, compute capability 9.0, 150 GB of memory"),
+    ]
+
+
+def test_cuda_without_a_driver_is_no_device(tmp_path: Path) -> None:
+    """On a machine without an NVIDIA GPU a CUDA build of torch is no fault; with one, its problem is told."""
+    system = machine(tmp_path, reported(torch="2.11.0", cuda="13.0", devices=[CPU, NO_GPU]))
+    assert [line.what for line in torch_lines(system, has_driver=False)] == ["torch", "cpu"]
+    assert torch_lines(system, has_driver=True)[2] == Line(what="cuda:0", state="warning", why=NO_GPU["problem"])
+
+
+def test_torch_without_cuda_beside_a_driver(tmp_path: Path) -> None:
+    """The GPU can't be measured, and the reason is the build."""
+    lines = torch_lines(machine(tmp_path, reported(torch="2.11.0+cpu")), has_driver=True)
+    assert lines[1] == Line(
+        what="cuda",
+        state="warning",
+        why="there is an NVIDIA driver, and this torch was built without CUDA",
+        remedy="Install a CUDA build of torch.",
+    )
+
+
+def test_an_old_torch(tmp_path: Path) -> None:
+    """2.8 is older than 2.9, and 2.10 is not."""
+    lines = torch_lines(machine(tmp_path, reported(torch="2.8.0")), has_driver=False)
+    assert (lines[0].state, lines[0].remedy) == ("warning", "Install torch 2.9 or newer.")
+    assert torch_lines(machine(tmp_path, reported(torch="2.10.0")), has_driver=False)[0].state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("ended", "why"),
+    [
+        (
+            Ended(code=1, err="Traceback ...\nModuleNotFoundError: No module named 'torch'"),
+            "it is not installed: results can be read, and nothing measured",
+        ),
+        (
+            Ended(code=1, err="Traceback ...\nOSError: libcudart.so.13: cannot open shared object file\n"),
+            "it can't be loaded: OSError: libcudart.so.13: cannot open shared object file",
+        ),
+        (Ended(code=-11), "it can't be loaded: exit code -11"),
+        (Ended(code=0, out="no JSON"), "it can't be loaded: exit code 0"),
+        (Ended(code=0, out="[]"), "it can't be loaded: exit code 0"),
+        (Ended(code=0), "it can't be loaded: exit code 0"),
+        (Ended(code=None, fault="timeout"), "it was not loaded after 120 s"),
+    ],
+)
+def test_without_torch(tmp_path: Path, ended: Ended, why: str) -> None:
+    """Missing or broken in whatever way: one line, and no more of its devices."""
+    (line,) = torch_lines(machine(tmp_path, ended), has_driver=True)
+    assert (line.what, line.state, line.why) == ("torch", "no", why)
+
+
+def test_the_report_finds_this_package(tmp_path: Path) -> None:
+    """Also where only the sources are there: their folders go before what PYTHONPATH has."""
+    seen: list[str] = []
+
+    def run(command: Sequence[str | Path], *, environment: Any, **_: Any) -> Ended:
+        seen.extend((*map(str, command[1:]), environment["PYTHONPATH"]))
+        return Ended(code=0)
+
+    torch_lines(Stubs(tmp_path).system(run=run, environment={"PYTHONPATH": "own"}), has_driver=False)
+    *arguments, places = seen
+    assert arguments == ["-P", "-m", "pytest_roofline.profilers.torch_report"]
+    assert str(Path(torch_report.__file__).parents[2]) in places.split(":")
+    assert places.endswith(":own")
+
+
+def test_this_torch() -> None:
+    """As it describes itself; the CPU always is a device."""
+    found = torch_report.report()
+    assert found["torch"] == torch.__version__
+    assert found["devices"][0]["name"] == "cpu"
+    assert found["devices"][0]["memory_byte"] > 0
+    assert all(("problem" in device) != ("is" in device) for device in found["devices"])
+
+
+def test_a_driver(tmp_path: Path) -> None:
+    """Its version and devices; two of a kind are counted."""
+    stubs = Stubs(tmp_path)
+    stubs.nvidia_smi(devices=(H200, H200, {**H200, "name": "NVIDIA L4"}))
+    assert driver_line(stubs.system()) == Line(what="driver", state="ok", why="580.65.06: 2 x NVIDIA H200, NVIDIA L4")
+
+
+def test_a_driver_that_does_not_answer(tmp_path: Path) -> None:
+    """The kernel has it, and nvidia-smi says why it can't be used."""
+    stubs = Stubs(tmp_path)
+    stubs.nvidia_smi("no_driver")
+    system = stubs.system()
+    line = driver_line(system)
+    assert line.state == "no"
+    assert "NVIDIA-SMI has failed" in line.why
+    (system.proc / "driver" / "nvidia").mkdir(parents=True)
+    (system.proc / "driver" / "nvidia" / "version").write_text(
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (root)\n"
+    )
+    line = driver_line(system)
+    assert line.state == "warning"
+    assert line.why.startswith("580.65.06 is loaded, but nvidia-smi tells nothing: ")
+
+
+def test_no_driver(tmp_path: Path) -> None:
+    """Not a fault of a machine that has no GPU."""
+    line = driver_line(Stubs(tmp_path).system(python=tmp_path / "python"))
+    assert (line.state, line.why) == ("no", "no NVIDIA driver")
+
+
+@pytest.mark.parametrize(("has_driver", "remedy"), [(True, "Install it: pip install nvidia-ml-py."), (False, None)])
+def test_nvml_is_not_installed(monkeypatch: pytest.MonkeyPatch, has_driver: bool, remedy: str | None) -> None:
+    """It is asked for only where there is a driver to ask."""
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    line = nvml_line(has_driver=has_driver)
+    assert (line.state, line.remedy) == ("no", remedy)
+    assert line.why == "no clocks, power or temperature of a GPU: nvidia-ml-py is not installed"
+
+
+def test_nvml_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that rounds read, or what of it is missing."""
+    missing: dict[str, str] = {}
+    first = SimpleNamespace(state=DeviceState, energy_j=lambda: None, missing=missing)
+    monkeypatch.setattr(nvml, "open_nvml", lambda _: first)
+    assert nvml_line(has_driver=True).state == "ok"
+    missing["power_w"] = "NVML says: Not Supported"
+    assert nvml_line(has_driver=True) == Line(what="nvml", state="warning", why="the first GPU does not tell power_w")
+
+
+def test_a_finding_as_a_line() -> None:
+    """Usable or not, with its version and the remedy."""
+    ncu = Path("/opt/ncu")
+    usable = Finding(tool="ncu", status="ok", why="it counted a kernel", path=ncu, version="2025.3")
+    assert finding_line(usable) == Line(what="ncu", state="ok", why="2025.3 (/opt/ncu): it counted a kernel")
+    denied = Finding(tool="ncu", status="permission_denied", why="why", remedy="Ask.", path=ncu, version="2025.3")
+    assert finding_line(denied) == Line(
+        what="ncu", state="no", why="2025.3 (/opt/ncu): permission_denied: why", remedy="Ask."
+    )
+
+
+def test_all_of_the_software(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order in which one thing rests on the other."""
+    monkeypatch.setattr(checkup, "nvml_line", lambda **_: Line(what="nvml", state="ok", why=""))
+    findings = tuple(Finding(tool=name, status="ok", why="") for name in ("ncu", "nsys", "perf"))
+    lines = checkup.software(machine(tmp_path, reported(torch="2.11.0")), findings)
+    names = ["python", "torch", "cpu", "driver", "nvml", "ncu", "nsys", "perf", "counters"]
+    assert [line.what for line in lines] == names

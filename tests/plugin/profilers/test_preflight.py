@@ -1,0 +1,363 @@
+"""Before any test: which profilers are usable here, and if not, why and what helps."""
+
+from __future__ import annotations
+
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_roofline.profilers import preflight
+from pytest_roofline.profilers.preflight import check_all, check_ncu, check_nsys, check_perf, check_permission
+from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, Ended, System
+from tests.plugin.profilers.stubs import Stubs
+
+WSL = {"kernel_release": "6.6.87.2-microsoft-standard-WSL2"}
+
+
+@pytest.fixture
+def stubs(tmp_path: Path) -> Stubs:
+    return Stubs(tmp_path / "path")
+
+
+def machine(stubs: Stubs, *, probe: str = "", **changes: Any) -> System:
+    """A machine on which the probe says ``probe`` on standard error, and fails if it says something."""
+    python = stubs.folder / "python"
+    python.parent.mkdir(parents=True, exist_ok=True)
+    python.write_text(f"#!/bin/sh\necho '{probe}' >&2\nexit 1\n" if probe else "#!/bin/sh\n")
+    python.chmod(0o755)
+    return stubs.system(python=python, **changes)
+
+
+def test_ncu_counts(stubs: Stubs) -> None:
+    """One kernel with a value is the proof; the line says which ncu that is."""
+    ncu = stubs.ncu()
+    found = check_ncu(machine(stubs))
+    assert (found.status, found.usable, found.path, found.version) == ("ok", True, ncu, "2025.3.1.0")
+    assert found.line == f"ncu 2025.3.1.0: usable ({ncu})"
+
+
+def test_the_probe_is_tiny_and_alone(stubs: Stubs) -> None:
+    """No package is loaded for it, and its lock file and log are where no other user's are; nothing of them is left."""
+    stubs.ncu("lock")
+    system = machine(stubs)
+    assert check_ncu(system).usable
+    (call,) = stubs.calls("ncu")
+    python, *arguments = call.wrapped
+    assert (python, arguments[:2], Path(arguments[2]).name) == (str(system.python), ["-I", "-S"], "probe_kernel.py")
+    assert call.environment["LC_ALL"] == "C"
+    assert "PATH" in call.environment
+    folder = Path(call.environment["TMPDIR"])
+    assert folder not in (Path("/tmp"), Path(tempfile.gettempdir()))
+    assert not folder.exists()
+
+
+def test_the_temporary_folder_is_private(stubs: Stubs) -> None:
+    """Nobody else may read or write in it, while it is there."""
+    modes = []
+
+    def run(_: Any, *, environment: Any, **__: Any) -> Ended:
+        if "TMPDIR" in environment:
+            modes.append(stat.S_IMODE(Path(environment["TMPDIR"]).stat().st_mode))
+        return Ended(code=0, out="Nsight Compute\nVersion 2025.3.1.0")
+
+    stubs.ncu()
+    check_ncu(machine(stubs, run=run))
+    assert modes == [0o700]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "why"),
+    [
+        ("permission", "permission_denied", "the driver gives its counters to administrators only (ERR_NVGPUCTRPERM)"),
+        ("permission_on_stdout", "permission_denied", "the driver gives its counters to administrators only"),
+        ("locked", "lock_conflict", "ncu can't have its lock file"),
+        ("busy", "lock_conflict", "another program holds the GPU's counters"),
+        ("no_kernels", "no_kernels", "ncu saw no kernel"),
+        ("unknown_metric", "missing_metric", "this ncu or this GPU lacks a metric that was asked for: Failed to find"),
+        ("old_driver", "failed", "ncu: Cuda driver is not compatible with Nsight Compute."),
+        ("wsl", "unsupported_platform", "ncu can't profile this GPU: Profiling is not supported on device 0"),
+        ("crash", "failed", "ncu was ended by signal 9"),
+        ("garbage", "failed", "ncu ended with code 0 and gave no counters: "),
+        ("silent", "failed", "ncu ended with code 0 and gave no counters"),
+    ],
+)
+def test_ncu_does_not_count(stubs: Stubs, behaviour: Any, status: str, why: str) -> None:
+    """Each failure has its status, in one line, however well the program says it ended."""
+    stubs.ncu(behaviour)
+    found = check_ncu(machine(stubs))
+    assert (found.status, found.usable) == (status, False)
+    assert found.why.startswith(why)
+    assert found.line.startswith(f"ncu 2025.3.1.0: {status}: {why}")
+    assert "\n" not in found.line
+
+
+def test_a_probe_that_hangs_is_stopped(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pre-flight never keeps anybody waiting."""
+    monkeypatch.setattr(preflight, "PROBE_S", 0.5)
+    stubs.ncu("hang")
+    found = check_ncu(machine(stubs))
+    assert found.line == (
+        "ncu 2025.3.1.0: timeout: ncu had not counted one tiny kernel after 0.5 s. See in nvidia-smi whether another "
+        "program holds the GPU."
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "absent", "status", "why"),
+    [
+        ({preflight.PROBE_METRIC: "n/a"}, (), "missing_metric", "ncu has no value for gpu__time_duration.sum: 'n/a'"),
+        ({preflight.PROBE_METRIC: "nan"}, (), "missing_metric", "ncu has no value for gpu__time_duration.sum: 'nan'"),
+        ({preflight.PROBE_METRIC: ""}, (), "missing_metric", "ncu has no value for gpu__time_duration.sum: ''"),
+        ({}, (preflight.PROBE_METRIC,), "failed", "ncu ended with code 0 and gave no counters: '==PROF== Connected"),
+        ({preflight.PROBE_METRIC: "1,234"}, (), "ok", "it counted a kernel (gpu__time_duration.sum)"),
+    ],
+)
+def test_a_counter_without_a_value(stubs: Stubs, values: Any, absent: Any, status: str, why: str) -> None:
+    """A row is not enough: there has to be a number in it."""
+    stubs.ncu(values=values, absent=absent)
+    found = check_ncu(machine(stubs))
+    assert found.status == status
+    assert found.why.startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("probe", "status", "why"),
+    [
+        (
+            "roofline probe: no GPU: cuInit failed with 100 (CUDA_ERROR_NO_DEVICE)",
+            "unsupported_platform",
+            "no GPU to count: cuInit failed with 100 (CUDA_ERROR_NO_DEVICE)",
+        ),
+        (
+            "roofline probe: cuModuleLoadData failed with 2 (CUDA_ERROR_OUT_OF_MEMORY)",
+            "failed",
+            "no kernel could be launched: cuModuleLoadData failed with 2 (CUDA_ERROR_OUT_OF_MEMORY)",
+        ),
+    ],
+)
+def test_what_kept_the_probe_from_launching(stubs: Stubs, probe: str, status: str, why: str) -> None:
+    """ncu only says that the program failed and that there was no kernel."""
+    stubs.ncu("no_kernels")
+    found = check_ncu(machine(stubs, probe=probe))
+    assert (found.status, found.why) == (status, why)
+
+
+def test_permission_comes_before_what_the_probe_says(stubs: Stubs) -> None:
+    """Without its permission to be profiled a launch may fail for that alone."""
+    stubs.ncu("permission")
+    found = check_ncu(machine(stubs, probe="roofline probe: cuLaunchKernel failed with 999 (CUDA_ERROR_UNKNOWN)"))
+    assert found.status == "permission_denied"
+
+
+def test_the_remedy_for_this_ncu_and_this_interpreter(stubs: Stubs) -> None:
+    """Both with their absolute paths, whatever they were found by."""
+    ncu = stubs.ncu("permission")
+    system = machine(stubs)
+    assert f"sudo env ROOFLINE_NCU={ncu} {system.python} -m pytest ..." in check_ncu(system).reason
+
+
+def test_wsl_is_told_as_such(stubs: Stubs) -> None:
+    """Its driver's answer is that of a missing permission; what helps there is of no use here."""
+    stubs.ncu("permission")
+    line = check_ncu(machine(stubs, **WSL)).line
+    assert line == (
+        "ncu 2025.3.1.0: unsupported_platform: a GPU's counters are not available in WSL2. Profile on Linux that runs "
+        "on the machine itself."
+    )
+
+
+def test_counters_that_work_in_wsl_are_used(stubs: Stubs) -> None:
+    """What was tried counts, not what is usual."""
+    stubs.ncu()
+    assert check_ncu(machine(stubs, **WSL)).usable
+
+
+def test_nobody_is_sent_to_install_ncu_in_wsl(stubs: Stubs) -> None:
+    """It would most likely be for nothing."""
+    found = check_ncu(machine(stubs, **WSL))
+    assert found.status == "not_found"
+    assert "WSL2" in found.why
+    assert "Install" not in found.reason
+
+
+def test_no_ncu(stubs: Stubs) -> None:
+    """Not found, or found and broken: the line says what to do."""
+    assert check_ncu(machine(stubs)).line == (
+        "ncu: not_found: no ncu on PATH or where it is usually installed. Install Nsight Compute (it comes with the "
+        "CUDA toolkit), or set ROOFLINE_NCU to its path."
+    )
+    ncu = stubs.ncu(version="16.14.20")
+    found = check_ncu(machine(stubs))
+    assert (found.status, found.path) == ("failed", ncu)
+    assert stubs.calls("ncu") == []
+
+
+def test_a_given_path_is_the_only_one(stubs: Stubs, tmp_path: Path) -> None:
+    """Each tool's own."""
+    stubs.ncu()
+    stubs.nsys()
+    stubs.perf()
+    none = tmp_path / "none"
+    found = check_all(machine(stubs), ncu=none, nsys=none, perf=none)
+    assert [(one.tool, one.status) for one in found] == [(name, "not_found") for name in ("ncu", "nsys", "perf")]
+    assert [one.usable for one in check_all(machine(stubs))] == [True, True, True]
+
+
+def test_no_temporary_folder(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full or read-only disk is told."""
+
+    def none(**_: Any) -> None:
+        raise OSError(30, "Read-only file system")
+
+    stubs.ncu()
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", none)
+    why = check_ncu(machine(stubs)).why
+    assert why == "no temporary folder for ncu can be had (Read-only file system)"
+
+
+def test_other_platforms(stubs: Stubs) -> None:
+    """macOS has none of them, Windows no perf; nothing is looked for."""
+    stubs.ncu()
+    stubs.nsys()
+    stubs.perf()
+    mac = check_all(machine(stubs, platform="darwin"))
+    assert [one.status for one in mac] == ["unsupported_platform"] * 3
+    assert check_perf(machine(stubs, platform="win32")).line == "perf: unsupported_platform: perf is a part of Linux"
+
+
+def test_nsys(stubs: Stubs) -> None:
+    """It needs no permission: that it starts is enough."""
+    nsys = stubs.nsys()
+    assert check_nsys(machine(stubs)).line == f"nsys 2025.3.2.474: usable ({nsys})"
+    stubs.nsys(version=None)
+    assert check_nsys(machine(stubs)).status == "failed"
+
+
+def test_perf_counts(stubs: Stubs) -> None:
+    """In numbers with a point, whatever the user's language."""
+    perf = stubs.perf()
+    assert check_perf(machine(stubs)).line == f"perf 6.8.12: usable ({perf})"
+    assert stubs.calls("perf")[0].environment["LC_ALL"] == "C"
+    stubs.perf(absent=("instructions",))
+    assert check_perf(machine(stubs)).usable
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "reason"),
+    [
+        (
+            "not_supported",
+            "missing_metric",
+            "this machine counts no processor events, as is usual in a virtual machine. Measure on the machine itself, "
+            "or have its host pass the counters on.",
+        ),
+        (
+            "not_counted",
+            "missing_metric",
+            "this machine counts no processor events, as is usual in a virtual machine. Measure on the machine itself, "
+            "or have its host pass the counters on.",
+        ),
+        (
+            "denied",
+            "permission_denied",
+            "the kernel lets this user count nothing (perf_event_paranoid is 4). Run sudo sysctl "
+            "kernel.perf_event_paranoid=2.",
+        ),
+        ("silent", "failed", "perf ended with code 0"),
+        ("crash", "failed", "perf ended with code -9"),
+    ],
+)
+def test_perf_does_not_count(stubs: Stubs, behaviour: Any, status: str, reason: str) -> None:
+    """Each with its reason."""
+    stubs.perf(behaviour)
+    system = machine(stubs)
+    level = system.proc / "sys/kernel/perf_event_paranoid"
+    level.parent.mkdir(parents=True)
+    level.write_text("4\n")
+    found = check_perf(system)
+    assert (found.status, found.reason) == (status, reason)
+
+
+def test_perf_in_a_container(stubs: Stubs) -> None:
+    """Its engine forbids the call: the kernel's level is no matter."""
+    stubs.perf("denied")
+    found = check_perf(machine(stubs, environment={"PATH": str(stubs.folder), "container": "podman"}))
+    assert found.reason == (
+        "the kernel lets this user count nothing. Start the container with --cap-add=PERFMON, or ask who runs its host "
+        "to do so."
+    )
+
+
+def test_perf_hangs(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stopped as ncu is."""
+    monkeypatch.setattr(preflight, "PROBE_S", 0.5)
+    stubs.perf("hang")
+    found = check_perf(machine(stubs))
+    assert (found.status, found.why) == ("timeout", "perf had not counted a program that does nothing after 0.5 s")
+
+
+def test_what_is_gone_when_it_is_tried(stubs: Stubs) -> None:
+    """A program that told its version may still not start."""
+
+    def run(command: Any, **_: Any) -> Ended:
+        if len(command) == 2:
+            return Ended(code=0, out="Nsight Compute\nVersion 2025.3.1.0\nperf version 6.8")
+        return Ended(code=None, fault="cannot_start", reason="Text file busy")
+
+    stubs.ncu()
+    stubs.perf()
+    system = machine(stubs, run=run)
+    assert check_ncu(system).why == "ncu can't be started (Text file busy)"
+    assert check_perf(system).why == "perf can't be started (Text file busy)"
+
+
+@pytest.mark.parametrize(
+    ("params", "capabilities", "status", "why"),
+    [
+        (None, 0, "not_found", "no NVIDIA driver tells who may read them"),
+        ("RmProfilingAdminOnly: 0\n", 0, "ok", "any user may read them (RmProfilingAdminOnly: 0)"),
+        ("Mobile: 1\n", 0, "ok", "any user may read them (the driver has no RmProfilingAdminOnly)"),
+        (
+            "Mobile: 1\nRmProfilingAdminOnly: 1\n",
+            0,
+            "permission_denied",
+            "administrators only (RmProfilingAdminOnly: 1), and this is none",
+        ),
+        (
+            "RmProfilingAdminOnly: 1\n",
+            1 << SYS_ADMIN,
+            "ok",
+            "administrators only (RmProfilingAdminOnly: 1); this process has the capability SYS_ADMIN",
+        ),
+        (
+            "RmProfilingAdminOnly: 1\n",
+            1 << PERFMON,
+            "ok",
+            "administrators only (RmProfilingAdminOnly: 1); this process has the capability PERFMON, which drivers "
+            "from 565 on accept",
+        ),
+    ],
+)
+def test_what_the_drivers_settings_say(
+    stubs: Stubs, params: str | None, capabilities: int, status: str, why: str
+) -> None:
+    """Who may read counters, by the driver and what this process may do."""
+    system = machine(stubs)
+    (system.proc / "self").mkdir()
+    (system.proc / "self" / "status").write_text(f"CapEff:\t{capabilities:016x}\n")
+    if params is not None:
+        (system.proc / "driver" / "nvidia").mkdir(parents=True)
+        (system.proc / "driver" / "nvidia" / "params").write_text(params)
+    found = check_permission(system)
+    assert (found.status, found.why) == (status, why)
+    assert (found.remedy is not None) == (status == "permission_denied")
+
+
+def test_wsl_has_no_settings_that_help(stubs: Stubs) -> None:
+    """Nothing about administrators is said there."""
+    found = check_permission(machine(stubs, **WSL))
+    assert found.status == "unsupported_platform"
+    assert "administrator" not in found.line

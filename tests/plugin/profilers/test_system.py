@@ -1,0 +1,162 @@
+"""The machine as the profilers' checks see it, and running programs on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, System, run_program
+from tests.plugin.profilers.stubs import Stubs
+
+HERE = {"PATH": os.environ["PATH"]}
+
+
+@pytest.mark.parametrize(
+    ("release", "platform", "wsl"),
+    [
+        ("6.6.87.2-microsoft-standard-WSL2", "linux", True),
+        ("4.4.0-19041-Microsoft", "linux", True),
+        ("6.8.0-1021-azure", "linux", False),
+        ("6.6.87.2-microsoft-standard-WSL2", "win32", False),
+    ],
+)
+def test_wsl_by_the_kernels_name(tmp_path: Path, release: str, platform: str, wsl: bool) -> None:
+    """Linux inside Windows has Microsoft's kernel; Azure's machines are their own."""
+    assert Stubs(tmp_path).system(kernel_release=release, platform=platform).wsl is wsl
+
+
+def test_wsl_by_its_device(tmp_path: Path) -> None:
+    """With a kernel of the user's own the GPU still is behind Windows' device."""
+    system = Stubs(tmp_path).system()
+    (system.root / "dev").mkdir()
+    (system.root / "dev" / "dxg").touch()
+    assert system.wsl
+
+
+def test_no_container(tmp_path: Path) -> None:
+    """A machine on which nothing shows one."""
+    system = Stubs(tmp_path).system()
+    (system.proc / "self").mkdir()
+    (system.proc / "self" / "cgroup").write_text("0::/user.slice/user-1000.slice/session-2.scope\n")
+    assert system.container is None
+
+
+@pytest.mark.parametrize(("file", "mark"), [(".dockerenv", "/.dockerenv"), ("run/.containerenv", "/run/.containerenv")])
+def test_a_container_by_its_file(tmp_path: Path, file: str, mark: str) -> None:
+    """Docker and podman leave one."""
+    system = Stubs(tmp_path).system()
+    (system.root / file).parent.mkdir(exist_ok=True)
+    (system.root / file).touch()
+    assert system.container == mark
+
+
+@pytest.mark.parametrize("name", ["KUBERNETES_SERVICE_HOST", "container"])
+def test_a_container_by_its_environment(tmp_path: Path, name: str) -> None:
+    """Kubernetes and systemd-nspawn set a variable."""
+    assert Stubs(tmp_path).system(environment={name: "lxc"}).container == f"{name}=lxc"
+
+
+def test_a_container_by_its_control_group(tmp_path: Path) -> None:
+    """Engines name the groups that they make."""
+    system = Stubs(tmp_path).system()
+    (system.proc / "self").mkdir()
+    (system.proc / "self" / "cgroup").write_text("5:memory:/kubepods/besteffort/pod1\n")
+    assert system.container == "a control group of kubepods"
+
+
+def test_capabilities(tmp_path: Path) -> None:
+    """Each is a bit of CapEff; without /proc nothing is known."""
+    system = Stubs(tmp_path).system()
+    assert system.capable(SYS_ADMIN) is None
+    (system.proc / "self").mkdir()
+    status = system.proc / "self" / "status"
+    status.write_text(f"Name:\tpython\nCapPrm:\tffffffffffffffff\nCapEff:\t{1 << PERFMON:016x}\n")
+    assert (system.capable(SYS_ADMIN), system.capable(PERFMON)) == (False, True)
+    status.write_text("CapEff:\tunknown\n")
+    assert system.capable(PERFMON) is None
+
+
+def test_this_machine() -> None:
+    """The interpreter is absolute and still the link that a virtual environment is."""
+    here = System.here()
+    assert here.python == Path(sys.executable).absolute()
+    assert here.environment["PATH"] == os.environ["PATH"]
+
+
+def test_a_program_runs_to_its_end(tmp_path: Path) -> None:
+    """Exit code, both outputs, working directory; nothing to read, and bytes that are no text."""
+    ended = run_program(
+        ["sh", "-c", "pwd; cat; printf '\\377bad' >&2; exit 3"], timeout_s=60, environment=HERE, cwd=tmp_path
+    )
+    assert (ended.code, ended.fault) == (3, None)
+    assert ended.out == str(tmp_path.resolve())
+    assert ended.err == "\ufffdbad"
+    assert ended.text == f"{ended.out}\n{ended.err}"
+
+
+def test_a_program_that_cannot_start(tmp_path: Path) -> None:
+    """It is told, and nothing raised: no such file, no executable, no program."""
+    text = tmp_path / "text"
+    text.write_text("\0")
+    reasons = []
+    for path, mode in ((tmp_path / "none", None), (text, 0o644), (text, 0o755)):
+        if mode is not None:
+            path.chmod(mode)
+        ended = run_program([path], timeout_s=60, environment=HERE)
+        assert (ended.code, ended.fault) == (None, "cannot_start")
+        reasons.append(ended.reason)
+    assert reasons == ["No such file or directory", "Permission denied", "Exec format error"]
+
+
+def test_without_a_temporary_folder_no_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full or read-only disk gives a reason, too."""
+
+    def none() -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", none)
+    ended = run_program(["true"], timeout_s=60, environment=HERE)
+    assert (ended.fault, ended.reason) == ("cannot_start", "No usable temporary directory found")
+
+
+def test_what_hangs_is_stopped_with_all_that_it_started() -> None:
+    """At the time limit; what it had said until then is kept."""
+    ended = run_program(["sh", "-c", "sleep 600 & echo $!; wait"], timeout_s=1, environment=HERE)
+    assert (ended.code, ended.fault) == (None, "timeout")
+    assert _ends(int(ended.out))
+
+
+def test_an_interrupted_wait_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C reaches this process only: the other is in a session of its own."""
+    started: list[subprocess.Popen[bytes]] = []
+    wait = subprocess.Popen.wait
+
+    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        if process in started:
+            return wait(process, timeout)
+        started.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_program(["sleep", "600"], timeout_s=60, environment=HERE)
+    assert started[0].poll() is not None
+
+
+def _ends(pid: int) -> bool:
+    """Whether a process that was killed is gone, or waits for nothing but to be asked for its exit code."""
+    for _ in range(500):
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.01)
+    return False
