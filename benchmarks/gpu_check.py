@@ -1,0 +1,287 @@
+"""All checks that need a GPU, within one time limit: ``benchmarks/gpu_check.sh`` starts this.
+
+Writes into the folder given, as each part ends, so that nothing of it is lost at the limit:
+
+- ``gpu_check.json``: what was found, and which parts ran for how long or were left out and why;
+- ``speed.json``, ``counters.json``, ``training.json``: result files of the suite, for the ``roofline`` program;
+- ``unit_bf16.csv``: what ncu itself wrote for one matrix product of known size;
+- ``*.log``: what the runs printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from roofline.counted_kernels import counted_kernels
+from roofline.reader import ReadError, ResultFile, read_file
+from roofline.reconciliation import reconcile
+from roofline.record import Record, Roof
+from roofline.record_json import without_nonfinite
+from roofline.roofs import Roofs
+
+_ROOT = Path(__file__).parents[1]
+
+LIMIT_S = 450.0
+"""Of all parts together; what is left of 8 minutes is for the machine's start and for writing."""
+
+GRACE_S = 15.0
+"""For a run to write what it has, once it is interrupted."""
+
+_RESULTS = "results"
+"""One folder for all parts while they run: those after the first take its roofs over."""
+
+SPEED_S = 170.0
+"""At most for the roofs and the throughput: the counters need the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What a part of the check measures.
+
+    :param arguments: pytest's.
+    :param least_s: with less time left it isn't begun.
+    :param most_s: at most, of the time that is left.
+    """
+
+    name: str
+    arguments: Sequence[str]
+    most_s: float = LIMIT_S
+    least_s: float = 0.0
+
+
+def parts(device: str, *, quick: bool) -> tuple[Part, ...]:
+    """The runs of the suite. ``quick`` only shows that they run: small models, few steps."""
+    models = "perftests/test_models.py"
+    common = ("--device", device, "--label", "gpu-check", "-q")
+    if quick:
+        small = (*common, "--max-time", "0.05", "--warmup", "1", "--batch", "2", "--precision", "fp32")
+        return (
+            Part(name="speed", arguments=(models, *small, "--model", "mlp", "--mode", "train"), most_s=SPEED_S),
+            Part(name="counters", arguments=(models, *small, "--model", "cnn", "--ncu")),
+        )
+    return (
+        Part(
+            name="speed",
+            arguments=(
+                *("perftests/test_roofs.py", models, *common, "--model", "resnet50", "--mode", "train"),
+                *("--batch", "32,64,128,256", "--precision", "amp_bf16,torch_default", "--max-time", "1"),
+            ),
+            most_s=SPEED_S,
+        ),
+        Part(
+            name="counters",
+            arguments=(
+                *(models, *common, "--model", "resnet50,bert_base,mobilenet_v2", "--mode", "infer", "--batch", "8"),
+                *("--precision", "fp32,tf32,amp_bf16,amp_fp16", "--max-time", "0.3", "--ncu", "--ncu-timeout", "60"),
+            ),
+            least_s=40.0,
+        ),
+        Part(
+            name="training",
+            arguments=(
+                *(models, *common, "--model", "resnet50", "--mode", "train", "--batch", "32"),
+                *("--precision", "amp_bf16", "--max-time", "0.3", "--ncu", "--ncu-timeout", "60"),
+            ),
+            least_s=40.0,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How a part ended: ``code`` is the process's; None: it was interrupted at its limit."""
+
+    seconds: float
+    code: int | None
+
+
+def run(part: Part, out: Path, limit_s: float) -> Ran:
+    """Run a part, interrupt it at the limit, and put its result file beside the log."""
+    began = time.monotonic()
+    kept = out / _RESULTS
+    before = set(kept.rglob("*.json"))
+    command = [*_pytest(), *part.arguments, "--results", str(kept)]
+    with (out / f"{part.name}.log").open("w", encoding="utf-8") as log:
+        process = subprocess.Popen(command, cwd=_ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        code: int | None = None
+        try:
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(GRACE_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    for file in set(kept.rglob("*.json")) - before:
+        shutil.copy(file, out / f"{part.name}.json")
+    return Ran(seconds=time.monotonic() - began, code=code)
+
+
+def _pytest() -> list[str]:
+    """pytest with the plugin, which has to be named where nothing is installed, and mustn't be where it is."""
+    installed = any(entry.value == _PLUGIN for entry in entry_points(group="pytest11"))
+    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *([] if installed else ["-p", _PLUGIN])]
+
+
+_PLUGIN = "pytest_roofline.plugin"
+
+
+def machine() -> dict[str, Any]:
+    """The programs' versions, and what the driver's tool says."""
+    import torch
+
+    asked = "name,driver_version,memory.total,power.limit,clocks.sm,clocks.max.sm,compute_cap"
+    try:
+        answer = subprocess.run(
+            ["nvidia-smi", f"--query-gpu={asked}", "--format=csv"], capture_output=True, text=True, check=False
+        ).stdout.splitlines()
+    except OSError:
+        answer = []
+    return {
+        "python": sys.version.split()[0],
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "nvidia_smi": answer,
+    }
+
+
+def preflight() -> list[dict[str, Any]]:
+    """Which profilers are usable here, and why not."""
+    from pytest_roofline.profilers.preflight import check_all, check_permission
+    from pytest_roofline.profilers.system import System
+
+    system = System.here()
+    findings = (check_permission(system), *check_all(system))
+    return [{**asdict(one), "path": one.path and str(one.path)} for one in findings]
+
+
+def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
+    """One product of known size under ncu, with ncu's own file kept."""
+    import torch
+
+    from pytest_roofline.profilers import ncu_check, ncu_counters
+    from pytest_roofline.profilers.ncu_order import Answer
+    from pytest_roofline.profilers.ncu_pass import preflight as check
+    from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
+    from pytest_roofline.profilers.system import System
+    from roofline.ncu_metrics import flop_metrics
+
+    system = System.here()
+    finding = check(device.partition(":")[0], system, None)
+    if not finding.usable or finding.path is None:
+        return {"status": finding.status, "reason": finding.reason}
+    capability = ".".join(map(str, torch.cuda.get_device_capability(device)))
+    ncu = Ncu(path=finding.path, version=finding.version, system=system, compute_capability=capability)
+    with TemporaryDirectory() as folder:
+        log = Path(folder, "unit_bf16.csv")
+        ran = ncu.run(
+            (sys.executable, "-m", ncu_check.__name__, "bf16", device),
+            flop_metrics(capability, True),
+            log=log,
+            variables={},
+            limit_s=limit_s,
+        )
+        if log.exists():
+            shutil.copy(log, out)
+    try:
+        ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
+        counters = ncu_counters.read([out / log.name], ncu.source)
+    except NotCounted as refusal:
+        return {"status": refusal.status, "reason": refusal.reason, "output": ran.ended.text[-2000:]}
+    ratio = None if counters.flop is None else counters.flop / ncu_check.FLOP
+    return {"status": counters.status, "reason": counters.reason, "ratio": ratio, "passes": counters.passes}
+
+
+def figures_of(result: ResultFile) -> dict[str, Any]:
+    """What a result file says: roofs, throughput, and the counters against what was counted."""
+    roofs = result.session.roofs if result.session is not None else ()
+    lacking = result.session.not_measured if result.session is not None else ()
+    records = [benchmark.record for benchmark in result.benchmarks if benchmark.record is not None]
+    return {
+        "roofs": [{"kind": roof.kind, "name": roof.name, "value": roof.value, "spread": roof.spread} for roof in roofs],
+        "not_measured": [asdict(one) for one in lacking],
+        "cases": [case(record, roofs) for record in records if record.case.mode in ("train", "infer")],
+    }
+
+
+def case(record: Record, roofs: Sequence[Roof]) -> dict[str, Any]:
+    """One row: its rate, and of its counters what there is."""
+    timing, counters, work = record.timing, record.counters, record.work
+    rows = reconcile(record, counted_kernels(record, Roofs(roofs=tuple(roofs))))
+    counted: Mapping[str, Any] = {} if counters is None else asdict(counters)
+    return {
+        "id": record.case.id,
+        "valid": record.valid,
+        "flags": [asdict(flag) for flag in record.flags],
+        "samples_per_s": None if timing is None else record.case.samples_per_step / timing.step_time_s,
+        "margin": None if timing is None else timing.margin,
+        "flop_per_step": None if work is None else work.flop_per_step,
+        "byte_range_per_step": None if work is None else [work.byte_low_per_step, work.byte_high_per_step],
+        "counters": {name: value for name, value in counted.items() if name != "kernels"},
+        "reconciled": [{**asdict(row), "ratio": row.ratio, "standing": row.standing} for row in rows],
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks/gpu_check.sh", description="All checks that need a GPU.")
+    parser.add_argument("--out", type=Path, default=Path("gpu_check"), help="folder for the files")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:N; cpu shows that it runs")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help=f"seconds in all; default {LIMIT_S:g}")
+    parser.add_argument("--quick", action="store_true", help="small models and few steps, to see that it runs")
+    options = parser.parse_args(arguments)
+    out = options.out.absolute()
+    out.mkdir(parents=True, exist_ok=True)
+    return check(out, options.device, options.limit, quick=options.quick)
+
+
+def check(out: Path, device: str, limit_s: float, *, quick: bool, clock: Callable[[], float] = time.monotonic) -> int:
+    """Run all parts. Exit status 0: each ended by itself and measured something."""
+    end = clock() + limit_s
+    found: dict[str, Any] = {"device": device, "quick": quick, "machine": machine(), "parts": {}}
+
+    def keep(name: str, value: object) -> None:
+        found[name] = value
+        text = json.dumps(without_nonfinite(found), indent=1, default=str)
+        (out / "gpu_check.json").write_text(text + "\n", encoding="utf-8")
+        print(f"{name}: done, {end - clock():.0f} s left", flush=True)
+
+    keep("preflight", preflight())
+    keep("unit", unit(device, out, min(60.0, limit_s)))
+    good = True
+    for part in parts(device, quick=quick):
+        left_s = end - clock()
+        if left_s < part.least_s:
+            found["parts"][part.name] = {
+                "left_out": f"{left_s:.0f} s were left, and it takes {part.least_s:g} s at least"
+            }
+            keep(part.name, None)
+            good = False
+            continue
+        ran = run(part, out, max(1.0, min(part.most_s, left_s)))
+        found["parts"][part.name] = asdict(ran)
+        try:
+            keep(part.name, figures_of(read_file(out / f"{part.name}.json")))
+        except ReadError as error:
+            keep(part.name, {"unreadable": str(error)})
+            good = False
+        good &= ran.code == 0
+    shutil.rmtree(out / _RESULTS, ignore_errors=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
