@@ -30,6 +30,9 @@ BY_CI = {
 """What .ci/run does from a bare checkout."""
 
 
+PLUGGED_IN = {"complexity", "doctor"}
+"""Commands of the measuring side, which come with an installed package."""
+
 TABLE = """device,model,precision,batch_size,runs,images_per_s,images_per_s_std,attained_gflop_per_s
 rtx4090,resnet50,fp32,64,3,100.00,1.50,2429.90
 rtx4090,resnet50,fp32,128,3,110.00,1.20,2672.89
@@ -88,7 +91,7 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
         # An editable install of this very folder is how these tests run, or the wheel in its place.
         assert arguments == ["-m", "pip", "install", "-e", ".[suite,dev]"]
         return
-    if program == "roofline" and arguments[0] == "complexity" and not entry_points(group="roofline.commands"):
+    if program == "roofline" and arguments[0] in PLUGGED_IN and not entry_points(group="roofline.commands"):
         pytest.skip("run from source: the plugin's own commands come with an installed package")
     if program == "roofline":
         shutil.copytree(ROOT / "results", tmp_path / "results")
