@@ -32,7 +32,7 @@ class Activities:
     """The rows of one table: n usable ones, and ``lost`` others, whose times are missing, or which never ended.
 
     ``what`` is the number of a name or of a direction. `NOT_TOLD` stands for what a row or the table doesn't have.
-    ``lacks`` names a column without which nothing can be read; then n is 0.
+    ``lacks`` names a column without which nothing can be read; then all rows are lost.
     """
 
     columns: NDArray[Any]

@@ -67,7 +67,7 @@ def opened(path: Path) -> Iterator[Database]:
             # A kernel's name may hold anything, and a name is no reason to lose the numbers.
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             yield _described(path, connection)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where its own message has damaged bytes
         raise ReadError(
             f"{path}: the database can't be read ({error}). Is the copy complete, and was nsys export let to finish?"
             f" Export it again: {how_to_export(path.with_suffix('.nsys-rep'))}"

@@ -71,7 +71,7 @@ def read_export(path: Path) -> Timeline:
         dram, dram_section = dram_rows(database, gpus, spans)
         launched = len(graphs) + graphs.lost
         kernel_table, kernel_section = _kernels(database, kernels, name, launched)
-        empty = not len(kernels) and not launched and kernels.lacks is None
+        empty = not len(kernels) and not kernels.lost and not launched
         return Timeline(
             path=path,
             layout="nsys_export",
@@ -101,8 +101,8 @@ def _kernels(
     database: Database, kernels: Activities, name: str, launched: int
 ) -> tuple[tuple[KernelRow, ...], Section]:
     """:param launched: how many graphs were, whose kernels are in no row."""
-    if kernels.lacks is not None or not len(kernels):
-        if kernels.lacks is None and not kernels.lost:
+    if not len(kernels):
+        if not kernels.lost:
             reason = _nodes_missing(launched) if launched else f"no kernel was recorded. {_HOW_TO_CAPTURE}"
             return (), Section(state="skipped", reason=reason)
         return (), _section([kernels], "kernel")
@@ -175,7 +175,7 @@ def _copied(kind: str, rows: Activities, chosen: NDArray[bool_]) -> CopyRow:
 def _section(parts: Sequence[Activities], what: str) -> Section:
     """The state of what was read of some tables."""
     usable = sum(map(len, parts))
-    lacking = [part.lacks for part in parts if part.lacks is not None]
+    lacking = [part.lacks for part in parts if part.lacks is not None and part.lost]
     if lacking:
         reason = f"the export has no column {' and no column '.join(lacking)}, by which this version reads a {what}"
         return Section(state="partial" if usable else "failed", reason=reason)

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 State = Literal["ok", "partial", "skipped", "failed"]
 
-MAIN_SECTIONS = ("kernels", "operators")
-"""What a file is read for: kernels, or operators of what ran without a GPU. One that has neither is partial at best."""
-
 _SIDES = {"H": "Host", "D": "Device", "A": "Array", "P": "Peer"}
 _DIRECTION = re.compile(r"\b([HDAP])to([HDAP])\b")
+_COPY = re.compile(r"(?:CUDA )?(?P<unified>Unified )?(?:Memory )?memcpy (?=\S)", re.IGNORECASE)
+_FILL = re.compile(r"(?:CUDA )?memset\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,12 +173,15 @@ class Timeline:
 
     @property
     def state(self) -> State:
-        """Of the whole file: ``partial`` where only a part of what it is read for can be had."""
+        """Of the whole file. It is read for kernels, or for operators of what ran without a GPU: one that has neither
+        is ``partial`` at best.
+        """
         states = {section.state for section in self.sections.values()}
         if not states & {"ok", "partial"}:
             return "failed" if "failed" in states else "skipped"
-        whole = any(self.sections[name].state == "ok" for name in MAIN_SECTIONS if name in self.sections)
-        return "ok" if whole and not states & {"failed", "partial"} else "partial"
+        whole = {name for name, section in self.sections.items() if section.state == "ok"}
+        complete = "kernels" in whole or ("operators" in whole and not self.devices)
+        return "ok" if complete and not states & {"failed", "partial"} else "partial"
 
     def by_kind(self) -> tuple[KindRow, ...]:
         """The kernels by kind, longest first."""
@@ -244,6 +246,9 @@ def direction(text: str) -> str:
 
     What stands behind it stays: ``Memcpy HtoD (Pageable -> Device)`` is ``Host-to-Device (Pageable -> Device)``.
     """
-    bare = re.sub(r"^\[?(?:CUDA\s+)?memcpy\s+(?=\S)", "", text.strip(), flags=re.IGNORECASE).rstrip("]")
-    bare = "memset" if re.fullmatch(r"\[?(?:CUDA )?memset\b.*", bare, re.IGNORECASE) else bare
+    bare = text.strip().removeprefix("[").removesuffix("]")
+    if _FILL.match(bare):
+        return "memset"
+    if match := _COPY.match(bare):
+        bare = f"{match['unified'] or ''}{bare[match.end() :]}"
     return _DIRECTION.sub(lambda match: f"{_SIDES[match[1]]}-to-{_SIDES[match[2]]}", bare)
