@@ -12,6 +12,8 @@ import pytest
 from roofline import cli
 from roofline.devices import load
 from roofline.figures import draw
+from roofline.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
+from roofline.levels_plot import levels_figure, why_no_levels
 from roofline.machines import machines_table
 from roofline.operation_tables import (
     cases_table,
@@ -25,9 +27,21 @@ from roofline.operations_plot import operations_figure
 from roofline.point_tables import metrics_table, points_table, summary_table
 from roofline.points import Point, cases, points_of
 from roofline.reader import read_file
-from roofline.record import KEY, Device, HostCounters, Latency, Memory, OutsideTime, Process, Record, Uncovered
+from roofline.record import (
+    KEY,
+    Device,
+    HostCounters,
+    KernelTime,
+    Latency,
+    Memory,
+    OutsideTime,
+    Process,
+    Record,
+    Uncovered,
+)
 from roofline.tables import Table, render
 from tests.roofline import build
+from tests.roofline.kernels import ADD, counters, kernel
 
 _DEVICE = Device(kind="cpu", name="cpu", memory_byte=8 * 10**9, last_level_cache_byte=10**6)
 _NOT_FINITE = re.compile(r"(?<![\w.])(nan|inf)(?!\w)", re.IGNORECASE)
@@ -56,7 +70,17 @@ def _record() -> Record:
             latency=Latency(steps=10, median_s=0.1, p95_s=0.11, p99_s=0.12),
         ),
         work=build.work(1e10, 1e6, 1e8, uncovered=(Uncovered(name="aten::fft", calls=1, time_s=0.01),)),
-        profile=build.profile(operations_s=0.05, outside=outside),
+        profile=build.profile(
+            operations_s=0.05,
+            outside=outside,
+            device_busy_s=0.06,
+            longest_gap_s=0.01,
+            kernels=(
+                KernelTime(name="gemm", launches=1.0, time_s=0.05),
+                KernelTime(name="add", launches=9.0, time_s=0.01),
+            ),
+        ),
+        counters=counters(kernel(), kernel(ADD, launches=9), dram_read_byte=1e9, passes=5, unit_check=1.0),
         memory=Memory(peak_predicted_byte=100, peak_allocated_byte=110, peak_reserved_byte=120),
         process=Process(
             user_s=3.0,
@@ -116,6 +140,8 @@ def _tables(points: tuple[Point, ...]) -> list[Table[Any]]:
     tables += [summary_table(result, shown), operations_table(taken), kinds_table(taken), cases_table(taken, [])]
     for case in taken:
         tables += [limits_table(case), worst_table(case, 1, by_kind=False), worst_table(case, 15, by_kind=True)]
+        of_kernels = (profiled_table(case.point, 1), counted_table(case.point, 1), reconciliation_table(case.point))
+        tables += [kernels_table([case.point]), *filter(None, of_kernels)]
     return tables
 
 
@@ -134,6 +160,21 @@ def test_every_table_stands_whatever_one_number_is(tmp_path: Path, path: tuple[s
         for table in _tables(points_of(result, load())):
             json.loads(render(table, "json", 80), parse_constant=pytest.fail)
             _holds_only_finite(render(table, form, 100) for form in ("csv", "markdown"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path, _ in _ALL if "counters" in path],
+    ids=lambda path: ".".join(map(str, path)),
+)
+def test_the_figure_of_levels_stands_whatever_one_number_is(tmp_path: Path, path: tuple[str | int, ...]) -> None:
+    """It is drawn of what is left, or there is a reason why not."""
+    for value in (-1.0, 1e308):
+        number = int(min(value, 2**62)) if isinstance(dict(_ALL)[path], int) else value
+        result = read_file(build.write(tmp_path / "a.json", _edited(path, number)))
+        point = points_of(result, load())[0]
+        if why_no_levels(point) is None:
+            levels_figure(point).draw_without_rendering()
 
 
 def _case(result: Path, *arguments: str) -> tuple[str, ...]:

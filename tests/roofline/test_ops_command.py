@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from roofline.record import Device, Flag, Operation, OutsideTime, Record
+from roofline.record import Counters, Device, Flag, Operation, OutsideTime, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
+from tests.roofline.kernels import counted, kernel, profiled
 
 _DEVICE = Device(kind="cpu", name="cpu", last_level_cache_byte=10**6)
 _CONVOLUTION = "2x3x8x8, 2x96x8x8, 96x1x3x3, stride 2, padding 1, groups 96, gradient of input and weight"
@@ -306,3 +307,88 @@ def test_a_compiled_case_is_told_from_the_eager_one_of_its_name(run: Run, tmp_pa
     path = _file(tmp_path, _timed(), _timed(case=build.case(model="vgg16", config=config)))
     assert "vgg16-train-b32-fp32 (compiled): 100 ms a step" in run("ops", path, "vgg16")[1]
     assert "resnet50-train-b32-fp32: 100 ms a step" in run("ops", path, "resnet50")[1]
+
+
+def test_a_step_on_a_gpu_shows_its_kernels_and_counters(run: Run, tmp_path: Path) -> None:
+    """After its operations; a CPU's step has neither."""
+    path = _file(tmp_path, profiled(counters=counted(kernel()).counters))
+    code, out, err = run("ops", path)
+    assert (code, err) == (0, "")
+    titles = [line for line in out.splitlines() if line and not line.startswith(" ")]
+    assert [line for line in titles if "ernels of" in line or "against" in line] == [
+        "Kernels of resnet50-train-b32-fp32, by torch's profiler",
+        "Kernels of resnet50-train-b32-fp32, by hardware counters",
+        "Counted against counters, resnet50-train-b32-fp32",
+    ]
+    assert "The device was busy for 62 % of the step" in out
+    assert "ernels of" not in run("ops", _file(tmp_path, _timed(), name="cpu"))[1]
+
+
+def test_a_compiled_step_shows_how_busy_the_device_was(run: Run, tmp_path: Path) -> None:
+    """Its kernels stand in one table, which has their names from the profiler already."""
+    outside = (OutsideTime(name="triton_a", calls=1.0, time_s=0.06),)
+    profile = build.profile(source="kernels", operations_s=0.0, outside=outside, device_busy_s=0.06)
+    record = profiled(
+        case=build.case(config={"compile": True}),
+        operations=(build.operation(),),
+        profile=profile,
+        missing={"operations.time_s": "fused"},
+        counters=counted(kernel()).counters,
+    )
+    _, out, _ = run("ops", _file(tmp_path, record))
+    assert "The device was busy for 60 % of the step: 60.0 ms of kernels" in out
+    assert "by torch's profiler" not in out
+    assert "by hardware counters" in out
+
+
+def test_by_kernel(run: Run, tmp_path: Path) -> None:
+    """Kernels alone; as CSV all of them in one table."""
+    path = _file(tmp_path, profiled(counters=counted(kernel()).counters))
+    code, out, _ = run("ops", path, "--by", "kernel")
+    assert code == 0
+    assert "What to fix first" not in out
+    assert out.count("ernels of resnet50") == 2
+    rows = list(csv.DictReader(io.StringIO(run("ops", path, "--by", "kernel", "--format", "csv")[1])))
+    assert [row["source"] for row in rows] == ["profiler"] * 3 + ["counters"]
+
+
+def test_by_counters(run: Run, tmp_path: Path) -> None:
+    """Count and counters; as JSON that table."""
+    path = _file(tmp_path, profiled(counters=counted(kernel()).counters))
+    _, out, _ = run("ops", path, "--by", "counters")
+    assert out.startswith("Counted against counters, ")
+    document = json.loads(run("ops", path, "--by", "counters", "--format", "json")[1])
+    assert [row["quantity"] for row in document["rows"]] == ["matrix products", "other arithmetic", "DRAM bytes"]
+
+
+@pytest.mark.parametrize(
+    ("record", "by", "told"),
+    [
+        (_timed(), "kernel", "a CPU has no kernels apart from its operations: --by operation has those."),
+        (_timed(), "counters", "no hardware counters (none in the record). They are read where pytest is given"),
+        (
+            build.record(device=build.CUDA, missing={"profile": "no CUPTI"}),
+            "kernel",
+            "no times of kernels (no CUPTI). Operations are timed",
+        ),
+        (
+            build.record(counters=Counters(status="permission_denied", reason="ERR_NVGPUCTRPERM")),
+            "counters",
+            "no hardware counters (permission denied).",
+        ),
+    ],
+    ids=["CPU", "not counted", "no profile", "refused"],
+)
+def test_kernels_that_are_not_there(run: Run, tmp_path: Path, record: Record, by: str, told: str) -> None:
+    """Exit code 3 with the reason."""
+    code, out, err = run("ops", _file(tmp_path, record), "--by", by)
+    assert (code, out) == (3, "")
+    assert f"resnet50-train-b32-fp32: {told}" in err
+
+
+def test_counters_that_were_refused_are_told_of(run: Run, tmp_path: Path) -> None:
+    """Below the step, with status and reason; where only counters are asked for, too."""
+    counters = Counters(status="permission_denied", reason="ERR_NVGPUCTRPERM")
+    path = _file(tmp_path, _timed(counters=counters))
+    assert "No counters (permission_denied): ERR_NVGPUCTRPERM" in run("ops", path)[1]
+    assert "No counters (permission_denied): ERR_NVGPUCTRPERM" in run("ops", path, "--by", "counters")[2]

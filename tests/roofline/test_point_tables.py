@@ -188,6 +188,51 @@ def test_metrics_csv_has_what_a_time_roofline_is_made_from(tmp_path: Path) -> No
     assert {key: row[key] for key in expected} == expected
 
 
+def test_what_counters_read_has_columns(tmp_path: Path) -> None:
+    """Bytes of each level, reads and writes, tensor cores; and how busy the device was by the profiler."""
+    counters = Counters(
+        status="ok",
+        flop=4e11,
+        flop_by_pipe={"tensor_bf16": 3e11, "fp32": 1e11},
+        dram_byte=4e9,
+        dram_read_byte=3e9,
+        dram_write_byte=1e9,
+        l2_byte=8e9,
+        l1_byte=2e10,
+    )
+    profile = build.profile(source="kernels", device_busy_s=0.09, longest_gap_s=0.001)
+    _, points = _all(tmp_path, build.record(counters=counters, profile=profile))
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "counter_status": "ok",
+        "counter_reason": "",
+        "counter_flop_by_pipe": "75.0 % tensor_bf16, 25.0 % fp32",
+        "tensor_share": "0.75",
+        "counter_dram_byte_per_step": "4000000000.0",
+        "counter_dram_read_byte_per_step": "3000000000.0",
+        "counter_dram_write_byte_per_step": "1000000000.0",
+        "counter_l2_byte_per_step": "8000000000.0",
+        "counter_l1_byte_per_step": "20000000000.0",
+        "device_busy_s": "0.09",
+        "longest_gap_s": "0.001",
+        "device_share": "0.9",
+    }
+    assert {key: row[key] for key in expected} == expected
+    (point,) = _csv(render(points_table(points), "csv", 80))
+    shared = ("counter_status", "tensor_share", "counter_l2_byte_per_step", "counter_dram_write_byte_per_step")
+    assert {key: point[key] for key in shared} == {key: row[key] for key in shared}
+
+
+def test_counters_that_were_refused_have_a_reason_and_no_numbers(tmp_path: Path) -> None:
+    """Whatever stands beside the status."""
+    counters = Counters(status="permission_denied", reason="ERR_NVGPUCTRPERM", flop=1.0, l2_byte=0.0)
+    _, points = _all(tmp_path, build.record(counters=counters))
+    (row,) = json.loads(render(metrics_table(points), "json", 80))["rows"]
+    assert (row["counter_status"], row["counter_reason"]) == ("permission_denied", "ERR_NVGPUCTRPERM")
+    numbers = ("counter_flop_per_step", "counter_l2_byte_per_step", "counter_dram_byte_per_step", "tensor_share")
+    assert [row[name] for name in numbers] == [None] * 4
+
+
 def test_time_without_a_formula_is_not_guessed(tmp_path: Path) -> None:
     """One of two was not timed: there is no sum."""
     uncovered = (Uncovered(name="my::op", calls=2, time_s=0.01), Uncovered(name="my::other", calls=1))

@@ -1,0 +1,169 @@
+"""The tables of kernels: every column from where it is known, and rows that add up."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.devices import load
+from roofline.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
+from roofline.points import Point, points_of
+from roofline.record import KernelTime, Record
+from roofline.tables import render
+from tests.roofline import build
+from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, kernel, profiled
+
+
+def _point(tmp_path: Path, record: Record) -> Point:
+    roofs = (*build.roofs(1e13, 1e12), build.roof("flop", "bf16", 1e14))
+    (point,) = points_of(build.result(tmp_path / "a.json", [record], of=build.session(roofs)), load())
+    return point
+
+
+def _cells(text: str, first: str) -> str:
+    return next(" ".join(line.split()) for line in text.splitlines() if line.startswith(first))
+
+
+def test_by_the_profiler(tmp_path: Path) -> None:
+    """Longest first, with kind, launches, time and share of the timed step."""
+    table = profiled_table(_point(tmp_path, profiled()), 15)
+    assert table is not None
+    text = render(table, "table", 100)
+    assert text.startswith("Kernels of resnet50-train-b32-fp32, by torch's profiler\n")
+    assert _cells(text, "ampere_sgemm") == f"{GEMM} gemm 1 50.0 ms 50"
+    assert (
+        _cells(text, "vectorized")
+        == "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>> elementwise 20 10.0 ms 10"
+    )
+    assert _cells(text, "Memcpy") == "Memcpy HtoD (Pageable -> Device) copy 1 2.00 ms 2.0"
+    (busy,) = table.notes
+    assert busy == (
+        "The device was busy for 62 % of the step: 62.0 ms of kernels, copies and fills, those at the same time counted"
+        " once. The longest gap between two, under the profiler, which widens them: 4.00 ms"
+    )
+
+
+def test_the_others_stand_in_one_row(tmp_path: Path) -> None:
+    """So that the columns add up, whatever is cut off."""
+    table = profiled_table(_point(tmp_path, profiled()), 1)
+    assert table is not None
+    assert _cells(render(table, "table", 100), "2 other kernels") == "2 other kernels - 21 12.0 ms 12"
+    table = profiled_table(_point(tmp_path, profiled()), 2)
+    assert table is not None
+    assert _cells(render(table, "table", 100), "1 other kernel ") == "1 other kernel - 1 2.00 ms 2.0"
+
+
+def test_a_step_without_kernels_has_no_table(tmp_path: Path) -> None:
+    """As on a CPU."""
+    point = _point(tmp_path, build.record(profile=build.profile()))
+    assert profiled_table(point, 15) is None
+    assert counted_table(point, 15) is None
+    assert reconciliation_table(point) is None
+
+
+@pytest.mark.parametrize("changes", [{"time_s": -1.0}, {"launches": 1e308}])
+def test_a_kernel_whose_numbers_are_unusable_is_left_out(tmp_path: Path, changes: dict[str, Any]) -> None:
+    """The others stay."""
+    kernels = (KernelTime(**{"name": "odd", "launches": 1.0, "time_s": 0.01, **changes}), *_kernels())
+    record = profiled(profile=build.profile(source="kernels", operations_s=0.06, kernels=kernels))
+    table = profiled_table(_point(tmp_path, record), 15)
+    assert table is not None
+    assert [line.name for line in table.rows] == [one.name for one in _kernels()]
+
+
+def _kernels() -> tuple[KernelTime, ...]:
+    profile = profiled().profile
+    assert profile is not None
+    return profile.kernels
+
+
+def _two() -> Record:
+    """100 GFLOP on CUDA cores in 10 ms, and 500 on tensor cores in 20, which move 10 GB of DRAM."""
+    tensor = kernel(TENSOR_GEMM, flop_by_pipe={"tensor_bf16": 5e11}, time_s=0.02, dram_byte=1e10, launches=4)
+    return counted(kernel(), tensor)
+
+
+def test_by_counters(tmp_path: Path) -> None:
+    """Shares are of the kernels' time under the counters; the bound is by the machine's roofs."""
+    table = counted_table(_point(tmp_path, _two()), 15)
+    assert table is not None
+    text = render(table, "table", 160)
+    assert _cells(text, "cutlass") == f"{_shown(text)} gemm 4 20.0 ms 67 500 G 100 10.0 G 50.0 memory"
+    assert _cells(text, "ampere") == f"{GEMM} gemm 1 10.0 ms 33 100 G 0 1.00 G 100 compute"
+    assert "Tensor cores: 83.3 % of the FLOPs" in text
+
+
+def _shown(text: str) -> str:
+    return next(word for line in text.splitlines() for word in line.split() if word.startswith("cutlass"))
+
+
+def test_counted_others_are_sums_without_a_bound(tmp_path: Path) -> None:
+    """As far as all parts are known."""
+    record = counted(kernel("a", time_s=0.1), kernel(ADD, l1_byte=None), kernel())
+    table = counted_table(_point(tmp_path, record), 1)
+    assert table is not None
+    (row,) = (row for row in table.rows if row.name == "2 other kernels")
+    assert row.counted is not None
+    assert (row.counted.flop, row.counted.dram_byte, row.counted.l1_byte) == (2e11, 2e9, None)
+    assert _cells(render(table, "table", 160), "2 other kernels").endswith("200 G 0 2.00 G 100 -")
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_it_keeps_to_the_width(tmp_path: Path, width: int) -> None:
+    """And shows FLOPs, bytes, intensity and bound in any."""
+    table = counted_table(_point(tmp_path, _two()), 15)
+    assert table is not None
+    lines = render(table, "table", width).splitlines()
+    assert max(map(len, lines)) <= width
+    heading = " ".join(line for line in lines[:4])
+    for title in ("time", "FLOP", "DRAM", "bound"):
+        assert title in heading
+
+
+def test_csv_has_every_kernel_of_both(tmp_path: Path) -> None:
+    """With its source: plain numbers, the full name, every level, and the reason of the bound."""
+    record = profiled(counters=_two().counters)
+    rows = list(csv.DictReader(io.StringIO(render(kernels_table([_point(tmp_path, record)]), "csv", 80))))
+    assert [row["source"] for row in rows] == ["profiler"] * 3 + ["counters"] * 2
+    expected = {
+        "kernel": TENSOR_GEMM,
+        "kind": "gemm",
+        "launches": "4",
+        "time_s": "0.02",
+        "flop": "500000000000.0",
+        "flop_by_pipe": "100 % tensor_bf16",
+        "tensor_share": "1.0",
+        "dram_byte": "10000000000.0",
+        "l2_byte": "4000000000.0",
+        "l1_byte": "10000000000.0",
+        "intensity_flop_per_byte": "50.0",
+        "l2_intensity_flop_per_byte": "125.0",
+        "bound": "memory",
+        "bound_why": "DRAM",
+        "valid": "true",
+        "file": "a.json",
+    }
+    assert {key: rows[3][key] for key in expected} == expected
+    assert rows[1]["kernel"] == ADD
+    assert (rows[1]["flop"], rows[1]["bound"], rows[1]["share"]) == ("", "", "0.1")
+
+
+def test_counted_against_counters(tmp_path: Path) -> None:
+    """Each quantity with both numbers, their ratio, and the reasons below."""
+    record = counted(
+        kernel(dram_byte=6e9), operations=(build.operation(flop=1e11),), work=build.work(other_flop_per_step=0.0)
+    )
+    table = reconciliation_table(_point(tmp_path, record))
+    assert table is not None
+    text = render(table, "table", 100)
+    assert _cells(text, "matrix products") == "matrix products 100 GFLOP 100 G 1.00 agrees 1"
+    assert _cells(text, "DRAM bytes") == "DRAM bytes 1.00 GB to 4.00 GB 6.00 G 1.50 more 1"
+    assert "\n  DRAM bytes: more than the operations read and write" in text
+    rows = json.loads(render(table, "json", 80))["rows"]
+    assert (rows[-1]["counted_low"], rows[-1]["counters"], rows[-1]["unit"]) == (1e9, 6e9, "B")
+    assert len(rows[-1]["reasons"]) == 1

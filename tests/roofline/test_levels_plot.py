@@ -1,0 +1,152 @@
+"""A case at each level of memory: the same FLOP/s, an intensity a level, kernels with an area of their time."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from matplotlib.text import Text
+
+from roofline.devices import load
+from roofline.levels_plot import levels_figure, why_no_levels
+from roofline.points import Point, points_of
+from roofline.record import Counters, Flag, Record
+from tests.roofline import build
+from tests.roofline.conftest import Run
+from tests.roofline.kernels import ADD, CONVOLUTION, TENSOR_GEMM, counted, kernel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_ROOFS = (
+    *build.roofs(1e13, 1e12),
+    build.roof("flop", "bf16", 1e14),
+    build.roof("byte", "llc", 4e12),
+)
+
+
+def _point(tmp_path: Path, record: Record, roofs: Any = _ROOFS) -> Point:
+    (point,) = points_of(build.result(tmp_path / "a.json", [record], of=build.session(roofs)), load())
+    return point
+
+
+def _step() -> Record:
+    """Kernels of 10, 20 and 5 ms, and one without a FLOP; 6e11 FLOP in 100 ms."""
+    return counted(
+        kernel(),
+        kernel(TENSOR_GEMM, flop_by_pipe={"tensor_bf16": 4e11}, time_s=0.02, dram_byte=5e9),
+        kernel(CONVOLUTION, time_s=0.005, l1_byte=None),
+        kernel(ADD, flop_by_pipe={}, time_s=0.005),
+    )
+
+
+def _words(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in figure.findobj(Text))
+
+
+def _crosses(figure: Figure) -> list[tuple[float, float]]:
+    return [
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0]))  # type: ignore[index]
+        for line in figure.axes[0].lines
+        if line.get_marker() == "X"
+    ]
+
+
+def test_the_step_stands_at_every_level(tmp_path: Path) -> None:
+    """6e11 FLOP over 16 and 8 GB, at 6 TFLOP/s: by the timed step, not by the counters' times.
+
+    L1 is not known of every kernel, so not of the step.
+    """
+    figure = levels_figure(_point(tmp_path, _step()))
+    assert _crosses(figure) == [(pytest.approx(x), pytest.approx(6e12)) for x in (37.5, 75)]
+
+
+def test_all_three_levels(tmp_path: Path) -> None:
+    """From L1 to DRAM the intensity grows by what the caches hold back."""
+    figure = levels_figure(_point(tmp_path, counted(kernel())))
+    assert _crosses(figure) == [(pytest.approx(x), pytest.approx(1e12)) for x in (10, 25, 100)]
+
+
+def test_kernels_have_an_area_of_their_time(tmp_path: Path) -> None:
+    """20 ms and 10: twice the area, at the FLOP/s of their own time, at each level that is known of them."""
+    upper = levels_figure(_point(tmp_path, _step())).axes[0]
+    found = [(tuple(float(x) for x in one.get_offsets()[0]), float(one.get_sizes()[0])) for one in upper.collections]
+    places = [place for place, _ in found]
+    assert places[:3] == [(pytest.approx(x), pytest.approx(2e13)) for x in (40, 100, 80)]
+    assert places[3:6] == [(pytest.approx(x), pytest.approx(1e13)) for x in (10, 25, 100)]
+    assert places[6:] == [(pytest.approx(x), pytest.approx(2e13)) for x in (25, 100)]
+    assert found[0][1] == pytest.approx(2 * found[3][1]) == pytest.approx(4 * found[6][1])
+
+
+def test_kernels_are_named_and_what_is_not_drawn_is_said(tmp_path: Path) -> None:
+    """With their share, kind and bound; that of L1 no roof is measured."""
+    words = _words(levels_figure(_point(tmp_path, _step())))
+    assert f"1  50 %  gemm, bound by memory (DRAM): {TENSOR_GEMM}" in words
+    assert "2  25 %  gemm, bound by compute (CUDA cores (fp32)): ampere_sgemm_128x64_tn" in words
+    assert "Not drawn: 1 kernel with 12 % of the kernels' time, 1 of them without a FLOP" in words
+    assert "The last-level cache's roof is that of L2; of L1 none is measured." in words
+
+
+def test_without_roofs_and_without_kernels(tmp_path: Path) -> None:
+    """There is a figure all the same, and it says what it lacks."""
+    bare = build.record(counters=Counters(status="ok", flop=1e11, dram_byte=1e9))
+    words = _words(levels_figure(_point(tmp_path, bare, ())))
+    assert "No roof of L1 and L2 is measured." in words
+    assert "circles" not in words
+
+
+def test_texts_keep_apart_and_inside(tmp_path: Path) -> None:
+    """No line of text lies on another, and none is cut off at the edge."""
+    figure = levels_figure(_point(tmp_path, _step()))
+    figure.draw_without_rendering()
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and len(text.get_text()) > 5]
+    boxes = [(text.get_text(), Text.get_window_extent(text)) for text in texts if text.get_rotation() in (0, 90)]
+    shown = [(text, box) for text, box in boxes if figure.bbox.overlaps(box)]
+    for text, box in shown:
+        assert figure.bbox.x0 <= box.x0, text
+        assert box.x1 <= figure.bbox.x1, text
+    assert not [
+        (one, other)
+        for (one, first), (other, second) in combinations(shown, 2)
+        if first.padded(-1).overlaps(second.padded(-1))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        (build.record(), "no hardware counters (none in the record)"),
+        (build.record(counters=Counters(status="permission_denied")), "no hardware counters (permission denied)"),
+        (build.record(counters=Counters(status="ok", flop=1e11)), "the counters have no bytes of any level"),
+        (counted(kernel(), timing=None), "no step time"),
+        (counted(kernel(), flags=(Flag(name="profiled", evidence="nsys", invalid=True),)), "invalid: profiled"),
+    ],
+    ids=["none", "refused", "no bytes", "no time", "invalid"],
+)
+def test_what_has_no_figure_says_why(tmp_path: Path, record: Record, why: str) -> None:
+    """For the note that stands in its place."""
+    assert why_no_levels(_point(tmp_path, record)) == why
+
+
+def test_the_command_draws_each_case_that_has_counters(run: Run, tmp_path: Path) -> None:
+    """One file a case, and a line for those without."""
+    records = [
+        counted(kernel()),
+        build.record(case=build.case(model="vgg16")),
+        build.record(case=build.case(mode="roof")),
+    ]
+    path = build.write(tmp_path / "a.json", build.document(records, of=build.session(_ROOFS), on=build.machine()))
+    code, out, err = run("plot", path, "--levels", "-o", tmp_path / "figures")
+    assert code == 0
+    assert out == f"{tmp_path / 'figures' / 'levels-epyc-2cpu-resnet50-train-b32-fp32.png'}\n"
+    assert (tmp_path / "figures" / "levels-epyc-2cpu-resnet50-train-b32-fp32.png").read_bytes().startswith(b"\x89PNG")
+    assert err == "not drawn, no hardware counters (none in the record): vgg16-train-b32-fp32\n"
+
+
+def test_no_counters_at_all_is_exit_code_3(run: Run, one: Path) -> None:
+    """With how to get them; the many cases without are a line."""
+    code, out, err = run("plot", one, "--levels")
+    assert (code, out) == (3, "")
+    assert " more\nError: nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.\n" in err
