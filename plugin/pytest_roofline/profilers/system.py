@@ -18,6 +18,9 @@ SYS_ADMIN = 21
 PERFMON = 38
 """Numbers of Linux capabilities (linux/capability.h)."""
 
+_KILLED_S = 5.0
+"""Time for a killed program to be gone."""
+
 _CONTAINER_GROUPS = ("docker", "kubepods", "containerd", "libpod", "lxc")
 """Words in the name of a control group that container engines make."""
 
@@ -103,7 +106,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     else:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with suppress(subprocess.TimeoutExpired):  # what hangs in a driver may not even be killed
+        process.wait(_KILLED_S)
 
 
 def _text(file: BinaryIO) -> str:

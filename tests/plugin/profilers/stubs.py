@@ -126,6 +126,14 @@ class Stubs:
     ) -> Path:
         return self._put("nvidia-smi", behaviours, version="", devices=[dict(one) for one in devices])
 
+    def python(self, says: str = "") -> Path:
+        """An interpreter that does nothing; with words, it says them on standard error and fails."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "python"
+        path.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n" if says else "#!/bin/sh\n")
+        path.chmod(0o755)
+        return path
+
     def calls(self, tool: str) -> list[Call]:
         """What a tool was called with so far."""
         try:

@@ -31,7 +31,8 @@ def stubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stubs:
     def quick(command: Any, **options: Any) -> Ended:
         return Ended(code=0, out=REPORT) if "-m" in command else run(command, **options)
 
-    monkeypatch.setattr(System, "here", lambda: stubs.system(run=quick))
+    machine = stubs.system(run=quick, python=stubs.python())
+    monkeypatch.setattr(System, "here", lambda: machine)
     monkeypatch.chdir(tmp_path)
     return stubs
 
@@ -68,7 +69,7 @@ def test_the_table_is_for_reading(stubs: Stubs) -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
     words = " ".join(text.split())
-    assert "ncu: Run as root: sudo env ROOFLINE_NCU=" in words
+    assert "ncu: Run as root: sudo env " in words
     assert "nsys no not_found: no nsys on PATH or where it is usually installed" in words
 
 

@@ -82,7 +82,7 @@ def test_the_governor(tmp_path: Path, governor: str | None, state: str, why: str
     ("stat", "state", "why"),
     [
         ("cpu0 900 0 100 5000 0 0 0 0 0 0", "ok", "nothing of the CPU time since the start went to other machines"),
-        ("cpu0 900 0 90 5000 0 0 0 10 0 0", "ok", "1.0 % of the CPU time since the start went to other machines"),
+        ("cpu0 900 0 91 5000 0 0 0 9 0 0", "ok", "0.90 % of the CPU time since the start went to other machines"),
         ("cpu0 900 0 0 5000 0 0 0 100 0 0", "warning", "10 % of the CPU time since the start went to other machines"),
         ("cpu0 0 0 0 5000 0 0 0 0 0 0", "ok", "the system does not tell"),
         ("cpu1 900 0 0 5000 0 0 0 100 0 0", "ok", "the system does not tell"),

@@ -24,11 +24,7 @@ def stubs(tmp_path: Path) -> Stubs:
 
 def machine(stubs: Stubs, *, probe: str = "", **changes: Any) -> System:
     """A machine on which the probe says ``probe`` on standard error, and fails if it says something."""
-    python = stubs.folder / "python"
-    python.parent.mkdir(parents=True, exist_ok=True)
-    python.write_text(f"#!/bin/sh\necho '{probe}' >&2\nexit 1\n" if probe else "#!/bin/sh\n")
-    python.chmod(0o755)
-    return stubs.system(python=python, **changes)
+    return stubs.system(python=stubs.python(probe), **changes)
 
 
 def test_ncu_counts(stubs: Stubs) -> None:
