@@ -40,8 +40,7 @@ class NoNvml(RuntimeError):
 class Nvml:
     """One device.
 
-    What it doesn't tell stands in ``missing`` with NVML's reason: under the names of `DeviceState`, ``energy_j`` and
-    ``power_limit_w``.
+    What it doesn't tell stands in ``missing`` with NVML's reason: under the names of `DeviceState` and of the methods.
     """
 
     def __init__(self, nvml: Any, handle: Any) -> None:
@@ -74,6 +73,16 @@ class Nvml:
 
     def driver(self) -> str | None:
         return self._read("driver", lambda: str(self._nvml.nvmlSystemGetDriverVersion()))
+
+    def process_byte(self, pid: int) -> int | None:
+        """Memory of a process on the device, its context with it.
+
+        None where that isn't told: in a container a process has another number than outside, and Windows keeps it.
+        """
+        nvml = self._nvml
+        found = self._read("process_byte", lambda: nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)) or ()
+        held = (one.usedGpuMemory for one in found if one.pid == pid)
+        return next((int(byte) for byte in held if byte is not None), None)
 
     def _clock_hz(self, clock: int) -> float:
         return 1e6 * float(self._nvml.nvmlDeviceGetClockInfo(self._handle, clock))

@@ -136,7 +136,8 @@ class Run:
     def give_counters(self, stats: Any, counters: Counters) -> None:
         """Put hardware counters into the record of a case that has been measured."""
         record = from_json(Record, stats.extra_info[KEY], stats.fullname)
-        stats.extra_info[KEY] = to_json(replace(record, counters=counters))
+        reason = None if counters.reason is None else without_folders(counters.reason)
+        stats.extra_info[KEY] = to_json(replace(record, counters=replace(counters, reason=reason)))
 
     def session(self) -> Session:
         return Session(

@@ -8,6 +8,9 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from pytest_roofline import devices
+from pytest_roofline.nvml import NoNvml
+
 if TYPE_CHECKING:
     import torch
 
@@ -28,25 +31,7 @@ def release(device: torch.device) -> int | None:
     import torch
 
     torch.cuda.empty_cache()
-    by_driver = _by_driver(device)
+    by_driver = None
+    with suppress(NoNvml):
+        by_driver = devices.nvml_of(device).process_byte(os.getpid())
     return torch.cuda.memory_reserved(device) if by_driver is None else by_driver
-
-
-def _by_driver(device: torch.device) -> int | None:
-    """What NVML says that this process has on the device; None where it doesn't: in a container a process's number is
-    another one outside, and Windows keeps the memory of processes to itself.
-    """
-    import torch
-
-    try:
-        import pynvml  # nvidia-ml-py
-    except ImportError:
-        return None
-    try:
-        pynvml.nvmlInit()
-        uuid = torch.cuda.get_device_properties(device).uuid
-        handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
-        found = [one for one in pynvml.nvmlDeviceGetComputeRunningProcesses(handle) if one.pid == os.getpid()]
-    except pynvml.NVMLError:
-        return None
-    return next((int(one.usedGpuMemory) for one in found if one.usedGpuMemory is not None), None)

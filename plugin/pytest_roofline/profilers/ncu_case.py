@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -133,6 +134,7 @@ class CaseCounter:
                 log=folder / "check.csv",
                 variables={},
                 limit_s=self._limit_s,
+                cwd=self._command.folder,
             )
             try:
                 ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
@@ -148,7 +150,10 @@ class CaseCounter:
             return ncu_counters.read([one.log for one in ran], self._ncu.source)
         except NotCounted as refusal:
             lacking = next((one.complaint for one in ran if one.complaint[0] == "missing_metric"), None)
-            raise refusal if lacking is None else NotCounted(*lacking) from refusal
+            if lacking is not None:
+                raise NotCounted(*lacking) from refusal
+            # Of a folder that is gone by now.
+            raise NotCounted(refusal.status, refusal.reason.replace(f"{ran[0].log.parent}{os.sep}", "")) from refusal
 
 
 @contextmanager

@@ -39,10 +39,7 @@ def counters(answer: Mapping[str, Any], source: str) -> Counters:
     total, launches = answer["total"], answer["kernels"]
     if not launches:
         raise NotCounted("no_kernels", "ncu wrote down no kernel")
-    reasons: dict[str, str] = {}
-    for launch in launches:
-        for quantity, reason in (launch.get("missing") or {}).items():
-            reasons.setdefault(quantity, reason)
+    reasons = total.get("missing") or {}
     lacking = {name: reasons.get(name, "not told") for name in _NEEDED if total.get(name) is None}
     return Counters(
         status="missing_metric" if lacking else "ok",

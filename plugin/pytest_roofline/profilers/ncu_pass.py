@@ -108,8 +108,9 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
     if required is not None and not finding.usable:
         raise NotUsable(f"{required}: counters are required. {finding.line}")
     run.printed.append(finding.line)
-    if not finding.usable or finding.path is None:
+    if not finding.usable:
         return NcuPass(run, Counters(status=finding.status, reason=finding.reason))
+    assert finding.path is not None
     ncu = Ncu(
         path=finding.path,
         version=finding.version,

@@ -33,25 +33,34 @@ def test_what_a_failure_holds_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class FakeNvml:
-    """NVML that knows of two processes on one device."""
+    """NVML that knows of one device and the processes on it."""
 
     class NVMLError(Exception):
         pass
 
-    def __init__(self, pids: dict[int, int | None], fails: bool = False) -> None:
+    def __init__(self, pids: dict[int, int | None], fails_in: str | None = None) -> None:
         self._pids = pids
-        self._fails = fails
+        self._fails_in = fails_in
 
-    def nvmlInit(self) -> None:  # noqa: N802
-        if self._fails:
-            raise self.NVMLError("no driver")
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("nvml"):
+            raise AttributeError(name)
 
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
-        assert uuid == f"GPU-{UUID}"
-        return uuid
+        def call(*_: Any) -> Any:
+            if name == self._fails_in:
+                raise self.NVMLError(name)
+            answers = {
+                "nvmlInit": None,
+                "nvmlDeviceGetCount": 1,
+                "nvmlDeviceGetHandleByIndex": 0,
+                "nvmlDeviceGetUUID": f"GPU-{UUID}",
+                "nvmlDeviceGetComputeRunningProcesses": [
+                    SimpleNamespace(pid=pid, usedGpuMemory=byte) for pid, byte in self._pids.items()
+                ],
+            }
+            return answers[name]
 
-    def nvmlDeviceGetComputeRunningProcesses(self, _handle: str) -> list[Any]:  # noqa: N802
-        return [SimpleNamespace(pid=pid, usedGpuMemory=byte) for pid, byte in self._pids.items()]
+        return call
 
 
 @pytest.fixture
@@ -70,7 +79,8 @@ def allocator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (FakeNvml({1: 7, os.getpid(): 500}), 500),
         (FakeNvml({1: 7}), 10),
         (FakeNvml({os.getpid(): None}), 10),
-        (FakeNvml({os.getpid(): 500}, fails=True), 10),
+        (FakeNvml({os.getpid(): 500}, fails_in="nvmlInit"), 10),
+        (FakeNvml({os.getpid(): 500}, fails_in="nvmlDeviceGetComputeRunningProcesses"), 10),
         (None, 10),
     ],
 )

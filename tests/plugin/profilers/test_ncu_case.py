@@ -43,7 +43,7 @@ class Reading:
         assert all(file.exists() for file in files)
         self.files.append(tuple(file.name for file in files))
         if self.fault is not None:
-            raise self.fault
+            raise NotCounted(self.fault.status, self.fault.reason.format(files[0]))
         return Counters(status="ok", source=source, flop=self.flops[min(len(self.files), len(self.flops)) - 1])
 
 
@@ -178,9 +178,9 @@ def test_a_metric_that_ncu_refuses_is_the_reason_that_nothing_can_be_read(
 
 
 def test_what_can_not_be_read_is_told(make: Make, reading: Reading, tmp_path: Path) -> None:
-    """In the words of the reader."""
-    reading.fault = NotCounted("failed", "no header")
-    assert refused(make(), tmp_path) == ("failed", "no header")
+    """In the words of the reader, without the folder: nobody can look into it any more."""
+    reading.fault = NotCounted("failed", "{}: no header")
+    assert refused(make(), tmp_path) == ("failed", "bytes.csv: no header")
 
 
 def test_without_a_folder_for_temporary_files_nothing_is_counted(

@@ -45,6 +45,7 @@ def answer(*launches: dict[str, Any], **total: Any) -> dict[str, Any]:
             "dram_write_byte": 50.0,
             "l2_byte": 400.0,
             "l1_byte": 600.0,
+            "missing": {},
             **total,
         },
         "metrics": {"l2_byte": "lts__t_bytes.sum"},
@@ -94,9 +95,10 @@ def test_a_sum_that_lacks_a_part_is_none() -> None:
     """Of a kernel as of the step; and a pipe that one launch has not is no sum."""
     found = counters(
         answer(
-            launch("a", dram_byte=None, missing={"dram_byte": "dram__bytes_read.sum is n/a"}),
+            launch("a", dram_byte=None),
             launch("a", flop_by_pipe={"fp32": 1.0}),
             dram_byte=None,
+            missing={"dram_byte": "dram__bytes_read.sum is n/a"},
         ),
         "ncu",
     )
@@ -110,7 +112,7 @@ def test_a_sum_that_lacks_a_part_is_none() -> None:
 def test_reasons_that_are_the_same_stand_once() -> None:
     """With all that they explain."""
     gone = {"l2_byte": "not collected", "l1_byte": "not collected"}
-    found = counters(answer(launch("a", missing=gone), l2_byte=None, l1_byte=None, flop=None), "ncu")
+    found = counters(answer(launch("a"), l2_byte=None, l1_byte=None, flop=None, missing=gone), "ncu")
     assert found.reason == "flop: not told; l2_byte, l1_byte: not collected"
 
 

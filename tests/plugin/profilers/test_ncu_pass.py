@@ -235,3 +235,13 @@ def test_one_that_is_not_usable_is_told_and_the_run_goes_on(found: Callable[[Fin
     with pytest.raises(NotUsable) as refusal:
         prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required="--ncu")
     assert str(refusal.value) == ("--ncu: counters are required. ncu: permission_denied: administrators only. Ask.")
+
+
+def test_a_record_is_told_no_folder_of_the_machine() -> None:
+    """It may be published; who runs it sees the whole command."""
+    run = FakeRun()
+    counting = passing(run, FakeCounter(NotCounted("permission_denied", "run sudo /opt/venv/bin/python -m pytest")))
+    take(counting, lambda: run.measure(build.record()))
+    end(counting)
+    assert run.counters() == [Counters(status="permission_denied", reason="run sudo python -m pytest")]
+    assert run.printed == ["ncu: 1 case(s) permission_denied: run sudo /opt/venv/bin/python -m pytest"]
