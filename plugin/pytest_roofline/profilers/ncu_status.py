@@ -74,7 +74,7 @@ def judge(text: str, system: System, ncu: Path | None = None) -> Verdict:
     :param text: its log, or its log and all that was printed.
     :param ncu: its path, which a remedy has to name.
     """
-    spoken = [(kind, line.strip()) for kind, line in _SPOKEN.findall(text)]
+    spoken = [(kind, " ".join(line.split())) for kind, line in _SPOKEN.findall(text)]
     errors = [line for kind, line in spoken if kind == "ERROR" and line]
     words = "\n".join(line for _, line in spoken)
     if _LOCK.search(text):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import stat
+import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pytest_roofline.profilers import preflight
+from pytest_roofline.profilers import preflight, probe_kernel
+from pytest_roofline.profilers.ncu_status import Status
 from pytest_roofline.profilers.preflight import check_all, check_ncu, check_nsys, check_perf, check_permission
 from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, Ended, System
-from tests.plugin.profilers.stubs import Stubs
+from tests.plugin.profilers.stubs import NCU_VERSION, Stubs
 
 WSL = {"kernel_release": "6.6.87.2-microsoft-standard-WSL2"}
 
@@ -357,3 +361,30 @@ def test_wsl_has_no_settings_that_help(stubs: Stubs) -> None:
     found = check_permission(machine(stubs, **WSL))
     assert found.status == "unsupported_platform"
     assert "administrator" not in found.line
+
+
+PIECES = (
+    *('"ID","Kernel Name","gpu__time_duration.sum"\n', '"0","gemm<a, b>","', '"","",""\n', '"0","', '"', ","),
+    *("2000", "n/a", "\n", "\r", "\0", "\u2028", "==ERROR== ", "==WARNING== No kernels were profiled.\n"),
+    *("ERR_NVGPUCTRPERM", "InterprocessLockFailed", "/tmp/nsight-compute-lock", "Failed to find metric "),
+    f"{probe_kernel.SAYS}x\n",
+)
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).map("".join), st.sampled_from([0, 9, -11]))
+def test_whatever_ncu_says_there_is_one_line(text: str, code: int) -> None:
+    """Never a traceback, and usable only by a number under the metric."""
+
+    def run(command: Any, **_: Any) -> Ended:
+        return Ended(code=0, out=NCU_VERSION) if "--version" in command else Ended(code=code, out=text, err=text)
+
+    none = Path("/none")
+    system = System(
+        environment={}, platform="linux", kernel_release="6.8", uid=0, python=none, root=none, proc=none, run=run
+    )
+    found = check_ncu(system, Path(sys.executable))
+    assert found.status in get_args(Status)
+    assert len(found.line.splitlines()) == 1
+    if found.usable:
+        assert preflight.PROBE_METRIC in text
+        assert any(map(str.isdigit, text))
