@@ -309,6 +309,17 @@ def test_a_compiled_case_is_told_from_the_eager_one_of_its_name(run: Run, tmp_pa
     assert "resnet50-train-b32-fp32: 100 ms a step" in run("ops", path, "resnet50")[1]
 
 
+def test_the_report_has_every_kernel(run: Run, tmp_path: Path) -> None:
+    """As a CSV of its own, where there are any."""
+    code, out, _ = run("report", _file(tmp_path, profiled(), None), "-o", "report")
+    assert code == 0
+    assert "report/kernels.csv\n" in out
+    rows = list(csv.DictReader(Path("report/kernels.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["kind"] for row in rows] == ["gemm", "elementwise", "copy"]
+    run("report", _file(tmp_path, _timed(), name="cpu"), "-o", "without")
+    assert not Path("without/kernels.csv").exists()
+
+
 def test_a_step_on_a_gpu_shows_its_kernels_and_counters(run: Run, tmp_path: Path) -> None:
     """After its operations; a CPU's step has neither."""
     path = _file(tmp_path, profiled(counters=counted(kernel()).counters))

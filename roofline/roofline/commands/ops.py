@@ -176,14 +176,21 @@ def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
         notes = limits_table(taken[0]).notes
         return [kinds_table(taken, notes) if by_kind else operations_table(taken, notes)]
     if taken:
-        of_kernels = (profiled_table(point, top), counted_table(point, top), reconciliation_table(point))
-        return [limits_table(taken[0]), worst_table(taken[0], top, by_kind=by_kind), *filter(None, of_kernels)]
+        of_operations = [limits_table(taken[0]), worst_table(taken[0], top, by_kind=by_kind)]
+        return _there(
+            *of_operations, profiled_table(point, top), counted_table(point, top), reconciliation_table(point)
+        )
     record, why = point.benchmark.record, left_out[0][1]
     step_s = point.step_time_s
     if record is None or record.profile is None or not _shows_outside(record) or step_s is None:
         raise CannotCompare(f"{point.id}: {why}. {_MEASURE_AGAIN}")
     outside = outside_table(point, record.profile, step_s, why, None if plain else top)
-    return [outside] if plain else [outside, *filter(None, (counted_table(point, top), reconciliation_table(point)))]
+    return [outside] if plain else _there(outside, counted_table(point, top), reconciliation_table(point))
+
+
+def _there(*tables: Table[Any] | None) -> list[Table[Any]]:
+    """Those that this case has."""
+    return [table for table in tables if table is not None]
 
 
 def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
@@ -192,8 +199,8 @@ def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[T
     assert record is not None
     for note in about_status(record):
         click.echo(f"{point.id}: {note}", err=True)
-    counted = (reconciliation_table(point), counted_table(point, top))
-    tables = list(filter(None, counted if by == "counters" else (profiled_table(point, top), counted[1])))
+    first: Table[Any] | None = reconciliation_table(point) if by == "counters" else profiled_table(point, top)
+    tables = _there(first, counted_table(point, top))
     if not tables:
         raise CannotCompare(f"{point.id}: {_why_no_kernels(record, by)}")
     if plain:

@@ -19,6 +19,7 @@ from roofline.commands.common import (
 )
 from roofline.commands.plot import draw_figures
 from roofline.environment import environment
+from roofline.kernel_tables import kernels_table
 from roofline.machines import machine_of, machines_table
 from roofline.operation_tables import operations_table, taken_apart
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
@@ -43,7 +44,8 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
     """Show the table of RESULTS (files or folders) and write figures, CSVs and the environment to one folder.
 
     Written: roofline-MACHINE.png and throughput-MACHINE.png for each machine, roofline_points.csv, metrics.csv,
-    operations.csv (where operations were timed), env.md, summary.md. The paths are printed at the end.
+    operations.csv and kernels.csv (where these were timed or counted), env.md, summary.md. The paths are printed at
+    the end.
     """
     files = read_results(results)
     table = device_table(devices)
@@ -61,6 +63,7 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
         "roofline_points.csv": render(points_table(shown), "csv", terminal_width(width)),
         "metrics.csv": render(metrics_table(points), "csv", terminal_width(width)),
         **_operations(shown, terminal_width(width)),
+        **_kernels(shown, terminal_width(width)),
         "env.md": "\n".join(environment(result) for result in files),
         "summary.md": "\n".join(render(one, "markdown", terminal_width(width)) for one in tables),
     }
@@ -75,3 +78,9 @@ def _operations(points: Sequence[Point], width: int) -> dict[str, str]:
     """Every operation of every case; no file where none was timed."""
     taken, _ = taken_apart(points)
     return {"operations.csv": render(operations_table(taken), "csv", width)} if taken else {}
+
+
+def _kernels(points: Sequence[Point], width: int) -> dict[str, str]:
+    """Every kernel of every case; no file where none was timed or counted."""
+    table = kernels_table([point for point in points if point.benchmark.record is not None])
+    return {"kernels.csv": render(table, "csv", width)} if table.rows else {}
