@@ -87,7 +87,7 @@ def parts(device: str, *, quick: bool) -> tuple[Part, ...]:
                 *(models, *common, "--model", "resnet50,bert_base,mobilenet_v2", "--mode", "infer", "--batch", "8"),
                 *("--precision", "fp32,tf32,amp_bf16,amp_fp16", "--max-time", "0.3", "--ncu", "--ncu-timeout", "60"),
             ),
-            least_s=40.0,
+            least_s=45.0,
         ),
         Part(
             name="training",
@@ -95,7 +95,7 @@ def parts(device: str, *, quick: bool) -> tuple[Part, ...]:
                 *(models, *common, "--model", "resnet50", "--mode", "train", "--batch", "32"),
                 *("--precision", "amp_bf16", "--max-time", "0.3", "--ncu", "--ncu-timeout", "60"),
             ),
-            least_s=40.0,
+            least_s=45.0,
         ),
     )
 
