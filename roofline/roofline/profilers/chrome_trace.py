@@ -173,10 +173,10 @@ def _decoded(path: Path, content: bytes) -> _File:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if (cleaned := _cleaned(content)) is not None:
             return _decoded(path, cleaned)
-        if "truncated" in str(error):
+        place = re.search(r"\(byte (\d+)\)", str(error))
+        if "truncated" in str(error) or (place and int(place[1]) >= len(content.rstrip())):
             line = content.count(b"\n") + 1
             raise ReadError(f"{path}:{line}: truncated, the JSON ends in the middle. {_CUT_OFF}") from error
-        place = re.search(r"\(byte (\d+)\)", str(error))
         line = content.count(b"\n", 0, int(place[1])) + 1 if place else 1
         raise ReadError(f"{path}:{line}: not JSON ({error}). {_WHAT_WE_READ}") from error
 
@@ -246,7 +246,9 @@ def _section(category: str, spans: Sequence[_Span], lost: Mapping[str, int], *mo
     """The state of what was read of some categories."""
     left_out = sum(lost.get(one, 0) for one in (category, *more))
     if left_out:
-        reason = f"{left_out} of {left_out + len(spans)} events left out: they have no start or no duration"
+        reason = (
+            f"{left_out} of {left_out + len(spans)} events left out: their start or duration is missing or impossible"
+        )
         return Section(state="partial" if spans else "failed", reason=reason)
     if spans:
         return OK
@@ -343,7 +345,7 @@ def _about(has_gpu: bool, kernels: Sequence[_Span], operators: Sequence[_Span]) 
 
 
 def _text(event: _Event) -> str:
-    return str(event.name)
+    return "(no name)" if event.name is None else str(event.name)
 
 
 def _arguments(event: _Event) -> _Arguments:

@@ -82,7 +82,7 @@ _SKIPPED = re.compile(r"^SKIPPED\b:?\s*(.*)")
 _FAILED = re.compile(r"^(?:(?:ERROR|FAILED|FATAL)\b.*|Traceback \(most recent call last\).*)")
 _PROGRESS = re.compile(r"(?:Processing|Generating|Using|NOTICE|WARNING|Consider|It is assumed)\b|\[\d+/\d+\]")
 _RULE = re.compile(r"[\s|+:=\u2500-\u257f-]+")
-_NUMBER = re.compile(r"(?:\d{1,18}|\d{1,3}(?:,\d{3}){1,5})(?:\.\d{1,12})?")
+_NUMBER = re.compile(r"(?:\d{1,18}|\d{1,3}(?:,\d{3}){1,5})(?:\.\d{1,12})?", re.ASCII)
 _COLUMN = re.compile(r"(?P<name>[^()]*?)\s*(?:\((?P<unit>[^()]*)\))?")
 
 

@@ -1,0 +1,222 @@
+"""``roofline nsys``: what it shows of which file, and with which exit code."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.roofline.conftest import Run
+from tests.roofline.profilers import nsys_build as build
+
+KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
+GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    """Three launches, two copies, samples of DRAM."""
+    rows = {
+        KERNELS: [build.kernel(1000, 3000), build.kernel(2000, 6000, stream=8), build.kernel(8000, 9000, name=2)],
+        COPIES: [build.copy(0, 500, 4_194_304), build.copy(9500, 10_000, 1000, kind=2)],
+        "TARGET_INFO_GPU": [build.A100],
+        "TARGET_INFO_GPU_METRICS": build.metrics(
+            ["DRAM Read Bandwidth [Throughput %]", "DRAM Write Bandwidth [Throughput %]"]
+        ),
+        "GPU_METRICS": build.samples({5000: (40, 10)}),
+    }
+    return build.write(tmp_path / "a.sqlite", rows)
+
+
+def parsed(text: str) -> dict[str, Any]:
+    content = json.loads(text, parse_constant=pytest.fail)
+    assert isinstance(content, dict)
+    return content
+
+
+def test_json_has_everything(run: Run, export: Path) -> None:
+    """In SI units, and of each section its state."""
+    code, out, err = run("nsys", export, "--format", "json")
+    content = parsed(out)
+    assert (code, err) == (0, "")
+    assert content["state"] == "ok"
+    assert content["error"] is None
+    assert (content["schema"], content["tool"]) == ("3.24.14", "Nsight Systems 2026.1.1.204")
+    assert content["gpu_time_s"] == pytest.approx(7e-6)
+    assert content["kernels"][0] == {
+        "time_share": pytest.approx(6 / 7),
+        "total_s": pytest.approx(6e-6),
+        "instances": 2,
+        "avg_s": pytest.approx(3e-6),
+        "med_s": pytest.approx(3e-6),
+        "min_s": pytest.approx(2e-6),
+        "max_s": pytest.approx(4e-6),
+        "kind": "gemm",
+        "name": "ampere_sgemm_128x64_tn",
+    }
+    assert [row["kind"] for row in content["kinds"]] == ["gemm", "elementwise"]
+    assert content["memcpy"][0]["kind"] == "Host-to-Device"
+    assert content["memcpy"][0]["byte_per_s"] == pytest.approx(4_194_304 / 500e-9)
+    assert content["devices"][0]["busy_share"] == pytest.approx(0.7)
+    assert content["dram"][0]["read_byte_per_s"] == pytest.approx(0.4 * 1.5552e12)
+    assert {section["state"] for section in content["sections"].values()} == {"ok"}
+
+
+def test_tables(run: Run, export: Path) -> None:
+    """As report 004 has them: share, total, instances, average, median, least, most, name; and the other sections."""
+    code, out, err = run("nsys", export, "--width", 140)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "Kernels: 7.00 µs in 3 launches"
+    assert "instances" in lines[2]
+    assert "ampere_sgemm_128x64_tn" in out
+    for title in ("Kinds of kernels", "GPUs", "Copies and fills", "DRAM while there was work"):
+        assert f"\n{title}\n" in out
+    assert "622 GB/s" in out
+
+
+def test_a_narrow_terminal_keeps_the_names(run: Run, export: Path) -> None:
+    """Figures give way, one by one; the share and the total stay."""
+    out = run("nsys", export, "--width", 60)[1]
+    first = out.split("\n\n")[0]
+    assert max(map(len, first.splitlines())) <= 60
+    assert "ampere_sgemm" in first
+    assert "Too narrow for:" in out
+
+
+def test_top_leaves_the_sum_whole(run: Run, export: Path) -> None:
+    """The others stand in one row; CSV has all."""
+    out = run("nsys", export, "--top", 1)[1]
+    assert "1 others" in out
+    assert "vectorized_elementwise" not in out
+    rows = list(csv.DictReader(run("nsys", export, "--top", 1, "--format", "csv")[1].splitlines()))
+    assert [row["name"] for row in rows] == ["ampere_sgemm_128x64_tn", "vectorized_elementwise_kernel"]
+    assert sum(float(row["time_share"]) for row in rows) == pytest.approx(1.0)
+
+
+def test_markdown_and_files(run: Run, export: Path) -> None:
+    """As every command has them."""
+    assert run("nsys", export, "--format", "markdown")[1].startswith("**Kernels: ")
+    code, out, err = run("nsys", export, "-o", "new/a.json")
+    assert (code, out, err) == (0, "", "wrote new/a.json\n")
+    assert parsed(Path("new/a.json").read_text(encoding="utf-8"))["state"] == "ok"
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
+def test_an_empty_capture(run: Run, tmp_path: Path, form: str) -> None:
+    """NSYS-01: exit code 3 and the name of the error; in JSON the GPU's time is null, not 0."""
+    path = build.write(tmp_path / "a.sqlite", {}, schema=None)
+    code, out, err = run("nsys", path, "--format", form)
+    assert code == 3
+    assert err.startswith(f"Error: {path}: empty_capture: no kernel in it.\n")
+    assert "--trace=cuda" in err
+    if form == "json":
+        content = parsed(out)
+        assert (content["error"], content["gpu_time_s"], content["kernels"]) == ("empty_capture", None, [])
+        assert content["sections"]["kernels"]["state"] == "skipped"
+    else:
+        assert out == ""
+
+
+def test_an_unknown_schema(run: Run, tmp_path: Path) -> None:
+    """NSYS-02: exit code 3, which it is, and the way out."""
+    path = build.write(tmp_path / "a.sqlite", {KERNELS: [build.kernel(0, 1)]}, schema="9.0.0")
+    code, out, err = run("nsys", path, "--format", "json")
+    assert (code, out) == (3, "")
+    assert err.startswith(f"Error: {path}: unknown schema 9.0.0.")
+    assert "nsys stats" in err
+
+
+def test_graphs_without_nodes(run: Run, tmp_path: Path) -> None:
+    """NSYS-06: a warning, not an empty capture."""
+    path = build.write(tmp_path / "a.sqlite", {KERNELS: [], GRAPHS: [build.graph(at, at + 5) for at in range(10)]})
+    code, out, err = run("nsys", path, "--format", "json")
+    assert code == 0
+    assert "graph launches seen, no node detail" in err
+    assert "empty_capture" not in out + err
+    assert parsed(out)["gpu_time_s"] is None
+    code, out, _ = run("nsys", path)
+    assert code == 0
+    assert "graph launches seen, no node detail" in " ".join(out.split())
+
+
+def test_prints_of_nsys_stats(run: Run, tmp_path: Path) -> None:
+    """NSYS-04: copies with their numbers, no kernel time, and what is missing on stderr."""
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "Processing [x.sqlite] with [cuda_gpu_kern_sum.py]...\nSKIPPED: x.sqlite does not contain CUDA kernel data.\n\n"
+        "Processing [x.sqlite] with [cuda_gpu_mem_time_sum.py]...\n"
+        "Time (%),Total Time (ns),Count,Operation\n100.0,1500,3,[CUDA memcpy Host-to-Device]\n"
+    )
+    code, out, err = run("nsys", path, "--format", "json")
+    content = parsed(out)
+    assert code == 0
+    assert (content["state"], content["gpu_time_s"], content["kernels"]) == ("partial", None, [])
+    assert content["sections"]["kernels"]["state"] == "skipped"
+    assert content["memcpy"][0]["count"] == 3
+    assert f"{path}: kernels: skipped: SKIPPED: x.sqlite does not contain CUDA kernel data." in err
+
+
+def test_prints_with_nothing_but_skipped_reports(run: Run, tmp_path: Path) -> None:
+    """Exit code 3: there is nothing to show. JSON says so."""
+    path = tmp_path / "a.txt"
+    path.write_text("Processing [x.sqlite] ...\nSKIPPED: x.sqlite does not contain CUDA kernel data.\n")
+    code, out, err = run("nsys", path, "--format", "json")
+    assert code == 3
+    assert err.startswith(f"Error: {path}: nothing to show.\n")
+    assert (parsed(out)["kernels"], parsed(out)["state"]) == ([], "skipped")
+    assert run("nsys", path)[:2] == (3, "")
+
+
+def test_windows_writes_utf_16(run: Run, tmp_path: Path) -> None:
+    """PowerShell's ``nsys stats ... > a.txt``."""
+    path = tmp_path / "a.txt"
+    path.write_bytes("Time (%),Total Time (ns),Instances,Name\r\n100.0,1500,3,k\r\n".encode("utf-16"))
+    assert parsed(run("nsys", path, "--format", "json")[1])["gpu_time_s"] == pytest.approx(1.5e-6)
+
+
+@pytest.mark.parametrize("suffix", [".nsys-rep", ".qdrep", ".qdstrm"])
+def test_the_report_itself(run: Run, tmp_path: Path, suffix: str) -> None:
+    """Only nsys reads it: the command that exports it is given."""
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(b"\x00\x01\x02")
+    code, out, err = run("nsys", path)
+    assert (code, out) == (3, "")
+    assert f"nsys export --type sqlite --output {tmp_path / 'a.sqlite'} {path}" in err
+
+
+def test_an_export_by_any_name(run: Run, export: Path) -> None:
+    """Its first bytes tell what it is."""
+    path = export.rename(export.with_suffix(".nsys-rep"))
+    assert run("nsys", path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "empty. Was nsys stats let to finish?"),
+        (b'{"traceEvents": []}', "A trace of torch.profiler is read by roofline trace"),
+        (b"\xff\x00\xfe\x80", "nothing that nsys stats prints"),
+        (b"SQLite format 3\x00rubbish", "the database can't be read"),
+        (b"SQLite format 3\x00", "the database can't be read"),
+    ],
+)
+def test_other_files(run: Run, tmp_path: Path, content: bytes, told: str) -> None:
+    """Exit code 3, and what is wrong."""
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(content)
+    code, out, err = run("nsys", path)
+    assert (code, out) == (3, "")
+    assert told in err
+    assert "Traceback" not in err
+
+
+def test_usage(run: Run) -> None:
+    """Exit code 2, as with every command."""
+    assert run("nsys")[0] == 2
+    assert run("nsys", "none.sqlite")[0] == 2
+    assert run("nsys", "--help")[0] == 0
