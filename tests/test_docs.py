@@ -7,8 +7,10 @@ import json
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -44,6 +46,11 @@ NCU = """"ID","Process ID","Kernel Name","Metric Name","Metric Unit","Metric Val
 "0","1","ampere_sgemm_128x64_nn","dram__bytes.sum","byte","27,595,520"
 """
 """What ncu printed, for commands that name NCU.csv."""
+
+TRACE = """{"traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0.0, "dur": 9.5}
+]}"""
+"""A trace of torch.profiler, for commands that name TRACE.json."""
 
 
 def commands() -> list[str]:
@@ -83,6 +90,19 @@ def _two_runs(old: Path, new: Path) -> None:
         (folder / "run.json").write_text(json.dumps(content))
 
 
+def _nsys_export(path: Path) -> None:
+    """An export of nsys with one kernel, for commands that name EXPORT.sqlite."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            """
+            CREATE TABLE StringIds (id INTEGER, value TEXT);
+            INSERT INTO StringIds VALUES (1, 'ampere_sgemm_128x64_tn');
+            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, shortName INTEGER);
+            INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 3000, 0, 1);
+            """
+        )
+
+
 @pytest.mark.parametrize("command", [command for command in commands() if command not in BY_CI])
 def test_every_command_runs(command: str, tmp_path: Path) -> None:
     """As it stands: analysis on the committed results, and measuring as far as collecting the cases."""
@@ -97,6 +117,8 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
         shutil.copytree(ROOT / "results", tmp_path / "results")
         (tmp_path / "TABLE.csv").write_text(TABLE)
         (tmp_path / "NCU.csv").write_text(NCU)
+        (tmp_path / "TRACE.json").write_text(TRACE)
+        _nsys_export(tmp_path / "EXPORT.sqlite")
         _two_runs(tmp_path / "OLD", tmp_path / "NEW")
         (tmp_path / "perftests").mkdir()
         shutil.copy(ROOT / "perftests" / "expected_bounds.toml", tmp_path / "perftests")
