@@ -291,11 +291,12 @@ def _devices(spans: Sequence[_Span], properties: Any) -> tuple[DeviceRow, ...]:
         stream = span.event.tid if arguments.stream is None else arguments.stream
         groups.setdefault((str(span.event.pid), arguments.device), []).append((span, str(stream)))
     rows = []
+    names = _names(properties)
     for (process, device), own in sorted(groups.items(), key=lambda pair: (pair[0][1] or 0, pair[0][0])):
         one = busy(_column(span.start_ns for span, _ in own), _column(span.end_ns for span, _ in own))
         assert one is not None
         streams = len({stream for _, stream in own})
-        label = _label(process, device, _names(properties))
+        label = _label(process, device, names)
         rows.append(DeviceRow(device=label, streams=streams, events=len(own), busy=one))
     return tuple(rows)
 

@@ -158,7 +158,9 @@ def _copies(database: Database, copies: Activities) -> list[CopyRow]:
 
 
 def _fills(fills: Activities) -> list[CopyRow]:
-    return [_copied("memset", fills, fills.of("device") == fills.of("device"))] if len(fills) else []
+    import numpy as np
+
+    return [_copied("memset", fills, np.ones(len(fills), np.bool_))] if len(fills) else []
 
 
 def _copied(kind: str, rows: Activities, chosen: NDArray[bool_]) -> CopyRow:
