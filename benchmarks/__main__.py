@@ -19,6 +19,7 @@ from benchmarks import (
     gate_turns,
     handwritten,
     margin_coverage,
+    ncu_csv,
     overhead,
     startup,
 )
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "turns": gate_turns.run,
     "live": gate_live.run,
     "compare": compare_speed.run,
+    "ncu": ncu_csv.run,
 }
 
 

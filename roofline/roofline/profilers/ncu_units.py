@@ -13,7 +13,7 @@ _SMALL = {"": 1.0, "m": 1e3, "u": 1e6, "\u00b5": 1e6, "\u03bc": 1e6, "n": 1e9, "
 """Parts of a second in one second."""
 
 _SECONDS = ("seconds", "second", "sec", "s")
-_BYTES = ("bytes", "byte", "b")
+_BYTES = ("bytes", "byte")
 _COUNTED = ("inst", "op", "ops", "sector", "thread", "warp", "request", "cycle", "")
 """What is counted; some versions print no unit."""
 

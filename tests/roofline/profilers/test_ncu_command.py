@@ -1,0 +1,187 @@
+"""``roofline ncu``: what is shown, in which form, and what ends with exit code 3."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from roofline.tables import FORMATS
+from tests.roofline.conftest import Run
+from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, written
+
+GEMM = "ampere_sgemm_128x64_nn"
+RELU = "void at::native::vectorized_elementwise_kernel<4, at::native::launch_clamp_scalar, std::array<char*, 2ul>>(int)"
+FLOP: list[Metric] = [
+    ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "inst", "0"),
+    ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", "inst", "0"),
+    ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "inst", "10,000,000"),
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Two launches of a matrix product, and one of ReLU between them."""
+    gemm, relu = [TIME, READ, WRITE, *FLOP], [TIME, READ, WRITE, *FLOP[:2], (FLOP[2][0], "inst", "0")]
+    return written(tmp_path / "f.csv", details([(GEMM, gemm), (RELU, relu), (GEMM, gemm)]))
+
+
+def test_json(run: Run, path: Path) -> None:
+    """A kernel a launch, in order; sums; which metric answered; null with a reason."""
+    code, out, err = run("ncu", path, "--format", "json")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert set(document) == {"kernels", "total", "metrics", "not_counted", "passes", "notes"}
+    first, second, third = document["kernels"]
+    assert first == third
+    missing = first.pop("missing")
+    assert first == {
+        "name": GEMM,
+        "kind": "gemm",
+        "launches": 1,
+        "time_s": 4896e-9,
+        "flop": 2e7,
+        "flop_by_pipe": {"fp32": 2e7},
+        "dram_byte": 2.5e6,
+        "dram_read_byte": 2e6,
+        "dram_write_byte": 5e5,
+        "l2_byte": None,
+        "l1_byte": None,
+        "intensity": 8.0,
+        "tensor_cores": None,
+    }
+    assert missing == {
+        "l2_byte": "lts__t_bytes.sum was not collected",
+        "l1_byte": "l1tex__t_bytes.sum was not collected",
+    }
+    assert (second["kind"], second["flop"], second["intensity"]) == ("elementwise", 0.0, 0.0)
+    total = document["total"]
+    assert (total["kernels"], total["flop"], total["dram_byte"]) == (3, 4e7, 7.5e6)
+    assert total["time_s"] == pytest.approx(3 * 4896e-9)
+    assert total["intensity"] == pytest.approx(4e7 / 7.5e6)
+    assert total["l2_byte"] is None
+    assert document["metrics"]["dram_read_byte"] == READ[0]
+    assert document["passes"] is None
+
+
+def test_table(run: Run, path: Path) -> None:
+    """A row a kernel, the one with the most time first, and the sums; what they rest on stands below."""
+    code, out, err = run("ncu", path)
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert out.startswith("3 launches under ncu: 14.7 µs, 40.0 MFLOP, 7.50 MB of DRAM traffic\n")
+    assert [GEMM, "gemm", "2", "9.79", "µs", "67", "40.0", "M", "5.00", "M", "8.00", "-"] in lines
+    assert any(line[:1] == ["total"] and line[-3:] == ["M", "5.33", "-"] for line in lines)
+    assert "Times are under the profiler" in out
+    assert "tensor_bf16" in out
+    assert "No L2 bytes: lts__t_bytes.sum was not collected." in out
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_it_keeps_to_the_width(run: Run, path: Path, width: int) -> None:
+    """With times, FLOP and bytes in any."""
+    _, out, _ = run("ncu", path, "--width", width)
+    assert max(map(len, out.splitlines())) <= width
+    for heading in ("time", "FLOP", "DRAM byte"):
+        assert heading in out
+
+
+@pytest.mark.parametrize(("by", "names"), [("kind", ["gemm", "elementwise"]), ("kernel", [GEMM, RELU])])
+def test_by(run: Run, path: Path, by: str, names: list[str]) -> None:
+    """Several launches in a row, in JSON as well."""
+    rows = json.loads(run("ncu", path, "--by", by, "--format", "json")[1])["kernels"]
+    assert [one["name"] for one in rows] == names
+    assert [one["launches"] for one in rows] == [2, 1]
+
+
+def test_by_launch_in_a_table(run: Run, path: Path) -> None:
+    """A row each; a heading that says kernel."""
+    out = run("ncu", path, "--by", "launch", "--format", "markdown")[1]
+    assert out.count(f"| {GEMM} | gemm | 1 |") == 2
+    assert "| kernel | kind | launches |" in out
+
+
+def test_csv(run: Run, path: Path) -> None:
+    """A row a launch with plain numbers, and no sum among them."""
+    rows = list(csv.DictReader(io.StringIO(run("ncu", path, "--format", "csv")[1])))
+    assert [row["kernel"] for row in rows] == [GEMM, RELU, GEMM]
+    assert (rows[0]["flop"], rows[0]["dram_byte"], rows[0]["l2_byte"]) == ("20000000.0", "2500000.0", "")
+    assert rows[0]["flop_by_pipe"] == "fp32=2e+07"
+    assert "l2_byte: lts__t_bytes.sum was not collected" in rows[0]["missing"]
+
+
+def test_it_writes_files(run: Run, path: Path) -> None:
+    """The ending decides."""
+    assert run("ncu", path, "-o", "out/n.json")[::2] == (0, "wrote out/n.json\n")
+    assert json.loads(Path("out/n.json").read_text(encoding="utf-8"))["total"]["kernels"] == 3
+
+
+def test_holes_stay_holes(run: Run, tmp_path: Path) -> None:
+    """n/a, nan, nothing, and a column that isn't there: bytes and intensity are null and the time is not."""
+    units = {READ[0]: "byte", TIME[0]: "ns"}
+    rows = [("a", ("n/a", "4896")), ("b", ("nan", "4896")), ("c", ("", "4896"))]
+    path = written(tmp_path / "f.csv", raw(units, rows))
+    document = json.loads(run("ncu", path, "--format", "json")[1])
+    for one in (*document["kernels"], document["total"]):
+        assert (one["dram_byte"], one["intensity"], one["flop"]) == (None, None, None)
+        assert READ[0] in one["missing"]["dram_byte"]
+        assert one["time_s"] > 0
+    assert document["kernels"][0]["missing"]["dram_write_byte"] == f"{WRITE[0]} was not collected"
+    for form in FORMATS:
+        code, out, _ = run("ncu", path, "--format", form)
+        assert code == 0
+        assert "NaN" not in out
+
+
+def test_a_file_without_any_quantity(run: Run, tmp_path: Path) -> None:
+    """Only rates: kernels are listed, and the metrics to collect are named."""
+    throughput = ("sm__throughput.avg.pct_of_peak_sustained_elapsed", "%", "15.56")
+    code, out, _ = run("ncu", written(tmp_path / "f.csv", details([("a_gemm", [throughput])])))
+    assert code == 0
+    assert out.startswith("1 launches under ncu: no sums\n")
+    assert "No time: gpu__time_duration.sum was not collected." in out
+    joined = " ".join(out.split())
+    assert "ncu collects what is missing with --metrics dram__bytes_read.sum," in joined
+
+
+def test_two_files(run: Run, tmp_path: Path) -> None:
+    """Joined, or refused by both names."""
+    first = written(tmp_path / "a.csv", details([(GEMM, [TIME, READ, WRITE])]))
+    second = written(tmp_path / "b.csv", details([(GEMM, FLOP)]))
+    document = json.loads(run("ncu", first, second, "--format", "json")[1])
+    assert document["kernels"][0]["intensity"] == 8.0
+    other = written(tmp_path / "c.csv", details([(RELU, FLOP)]))
+    code, out, err = run("ncu", first, other)
+    assert (code, out) == (3, "")
+    assert err.startswith(f"Error: {other}: not the launches of {first}")
+
+
+def test_what_can_not_be_read_is_exit_code_3(run: Run, tmp_path: Path) -> None:
+    """With the file, and no traceback; a file that isn't there is a usage error."""
+    path = written(tmp_path / "f.csv", "==ERROR== Profiling is not supported on this device.\n")
+    code, out, err = run("ncu", path, "--format", "json")
+    assert (code, out) == (3, "")
+    assert err.startswith(f"Error: {path}: no kernels in it, for ncu failed: Profiling is not supported")
+    assert run("ncu", tmp_path / "none.csv")[0] == 2
+    assert run("ncu")[0] == 2
+
+
+def test_the_user_may_tell_the_number_format(run: Run, tmp_path: Path) -> None:
+    """Where the file does not."""
+    path = written(tmp_path / "f.csv", details([("k", [(TIME[0], "us", "1.234")])]))
+    assert run("ncu", path)[0] == 3
+    times = {
+        word: json.loads(run("ncu", path, "--decimal", word, "--format", "json")[1])["total"]["time_s"]
+        for word in ("point", "comma")
+    }
+    assert times == {"point": 1.234e-6, "comma": 1.234e-3}
+
+
+def test_many_reasons_are_cut(run: Run, tmp_path: Path) -> None:
+    """A table is no list of all that went wrong; JSON is."""
+    launches = [(f"k{number}", [(TIME[0], f"fathom{number}", "1")]) for number in range(40)]
+    out = run("ncu", written(tmp_path / "f.csv", details(launches)))[1]
+    assert "more reasons, all in --format json" in out

@@ -1,0 +1,134 @@
+"""Any file: read, or refused with its name. Never a traceback, and never a 0 that nobody measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roofline.profilers.kernel_figures import by_kernel, count
+from roofline.profilers.ncu_files import read_all
+from roofline.profilers.ncu_tables import document, table
+from roofline.reader import ReadError
+from roofline.tables import FORMATS, render
+from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, summary
+
+fuzzed = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+_FMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
+_METRICS: list[Metric] = [TIME, READ, WRITE, (_FMA, "inst", "1,000,000"), ("lts__t_bytes.sum", "Mbyte", "2.50")]
+_VALID = (
+    details([("void f<float, 256>(int, char*)", _METRICS), ("g", _METRICS)]),
+    raw({TIME[0]: "ns", READ[0]: "Kbyte", _FMA: "inst"}, [("f", ("4896", "2.50", "77")), ("g", ("32", "n/a", "1"))]),
+    summary([("f", 7, _METRICS), ("g", 100, _METRICS)]),
+    "==PROF== Connected\nepoch 1, loss 0.5\n" + details([("k", _METRICS)]) + "==WARNING== x\ndone\n",
+)
+_CELLS = st.sampled_from(
+    [
+        "",
+        "n/a",
+        "nan",
+        "-1",
+        "0",
+        "1e308",
+        "1.5",
+        "1,5",
+        "1.234",
+        "1,234",
+        "1.234,5",
+        "1,234.5",
+        "byte",
+        "ns",
+        "%",
+        "ID",
+    ]
+)
+
+
+def _survives(path: Path) -> int:
+    """How many launches were read and shown in every form; 0 where the file was refused, by its name."""
+    refused = ""
+    try:
+        counted = count(read_all([path]))
+    except ReadError as error:
+        refused = str(error)
+    if refused:
+        assert refused.startswith(str(path))
+        return 0
+    for form in FORMATS:
+        assert render(table(counted, by_kernel(counted.kernels), "kernel", with_total=True), form, 80)
+    told = json.loads(document(counted, counted.kernels))
+    for one in (*told["kernels"], told["total"]):
+        for name, value in one.items():
+            assert value is not None or name in one["missing"] or name in ("tensor_cores", "kind")
+    return len(counted.kernels)
+
+
+@pytest.mark.parametrize("text", _VALID)
+def test_what_is_spoilt_is_valid_before(tmp_path: Path, text: str) -> None:
+    """Else the tests below would try nothing."""
+    path = tmp_path / "f.csv"
+    path.write_text(text, encoding="utf-8")
+    assert _survives(path) > 0
+
+
+@fuzzed
+@given(st.binary(max_size=300))
+def test_any_bytes(tmp_path: Path, content: bytes) -> None:
+    """Whatever they are."""
+    path = tmp_path / "f.csv"
+    path.write_bytes(content)
+    _survives(path)
+
+
+@fuzzed
+@given(st.sampled_from(_VALID), st.data())
+def test_a_part_replaced(tmp_path: Path, text: str, data: st.DataObject) -> None:
+    """Bytes of a valid file are taken out, put in, or swapped."""
+    content = bytearray(text.encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        gone = data.draw(st.integers(0, 20))
+        content[start : start + gone] = data.draw(st.binary(max_size=12) | st.sampled_from([b'"', b",", b"\n", b"\0"]))
+    path = tmp_path / "f.csv"
+    path.write_bytes(bytes(content))
+    _survives(path)
+
+
+@fuzzed
+@given(st.sampled_from(_VALID), st.data())
+def test_a_cell_replaced(tmp_path: Path, text: str, data: st.DataObject) -> None:
+    """Any cell by any other: wrong units, no numbers, numbers of the other format."""
+    lines = text.splitlines()
+    for _ in range(data.draw(st.integers(1, 3))):
+        number = data.draw(st.integers(0, len(lines) - 1))
+        cells = lines[number].split('","')
+        cells[data.draw(st.integers(0, len(cells) - 1))] = data.draw(_CELLS)
+        lines[number] = '","'.join(cells)
+    path = tmp_path / "f.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _survives(path)
+
+
+@fuzzed
+@given(st.sampled_from(_VALID), st.data())
+def test_lines_in_any_order(tmp_path: Path, text: str, data: st.DataObject) -> None:
+    """Lines are lost, doubled and moved, as in a stream that several programs share."""
+    lines = data.draw(st.lists(st.sampled_from(text.splitlines(keepends=True)), max_size=20))
+    path = tmp_path / "f.csv"
+    path.write_text("".join(lines), encoding="utf-8")
+    _survives(path)
+
+
+@fuzzed
+@given(st.lists(st.tuples(st.sampled_from([TIME[0], READ[0], WRITE[0], _FMA]), st.sampled_from(["n/a", "nan", ""]))))
+def test_nothing_answered(tmp_path: Path, metrics: list[tuple[str, str]]) -> None:
+    """Nothing that ncu did not measure comes out as a number."""
+    path = tmp_path / "f.csv"
+    path.write_text(details([("k", [(name, "", printed) for name, printed in metrics] or [("x", "", "")])]))
+    told = json.loads(document(count(read_all([path])), count(read_all([path])).kernels))
+    numbers = [name for name, value in told["total"].items() if isinstance(value, float)]
+    assert numbers == []
