@@ -209,6 +209,8 @@ def kernel_rows(names: Sequence[str], which: NDArray[int64], duration_ns: NDArra
     """
     import numpy as np
 
+    if not len(which):
+        return ()
     order = np.lexsort((duration_ns, which))
     index, duration = which[order], duration_ns[order]
     starts = np.flatnonzero(np.diff(index, prepend=-1))

@@ -57,7 +57,7 @@ def test_of_calls_that_start_together_the_longest_is_outside() -> None:
 
 def test_a_call_that_seems_to_outlast_its_caller_ended_with_it() -> None:
     """Times are rounded; self times still add up to the time that passed."""
-    assert operator_rows([("out", "", 0, 10), ("in", "", 5, 11)]) == (row("out", 1, 5, 10), row("in", 1, 5, 5))
+    assert operator_rows([("out", "", 0, 10), ("in", "", 5, 11)]) == (row("in", 1, 5, 5), row("out", 1, 5, 10))
 
 
 def test_no_call_is_no_row() -> None:

@@ -284,7 +284,7 @@ def test_two_summaries_of_one_kind_are_refused() -> None:
     with pytest.raises(ReadError) as refused:
         read(CSV + CSV)
     assert str(refused.value) == (
-        "stats.txt:19: a second table of kernels; the first is in line 3. Give the summaries of one report at a time."
+        "stats.txt:18: a second table of kernels; the first is in line 3. Give the summaries of one report at a time."
     )
 
 
