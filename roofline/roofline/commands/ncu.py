@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +11,7 @@ import click
 from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, table_options
 from roofline.profilers.kernel_figures import Kernel, by_kernel, by_kind, count, slowest_first
 from roofline.profilers.ncu_files import read_all
-from roofline.profilers.ncu_tables import document, table
+from roofline.profilers.ncu_tables import document, request, table
 from roofline.profilers.number_format import COMMA, POINT
 from roofline.reader import ReadError
 from roofline.tables import Format
@@ -18,6 +19,16 @@ from roofline.tables import Format
 By = Literal["kernel", "kind", "launch"]
 
 _NUMBERS = {"point": POINT, "comma": COMMA}
+_CAPABILITY = re.compile(r"\d{1,2}\.\d")
+
+
+def _show_request(context: click.Context, parameter: click.Parameter, asked: str | None) -> None:
+    if asked is None or context.resilient_parsing:
+        return
+    if _CAPABILITY.fullmatch(asked) is None:
+        raise click.BadParameter(f"{asked!r} is no compute capability, such as 9.0.", context, parameter)
+    emit_text(request(asked), None)
+    context.exit()
 
 
 @click.command()
@@ -31,6 +42,14 @@ _NUMBERS = {"point": POINT, "comma": COMMA}
     "--decimal",
     type=click.Choice(tuple(_NUMBERS)),
     help="How the files write decimals (1,234.5 or 1.234,5), where they don't tell by themselves.",
+)
+@click.option(
+    "--ask",
+    metavar="CC",
+    is_eager=True,
+    expose_value=False,
+    callback=_show_request,
+    help="Show the metrics to ask ncu for on a chip of this compute capability (9.0) and exit.",
 )
 @table_options
 def ncu(

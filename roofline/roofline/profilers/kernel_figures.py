@@ -47,13 +47,14 @@ class Kernel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
     """A capture, worked out. ``metrics`` tells by quantity which metrics answered, ``not_counted`` which pipes nobody
-    asked for.
+    asked for, ``compute_capability`` the chip.
     """
 
     kernels: tuple[Kernel, ...]
     total: Kernel
     metrics: Mapping[str, str]
     not_counted: tuple[str, ...]
+    compute_capability: str | None
     passes: int | None
     notes: tuple[str, ...]
 
@@ -74,6 +75,7 @@ def count(capture: Capture) -> Counted:
         total=together(kernels, "total", None),
         metrics={quantity: "; ".join(names) for quantity, names in metrics.items()},
         not_counted=tuple(not_counted),
+        compute_capability=next((one.compute_capability for one in capture.launches if one.compute_capability), None),
         passes=capture.passes,
         notes=capture.notes,
     )

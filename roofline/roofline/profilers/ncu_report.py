@@ -62,7 +62,8 @@ def _folders() -> tuple[Path, ...]:
         return ()
     home = Path(ncu).resolve().parent
     beside = sorted(home.parent.glob("nsight-compute-*"), reverse=True)
-    return tuple(folder for one in (home, home.parent, *beside) if (folder := one / "extras" / "python").is_dir())
+    folders = dict.fromkeys(one / "extras" / "python" for one in (home, home.parent, *beside))
+    return tuple(folder for folder in folders if folder.is_dir())
 
 
 def _load(path: Path, folders: Sequence[Path]) -> ModuleType:

@@ -18,20 +18,8 @@ _WIDE, _NARROW = 48, 28
 
 _SHOWN_NOTES = 12
 
-_NAMES = {
-    "time_s": "time",
-    "flop": "FLOP",
-    "flop_by_pipe": "FLOP by pipe",
-    "dram_byte": "DRAM bytes",
-    "dram_read_byte": "DRAM bytes read",
-    "dram_write_byte": "DRAM bytes written",
-    "l2_byte": "L2 bytes",
-    "l1_byte": "L1 bytes",
-    "intensity": "intensity",
-}
-
-_IMPLIED = {"dram_read_byte", "dram_write_byte", "intensity", "flop_by_pipe"}
-"""What a table does not show, or what follows from something else that is missing."""
+_NAMES = {"time_s": "time", "flop": "FLOP", "dram_byte": "DRAM bytes"}
+"""What a table shows; JSON tells of all that is missing."""
 
 
 def document(counted: Counted, kernels: Sequence[Kernel]) -> str:
@@ -59,7 +47,7 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
     def share(one: Kernel) -> float | None:
         return one.time_s / time_s if one.time_s is not None and time_s else None
 
-    name = Column[Kernel](
+    name: Column[Kernel] = Column(
         name=what,
         title=what,
         get=lambda one: one.name,
@@ -81,11 +69,20 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
     amounts = ((time_s, "s"), (total.flop, "FLOP"), (total.dram_byte, "B of DRAM traffic"))
     sums = [scaled(amount, unit) for amount, unit in amounts if amount is not None]
     return Table(
-        title=f"{total.launches} launches under ncu: {', '.join(sums) or 'no sums'}",
+        title=f"{total.launches} launch{'' if total.launches == 1 else 'es'} under ncu: {', '.join(sums) or 'no sums'}",
         columns=[*shown, *_MORE],
         rows=[*kernels, *([total] if with_total else [])],
         display=shown,
         notes=notes(counted),
+    )
+
+
+def request(compute_capability: str) -> str:
+    """The metrics to ask ncu for on a chip, as its command line takes them."""
+    return (
+        f"bytes and time, in a run of their own (one pass):\n--metrics {','.join(byte_metrics(compute_capability))}\n"
+        "FLOP of CUDA cores and tensor cores:\n"
+        f"--metrics {','.join(flop_metrics(compute_capability, tensor=True))}\n"
     )
 
 
@@ -102,7 +99,7 @@ def _lacking(counted: Counted) -> list[str]:
     reasons: dict[tuple[str, str], int] = {}
     for one in counted.kernels:
         for quantity, why in one.missing.items():
-            if quantity in _NAMES and quantity not in _IMPLIED:
+            if quantity in _NAMES:
                 reasons[quantity, why] = reasons.get((quantity, why), 0) + one.launches
     every = counted.total.launches
     lines = [
@@ -115,13 +112,11 @@ def _lacking(counted: Counted) -> list[str]:
 
 
 def _ask(counted: Counted) -> list[str]:
-    """Which metrics to collect, where the file has none of a quantity at all."""
-    wanted: list[str] = []
-    if not {"time_s", "dram_byte"} <= set(counted.metrics):
-        wanted += byte_metrics("8.0")
-    if not any(name.startswith("flop_by_pipe.") for name in counted.metrics):
-        wanted += flop_metrics("8.0", tensor=False)
-    return [f"ncu collects what is missing with --metrics {','.join(wanted)}"] if wanted else []
+    """What to do where the file has none of a quantity at all."""
+    had = counted.metrics.keys()
+    if {"time_s", "dram_byte"} <= had and any(name.startswith("flop_by_pipe.") for name in had):
+        return []
+    return [f"`roofline ncu --ask {counted.compute_capability or 'CC'}` lists the metrics to collect."]
 
 
 def _plain(one: Kernel) -> dict[str, Any]:
@@ -150,13 +145,13 @@ def _pipes(one: Kernel) -> list[str] | None:
     return None if one.flop_by_pipe is None else [f"{pipe}={flop:g}" for pipe, flop in one.flop_by_pipe.items()]
 
 
-_KIND = Column[Kernel](name="kind", title="kind", get=lambda one: one.kind, right=False)
+_KIND: Column[Kernel] = Column(name="kind", title="kind", get=lambda one: one.kind, right=False)
 _LAUNCHES = _number("launches", "launches", lambda one: one.launches, drop=1)
 _TIME = _number("time_s", "time", lambda one: one.time_s, lambda value: scaled(value, "s"))
 _FLOP = _number("flop", "FLOP", lambda one: one.flop, prefixed)
 _DRAM = _number("dram_byte", "DRAM byte", lambda one: one.dram_byte, prefixed)
 _INTENSITY = _number("intensity_flop_per_byte", "FLOP/\nbyte", lambda one: one.intensity, significant)
-_TENSOR_CORES = Column[Kernel](
+_TENSOR_CORES: Column[Kernel] = Column(
     name="tensor_cores",
     title="tensor\ncores",
     get=lambda one: one.tensor_cores,

@@ -150,9 +150,9 @@ class Evidence:
             return POINT if "." in self._undecided else COMMA
         if self._undecided:
             first = min(self._undecided.values(), key=lambda seen: seen.line)
-            point, comma = (float(re.sub("[.,]", mark, first.text.strip(), count=1)) for mark in (".", ""))
+            small, large = (float(re.sub("[.,]", mark, first.text.strip(), count=1)) for mark in (".", ""))
             raise NumberFormatError(
-                f"{first.text!r} in line {first.line} may be {point:g} or {comma:,.0f}, and no other number of the file"
+                f"{first.text!r} in line {first.line} may be {small:g} or {large:,.0f}, and no other number of the file"
                 f" tells which. {REMEDY}, {TELL}"
             )
         return POINT

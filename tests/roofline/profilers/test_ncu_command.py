@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from roofline.ncu_metrics import byte_metrics, flop_metrics
 from roofline.tables import FORMATS
 from tests.roofline.conftest import Run
 from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, written
@@ -77,7 +78,7 @@ def test_table(run: Run, path: Path) -> None:
     assert any(line[:1] == ["total"] and line[-3:] == ["M", "5.33", "-"] for line in lines)
     assert "Times are under the profiler" in out
     assert "tensor_bf16" in out
-    assert "No L2 bytes: lts__t_bytes.sum was not collected." in out
+    assert "L2" not in out
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -141,10 +142,21 @@ def test_a_file_without_any_quantity(run: Run, tmp_path: Path) -> None:
     throughput = ("sm__throughput.avg.pct_of_peak_sustained_elapsed", "%", "15.56")
     code, out, _ = run("ncu", written(tmp_path / "f.csv", details([("a_gemm", [throughput])])))
     assert code == 0
-    assert out.startswith("1 launches under ncu: no sums\n")
+    assert out.startswith("1 launch under ncu: no sums\n")
     assert "No time: gpu__time_duration.sum was not collected." in out
-    joined = " ".join(out.split())
-    assert "ncu collects what is missing with --metrics dram__bytes_read.sum," in joined
+    assert "`roofline ncu --ask 8.0` lists the metrics to collect." in out
+
+
+def test_what_to_ask_for(run: Run) -> None:
+    """The lists of the chip, as ncu takes them; anything else than a compute capability is a usage error."""
+    code, out, _ = run("ncu", "--ask", "9.0")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[1] == "--metrics " + ",".join(byte_metrics("9.0"))
+    assert lines[3] == "--metrics " + ",".join(flop_metrics("9.0", tensor=True))
+    code, out, err = run("ncu", "--ask", "H100")
+    assert (code, out) == (2, "")
+    assert "'H100' is no compute capability, such as 9.0." in err
 
 
 def test_two_files(run: Run, tmp_path: Path) -> None:
