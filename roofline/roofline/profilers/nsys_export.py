@@ -69,9 +69,8 @@ def read_export(path: Path) -> Timeline:
         everything = [kernels, graphs, copies, fills]
         devices, spans, unsure = _devices(everything, gpus)
         dram, dram_section = dram_rows(database, gpus, spans)
-        launched = len(graphs) + graphs.lost
-        kernel_table, kernel_section = _kernels(database, kernels, name, launched)
-        empty = not len(kernels) and not kernels.lost and not launched
+        kernel_table, kernel_section = _kernels(database, kernels, name, graphs)
+        empty = not any(len(rows) + rows.lost for rows in (kernels, graphs))
         return Timeline(
             path=path,
             layout="nsys_export",
@@ -88,22 +87,18 @@ def read_export(path: Path) -> Timeline:
             devices=devices,
             dram=dram,
             error=EMPTY if empty else None,
-            notes=(
-                *_about(database, empty),
-                *_about_graphs(len(kernels), launched, graphs),
-                *unsure,
-                *about_dram(dram),
-            ),
+            notes=(*_about(database, empty), *unsure, *about_dram(dram)),
         )
 
 
 def _kernels(
-    database: Database, kernels: Activities, name: str, launched: int
+    database: Database, kernels: Activities, name: str, graphs: Activities
 ) -> tuple[tuple[KernelRow, ...], Section]:
-    """:param launched: how many graphs were, whose kernels are in no row."""
+    """:param graphs: whose kernels are in no row."""
+    launched = len(graphs) + graphs.lost
     if not len(kernels):
         if not kernels.lost:
-            reason = _nodes_missing(launched) if launched else f"no kernel was recorded. {_HOW_TO_CAPTURE}"
+            reason = _nodes_missing(graphs) if launched else f"no kernel was recorded. {_HOW_TO_CAPTURE}"
             return (), Section(state="skipped", reason=reason)
         return (), _section([kernels], "kernel")
     import numpy as np
@@ -117,8 +112,8 @@ def _kernels(
     nameless = sum(number not in texts for number in numbers.tolist())
     faults = [
         *([_lost([kernels], "kernel")] if kernels.lost else []),
-        *([f"{nameless} kernels have no name in StringIds"] if nameless else []),
-        *([_nodes_missing(launched)] if launched else []),
+        *([f"kernels without a name in StringIds: {nameless}"] if nameless else []),
+        *([f"shown are the kernels outside of graphs: {_nodes_missing(graphs)}"] if launched else []),
     ]
     return rows, Section(state="partial", reason="; ".join(faults)) if faults else OK
 
@@ -130,17 +125,13 @@ def _texts(database: Database, name: str) -> dict[int, str]:
     return {number: str(text) for number, text in database.rows(query) if text is not None}
 
 
-def _nodes_missing(launched: int) -> str:
-    return f"graph launches seen, no node detail ({launched} of them). {_HOW_TO_SEE_NODES}"
+def _nodes_missing(graphs: Activities) -> str:
+    took = f", {_seconds_of(graphs):.6g} s" if len(graphs) else ""
+    return f"graph launches seen, no node detail ({len(graphs) + graphs.lost} of them{took}). {_HOW_TO_SEE_NODES}"
 
 
-def _about_graphs(kernels: int, launched: int, graphs: Activities) -> list[str]:
-    if not launched:
-        return []
-    time_s = float((graphs.of("end") - graphs.of("start")).sum()) / NS_PER_S
-    took = f"; the graphs took {time_s:.6g} s" if len(graphs) else ""
-    others = "The kernels shown are those outside of graphs. " if kernels else ""
-    return [f"{others}{_nodes_missing(launched)}".rstrip(".") + took]
+def _seconds_of(rows: Activities) -> float:
+    return float((rows.of("end") - rows.of("start")).sum(dtype=float)) / NS_PER_S
 
 
 def _copies(database: Database, copies: Activities) -> list[CopyRow]:

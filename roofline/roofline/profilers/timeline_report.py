@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from roofline import operation_notes
+from roofline import kernel_notes, operation_notes
 from roofline.columns import percent_of
 from roofline.profilers.timeline import CopyRow, DeviceRow, DramRow, KernelRow, KindRow, OperatorRow, Timeline
 from roofline.record_json import without_nonfinite
 from roofline.tables import Column, Table
 from roofline.units import percent, scaled
 
-_WIDE, _NARROW = 60, 26
+_WIDE, _NARROW = 60, 36
 """Characters of a kernel's name that a terminal shows."""
 
 Row = TypeVar("Row")
@@ -101,11 +101,15 @@ def _kernels(timeline: Timeline, top: int) -> Table[KernelRow]:
     others: KernelRow | None = None
     if rest:
         instances, total_s = sum(row.instances for row in rest), sum(row.total_s for row in rest)
-        others = KernelRow(name=f"{len(rest)} others", instances=instances, total_s=total_s, avg_s=total_s / instances)
+        others = KernelRow(name=_others(len(rest)), instances=instances, total_s=total_s, avg_s=total_s / instances)
         rows.append(others)
     launches = sum(row.instances for row in timeline.kernels)
     title = f"Kernels: {scaled(timeline.gpu_time_s, 's')} in {launches} launches"
     return Table(title=title, columns=_kernel_columns(timeline, others), rows=rows)
+
+
+def _others(count: int) -> str:
+    return f"{count} other{'s' if count > 1 else ''}"
 
 
 def _operators(timeline: Timeline, top: int) -> Table[OperatorRow]:
@@ -113,7 +117,7 @@ def _operators(timeline: Timeline, top: int) -> Table[OperatorRow]:
     if rest:
         rows.append(
             OperatorRow(
-                name=f"{len(rest)} others",
+                name=_others(len(rest)),
                 calls=sum(row.calls for row in rest),
                 self_s=sum(row.self_s for row in rest),
                 total_s=sum(row.total_s for row in rest),
@@ -130,10 +134,10 @@ def _kernel_columns(timeline: Timeline, others: KernelRow | None = None) -> list
         _number("total_s", "total", lambda row: row.total_s, _seconds),
         _number("instances", "instances", lambda row: row.instances, drop=1),
         _number("avg_s", "avg", lambda row: row.avg_s, _seconds, drop=2),
-        _number("med_s", "med", lambda row: row.med_s, _seconds, drop=3),
-        _number("min_s", "min", lambda row: row.min_s, _seconds, drop=5),
-        _number("max_s", "max", lambda row: row.max_s, _seconds, drop=4),
-        _words("kind", "kind", lambda row: None if row is others else row.kind, drop=6),
+        _number("med_s", "med", lambda row: row.med_s, _seconds, drop=4),
+        _number("min_s", "min", lambda row: row.min_s, _seconds, drop=6),
+        _number("max_s", "max", lambda row: row.max_s, _seconds, drop=5),
+        _words("kind", "kind", lambda row: None if row is others else row.kind, drop=3),
         _name(lambda row: row.name),
     ]
 
@@ -187,8 +191,8 @@ def _name(get: Callable[[Row], str]) -> Column[Row]:
         name="name",
         title="name",
         get=get,
-        show=lambda name: operation_notes.kernel(name, _WIDE),
-        narrow=lambda name: operation_notes.kernel(name, _NARROW),
+        show=lambda name: operation_notes.kernel(kernel_notes.plain(name), _WIDE),
+        narrow=lambda name: operation_notes.kernel(kernel_notes.plain(name), _NARROW),
         right=False,
     )
 

@@ -248,23 +248,22 @@ def test_graphs_without_nodes_are_no_empty_capture(tmp_path: Path) -> None:
     assert (content.error, content.gpu_time_s, content.state) == (None, None, "partial")
     assert content.sections["kernels"] == Section(
         state="skipped",
-        reason="graph launches seen, no node detail (10 of them). Profile with --cuda-graph-trace=node to see the"
-        " kernels in them.",
+        reason="graph launches seen, no node detail (10 of them, 5e-06 s). Profile with --cuda-graph-trace=node to see"
+        " the kernels in them.",
     )
     assert content.devices[0].busy.busy_s == pytest.approx(5e-6)
-    assert content.notes == (
-        "graph launches seen, no node detail (10 of them). Profile with --cuda-graph-trace=node to see the kernels in"
-        " them; the graphs took 5e-06 s",
-    )
 
 
 def test_graphs_beside_kernels_make_the_sums_partial(tmp_path: Path) -> None:
     """The kernels in the graphs are in no row."""
     content = read_export(build.write(tmp_path / "a.sqlite", {**usual(), GRAPHS: [build.graph(20_000, 30_000)]}))
     assert content.gpu_time_s == pytest.approx(7e-6)
-    assert content.sections["kernels"].state == "partial"
     assert content.state == "partial"
-    assert content.notes[0].startswith("The kernels shown are those outside of graphs. graph launches seen")
+    assert content.sections["kernels"] == Section(
+        state="partial",
+        reason="shown are the kernels outside of graphs: graph launches seen, no node detail (1 of them, 1e-05 s)."
+        " Profile with --cuda-graph-trace=node to see the kernels in them.",
+    )
 
 
 def test_graphs_without_times_are_seen(tmp_path: Path) -> None:
@@ -272,9 +271,10 @@ def test_graphs_without_times_are_seen(tmp_path: Path) -> None:
     rows = {GRAPHS: [{"graphId": 1}, {"graphId": 2}]}
     content = read_export(build.write(tmp_path / "a.sqlite", rows, tables={GRAPHS: "graphId INTEGER"}))
     assert content.error is None
-    assert content.notes == (
-        "graph launches seen, no node detail (2 of them). Profile with --cuda-graph-trace=node to see the kernels in"
-        " them",
+    assert content.sections["kernels"] == Section(
+        state="skipped",
+        reason="graph launches seen, no node detail (2 of them). Profile with --cuda-graph-trace=node to see the"
+        " kernels in them.",
     )
 
 
@@ -340,7 +340,7 @@ def test_names_that_the_export_lacks_are_numbers(tmp_path: Path) -> None:
     """The times stand; the section says that names are missing."""
     content = read_export(build.write(tmp_path / "a.sqlite", usual(), strings={2: "vectorized_elementwise_kernel"}))
     assert [row.name for row in content.kernels] == ["(string 1)", "vectorized_elementwise_kernel"]
-    assert content.sections["kernels"] == Section(state="partial", reason="1 kernels have no name in StringIds")
+    assert content.sections["kernels"] == Section(state="partial", reason="kernels without a name in StringIds: 1")
 
 
 def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
