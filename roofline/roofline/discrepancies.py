@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roofline.counted_kernels import CountedKernel, total_of
+from roofline.operation_notes import count
 from roofline.record import Operation, Record
 from roofline.sol import WINOGRAD_SAVING, compiled
 from roofline.units import scaled
@@ -53,11 +54,11 @@ class Step:
         return sum(operation.flop for operation in self.operations("convolution") if operation.winograd)
 
 
-def of_parts(standing: Standing) -> tuple[str, ...]:
+def of_parts(products: Standing, convolutions: Standing) -> tuple[str, ...]:
     """Of matrix products and of convolutions, each by itself."""
-    if standing in ("agrees", "unknown"):
-        return ()
-    return ("a convolution may run as a matrix product (1x1 ones often do): the sum of both can be held against",)
+    if products == "more" and convolutions == "fewer":
+        return ("convolutions may run as matrix products (1x1 ones often do): the sum of both is what tells",)
+    return ()
 
 
 def of_matrices(step: Step, standing: Standing) -> tuple[str, ...]:
@@ -70,15 +71,13 @@ def of_matrices(step: Step, standing: Standing) -> tuple[str, ...]:
 
 def of_other_arithmetic(step: Step, standing: Standing) -> tuple[str, ...]:
     """Of all that is neither."""
-    if standing in ("agrees", "unknown"):
-        return ()
     found = []
-    if special := _named(step, _SPECIAL):
+    if standing == "more" and (special := _named(step, _SPECIAL)):
         found.append(
-            f"exponentials, roots and quotients ({special}) are counted as one FLOP: a GPU makes them of an instruction"
-            " that these counters don't have, and of several multiplications and additions that they have"
+            f"exponentials, roots and quotients ({special}) are counted as one FLOP: a GPU makes them of several"
+            " multiplications and additions, around an instruction that these counters don't have"
         )
-    if comparisons := _named(step, _COMPARISONS):
+    if standing == "fewer" and (comparisons := _named(step, _COMPARISONS)):
         found.append(f"a comparison ({comparisons}) is counted as one FLOP, and is none to the counters")
     if standing == "fewer" and (step.of_products() or step.of_convolutions()):
         found.append("bias and activation may run inside of the kernels of products and convolutions, and count there")
@@ -137,14 +136,15 @@ def _tiles(step: Step) -> str | None:
         return None
     # Rows and columns may be either way round: only what fits neither is told.
     side = min(min(tile) for tile in tiles)
-    results = [result for operation in step.operations("matmul") if (result := _result(operation)) is not None]
-    uneven = sum(1 for rows, columns in results if rows % side or columns % side)
+    results = [(operation, result) for operation in step.operations("matmul") if (result := _result(operation))]
+    uneven = [operation for operation, (rows, columns) in results if rows % side or columns % side]
     if not uneven:
         return None
     named = ", ".join(f"{rows}x{columns}" for rows, columns in sorted(tiles)[:4])
     return (
-        f"tiles ({named}, by the kernels' names) are computed whole, what lies beyond a matrix's edge included: the"
-        f" results of {uneven} of {len(results)} shapes of products are no multiple of {side}"
+        f"tiles ({named}, by the kernels' names) are computed whole, what lies beyond a matrix's edge included:"
+        f" {len(uneven)} of {count(len(results), 'shape')} of products ({_flop(uneven)}) with a result that is no"
+        f" multiple of {side}"
     )
 
 
@@ -167,8 +167,8 @@ def _channels(step: Step) -> str | None:
     if not found:
         return None
     return (
-        f"{len(found)} shapes of convolutions ({scaled(total_of(one.flop for one in found), 'FLOP')}) have input"
-        f" channels that are no multiple of {_CHANNELS}: tensor cores compute zeros for the rest"
+        f"{count(len(found), 'shape')} of convolutions ({_flop(found)}) with a number of input channels that is no"
+        f" multiple of {_CHANNELS}: tensor cores compute zeros for the rest"
     )
 
 
@@ -216,6 +216,10 @@ def _extra(step: Step) -> str:
             told.append(f"{what} ({_launches(kernels)}{size})")
     which = "; ".join(told) or "kernels' scratch memory isn't counted, and no name of a kernel tells of any"
     return f"more than the operations read and write: {which}"
+
+
+def _flop(operations: Sequence[Operation]) -> str:
+    return scaled(total_of(operation.flop for operation in operations), "FLOP")
 
 
 def _launches(kernels: Sequence[CountedKernel]) -> str:

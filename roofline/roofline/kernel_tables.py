@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from roofline import kernel_notes
@@ -18,7 +18,7 @@ from roofline.roofs import usable, usable_or_zero
 from roofline.tables import Column, Table
 from roofline.units import scaled, shares, significant
 
-_WIDE, _NARROW = 60, 30
+_WIDE, _NARROW = 50, 30
 """Characters of a kernel's name that a terminal shows; CSV and JSON have all of them."""
 
 
@@ -51,7 +51,10 @@ def profiled_table(point: Point, top: int) -> Table[KernelLine] | None:
         title=f"Kernels of {point.id}, by torch's profiler",
         columns=_KERNELS,
         rows=_topped(rows, top),
-        display=_pick("kernel", "kind", "launches", "time_s", "share"),
+        display=[
+            *_pick("kernel", "kind", "launches", "time_s"),
+            *(replace(column, title="% of\nstep") for column in _pick("share")),
+        ],
         notes=busy,
     )
 
@@ -217,7 +220,14 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
         narrow=lambda name: kernel(kernel_notes.plain(name), _NARROW),
         right=False,
     ),
-    _words("kind", "kind", lambda line: line.kind, drop=2),
+    Column(
+        name="kind",
+        title="kind",
+        get=lambda line: line.kind,
+        narrow=lambda kind: kind.replace("convolution", "conv"),
+        right=False,
+        drop=2,
+    ),
     _number("launches", "launches", lambda line: line.launches, lambda launches: f"{launches:g}", drop=4),
     _number("time_s", "time", lambda line: line.time_s, lambda time_s: scaled(time_s, "s")),
     _number("share", "% of\ntime", _share, percent_of, drop=3),
@@ -265,7 +275,7 @@ _RECONCILED: tuple[Column[Reconciled], ...] = (
         name="counters", title="counters", get=lambda row: row.counters, show=lambda value: scaled(value, "").strip()
     ),
     Column(name="counters_over_counted", title="counters /\ncounted", get=lambda row: row.ratio, show=significant),
-    Column(name="standing", title="the counters saw", get=lambda row: row.standing, right=False),
+    Column(name="standing", title="standing", get=lambda row: row.standing, right=False),
     Column(name="launches", title="launches", get=lambda row: row.launches, drop=1),
     Column(name="reasons", title="reasons", get=lambda row: list(row.reasons), right=False),
 )

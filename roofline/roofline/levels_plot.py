@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 # Inches.
 _WIDTH, _LEFT, _RIGHT = 10.5, 1.15, 2.5
-_AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.2, 0.8, 0.3, 0.19
+_AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.2, 0.8, 0.1, 0.19
 
 _WHOLE_AREA = 3000.0
 """Points squared of a circle that stands for all of the kernels' time: areas are proportional to time."""
 _LEAST_AREA = 6.0
 _LARGEST = 10
 """Kernels that are drawn and named."""
-_NAME = 70
+_NAME = 64
 _CHARACTERS = 135
 _LINES = ("bytes of each level as hardware counters saw them; crosses: the step, at the FLOP/s of the timed step;",)
 _KERNELS = "circles: its kernels, at the FLOP/s of their time under the counters, area their share of it"
@@ -240,7 +240,7 @@ def _legend(whole: _Series, drawn: Sequence[_Kernel]) -> list[Line2D]:
 
 def _footer(point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[_Kernel]) -> list[str]:
     lines = [
-        f"{number}  {percent(one.share)}  {one.kernel.kind}, bound by {_limit(one.kernel)}:"
+        f"{number}  {percent(one.share)}  {one.kernel.kind} ({one.kernel.limit}: {one.kernel.why}):"
         f" {kernel(plain(one.kernel.name), _NAME)}"
         for number, one in enumerate(drawn, 1)
     ]
@@ -257,7 +257,3 @@ def _footer(point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[_Ker
         lines.append("The last-level cache's roof is that of L2; of L1 none is measured.")
     lines += point.roofs.notices
     return [part for line in lines for part in textwrap.wrap(line, _CHARACTERS, subsequent_indent="    ")]
-
-
-def _limit(one: CountedKernel) -> str:
-    return f"{one.limit} ({one.why})"

@@ -154,8 +154,9 @@ def _one_point(point: Point, step: Breakdown) -> list[str]:
         return []
     low, high = significant(place.intensity_low, 2), significant(place.intensity_high, 2)
     knee = "" if place.knee is None else f", knee {significant(place.knee, 2)}"
+    by = " by counters" if place.provenance == "counters" else ""
     return [
-        f"As one point: {point.bound.kind} ({low if low == high else f'{low} to {high}'} FLOP/byte{knee}), at"
+        f"As one point: {point.bound.kind} ({low if low == high else f'{low} to {high}'} FLOP/byte{by}{knee}), at"
         f" {percent(place.fraction_of_compute)} of its compute roof. Taken apart:"
         f" {percent(step.share(step.time_of('compute')))} of the time is in operations bound by compute"
     ]

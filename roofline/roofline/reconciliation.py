@@ -86,16 +86,14 @@ def _arithmetic(step: Step) -> list[Reconciled]:
     products, convolutions = step.operations(*PRODUCTS), step.operations("convolution")
     of_products, of_convolutions = step.of_products(), step.of_convolutions()
     saved = step.may_be_winograd_flop * (1 - 1 / WINOGRAD_SAVING) if step.winograd else 0.0
-    rows = []
+    rows: list[Reconciled] = []
     name = "convolutions" if convolutions and not products else "matrix products"
     if products and convolutions:
         name = "products and convolutions"
-        for part, operations, kernels, less in (
-            ("matrix products", products, of_products, 0.0),
-            ("convolutions", convolutions, of_convolutions, saved),
-        ):
-            row = _flop(part, _sum(operations), kernels, less)
-            rows.append(_with(row, of_parts(row.standing)))
+        own = _flop("matrix products", _sum(products), of_products)
+        others = _flop("convolutions", _sum(convolutions), of_convolutions, saved)
+        reasons = of_parts(own.standing, others.standing)
+        rows += [_with(own, reasons), _with(others, reasons)]
     if work.flop_per_step or of_products or of_convolutions:
         row = _flop(name, _amount(work.flop_per_step), [*of_products, *of_convolutions], saved)
         rows.append(_with(row, of_matrices(step, row.standing)))

@@ -60,7 +60,7 @@ def test_tensor_cores_and_who_uses_them() -> None:
     )
     assert _about(record)[1] == (
         "Tensor cores: 80.0 % of the FLOPs (80.0 % tensor_bf16, 20.0 % fp32), in 5 kernels:"
-        " cutlass_80_tensorop_bf16_s168…32x3_tn_align8, hmma_4, hmma_3 and 2 more"
+        " cutlass_80_tensorop_bf16_s1681…tn_align8, hmma_4, hmma_3 and 2 more"
     )
 
 

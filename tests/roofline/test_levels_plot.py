@@ -15,7 +15,7 @@ from roofline.points import Point, points_of
 from roofline.record import Counters, Flag, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
-from tests.roofline.kernels import ADD, CONVOLUTION, TENSOR_GEMM, counted, kernel
+from tests.roofline.kernels import ADD, CONVOLUTION, DEVICE, TENSOR_GEMM, counted, kernel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,8 +83,8 @@ def test_kernels_have_an_area_of_their_time(tmp_path: Path) -> None:
 def test_kernels_are_named_and_what_is_not_drawn_is_said(tmp_path: Path) -> None:
     """With their share, kind and bound; that of L1 no roof is measured."""
     words = _words(levels_figure(_point(tmp_path, _step())))
-    assert f"1  50 %  gemm, bound by memory (DRAM): {TENSOR_GEMM}" in words
-    assert "2  25 %  gemm, bound by compute (CUDA cores (fp32)): ampere_sgemm_128x64_tn" in words
+    assert "1  50 %  gemm (memory: DRAM): cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_32x3_" in words
+    assert "2  25 %  gemm (compute: CUDA cores (fp32)): ampere_sgemm_128x64_tn" in words
     assert "Not drawn: 1 kernel with 12 % of the kernels' time, 1 of them without a FLOP" in words
     assert "The last-level cache's roof is that of L2; of L1 none is measured." in words
 
@@ -134,8 +134,8 @@ def test_the_command_draws_each_case_that_has_counters(run: Run, tmp_path: Path)
     """One file a case, and a line for those without."""
     records = [
         counted(kernel()),
-        build.record(case=build.case(model="vgg16")),
-        build.record(case=build.case(mode="roof")),
+        build.record(case=build.case(model="vgg16"), device=DEVICE),
+        build.record(case=build.case(mode="roof"), device=DEVICE),
     ]
     path = build.write(tmp_path / "a.json", build.document(records, of=build.session(_ROOFS), on=build.machine()))
     code, out, err = run("plot", path, "--levels", "-o", tmp_path / "figures")
