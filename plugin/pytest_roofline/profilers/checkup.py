@@ -132,7 +132,7 @@ def driver_line(system: System) -> Line:
     """NVIDIA's driver, as nvidia-smi and the kernel tell it."""
     smi = tools.find(tools.NVIDIA_SMI, system)
     if smi.works:
-        names = Counter(line.rpartition(",")[0].strip() for line in smi.answer.splitlines() if "," in line)
+        names = Counter(line.rpartition(",")[0].strip() for line in (smi.answer or "").splitlines() if "," in line)
         shown = ", ".join(name if count == 1 else f"{count} x {name}" for name, count in names.items())
         return Line(what="driver", state="ok", why=f"{smi.version}: {shown}")
     loaded = re.search(r"\b\d{3,}\.\d[\d.]*", system.read("driver/nvidia/version") or "")

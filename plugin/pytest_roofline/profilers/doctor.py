@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import click
 
 from pytest_roofline.profilers.system import System
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 _LEAST_ROOM = 30
 
@@ -36,7 +39,7 @@ class Show(Protocol):
     ) -> None: ...
 
 
-def _path_of(tool: str) -> Any:
+def _path_of(tool: str) -> Callable[[Command], Command]:
     return click.option(
         f"--{tool}-path",
         type=click.Path(path_type=Path),

@@ -87,21 +87,23 @@ def check_ncu(system: System, asked: Path | None = None) -> Finding:
     if tool.verdict.status == "not_found" and system.wsl:
         # Nobody should go and install it for nothing.
         return Finding(tool="ncu", status="not_found", why=f"{tool.verdict.why}, and {IN_WSL}", remedy=OUTSIDE_WSL)
-    return _finding("ncu", tool, _count_a_kernel, system)
+    return _finding("ncu", tool, _tried(tool, _count_a_kernel, system))
 
 
 def check_nsys(system: System, asked: Path | None = None) -> Finding:
     """Find nsys and see that it starts: it needs no permission to follow CUDA."""
     if system.platform == "darwin":
         return Finding(tool="nsys", status="unsupported_platform", why="nsys follows programs on Linux and Windows")
-    return _finding("nsys", tools.find(tools.NSYS, system, asked), lambda *_: Verdict("ok", "it starts"), system)
+    tool = tools.find(tools.NSYS, system, asked)
+    return _finding("nsys", tool, Verdict("ok", "it starts") if tool.works else tool.verdict)
 
 
 def check_perf(system: System, asked: Path | None = None) -> Finding:
     """Find perf and let it count the cycles and instructions of a program that does nothing."""
     if not system.platform.startswith("linux"):
         return Finding(tool="perf", status="unsupported_platform", why="perf is a part of Linux")
-    return _finding("perf", tools.find(tools.PERF, system, asked), _count_cycles, system)
+    tool = tools.find(tools.PERF, system, asked)
+    return _finding("perf", tool, _tried(tool, _count_cycles, system))
 
 
 def check_all(
@@ -135,9 +137,19 @@ def check_permission(system: System) -> Finding:
     )
 
 
-def _finding(name: str, tool: tools.Tool, probe: Callable[[Path, System], Verdict], system: System) -> Finding:
-    """What there is to say of a tool: if it works, what comes of trying it."""
-    verdict = probe(tool.path, system) if tool.works and tool.path is not None else tool.verdict
+def _tried(tool: tools.Tool, probe: Callable[[Path, System], Verdict], system: System) -> Verdict:
+    """What comes of trying a tool.
+
+    One that did not say who it is is tried as well, for it may be somebody's script around the tool: what the probe
+    finds then counts, unless it only finds that nothing works.
+    """
+    if tool.path is None or tool.answer is None:
+        return tool.verdict
+    verdict = probe(tool.path, system)
+    return verdict if tool.works or verdict.status not in ("failed", "timeout") else tool.verdict
+
+
+def _finding(name: str, tool: tools.Tool, verdict: Verdict) -> Finding:
     return Finding(
         tool=name,
         status=verdict.status,
@@ -154,9 +166,9 @@ def _count_a_kernel(ncu: Path, system: System) -> Verdict:
         # ncu keeps its lock file in TMPDIR: one in a folder that all users share may belong to somebody else.
         with tempfile.TemporaryDirectory(prefix="roofline-", ignore_cleanup_errors=True) as folder:
             log = Path(folder) / "ncu.csv"
-            probe = [system.python, "-I", "-S", Path(probe_kernel.__file__).absolute()]
+            probe = Path(probe_kernel.__file__).absolute()
             ended = system.run(
-                [ncu, *_PROBE_FLAGS, "--log-file", log, *probe],
+                [ncu, *_PROBE_FLAGS, "--log-file", log, system.python, "-I", "-S", probe],
                 timeout_s=PROBE_S,
                 environment={**system.environment, "TMPDIR": folder, "LC_ALL": "C"},
             )
@@ -198,17 +210,17 @@ def _verdict(said: str, ended: Ended, ncu: Path, system: System) -> Verdict:
 
 
 def _answers(text: str) -> Iterator[str]:
-    """What stands under the probe's metric, row by row, without the row of the units."""
+    """What stands under the probe's metric, kernel by kernel; on a page without such a column, in the last."""
     try:
         rows = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
     except csv.Error:
         return
     header: list[str] = []
     for row in rows:
-        if "Kernel Name" in row and PROBE_METRIC in row:
+        if "Kernel Name" in row:
             header = row
         elif header and len(row) == len(header) and row[header.index("Kernel Name")]:
-            yield row[header.index(PROBE_METRIC)]
+            yield row[header.index(PROBE_METRIC) if PROBE_METRIC in header else -1]
 
 
 def _count_cycles(perf: Path, system: System) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
@@ -30,6 +30,7 @@ class Program:
         an ncu, and Ubuntu's perf is a script that says which package to install.
     :param folders: patterns of its path below the root, where installers put it.
     :param windows: the same below ``Program Files``.
+    :param speech: what nothing else says, whatever it is asked.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Program:
     asks: tuple[str, ...] = ("--version",)
     folders: tuple[str, ...] = ()
     windows: tuple[str, ...] = ()
+    speech: re.Pattern[str] | None = None
 
 
 NCU = Program(
@@ -55,6 +57,7 @@ NCU = Program(
         "opt/cuda/nsight_compute/ncu",
     ),
     windows=("NVIDIA Corporation/Nsight Compute */ncu.bat", "NVIDIA Corporation/Nsight Compute */ncu.exe"),
+    speech=re.compile(r"^==(?:ERROR|WARNING|PROF)==|InterprocessLockFailed", re.MULTILINE),
 )
 NSYS = Program(
     name="nsys",
@@ -93,14 +96,14 @@ NVIDIA_SMI = Program(
 class Tool:
     """A program looked for.
 
-    :param verdict: ``ok`` for one that tells its version, else why there is none that works.
-    :param answer: all that it said of itself.
+    :param verdict: ``ok`` for one that tells who it is, else why there is none that works.
+    :param answer: all that it said of itself; None where it was not asked, or did not start.
     """
 
     verdict: Verdict
     path: Path | None = None
     version: str | None = None
-    answer: str = ""
+    answer: str | None = None
 
     @property
     def works(self) -> bool:
@@ -201,11 +204,13 @@ def _ask(program: Program, path: Path, system: System) -> Tool:
     if ended.fault == "cannot_start":
         return broken("failed", f"can't be started ({ended.reason})", repair)
     match = program.answer.search(ended.text)
+    if match is None and program.speech is not None and program.speech.search(ended.text):
+        return Tool(verdict=Verdict("ok"), path=path, answer=ended.text)
     if match is None:
         words = next((line.strip() for line in ended.text.splitlines() if line.strip()), "")
         said = f"it says {words!r}" if words else "it says nothing"
         why = f"is not {program.title}, or does not work: {said}"
-        return broken("failed", why, f"{program.install}{_or_name(program)}.")
+        return replace(broken("failed", why, f"{program.install}{_or_name(program)}."), answer=ended.text)
     return Tool(verdict=Verdict("ok"), path=path, version=match.group(1), answer=ended.text)
 
 
