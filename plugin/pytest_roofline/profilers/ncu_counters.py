@@ -86,12 +86,8 @@ def _together(first: KernelCounters, second: KernelCounters) -> KernelCounters:
     if first.flop_by_pipe is not None and second.flop_by_pipe is not None:
         both = [name for name in first.flop_by_pipe if name in second.flop_by_pipe]
         pipes = {name: first.flop_by_pipe[name] + second.flop_by_pipe[name] for name in both}
-    return replace(
-        first,
-        launches=first.launches + second.launches,
-        flop_by_pipe=pipes,
-        **{name: _sum(getattr(first, name), getattr(second, name)) for name in _SUMMED},
-    )
+    sums: dict[str, Any] = {name: _sum(getattr(first, name), getattr(second, name)) for name in _SUMMED}
+    return replace(first, launches=first.launches + second.launches, flop_by_pipe=pipes, **sums)
 
 
 def _sum(first: float | None, second: float | None) -> float | None:

@@ -60,6 +60,8 @@ class Ran:
             raise NotCounted("failed", self._last_words())
         if answer is None or status not in ("ok", "missing_metric"):
             raise NotCounted(status, reason)
+        if not self.log.exists():
+            raise NotCounted("failed", f"ncu wrote no file, and ended with exit code {self.ended.code}")
 
     def _last_words(self) -> str:
         """How the program ended, and what it wrote last."""

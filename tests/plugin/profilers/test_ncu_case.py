@@ -40,7 +40,7 @@ class Reading:
         self.fault: NotCounted | None = None
 
     def __call__(self, files: Sequence[Path], source: str) -> Counters:
-        assert all(file.exists() for file in files)
+        assert files[0].exists()
         self.files.append(tuple(file.name for file in files))
         if self.fault is not None:
             raise NotCounted(self.fault.status, self.fault.reason.format(files[0]))

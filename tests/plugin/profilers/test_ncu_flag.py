@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
 
 from roofline.record import Counters
 from tests.plugin.foreign import MEASURES, QUICK, records, results
-from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
+from tests.plugin.profilers.stubs import Stubs
 
 KEPT = ("--roofline-results", "results")
 
@@ -77,12 +76,9 @@ def test_a_step_is_counted_after_its_test_and_nothing_else_changes(
     run.stdout.fnmatch_lines(["*= roofline =*", "ncu 2025.3.1*: usable (*", "ncu: 1 case(s) ok"])
 
 
-@pytest.mark.parametrize("behaviour", ["permission", "permission_on_stdout"])
-def test_without_permission_the_run_goes_on_and_is_told_once(
-    counted: pytest.Pytester, stubs: Stubs, behaviour: NcuBehaviour
-) -> None:
+def test_without_permission_the_run_goes_on_and_is_told_once(counted: pytest.Pytester, stubs: Stubs) -> None:
     """Timing is kept, every counter is null, and there is one sentence for two tests."""
-    stubs.ncu(behaviour)
+    stubs.ncu("permission_on_stdout")
     counted.makepyfile(
         MEASURES + "\n    def test_other(roofline):\n        roofline(nn.Linear(8, 4), torch.ones(1, 8))\n"
     )
@@ -203,15 +199,3 @@ def test_the_device_is_free_while_the_other_process_counts(project: pytest.Pytes
     (record,) = records(results(project)).values()
     assert record.counters is not None
     assert record.counters.reason == "0 of 2 models are alive"
-
-
-def test_the_path_of_ncu_may_be_given(counted: pytest.Pytester, stubs: Stubs, tmp_path: Path) -> None:
-    """It comes before the environment; where there is none the run goes on and says so."""
-    stubs.ncu()
-    counted.makepyfile(MEASURES)
-    run = counted.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu", "--roofline-ncu-path", str(tmp_path / "none"))
-    assert run.ret == 0
-    (record,) = records(results(counted)).values()
-    assert record.counters is not None
-    assert record.counters.status == "not_found"
-    assert stubs.calls("ncu") == []

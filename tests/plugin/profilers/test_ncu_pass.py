@@ -212,12 +212,13 @@ def config(*arguments: str, cache: bool = True) -> pytest.Config:
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> Callable[[Finding], None]:
     """What the check finds."""
-    return lambda finding: monkeypatch.setattr(ncu_pass, "preflight", lambda *_: finding)
+    return lambda finding: monkeypatch.setattr(ncu_pass, "check_ncu", lambda _system, _asked: finding)
 
 
 def test_a_usable_ncu_is_told_and_used(found: Callable[[Finding], None], tmp_path: Path) -> None:
     """One line before any test."""
     run = FakeRun()
+    run.device = torch.device("cuda", 0)
     found(Finding(tool="ncu", status="ok", why="", path=Path("/opt/ncu"), version="2025.3"))
     counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
     assert isinstance(counting._counter, CaseCounter)
@@ -227,6 +228,7 @@ def test_a_usable_ncu_is_told_and_used(found: Callable[[Finding], None], tmp_pat
 def test_one_that_is_not_usable_is_told_and_the_run_goes_on(found: Callable[[Finding], None], tmp_path: Path) -> None:
     """Unless counters are required: then it is refused before any test."""
     run = FakeRun()
+    run.device = torch.device("cuda", 0)
     found(Finding(tool="ncu", status="permission_denied", why="administrators only", remedy="Ask."))
     counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
     take(counting, lambda: run.measure(build.record()))
@@ -245,3 +247,19 @@ def test_a_record_is_told_no_folder_of_the_machine() -> None:
     end(counting)
     assert run.counters() == [Counters(status="permission_denied", reason="run sudo python -m pytest")]
     assert run.printed == ["ncu: 1 case(s) permission_denied: run sudo /opt/venv/bin/python -m pytest"]
+
+
+def test_the_path_that_was_given_is_the_one_to_look_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And no other."""
+    looked: list[Path | None] = []
+
+    def check(_system: object, asked: Path | None) -> Finding:
+        looked.append(asked)
+        return Finding(tool="ncu", status="not_found", why="")
+
+    monkeypatch.setattr(ncu_pass, "check_ncu", check)
+    run = FakeRun()
+    run.device = torch.device("cuda", 0)
+    run.options.ncu_path = tmp_path / "ncu"
+    prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
+    assert looked == [tmp_path / "ncu"]

@@ -116,6 +116,14 @@ def test_a_crash_is_told(stubs: Stubs, tmp_path: Path) -> None:
     )
 
 
+def test_an_ncu_that_writes_nothing_is_told(stubs: Stubs, tmp_path: Path) -> None:
+    """Though the program did its part and nobody complains."""
+    assert refused(ran(stubs, tmp_path, "silent"), COUNTED) == (
+        "failed",
+        "ncu wrote no file, and ended with exit code 0",
+    )
+
+
 def test_at_its_time_limit_a_program_is_stopped(stubs: Stubs, tmp_path: Path) -> None:
     """With all that it started; whether it had answered makes no difference."""
     found = ran(stubs, tmp_path, "hang", limit_s=0.5)
