@@ -36,6 +36,12 @@ def test_every_kernel_of_a_training_step_belongs_to_an_operation() -> None:
     assert profile is not None, result.missing
     assert (profile.source, profile.outside) == ("kernels", ())
     assert 0 < profile.operations_s < profile.step_s
+    assert profile.device_busy_s is not None
+    assert profile.longest_gap_s is not None
+    # One stream: no two kernels run at the same time, and the gaps lie between them.
+    assert profile.device_busy_s <= 1.01 * sum(kernel.time_s for kernel in profile.kernels)
+    assert max(kernel.time_s for kernel in profile.kernels) <= 1.01 * profile.device_busy_s < profile.step_s
+    assert 0 <= profile.longest_gap_s < profile.step_s
     of_matrices = [one for one in result.operations if one.kind in ("convolution", "matmul")]
     assert of_matrices
     assert all(one.time_s is not None and one.time_s > 0 for one in of_matrices)
