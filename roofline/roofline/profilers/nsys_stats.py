@@ -249,9 +249,10 @@ def _row(header: _Header, line: str) -> tuple[str, Mapping[str, float]] | None:
     for name, unit, cell in zip(header.names[:-1], header.units, cells, strict=False):
         if name in ("time", "stddev"):
             continue
-        if not _NUMBER.fullmatch(cell.strip()):
+        text = cell.strip()
+        if not _NUMBER.fullmatch(text):
             return None
-        number = float(cell.replace(",", ""))
+        number = float(text.replace(",", ""))
         if name in ("instances", "count"):
             if number < 1 or number != int(number):
                 return None

@@ -322,7 +322,7 @@ def outcome(path: Path) -> Timeline | str:
         return str(error)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_bytes_give_no_traceback(tmp_path: Path, data: st.DataObject) -> None:
     """Anywhere, in plain and packed traces: numbers, or a message with the file."""
@@ -348,7 +348,7 @@ _VALUES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_strange_values_give_no_traceback_and_no_silent_0(tmp_path: Path, data: st.DataObject) -> None:
     """In any field of any event, or of the file: it counts, or it is told that it doesn't."""

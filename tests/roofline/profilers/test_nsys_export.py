@@ -397,7 +397,7 @@ _CELLS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_strange_cells_give_no_traceback_and_no_silent_0(tmp_path: Path, data: st.DataObject) -> None:
     """Whatever stands in a row: it counts, or it is told that it doesn't."""
@@ -419,7 +419,7 @@ def test_strange_cells_give_no_traceback_and_no_silent_0(tmp_path: Path, data: s
     assert sum(row.count for row in timeline.copies) == 3 or timeline.sections["memcpy"].state in ("partial", "failed")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_give_no_traceback(tmp_path: Path, data: st.DataObject) -> None:
     """Bytes changed anywhere: numbers that sqlite vouches for, or a message."""

@@ -316,7 +316,7 @@ def outcome(text: str) -> Timeline | str:
         return str(error)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_changed_text_gives_no_traceback_and_no_silent_0(data: st.DataObject) -> None:
     """Lines and characters changed anywhere: rows that add up, or a reason."""
@@ -336,7 +336,7 @@ def test_changed_text_gives_no_traceback_and_no_silent_0(data: st.DataObject) ->
         assert (section.reason is None) == (section.state == "ok")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Never a traceback."""
