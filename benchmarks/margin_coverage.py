@@ -27,6 +27,7 @@ from scipy import stats
 
 from benchmarks.figures import Figure
 from benchmarks.margin_series import SERIES
+from pytest_roofline.device_state import DeviceState
 from pytest_roofline.measuring import Plan, measure
 from pytest_roofline.measuring.telemetry import Reading
 
@@ -120,7 +121,10 @@ class Playback:
     def between_s(self, _first: object, _second: object) -> float:
         raise TypeError("no events were recorded")
 
-    def sm_clock_hz(self) -> None:
+    def state(self) -> DeviceState:
+        return DeviceState()
+
+    def energy_j(self) -> None:
         return None
 
     def read(self) -> Reading:

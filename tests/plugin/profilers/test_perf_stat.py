@@ -114,7 +114,7 @@ def test_a_tool_that_is_not_usable_is_not_started(stubs: Stubs) -> None:
     """The reason is that of the check before the run."""
     stubs.perf("ok")
     lab = Lab(0.25)
-    refused = Finding(tool="perf", status="permission_denied", why="perf_event_paranoid is 4.", remedy="Set it to 2.")
+    refused = Finding(tool="perf", status="permission_denied", why="perf_event_paranoid is 4", remedy="Set it to 2.")
     counters = PerfStat(refused, stubs.system()).count(lab.step, QUARTER, lab)
     assert (counters.status, counters.reason) == ("permission_denied", "perf_event_paranoid is 4. Set it to 2.")
     assert stubs.calls("perf") == []
