@@ -163,45 +163,48 @@ def preflight() -> list[dict[str, Any]]:
     """Which profilers are usable here, and why not."""
     from pytest_roofline.profilers.preflight import check_all, check_permission
     from pytest_roofline.profilers.system import System
+    from pytest_roofline.run import without_folders
 
     system = System.here()
-    findings = (check_permission(system), *check_all(system))
-    return [{**asdict(one), "path": one.path and str(one.path)} for one in findings]
+    return [
+        {"tool": one.tool, "version": one.version, "status": one.status, "reason": without_folders(one.reason)}
+        for one in (check_permission(system), *check_all(system))
+    ]
 
 
 def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
     """One product of known size under ncu, with ncu's own file kept."""
     import torch
 
-    from pytest_roofline.profilers import ncu_check, ncu_counters
+    from pytest_roofline.profilers import ncu_check, ncu_counters, ncu_pass
     from pytest_roofline.profilers.ncu_order import Answer
-    from pytest_roofline.profilers.ncu_pass import preflight as check
     from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
     from pytest_roofline.profilers.system import System
-    from roofline.ncu_metrics import flop_metrics
+    from pytest_roofline.run import without_folders
+    from roofline.ncu_metrics import byte_metrics, flop_metrics
 
     system = System.here()
-    finding = check(device.partition(":")[0], system, None)
+    finding = ncu_pass.preflight(device.partition(":")[0], system, None)
     if not finding.usable or finding.path is None:
-        return {"status": finding.status, "reason": finding.reason}
+        return {"status": finding.status, "reason": without_folders(finding.reason)}
     capability = ".".join(map(str, torch.cuda.get_device_capability(device)))
     ncu = Ncu(path=finding.path, version=finding.version, system=system, compute_capability=capability)
     with TemporaryDirectory() as folder:
         log = Path(folder, "unit_bf16.csv")
         ran = ncu.run(
             (sys.executable, "-m", ncu_check.__name__, "bf16", device),
-            flop_metrics(capability, True),
+            (*byte_metrics(capability), *flop_metrics(capability, True)),
             log=log,
             variables={},
             limit_s=limit_s,
         )
         if log.exists():
             shutil.copy(log, out)
-    try:
-        ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
-        counters = ncu_counters.read([out / log.name], ncu.source)
-    except NotCounted as refusal:
-        return {"status": refusal.status, "reason": refusal.reason, "output": ran.ended.text[-2000:]}
+        try:
+            ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
+            counters = ncu_counters.read([log], ncu.source)
+        except NotCounted as refusal:
+            return {"status": refusal.status, "reason": without_folders(refusal.reason)}
     ratio = None if counters.flop is None else counters.flop / ncu_check.FLOP
     return {"status": counters.status, "reason": counters.reason, "ratio": ratio, "passes": counters.passes}
 

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from benchmarks import gpu_check
 from benchmarks.gpu_check import Part, Ran, case, check, parts
+from pytest_roofline.profilers import ncu_check, ncu_pass
+from pytest_roofline.profilers.preflight import Finding
 from roofline.record import Counters, KernelCounters
+from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 from tests.roofline import build
 
 ROOT = Path(__file__).parents[2]
@@ -96,3 +100,36 @@ def test_a_row_holds_counted_and_counters_side_by_side() -> None:
     assert (row["counters"]["flop"], row["counters"]["dram_byte"]) == (1.01e11, 2e9)
     assert "kernels" not in row["counters"]
     assert {"name", "ratio", "standing"} <= row["reconciled"][0].keys()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "program", "found"),
+    [
+        ("ok", "this", {"status": "ok", "reason": None, "passes": 4}),
+        ("permission", "this", {"status": "permission_denied"}),
+        ("ok", "nowhere_to_be_found", {"status": "failed"}),
+    ],
+)
+def test_the_unit_is_checked_and_what_ncu_wrote_is_kept(
+    behaviour: NcuBehaviour, program: str, found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A product of known size, by a stand-in for ncu; ``program`` takes the place of what multiplies."""
+    stubs = Stubs(tmp_path / "bin")
+    usable = Finding(tool="ncu", status="ok", why="", path=stubs.ncu(behaviour, passes=4), version="2025.3")
+    monkeypatch.setattr(ncu_pass, "check_ncu", lambda *_: usable)
+    monkeypatch.setattr(ncu_check, "__name__", program)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (9, 0))
+    told = gpu_check.unit("cuda:0", tmp_path, 60.0)
+    assert told == {**told, **found}
+    assert "==PROF==" in (tmp_path / "unit_bf16.csv").read_text()
+    if told["status"] == "ok":
+        # Two kernels of 1024 of each instruction (fp32, fp64, fp16), and five types of the tensor cores.
+        assert told["ratio"] == 2 * 1024 * (4 + 4 + 8 + 5) / ncu_check.FLOP
+
+
+def test_on_a_cpu_there_is_no_unit_to_check(tmp_path: Path) -> None:
+    """It says so, as the pre-flight of a run does."""
+    assert gpu_check.unit("cpu", tmp_path, 60.0) == {
+        "status": "unsupported_platform",
+        "reason": "ncu counts on NVIDIA GPUs; this run measures cpu",
+    }
