@@ -56,11 +56,12 @@ def test_a_named_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_newest_of_the_usual_folders(tmp_path: Path) -> None:
-    """By the version that each tells: the folder of CUDA 13.0 has a larger number than its Nsight's."""
+    """By the version that each tells: that of a toolkit says nothing of its Nsight's, and 10 is more than 9."""
     system = machine(Stubs(tmp_path))
-    Stubs(system.root / "usr/local/cuda-13.0/bin").ncu(version=version("2024.1.1"))
-    newest = Stubs(system.root / "opt/nvidia/nsight-compute/2025.10.0").ncu(version=version("2025.10.0"))
     Stubs(system.root / "opt/nvidia/nsight-compute/2025.9.0").ncu(version=version("2025.9.0"))
+    tenth = Stubs(system.root / "opt/nvidia/nsight-compute/2025.10.0").ncu(version=version("2025.10.0"))
+    assert tools.find(tools.NCU, system).path == tenth
+    newest = Stubs(system.root / "usr/local/cuda-13.2/bin").ncu(version=version("2026.1.0"))
     assert tools.find(tools.NCU, system).path == newest
 
 
