@@ -27,6 +27,9 @@ _OWN = re.compile(
 )
 """Tables that tell an export of nsys from any other database."""
 
+_VERSION_PARTS = tuple(f"EXPORT_SCHEMA_VERSION_{part}" for part in ("MAJOR", "MINOR", "MICRO"))
+"""The version once more, in pieces: some exports have these alone."""
+
 _NVPROF = "StringTable"
 """What nvprof's database, which has the same names for its activities, has for nsys's StringIds."""
 
@@ -94,7 +97,8 @@ def _described(path: Path, connection: sqlite3.Connection) -> Database:
     told = {}
     if columns.get("META_DATA_EXPORT", frozenset()) >= {"name", "value"}:
         told = {str(name): str(value) for name, value in connection.execute("SELECT name, value FROM META_DATA_EXPORT")}
-    schema = told.get("EXPORT_SCHEMA_VERSION")
+    parts = [told[name] for name in _VERSION_PARTS if name in told]
+    schema = told.get("EXPORT_SCHEMA_VERSION") or (".".join(parts) if parts else None)
     product = told.get("EXPORT_PRODUCT_VERSION")
     return Database(
         path=path,

@@ -191,6 +191,25 @@ def test_a_newer_minor_version_is_read_and_told(tmp_path: Path) -> None:
     )
 
 
+def test_a_schema_in_pieces(tmp_path: Path) -> None:
+    """Some exports have major, minor and micro version each for itself."""
+    pieces = {
+        "EXPORT_SCHEMA_VERSION_MAJOR": "3",
+        "EXPORT_SCHEMA_VERSION_MINOR": "22",
+        "EXPORT_SCHEMA_VERSION_MICRO": "1",
+    }
+    path = build.write(tmp_path / "a.sqlite", usual(), schema=None)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT)")
+        connection.executemany("INSERT INTO META_DATA_EXPORT VALUES (?, ?)", pieces.items())
+        connection.commit()
+        assert (read_export(path).schema, read_export(path).notes) == ("3.22.1", ())
+        connection.execute("UPDATE META_DATA_EXPORT SET value = '4' WHERE name = 'EXPORT_SCHEMA_VERSION_MAJOR'")
+        connection.commit()
+    with pytest.raises(ReadError, match=r"unknown schema 4\.22\.1"):
+        read_export(path)
+
+
 def test_no_schema_is_read_and_told(tmp_path: Path) -> None:
     """Columns have their names all the same."""
     content = read_export(build.write(tmp_path / "a.sqlite", usual(), schema=None))
