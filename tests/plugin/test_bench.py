@@ -113,7 +113,7 @@ def test_a_process_that_takes_turns_is_not_profiled(lab: Lab) -> None:
     and the record says why they aren't there.
     """
     run, turns = run_on(lab), Turns(lab, 3)
-    run.turns = cast(Any, SimpleNamespace(pace=lambda _case: turns, slowed=lambda step, *_: step))
+    run.turns = cast(Any, SimpleNamespace(last=True, pace=lambda _case: turns, slowed=lambda step, *_: step))
     record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
     assert len(turns.taken) == 3
     assert record.valid

@@ -173,9 +173,10 @@ def _by_bisection(times: np.ndarray, confidence: float) -> float:
 def test_it_is_the_mixture_s_quantile(count: int, confidence: float) -> None:
     """To a millionth, however the series behaves: without memory, wandering, climbing, in two levels, interrupted."""
     rng = np.random.default_rng(count)
-    noise = rng.standard_normal((5, count))
-    shapes = [noise[0], noise[1].cumsum() / 3, np.linspace(-3, 3, count) + noise[2] / 50, np.sign(noise[3]) + 1e-3]
-    shapes.append(np.where(np.arange(count) % 7 == 3, 9.0, 0.01 * noise[4]))
+    noise, rounds = rng.standard_normal((4, count)), np.arange(count)
+    levels, interrupted = np.where(rounds < count / 3, 1.0, -1.0), np.where(rounds % 7 == 3, 9.0, 0.01 * noise[3])
+    climbing = np.linspace(-3, 3, count) + noise[2] / 50
+    shapes = [noise[0], noise[1].cumsum() / 3, climbing, levels, interrupted]
     for shape in shapes:
         times = 1 + 1e-5 * shape
         found = MarginEstimator(confidence).of(times.tolist(), math.inf).half_width_relative

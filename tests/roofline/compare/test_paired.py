@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -128,7 +129,7 @@ def test_pairs_far_apart_are_only_held_against_each_other() -> None:
     """Where the prior is out of the question, all is as in a t test of these pairs alone."""
     effect = effect_of_pairs([seen(0.24), seen(-0.11), seen(0.08), seen(0.05)])
     assert effect.freedom == pytest.approx(3, abs=0.01)
-    assert effect.error == pytest.approx(0.0719, abs=0.0001)
+    assert effect.error == pytest.approx(statistics.stdev([0.24, -0.11, 0.08, 0.05]) / 2, rel=0.01)
 
 
 def test_a_busy_machine_s_pairs_may_agree_by_chance() -> None:
@@ -184,10 +185,10 @@ def test_each_look_is_surer_than_all_together() -> None:
     assert confidence_of_a_look(0.99, 3) == confidence_of_a_look(0.99, 1) == 0.99
 
 
-@pytest.mark.parametrize("deviation", [0.006, 0.1])
-def test_unchanged_pairs_seldom_alarm_at_any_look(deviation: float) -> None:
-    """1000 comparisons of nothing, looked at after each pair of processes, settle on a change in at most 1 %. So it is
-    where processes scatter twenty times as far as the prior has it.
+@pytest.mark.parametrize(("deviation", "most"), [(0.006, 10), (0.1, 50)])
+def test_unchanged_pairs_seldom_alarm_at_any_look(deviation: float, most: int) -> None:
+    """1000 comparisons of nothing, looked at after each pair of processes, settle on a change in at most 1 %. Where
+    processes scatter twenty times as far as the prior has it, it is at most 5 %: holding on to it made 15 %.
     """
     random_, alarms = random.Random(7), 0
     confidence = confidence_of_a_look(0.99, 4)
@@ -195,7 +196,7 @@ def test_unchanged_pairs_seldom_alarm_at_any_look(deviation: float) -> None:
         pairs = [seen(random_.gauss(0, deviation), 0.003) for _ in range(4)]
         looks = [judge([effect_of_pairs(pairs[:count])], [0.001], confidence)[0].kind for count in (3, 4)]
         alarms += any(kind in ("slower", "faster") for kind in looks)
-    assert alarms <= 10
+    assert alarms <= most
 
 
 def test_the_least_detectable_is_found_nineteen_times_of_twenty() -> None:
