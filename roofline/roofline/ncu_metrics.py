@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from typing import Literal
 
 from roofline.ncu_chips import DRAM_READ, DRAM_WRITE, Chip, chip_of
@@ -160,22 +160,38 @@ def figures(
     :param metrics: values in base units (see `Dimension`), finite and not negative.
     :param absent: metrics that were asked for and did not answer, with what was printed in their place.
     """
-    answers = _Answers(metrics, absent or {})
-    chip = chip_of(compute_capability)
-    values: dict[str, float | None] = {
-        name: answers.first(name, alternatives) for name, alternatives in _QUANTITIES.items()
-    }
-    values["dram_byte"] = _dram(values, answers, chip)
-    counted, not_counted = _counted(answers, chip)
+    plan = _plan(frozenset(metrics), tuple((absent or {}).items()), chip_of(compute_capability))
+    amounts = {quantity: _amount(parts, metrics) for quantity, parts in plan.sums.items()}
+    counted = {pipe: _amount(parts, metrics) for pipe, parts in plan.pipes.items()}
     return KernelFigures(
-        **values,
-        flop=_flop(counted, answers),
+        **amounts,
+        flop=math.fsum(counted.values()) if "flop" not in plan.missing else None,
         flop_by_pipe=counted or None,
-        tensor_cores=_tensor_cores(counted, metrics, chip),
-        metrics=answers.used,
-        missing=answers.missing,
-        not_counted=not_counted,
+        tensor_cores=_tensor_cores(counted, metrics, plan),
+        metrics=plan.used,
+        missing=plan.missing,
+        not_counted=plan.not_counted,
     )
+
+
+_Parts = tuple[tuple[_Sum, float], ...]
+"""Sums of metrics, each with what one of it is worth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What launches with certain metrics tell, whatever the values: worked out once for all of them.
+
+    ``sums`` by quantity, ``pipes`` by pipe; the rest as in `KernelFigures`. ``every_tensor_pipe``: all that the chip
+    has are counted.
+    """
+
+    sums: Mapping[str, _Parts]
+    pipes: Mapping[str, _Parts]
+    used: Mapping[str, str]
+    missing: Mapping[str, str]
+    not_counted: tuple[str, ...]
+    every_tensor_pipe: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,35 +208,28 @@ class _Pipe:
 
 
 class _Answers:
-    """Looks metrics up, and keeps account of which answered and what is missing."""
+    """Looks metrics up, and keeps account of which answer and what is missing."""
 
-    def __init__(self, metrics: Mapping[str, float], absent: Mapping[str, str]) -> None:
-        self._metrics = metrics
+    def __init__(self, answered: frozenset[str], absent: Mapping[str, str]) -> None:
+        self._answered = answered
         self._absent = absent
-        self._asked = metrics.keys() | absent.keys()
         self.used: dict[str, str] = {}
         self.missing: dict[str, str] = {}
 
-    def first(self, quantity: str, alternatives: _Alternatives) -> float | None:
-        """The quantity by the first alternative that answers."""
+    def first(self, quantity: str, alternatives: _Alternatives) -> _Sum | None:
+        """The first alternative that answers."""
         terms = self.answering(alternatives)
         if terms is None:
             self.missing[quantity] = self.why(alternatives)
-            return None
-        self.used[quantity] = _written(terms)
-        return self.sum_of(terms)
+        else:
+            self.used[quantity] = _written(terms)
+        return terms
 
     def answering(self, alternatives: _Alternatives) -> _Sum | None:
-        return next((terms for terms in alternatives if all(name in self._metrics for name in _names(terms))), None)
-
-    def sum_of(self, terms: _Sum) -> float:
-        return math.fsum(
-            term.factor * self._metrics[term.metric] * math.prod(self._metrics[name] for name in term.times)
-            for term in terms
-        )
+        return next((terms for terms in alternatives if self._answered.issuperset(_names(terms))), None)
 
     def asked(self, metrics: Set[str]) -> bool:
-        return not metrics.isdisjoint(self._asked)
+        return not (metrics.isdisjoint(self._answered) and metrics.isdisjoint(self._absent))
 
     def why(self, alternatives: _Alternatives) -> str:
         """What the alternatives lack."""
@@ -228,20 +237,41 @@ class _Answers:
             if name in self._absent:
                 return f"{name}: {self._absent[name]}"
         # Of a sum of which some metrics are there, one that is not.
-        begun = (terms for terms in alternatives if any(term.metric in self._metrics for term in terms))
-        lacking = next(name for name in _names(next(begun, alternatives[0])) if name not in self._metrics)
+        begun = (terms for terms in alternatives if any(term.metric in self._answered for term in terms))
+        lacking = next(name for name in _names(next(begun, alternatives[0])) if name not in self._answered)
         return f"{lacking} was not collected"
 
 
-def _dram(values: Mapping[str, float | None], answers: _Answers, chip: Chip | None) -> float | None:
+@lru_cache(maxsize=1024)
+def _plan(answered: frozenset[str], absent: tuple[tuple[str, str], ...], chip: Chip | None) -> _Plan:
+    answers = _Answers(answered, dict(absent))
+    found = {name: answers.first(name, alternatives) for name, alternatives in _QUANTITIES.items()}
+    found["dram_byte"] = _dram(found, answers, chip)
+    pipes, not_counted = _counted(answers, chip)
+    if (why := _why_no_flop(pipes, answers)) is not None:
+        answers.missing["flop"] = why
+        if not pipes:
+            answers.missing["flop_by_pipe"] = why
+    own = [pipe.name for pipe in _pipes(chip) if pipe.certain and pipe.name in _TENSOR]
+    return _Plan(
+        sums={quantity: ((terms, 1.0),) for quantity, terms in found.items() if terms is not None},
+        pipes=pipes,
+        used=answers.used,
+        missing=answers.missing,
+        not_counted=not_counted,
+        every_tensor_pipe=bool(own) and all(name in pipes for name in own),
+    )
+
+
+def _dram(found: Mapping[str, _Sum | None], answers: _Answers, chip: Chip | None) -> _Sum | None:
     """Reads and writes together."""
-    read, write = values["dram_read_byte"], values["dram_write_byte"]
+    read, write = found["dram_read_byte"], found["dram_write_byte"]
     if read is not None and write is not None:
-        answers.used["dram_byte"] = f"{answers.used['dram_read_byte']} + {answers.used['dram_write_byte']}"
-        return read + write
-    value = answers.first("dram_byte", _DRAM)
-    if value is not None:
-        return value
+        answers.used["dram_byte"] = _written((*read, *write))
+        return (*read, *write)
+    both = answers.first("dram_byte", _DRAM)
+    if both is not None:
+        return both
     if chip is not None and not chip.dram:
         why = "this chip has no counter of DRAM bytes"
         answers.missing |= dict.fromkeys(("dram_byte", "dram_read_byte", "dram_write_byte"), why)
@@ -250,9 +280,9 @@ def _dram(values: Mapping[str, float | None], answers: _Answers, chip: Chip | No
     return None
 
 
-def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, float], tuple[str, ...]]:
-    """FLOP by pipe, of those counted in full, and the pipes that nobody asked for."""
-    counted: dict[str, float] = {}
+def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, _Parts], tuple[str, ...]]:
+    """The pipes that are counted in full, and those that nobody asked for."""
+    counted: dict[str, _Parts] = {}
     not_counted: list[str] = []
     unanswered: list[_Pipe] = []
     for pipe in _pipes(chip):
@@ -264,9 +294,9 @@ def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, float], tu
         if answering is None:
             unanswered.append(pipe)
             continue
-        terms = [(answers.answering(part) or (), flop) for part, flop in answering]
-        counted[pipe.name] = math.fsum(flop * answers.sum_of(one) for one, flop in terms)
-        written = (_written(one) if flop == 1 else f"{flop:g} {_written(one)}" for one, flop in terms)
+        parts = tuple((answers.answering(part) or (), flop) for part, flop in answering)
+        counted[pipe.name] = parts
+        written = (_written(one) if flop == 1 else f"{flop:g} {_written(one)}" for one, flop in parts)
         answers.used[f"flop_by_pipe.{pipe.name}"] = " + ".join(written)
     some_tensor = any(name in _TENSOR for name in counted)
     for pipe in unanswered:
@@ -278,30 +308,31 @@ def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, float], tu
     return counted, tuple(not_counted)
 
 
-def _flop(counted: Mapping[str, float], answers: _Answers) -> float | None:
+def _why_no_flop(pipes: Mapping[str, _Parts], answers: _Answers) -> str | None:
     lacking = next((name for name in answers.missing if name.startswith("flop_by_pipe.")), None)
     if lacking is not None:
-        answers.missing["flop"] = f"{lacking.partition('.')[2]} is not counted: {answers.missing[lacking]}"
-    elif not any(pipe in counted for pipe in _INSTRUCTIONS):
-        answers.missing["flop"] = f"the CUDA cores are not counted: {answers.why(_sass('ffma')[:1])}"
-    else:
-        return math.fsum(counted.values())
-    if not counted:
-        answers.missing["flop_by_pipe"] = answers.missing["flop"]
+        return f"{lacking.partition('.')[2]} is not counted: {answers.missing[lacking]}"
+    if not any(pipe in pipes for pipe in _INSTRUCTIONS):
+        return f"the CUDA cores are not counted: {answers.why(_sass('ffma')[:1])}"
     return None
 
 
-def _tensor_cores(counted: Mapping[str, float], metrics: Mapping[str, float], chip: Chip | None) -> bool | None:
-    flop = {pipe: counted[pipe] for pipe in counted if pipe in _TENSOR}
+def _amount(parts: _Parts, metrics: Mapping[str, float]) -> float:
+    return math.fsum(
+        worth * term.factor * math.prod((metrics[term.metric], *(metrics[name] for name in term.times)))
+        for terms, worth in parts
+        for term in terms
+    )
+
+
+def _tensor_cores(counted: Mapping[str, float], metrics: Mapping[str, float], plan: _Plan) -> bool | None:
     activity = [value for name, value in metrics.items() if name.startswith(_TENSOR_ACTIVITY)]
-    if any(flop.values()) or any(activity):
+    if any(activity) or any(flop for pipe, flop in counted.items() if pipe in _TENSOR):
         return True
-    own = [pipe.name for pipe in _pipes(chip) if pipe.certain and pipe.name in _TENSOR]
-    every = bool(own) and all(name in flop for name in own)
-    return False if every or activity else None
+    return False if activity or plan.every_tensor_pipe else None
 
 
-@cache
+@lru_cache(maxsize=32)
 def _pipes(chip: Chip | None) -> tuple[_Pipe, ...]:
     """The pipes that the chip has or, as far as is known, may have."""
     pipes: list[_Pipe] = []

@@ -85,12 +85,14 @@ class _Table:
         self._columns: _RawColumns | None = None
         self._ids: list[set[int]] = []
         self._passes: list[_Cell] = []
+        self._names: dict[tuple[str, str], _Named] = {}
+        self._last: tuple[tuple[str | None, ...], _Found] | None = None
         self.launches: dict[tuple[object, ...], _Found] = {}
 
     def take(self, header: Header, number: int, cells: Sequence[str]) -> None:
         """:raises ReadError: a row of a raw page without its row of units, or a launch that stands there twice."""
         if header is not self._header:
-            self._header, self._columns = header, None
+            self._header, self._columns, self._last = header, None, None
             self._ids.append(set())
         if header.page == "raw":
             self._raw(header, number, cells)
@@ -129,25 +131,28 @@ class _Table:
                 f"{self._path}:{number}: launch {header.get(cells, 'ID')} stands there twice, also in line {one.line}."
                 f" Leave one of them out. {HOW}"
             )
-        add = self._evidence.add
-        for place, whole in self._columns.numbers:
-            add(cells[place], number, whole=whole)
+        self._evidence.add_all([cells[place] for place in self._columns.numbers], number)
+        for place in self._columns.whole:
+            self._evidence.add(cells[place], number, whole=True)
         one.cells += [_Cell(metric, unit, cells[place], number) for place, metric, unit in self._columns.wanted]
         if self._columns.passes is not None:
             self._passes.append(_Cell(_PASSES, "", cells[self._columns.passes], number))
 
     def _details(self, header: Header, number: int, cells: Sequence[str]) -> None:
-        printed = header.get(cells, "Metric Name")
         one = self._open(header, number, cells)
+        column = header.column
+        named = (cells[column["Metric Name"]], cells[column["Metric Unit"]])
+        known = self._names.get(named)
+        if known is None:
+            known = self._names[named] = _Named.of(*(text.strip() for text in named))
         # Rows of rules name no metric.
-        if not printed:
+        if not known.metric:
             return
-        unit, text = header.get(cells, "Metric Unit") or "", header.get(cells, "Metric Value") or ""
-        metric = _metric(printed, unit)
-        if not metric.startswith(_ATTRIBUTES):
-            self._evidence.add(text, number, whole=_whole(metric, unit))
-        if dimension(metric) is not None:
-            one.cells.append(_Cell(metric, unit, text, number))
+        text = cells[column["Metric Value"]].strip()
+        if known.telling:
+            self._evidence.add(text, number, whole=known.whole)
+        if known.wanted:
+            one.cells.append(_Cell(known.metric, known.unit, text, number))
 
     def _summary(self, header: Header, number: int, cells: Sequence[str]) -> None:
         identity = ("Process ID", "Kernel Name", "Block Size", "Grid Size", "Device", "CC", "Invocations")
@@ -171,28 +176,55 @@ class _Table:
 
         :raises ReadError: one ID with two kernels.
         """
-        launch = integer(header.get(cells, "ID") or "")
+        printed = tuple(header.get(cells, name) for name in ("ID", "Process ID", "Kernel Name"))
+        if self._last is not None and self._last[0] == printed and header.page == "details":
+            return self._last[1]
+        launch = integer(printed[0] or "")
         assert launch is not None
-        key = (len(self._ids), header.get(cells, "Process ID"), launch)
+        key = (len(self._ids), printed[1], launch)
         one = self.launches.get(key)
         if one is None:
             self._ids[-1].add(launch)
             one = self.launches[key] = _begin(header, number, cells)
-        elif one.name != header.get(cells, "Kernel Name"):
+        elif one.name != printed[2]:
             raise ReadError(
-                f"{self._path}:{number}: launch {launch} is {header.get(cells, 'Kernel Name')!r:.80} here and"
-                f" {one.name!r:.80} in line {one.line}. Are these two runs in one file? Give a file of each."
+                f"{self._path}:{number}: launch {launch} is {printed[2]!r:.80} here and {one.name!r:.80} in line"
+                f" {one.line}. Are these two runs in one file? Give a file of each."
             )
+        self._last = (printed, one)
         return one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """What a metric's name and unit on the details page tell. ``telling``: its values tell how numbers are written."""
+
+    metric: str
+    unit: str
+    telling: bool
+    whole: bool
+    wanted: bool
+
+    @staticmethod
+    def of(printed: str, unit: str) -> _Named:
+        metric = _metric(printed, unit)
+        return _Named(
+            metric=metric,
+            unit=unit,
+            telling=not metric.startswith(_ATTRIBUTES),
+            whole=_whole(metric, unit),
+            wanted=dimension(metric) is not None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _RawColumns:
-    """``numbers``: places of cells that tell how numbers are written, and whether they are whole ones. ``wanted``:
-    place, metric and unit of those that are used. ``passes``: where the number of replays stands.
+    """Places of cells. ``numbers`` and ``whole`` ones tell how numbers are written; ``wanted`` are used, with metric
+    and unit; ``passes`` is the number of replays.
     """
 
-    numbers: tuple[tuple[int, bool], ...]
+    numbers: tuple[int, ...]
+    whole: tuple[int, ...]
     wanted: tuple[tuple[int, str, str], ...]
     passes: int | None
 
@@ -200,12 +232,11 @@ class _RawColumns:
     def of(header: Header, units: Sequence[str]) -> _RawColumns:
         unit_of = [unit.strip() for unit in units]
         metrics = [(place, _metric(name, unit_of[place])) for place, name in enumerate(header.cells) if "__" in name]
+        whole = tuple(place for place, metric in metrics if _whole(metric, unit_of[place]))
+        telling = (place for place, metric in metrics if not metric.startswith(_ATTRIBUTES))
         return _RawColumns(
-            numbers=tuple(
-                (place, _whole(metric, unit_of[place]))
-                for place, metric in metrics
-                if not metric.startswith(_ATTRIBUTES)
-            ),
+            numbers=tuple(place for place in telling if place not in whole),
+            whole=whole,
             wanted=tuple((place, metric, unit_of[place]) for place, metric in metrics if dimension(metric) is not None),
             passes=header.column.get(_PASSES),
         )
@@ -277,12 +308,12 @@ def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> floa
 
     :raises ReadError: it is no number at all.
     """
+    scale = factors(cell.unit, what)
     text = cell.text.strip()
-    # Of instanced metrics the instances follow in parentheses.
-    bare = text.removeprefix("(!)").strip().partition(" (")[0]
+    # Of metrics with instances they follow in parentheses.
+    bare = text.removeprefix("(!)").strip().partition(" (")[0] if "(" in text else text
     if bare.lower() in _NOTHING:
         return f"ncu printed {text!r}" if text else "ncu printed nothing"
-    scale = factors(cell.unit, what)
     if scale is None:
         return f"its unit {cell.unit!r} is not one of {_MEANT[what]}" if cell.unit else "ncu printed no unit"
     try:

@@ -65,6 +65,8 @@ class Header:
 def integer(text: str) -> int | None:
     """A whole number, in groups or not; None where it is none."""
     text = text.strip()
+    if text.isascii() and text.isdigit():
+        return int(text)
     return int(re.sub("[.,]", "", text)) if _INTEGER.fullmatch(text) else None
 
 

@@ -7,6 +7,7 @@ tell, its neighbours do; where none does, or two contradict each other, the file
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,20 +37,33 @@ class NumberFormat:
 
         :raises ValueError: it is none that is written so.
         """
-        bare = _without_blanks(text)
-        if _PATTERNS[self.decimal].fullmatch(bare) is None:
-            raise ValueError(text)
-        group: Mark = "," if self.decimal == "." else "."
-        return float(bare.replace(group, "").replace(self.decimal, "."))
+        pattern = _PATTERNS[self.decimal]
+        if pattern.fullmatch(text) is None:
+            bare = _without_blanks(text)
+            if pattern.fullmatch(bare) is None:
+                raise ValueError(text)
+            text = bare
+        return float(text.replace(_other(self.decimal), "").replace(self.decimal, "."))
 
 
-def _number(group: str, decimal: str) -> re.Pattern[str]:
+def _number(group: str, decimal: str) -> str:
     # Groups of three; in Indian English those before the last are of two.
     whole = rf"(?:\d{{1,3}}(?:{group}\d{{3}})+|\d{{1,2}}(?:{group}\d{{2}})+{group}\d{{3}}|\d+)"
-    return re.compile(rf"[+-]?{whole}(?:{decimal}\d*)?(?:[eE][+-]?\d{{1,3}})?", re.ASCII)
+    return rf"[+-]?{whole}(?:{decimal}\d*)?(?:[eE][+-]?\d{{1,3}})?"
 
 
-_PATTERNS: dict[Mark, re.Pattern[str]] = {".": _number(",", r"\."), ",": _number(r"\.", ",")}
+_BETWEEN = "\x1f"
+"""Stands in no cell."""
+
+
+def _row(number: str) -> str:
+    """Cells that are numbers written so, or have neither mark in them."""
+    return rf"(?>(?:{number}|[^.,{_BETWEEN}]*){_BETWEEN})*"
+
+
+_POINT, _COMMA = _number(",", r"\."), _number(r"\.", ",")
+_PATTERNS: dict[Mark, re.Pattern[str]] = {".": re.compile(_POINT, re.ASCII), ",": re.compile(_COMMA, re.ASCII)}
+_ROWS: dict[Mark, re.Pattern[str]] = {".": re.compile(_row(_POINT), re.ASCII), ",": re.compile(_row(_COMMA), re.ASCII)}
 
 POINT = NumberFormat(decimal=".")
 COMMA = NumberFormat(decimal=",")
@@ -76,6 +90,14 @@ class Evidence:
         self._undecided: dict[Mark, _Seen] = {}
         self._ungrouped = False
 
+    def add_all(self, texts: Sequence[str], line: int) -> None:
+        """Take cells into account that may be anything: a row of a table."""
+        if len(self._decimal) == 1 and _ROWS[next(iter(self._decimal))].fullmatch(_BETWEEN.join((*texts, ""))):
+            # All are written as those before, which is what most rows are: they tell nothing new.
+            return
+        for text in texts:
+            self.add(text, line)
+
     def add(self, text: str, line: int, *, whole: bool = False) -> None:
         """Take a cell into account; one that is no number tells nothing.
 
@@ -86,8 +108,10 @@ class Evidence:
                 bare = _without_blanks(text)
                 self._ungrouped = len(bare) >= _LONG and bare.isdigit()
             return
-        if not whole and self._decimal and self._known_form(text):
-            return
+        if len(self._decimal) == 1:
+            (mark,) = self._decimal
+            if not (whole and mark in text) and _PATTERNS[mark].fullmatch(text):
+                return
         bare = _without_blanks(text.strip())
         match = _SHAPE.fullmatch(bare)
         if match is None:
@@ -108,10 +132,6 @@ class Evidence:
             return
         if decimal is not None:
             self._decimal.setdefault(_mark(decimal), _Seen(text=text, line=line))
-
-    def _known_form(self, text: str) -> bool:
-        """Whether it is written as all before it: what most numbers of a file are, and tells nothing new."""
-        return len(self._decimal) == 1 and _PATTERNS[next(iter(self._decimal))].fullmatch(text) is not None
 
     @staticmethod
     def _with_both(bare: str, marks: list[str]) -> str | None:

@@ -196,6 +196,12 @@ def test_numbers_that_contradict_each_other() -> None:
     assert "--print-units base" in said
 
 
+def test_a_raw_page_that_contradicts_itself() -> None:
+    """Any of its columns tells, whatever is made of it."""
+    text = raw({THROUGHPUT: "%", TIME_NAME: "ns"}, [("k", ("65.77", "4896")), ("l", ("6,70", "4896"))])
+    assert "'65.77' in line 3 has a decimal point, '6,70' in line 4 a decimal comma" in _refused(text)
+
+
 def test_numbers_that_tell_nothing() -> None:
     """Refused; what the user tells settles it."""
     text = details([("k", [(TIME_NAME, "us", "1.234")])])

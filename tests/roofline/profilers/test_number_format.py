@@ -111,6 +111,35 @@ def test_what_is_no_number_is_refused(text: str) -> None:
         POINT.parse(text)
 
 
+@given(st.lists(st.text(alphabet="0123456789.,' eE-n/a", max_size=8), max_size=12))
+def test_rows_tell_what_their_cells_tell(texts: list[str]) -> None:
+    """Taken all at once or one by one, and after other rows."""
+    rows, cells = Evidence(), Evidence()
+    for evidence in (rows, cells):
+        evidence.add("65.77", 1)
+    rows.add_all(texts, 2)
+    for text in texts:
+        cells.add(text, 2)
+    said: list[str] = []
+    for evidence in (rows, cells):
+        try:
+            said.append(evidence.decide().decimal)
+        except NumberFormatError as error:
+            said.append(str(error))
+    assert said[0] == said[1]
+
+
+def test_a_row_of_the_other_format_is_seen() -> None:
+    """In the last cell of the last row, among cells that are no numbers at all."""
+    evidence = Evidence()
+    evidence.add_all(["", "python3.11", "1.50", "(1, 2)"], 1)
+    evidence.add_all(["", "8K", "1,234,567.5", "n/a"], 2)
+    assert evidence.decide() == POINT
+    evidence.add_all(["", "8K", "1.50", "65,77"], 3)
+    with pytest.raises(NumberFormatError, match="'65,77' in line 3 a decimal comma"):
+        evidence.decide()
+
+
 @given(st.text(alphabet="0123456789.,' eE+-n/a", max_size=14), st.booleans())
 def test_evidence_takes_any_cell(text: str, whole: bool) -> None:
     """A number that is undecided either way is the only one that a file of its own is refused for."""
