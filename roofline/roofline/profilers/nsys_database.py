@@ -98,7 +98,7 @@ def _described(path: Path, connection: sqlite3.Connection) -> Database:
     if columns.get("META_DATA_EXPORT", frozenset()) >= {"name", "value"}:
         told = {str(name): str(value) for name, value in connection.execute("SELECT name, value FROM META_DATA_EXPORT")}
     parts = [told[name] for name in _VERSION_PARTS if name in told]
-    schema = told.get("EXPORT_SCHEMA_VERSION") or (".".join(parts) if parts else None)
+    schema = told.get("EXPORT_SCHEMA_VERSION", ".".join(parts) or None)
     product = told.get("EXPORT_PRODUCT_VERSION")
     return Database(
         path=path,
