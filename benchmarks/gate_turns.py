@@ -79,6 +79,8 @@ def pack(turns: Turns, path: Path) -> None:
         ):
             arrays[f"{case}.{name}"] = np.array(marks)
         lengths = [len(pair.base_s) for pair in pairs]
+        builds = [build for pair in pairs for build in pair.build or (0,) * len(pair.base_s)]
+        arrays[f"{case}.build"] = np.array(builds, dtype=np.uint8)
         arrays[f"{case}.pair"] = np.repeat(np.arange(len(pairs), dtype=np.uint8), lengths)
     np.savez_compressed(path, **arrays)
     print(f"{path.name}: {len(turns)} cases, {path.stat().st_size / 1e3:.0f} kB")
@@ -101,6 +103,7 @@ def recordings() -> dict[str, Turns]:
                         new_s=tuple(file[f"{case}.new"][numbers == number].tolist()),
                         base_disturbed=_marks(file[f"{case}.base_disturbed"][numbers == number].tolist()),
                         new_disturbed=_marks(file[f"{case}.new_disturbed"][numbers == number].tolist()),
+                        build=tuple(file[f"{case}.build"][numbers == number].tolist()),
                     )
                     for number in range(int(numbers.max()) + 1)
                 ]

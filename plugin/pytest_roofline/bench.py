@@ -15,7 +15,7 @@ from pytest_roofline.device_memory import peak_memory, reset_peak
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.process import ProcessUsage
 from pytest_roofline.missing import explained
-from pytest_roofline.observing import observe, unobserved
+from pytest_roofline.observing import Observed, observe, unobserved
 from pytest_roofline.onlookers import onlookers
 from pytest_roofline.options import Options
 from pytest_roofline.profilers.system import System
@@ -53,8 +53,6 @@ def measure_workload(
 
 
 def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Record, Measured, float]:
-    import torch
-
     options, device = run.options, run.device
     looking_on = onlookers()
     step = Step(workload)
@@ -96,14 +94,8 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         after = proof.snapshot(step)
         # Before the counting pass takes a step more: this is the loss the timed rounds ended with.
         finite = proof.check_finite(step, losses)
-        try:
-            observed = observe(run, step, compiled=workload.compile or before.graphs.made > first.graphs.made)
-        except InputEnded as end:
-            reason = measured.input_ended or f"{end}, after the timed rounds, before the step to observe"
-            observed = replace(unobserved(reason), input_ended=reason)
-        except torch.OutOfMemoryError as error:
-            # Uncompiled, as it is counted, a step may need more memory than as it was timed.
-            observed = unobserved(f"out of memory after the timed rounds: {str(error).partition('. ')[0]}")
+        compiled = workload.compile or before.graphs.made > first.graphs.made
+        observed = _observed(run, step, measured, compiled=compiled)
         events = None
         if run.perf_stat is not None and pace is None:
             events = run.perf_stat.count(step, measured, run.instruments)
@@ -150,6 +142,21 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         },
     )
     return explained(record), measured, seconds
+
+
+def _observed(run: Run, step: Step, measured: Measured, *, compiled: bool) -> Observed:
+    import torch
+
+    if run.turns is not None and not run.turns.last:
+        return unobserved("the model is built anew for more turns; the last one built is counted and proven")
+    try:
+        return observe(run, step, compiled=compiled)
+    except InputEnded as end:
+        reason = measured.input_ended or f"{end}, after the timed rounds, before the step to observe"
+        return replace(unobserved(reason), input_ended=reason)
+    except torch.OutOfMemoryError as error:
+        # Uncompiled, as it is counted, a step may need more memory than as it was timed.
+        return unobserved(f"out of memory after the timed rounds: {str(error).partition('. ')[0]}")
 
 
 def _compile_s(measured: Measured, graphs: int, *, asked: bool) -> tuple[float | None, dict[str, str]]:

@@ -9,7 +9,7 @@ it is spoken to, so that of two processes one runs at a time:
     parent   `Agreed`  how many steps a round has, on both sides
     parent   `Turn`    take a round                               -> `Took`, as often as the parent likes
     parent   `Enough`  no more of it: prove and count             -> `Done`
-    parent   `Next`    go on with the next test
+    parent   `Next`    go on with the next test, or build this one anew
 
 The two ends may be of different versions of this package: `PROTOCOL` is the first thing said.
 """
@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Raised when a message changes."""
 
 PIPES = "ROOFLINE_TURNS"
@@ -90,7 +90,9 @@ class Took:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enough:
-    pass
+    """:param last: the test isn't built anew after this: prove and count."""
+
+    last: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Next:
-    pass
+    """:param again: the same test once more, from its fixtures on."""
+
+    again: bool = False
 
 
 Message = Hello | Begin | Ready | Agreed | Turn | Took | Enough | Done | Next

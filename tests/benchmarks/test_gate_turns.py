@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +25,14 @@ def pair(turns: int = 40, spread: float = 0.003) -> PairTurns:
 def test_packed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Step times and marks of every pair of processes come back, to the precision of 32 bits."""
     monkeypatch.setattr(gate_turns, "DATA", tmp_path)
-    kept = {"mlp": (pair(), pair(30))}
+    kept = {"mlp": (replace(pair(), build=(0,) * 15 + (1,) * 25), pair(30))}
     gate_turns.pack(kept, tmp_path / "gate_turns_quiet.npz")
     (label,) = found = gate_turns.recordings()
     assert label == "quiet"
     assert len(found[label]["mlp"]) == 2
     for before, after in zip(kept["mlp"], found[label]["mlp"], strict=True):
         assert after.steps == 1
+        assert after.build == (before.build or (0,) * len(before.base_s))
         assert after.base_s == pytest.approx([time / 2 for time in before.base_s], rel=1e-6)
         assert after.new_s == pytest.approx([time / 2 for time in before.new_s], rel=1e-6)
         assert [mark is None for mark in after.base_disturbed] == [mark is None for mark in before.base_disturbed]

@@ -32,6 +32,8 @@ class Turns:
         self._slowdown: float | None = None
         self.test = ""
         """Node id of the test that runs."""
+        self.last = True
+        """Whether it won't be built anew after this: then it is proven."""
         self.taken: list[Round] = []
         """Its rounds."""
 
@@ -42,17 +44,20 @@ class Turns:
     def next_test(self, test: str) -> None:
         """A test begins. ``test`` is its node id."""
         self.test = test
+        self.last = True
         self.taken = []
 
-    def end(self, problem: str | None) -> None:
+    def end(self, problem: str | None) -> bool:
         """A test has ended: say so, and wait for the word to go on.
 
         :param problem: why what it measured doesn't count; None where it passed.
+        :returns: whether it is to be built anew.
         """
         if problem is None and not self.taken:
             problem = "it measured no model"
         marks = (disturbances(self.taken) if self.taken else None) or (None,) * len(self.taken)
-        self.ask(Done(test=self.test, disturbed=marks, problem=problem), Next)
+        answer = self.ask(Done(test=self.test, disturbed=marks, problem=problem), Next)
+        return isinstance(answer, Next) and answer.again
 
     def pace(self, case: Case) -> TurnPace:
         """For the measurement of a case."""
@@ -114,7 +119,10 @@ class TurnPace:
         return answer.steps
 
     def next_round(self) -> bool:
-        return isinstance(self._turns.wait(Turn, Enough), Turn)
+        answer = self._turns.wait(Turn, Enough)
+        if isinstance(answer, Enough):
+            self._turns.last = answer.last
+        return isinstance(answer, Turn)
 
     def took(self, round: Round) -> None:
         self._turns.taken.append(round)

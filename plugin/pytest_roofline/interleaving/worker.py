@@ -87,8 +87,12 @@ class Worker:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self._turns.next_test(item.nodeid)
         result = yield
+        again = False
         with _parent():
-            self._turns.end(self._problem(item))
+            again = self._turns.end(self._problem(item))
+        if again:
+            # pytest goes through this list as it is; an item that is run twice gets its fixtures twice.
+            item.session.items.insert(item.session.items.index(item) + 1, item)
         return result
 
     def _problem(self, item: pytest.Item) -> str | None:

@@ -1,11 +1,12 @@
 """What turns taken by two processes show: a case's ratio in each pair of processes, and over several such pairs.
 
 Two processes that take turns see the same hour, so the machine's drift is in both and their ratio is free of it. What
-stays is each process's own: its addresses, its heap, the pages it was given. Such an offset lasts as long as the
-process, and no number of turns shows it; only other processes do. So a case is measured in several pairs of fresh
-processes, and the model is the one-sample form of `roofline.compare.effect`: the logarithm of a pair's ratio is the
-case's true one, plus the pair's own deviation, plus what its turns leave open; the scatter of the pairs is moderated by
-what is known of it beforehand.
+stays is each side's own: its addresses, its heap, the pages it was given. Such an offset lasts as long as the model,
+and no number of turns shows it: a ResNet-18's training steps lay 3 % apart (standard deviation) from one building of the
+model to the next in the same process. So the models are built several times in a process, and a case is measured in
+several pairs of fresh processes. What is assumed is the one-sample form of `roofline.compare.effect`: the logarithm of
+a pair's ratio (the mean over its buildings) is the case's true one, plus the pair's own deviation, plus what its
+buildings and turns leave open; the scatter of the pairs is moderated by what is known of it beforehand.
 
 What is known beforehand is known of machines that are left alone. Three or four pairs that happen to agree must not
 pass for knowledge where it doesn't hold, and there are two signs of that. Where most turns were disturbed from outside,
@@ -26,6 +27,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Literal
 
 from roofline.compare.effect import Effect, Prior
@@ -63,6 +65,7 @@ class PairTurns:
 
     :param base_s: seconds of each turn of the base; ``new_s`` likewise, as many.
     :param base_disturbed: what disturbed each turn from outside, or None; ``new_disturbed`` likewise.
+    :param build: of each turn, the how-manieth time the models were built for it, from 0; empty: they were built once.
     """
 
     first: SideName
@@ -71,6 +74,7 @@ class PairTurns:
     new_s: tuple[float, ...]
     base_disturbed: tuple[str | None, ...]
     new_disturbed: tuple[str | None, ...]
+    build: tuple[int, ...] = ()
 
     @property
     def step_times_s(self) -> tuple[tuple[float, float], ...]:
@@ -88,7 +92,9 @@ class PairTurns:
 class PairObservation:
     """What one pair of processes says.
 
-    :param error: standard error of ``log_ratio`` as far as the turns show it; None where they are too few.
+    :param error: standard error of ``log_ratio`` as far as the buildings show it, or, of one, the turns; None where
+        they are too few.
+    :param builds: times that the models were built.
     :param turns: a side, that are in it. ``left_out``: those that something disturbed from outside, on either side;
         ``disturbed``: those of them that are in it all the same, for they were most.
     """
@@ -100,10 +106,12 @@ class PairObservation:
     turns: int
     left_out: int
     disturbed: int = 0
+    builds: int = 1
 
 
 def observe_pair(pair: PairTurns) -> PairObservation:
-    """The median over the turns in which nothing disturbed either side: both turns are left out or neither.
+    """The median over the turns in which nothing disturbed either side: both turns are left out or neither. Where the
+    models were built several times, it is the mean of the buildings' medians (of the logarithms).
 
     Where hardly any was left alone (a shared machine never is), all are taken: whoever disturbs doesn't know whose turn
     it is, so the ratio is only less well known, and ``error`` tells so.
@@ -116,16 +124,28 @@ def observe_pair(pair: PairTurns) -> PairObservation:
     if any(not (math.isfinite(time) and time > 0) for turn in times for time in turn):
         raise Unusable("a turn's time is not a time")
     enough = sum(quiet) >= max(LEAST_ROUNDS, LEAST_QUIET_SHARE * len(times))
-    kept = [turn for turn, alone in zip(times, quiet, strict=True) if alone or not enough]
-    ratio = observe_times(_clipped([new / base for base, new in kept]))
+    taken = [alone or not enough for alone in quiet]
+    kept = list(compress(times, taken))
+    ratios = [new / base for base, new in kept]
+    builds: dict[int, list[float]] = {}
+    for build, ratio in zip(compress(pair.build, taken), ratios, strict=False):
+        builds.setdefault(build, []).append(math.log(ratio))
+    error: float | None
+    if len(builds) > 1:
+        medians = [statistics.median(logarithms) for logarithms in builds.values()]
+        log_ratio, error = statistics.fmean(medians), statistics.stdev(medians) / math.sqrt(len(medians))
+    else:
+        seen = observe_times(_clipped(ratios))
+        log_ratio, error = math.log(seen.step_time_s), seen.error
     return PairObservation(
-        log_ratio=math.log(ratio.step_time_s),
-        error=ratio.error,
+        log_ratio=log_ratio,
+        error=error,
         base_step_s=statistics.median(base for base, _ in kept),
         new_step_s=statistics.median(new for _, new in kept),
         turns=len(kept),
         left_out=len(times) - len(kept),
         disturbed=0 if enough else len(times) - sum(quiet),
+        builds=max(1, len(builds)),
     )
 
 
@@ -146,8 +166,8 @@ def effect_of_pairs(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAI
 
     ``deviation`` of the effect is a single process's share: a pair's scatter over the root of two.
     """
-    count, expected = len(pairs), _expected(pairs, prior)
-    trusted = prior.freedom * min(1.0, _chance_of_scatter(pairs, prior) / UNLIKELY)
+    count, (expected, known) = len(pairs), _expected(pairs, prior)
+    trusted = known * min(1.0, _chance_of_scatter(pairs, prior) / UNLIKELY)
     freedom = trusted + count - 1
     variance = (trusted * expected + _scatter(pairs)) / freedom
     return Effect(
@@ -166,12 +186,20 @@ def _scatter(pairs: Sequence[PairObservation]) -> float:
     return sum((pair.log_ratio - mean) ** 2 for pair in pairs)
 
 
-def _expected(pairs: Sequence[PairObservation], prior: Prior) -> float:
-    """The pairs' variance by what is known beforehand."""
+def _expected(pairs: Sequence[PairObservation], prior: Prior) -> tuple[float, float]:
+    """The pairs' variance by what is known beforehand and what each pair leaves open, and its degrees of freedom.
+
+    Where models were built several times, the latter are many, and the sum's are by F. E. Satterthwaite, "An
+    Approximate Distribution of Estimates of Variance Components", Biometrics Bulletin 2 (1946).
+    """
     errors = [prior.unknown_error if pair.error is None else pair.error for pair in pairs]
-    # The middle one: what a single pair leaves open is estimated badly, and what it was off by is in the scatter.
-    within = statistics.median(errors) ** 2
-    return within + statistics.fmean((BUSY_DEVIATION if pair.disturbed else prior.deviation) ** 2 for pair in pairs)
+    between = statistics.fmean((BUSY_DEVIATION if pair.disturbed else prior.deviation) ** 2 for pair in pairs)
+    freedom = sum(pair.builds - 1 for pair in pairs)
+    if freedom < len(pairs):
+        # The middle one: what a single building leaves open is estimated badly; what it was off by is in the scatter.
+        return statistics.median(errors) ** 2 + between, prior.freedom
+    within = statistics.fmean(error**2 for error in errors)
+    return within + between, (within + between) ** 2 / (within**2 / freedom + between**2 / prior.freedom)
 
 
 def _chance_of_scatter(pairs: Sequence[PairObservation], prior: Prior) -> float:
@@ -181,7 +209,8 @@ def _chance_of_scatter(pairs: Sequence[PairObservation], prior: Prior) -> float:
     others = len(pairs) - 1
     if not others:
         return 1.0
-    return float(special.fdtrc(others, prior.freedom, _scatter(pairs) / others / _expected(pairs, prior)))
+    expected, freedom = _expected(pairs, prior)
+    return float(special.fdtrc(others, freedom, _scatter(pairs) / others / expected))
 
 
 def too_busy(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAIRS) -> str | None:

@@ -5,6 +5,7 @@ Format history
 1   first version: ``kind``, ``schema``, ``at``, ``sides``, ``rules``, ``arguments``, ``told``, and ``cases``, each with
     ``test``, ``case``, ``workload_hash``, ``outcome``, ``why``, the ``effect`` and its ``pairs`` of processes (see
     `roofline.compare.paired.PairTurns`; ``_s`` are seconds of a turn of ``steps`` steps).
+2   ``build`` of each turn.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from roofline.compare.paired import SIDES, PairTurns
 from roofline.interleaving.trial import CaseTrial, Trial
 
 KIND = "roofline-ab"
-SCHEMA = 1
+SCHEMA = 2
 
 
 class TurnsFileError(ValueError):

@@ -43,12 +43,27 @@ def test_a_case_waits_for_its_turns(ends: tuple[Turns, Channel]) -> None:
     assert pace.next_round()
     pace.took(a_round(0.125))
     assert not pace.next_round()
-    turns.end(None)
+    assert turns.last
+    assert not turns.end(None)
     ready = parent.receive()
     assert isinstance(ready, Ready)
     assert (ready.test, ready.case, ready.workload_hash, ready.steps) == ("test_a.py::test_it", "mlp", "h", 7)
     assert parent.receive() == Took(wall_s=0.125)
     assert parent.receive() == Done(test="test_a.py::test_it", disturbed=(None,))
+
+
+def test_a_case_may_be_built_anew(ends: tuple[Turns, Channel]) -> None:
+    """The word is told when the turns are over, before proofs and counts, for they are made at the last building."""
+    turns, parent = ends
+    for message in (Agreed(steps=9), Enough(last=False), Next(again=True)):
+        parent.send(message)
+    pace = turns.pace(CASE)
+    pace.agree(7)
+    assert not pace.next_round()
+    assert not turns.last
+    assert turns.end(None)
+    turns.next_test("test_a.py::test_it")
+    assert turns.last
 
 
 def test_a_round_that_was_disturbed_is_told_at_the_end(ends: tuple[Turns, Channel]) -> None:
@@ -83,7 +98,7 @@ def test_a_word_out_of_place_is_told(ends: tuple[Turns, Channel]) -> None:
     """The two ends must not guess."""
     turns, parent = ends
     parent.send(Next())
-    with pytest.raises(OtherSide, match=r"expected Turn or Enough, got Next\(\)"):
+    with pytest.raises(OtherSide, match=r"expected Turn or Enough, got Next\(again=False\)"):
         turns.pace(CASE).next_round()
 
 

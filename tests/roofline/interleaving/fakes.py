@@ -43,7 +43,7 @@ class Table:
 class FakeProcess:
     """Says what a pytest with these tests would say.
 
-    :param steps: of a round, on this side.
+    :param steps: of a round, on this side. ``preparing_s``: to build and warm up.
     :param skips: tests it skips; ``fails``: tests that fail after they were measured, with the reason.
     :param dies_in: the process ends in this test, after a turn.
     """
@@ -55,6 +55,7 @@ class FakeProcess:
         tests: Sequence[str] = ("a",),
         *,
         steps: int = 3,
+        preparing_s: float = 0.0,
         hashes: Mapping[str, str] | None = None,
         skips: Sequence[str] = (),
         fails: Mapping[str, str] | None = None,
@@ -68,6 +69,7 @@ class FakeProcess:
         self._name: SideName = name
         self._table = table
         self._steps = steps
+        self._preparing_s = preparing_s
         self._hashes = hashes or {}
         self._skips = skips
         self._fails = fails or {}
@@ -110,6 +112,8 @@ class FakeProcess:
             self._queue = list(message.tests)
             return self._next_test()
         if isinstance(message, Next):
+            if not message.again and self._queue:
+                self._queue.pop(0)
             return self._next_test()
         test = self._queue[0]
         if isinstance(message, Turn):
@@ -117,9 +121,12 @@ class FakeProcess:
             self._taken += 1
             return Took(wall_s=self._table.round(self._name, test))
         if isinstance(message, Enough):
-            self._queue.pop(0)
             marks = tuple(self._disturbs(turn) for turn in range(self._taken))
-            problem = self._fails.get(test) if self._taken else "skipped: the other side does not measure it"
+            if not self._taken:
+                problem: str | None = "skipped: the other side does not measure it"
+            else:
+                # Proofs come at the last building.
+                problem = self._fails.get(test) if message.last else None
             return Done(test=test, disturbed=marks, problem=problem)
         assert isinstance(message, Agreed)
         return None
@@ -130,6 +137,6 @@ class FakeProcess:
             return None
         test = self._queue[0]
         if test in self._skips:
-            self._queue.pop(0)
             return Done(test=test, problem="skipped: not here")
+        self._table.now += self._preparing_s
         return Ready(test=test, case=f"case {test}", workload_hash=self._hashes.get(test, "h"), steps=self._steps)

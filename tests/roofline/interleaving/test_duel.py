@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roofline.interleaving.duel import HANGING, HANGING_S, LEAST_TURNS, Met, fight
+from roofline.interleaving.duel import BUILDS, HANGING, HANGING_S, LEAST_TURNS, Met, fight
 from roofline.interleaving.process import PREPARING_S
 from roofline.turns import Message, Took
 from tests.roofline.interleaving.fakes import FakeProcess, Table
@@ -46,27 +46,53 @@ def test_the_other_side_may_begin() -> None:
 
 
 def test_one_process_runs_at_a_time() -> None:
-    """Nobody is spoken to before the other one has answered; proofs and counts come one after the other, too."""
+    """Nobody is spoken to before the other one has answered; proofs and counts come one after the other, too. What is
+    built anew is so on both sides before either has a turn.
+    """
     table = Table()
     duel(table, ("a", "b"), budget_s=0.1)
-    case = [
-        "base Agreed",
-        "new Agreed",
-        *["base Turn", "new Turn", "new Turn", "base Turn"] * 2,
-        "base Turn",
-        "new Turn",
-    ]
-    done = ["base Enough", "new Enough"]
-    begin, then, end = (["base " + word, "new " + word] for word in ("Begin", "Next", "Next"))
-    assert table.heard == [*begin, *case, *done, *then, *case, *done, *end]
+    agreed, done = ["base Agreed", "new Agreed"], ["base Enough", "new Enough"]
+    build = [*agreed, "base Turn", "new Turn", "new Turn", "base Turn", *done]
+    begin, then = ["base Begin", "new Begin"], ["base Next", "new Next"]
+    case = [*build, *then, *build, *then, *build]
+    assert table.heard == [*begin, *case, *then, *case, *then]
 
 
-@pytest.mark.parametrize(("budget_s", "pairs"), [(0.1, LEAST_TURNS), (1.0, 5), (1.39, 6), (1.41, 7)])
-def test_a_pair_is_not_begun_that_would_end_beyond_the_budget(budget_s: float, pairs: int) -> None:
-    """Of both sides together; and a few are taken even where the budget is too small."""
+@pytest.mark.parametrize(
+    ("budget_s", "build"),
+    [
+        (0.1, (0, 0, 1, 1, 2, 2)),
+        (1.2, (0, 0, 1, 1, 2, 2)),
+        (2.01, (0, 0, 1, 1, 2, 2, 3, 3, 4, 4)),
+        (3.61, tuple(number for number in range(BUILDS) for _ in range(3))),
+    ],
+)
+def test_no_turns_are_begun_that_would_end_beyond_the_budget(budget_s: float, build: tuple[int, ...]) -> None:
+    """Of both sides together, an equal share for each building of the models; and a few are taken even where the budget
+    is too small.
+    """
     (met,) = duel(Table(), budget_s=budget_s)
     assert met.turns is not None
-    assert len(met.turns.base_s) == len(met.turns.new_s) == pairs
+    assert len(met.turns.base_s) == len(met.turns.new_s) >= LEAST_TURNS
+    assert met.turns.build == build
+
+
+@pytest.mark.parametrize(
+    ("preparing_s", "build"),
+    [(0.0, (0, 0, 1, 1, 2, 2, 3, 3, 4, 4)), (1.1, (0, 0, 1, 1, 1, 1, 1, 1, 1, 1)), (2.1, (0,) * 10)],
+)
+def test_no_more_time_is_spent_on_building_than_on_turns(preparing_s: float, build: tuple[int, ...]) -> None:
+    """Where a model takes long to build, it is built less often, and has all its turns at once."""
+    (met,) = duel(Table(), budget_s=2.01, base={"preparing_s": preparing_s})
+    assert met.turns is not None
+    assert met.turns.build == build
+
+
+def test_a_b_b_a_goes_on_over_what_is_built_anew() -> None:
+    """An odd number of turns in one building, and the other side begins the next."""
+    table = Table()
+    duel(table, budget_s=3.61)
+    assert turns(table) == "bnnb" * (3 * BUILDS // 2)
 
 
 def test_both_sides_take_the_same_steps() -> None:
@@ -124,8 +150,14 @@ def test_nobody_is_waited_for_for_ever() -> None:
     assert [waited for waited in table.waited if waited[0].startswith("base")] == [
         ("base preparing a", PREPARING_S),
         ("base in a turn of a", PREPARING_S),
-        *[("base in a turn of a", 60.0)] * 4,
+        ("base in a turn of a", 60.0),
         ("base proving and counting a", PREPARING_S),
+        *[
+            ("base preparing a", PREPARING_S),
+            *[("base in a turn of a", 60.0)] * 2,
+            ("base proving and counting a", PREPARING_S),
+        ]
+        * 2,
     ]
     assert [limit for doing, limit in table.waited if doing == "new in a turn of a"] == [
         PREPARING_S,
@@ -133,15 +165,16 @@ def test_nobody_is_waited_for_for_ever() -> None:
         350.0,
         450.0,
         450.0,
+        450.0,
     ]
 
 
 def test_marks_stay_with_their_turns() -> None:
-    """What disturbed a turn is told at the end, in the order of the turns."""
-    (met,) = duel(Table(), new={"disturbs": lambda turn: "noise" if turn == 2 else None})
+    """What disturbed a turn is told at the end of its building, in the order of the turns."""
+    (met,) = duel(Table(), new={"disturbs": lambda turn: "noise" if turn == 1 else None})
     assert met.turns is not None
-    assert met.turns.new_disturbed == (None, None, "noise", None, None)
-    assert met.turns.quiet == (True, True, False, True, True)
+    assert met.turns.new_disturbed == (None, "noise") * 3
+    assert met.turns.quiet == (True, False) * 3
 
 
 def test_files_are_shown_to_whoever_watches() -> None:

@@ -28,7 +28,7 @@ def test_the_file_says_what_was_compared(tmp_path: Path) -> None:
     """Sides, rules, arguments and verdicts, in strict JSON."""
     path = write(trial(case("a", turns(1.5), turns(1.5)), case("b", only_in="base")), tmp_path, NOW)
     content = json.loads(path.read_text(), parse_constant=pytest.fail)
-    assert (content["kind"], content["schema"], content["at"]) == ("roofline-ab", 1, "2026-01-02T03:04:05Z")
+    assert (content["kind"], content["schema"], content["at"]) == ("roofline-ab", 2, "2026-01-02T03:04:05Z")
     assert content["sides"]["base"] == {
         "what": "the base",
         "commit": "",
@@ -55,7 +55,7 @@ def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
         ("", "no file of turns"),
         ("[]", "no file of turns"),
         ('{"benchmarks": []}', "no file of turns"),
-        ('{"kind": "roofline-ab", "schema": 2}', "roofline-ab of schema 2; this reads roofline-ab 1"),
+        ('{"kind": "roofline-ab", "schema": 3}', "roofline-ab of schema 3; this reads roofline-ab 2"),
         ('{"kind": "roofline-ab", "schema": 1, "cases": [{"test": "a", "pairs": [{}]}]}', "no file of turns"),
     ],
 )
