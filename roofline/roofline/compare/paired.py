@@ -2,8 +2,8 @@
 
 Two processes that take turns see the same hour, so the machine's drift is in both and their ratio is free of it. What
 stays is each side's own: its addresses, its heap, the pages it was given. Such an offset lasts as long as the model,
-and no number of turns shows it: a ResNet-18's training steps lay 3 % apart (standard deviation) from one building of the
-model to the next in the same process. So the models are built several times in a process, and a case is measured in
+and no number of turns shows it: from one building of the model to the next in the same process, a ResNet-18's training
+steps lay 3 % apart (standard deviation). So the models are built several times in a process, and a case is measured in
 several pairs of fresh processes. What is assumed is the one-sample form of `roofline.compare.effect`: the logarithm of
 a pair's ratio (the mean over its buildings) is the case's true one, plus the pair's own deviation, plus what its
 buildings and turns leave open; the scatter of the pairs is moderated by what is known of it beforehand.
