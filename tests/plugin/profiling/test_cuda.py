@@ -69,3 +69,21 @@ def test_the_names_of_kernels_leave_our_own_out() -> None:
     names = kernel_names(lambda: square @ square, DEVICE)
     assert names
     assert not any("fill" in name.lower() for name in names)
+
+
+def test_an_inference_keeps_its_kernels_where_all_threads_are_seen() -> None:
+    """Looking at other threads changes nothing of what is linked to the operations; none of them works for the step."""
+    model = nn.Sequential(nn.Conv2d(3, 32, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32 * 36, 10)).to(DEVICE).eval()
+    source = torch.randn(64, 3, 8, 8, device=DEVICE)
+
+    def step() -> None:
+        with torch.inference_mode():
+            model(source)
+
+    step()
+    counted = count_step(step, model=model)
+    result = profile_step(step, DEVICE, counted, compiled=False, clock=perf_counter, all_threads=True)
+    assert result.elsewhere is None
+    assert result.profile is not None, result.missing
+    assert result.profile.outside == ()
+    assert all(one.time_s for one in result.operations if one.kind in ("convolution", "matmul"))
