@@ -21,7 +21,7 @@ def _explained(**changes: Any) -> Record:
     paths = (
         *("device.compute_capability", "timing.rounds", "timing.autocorrelation_rounds", "timing.sync_cost_s"),
         *("timing.input_wait_s", "timing.input_startup_s", "timing.compile_s", "timing.latency", "work"),
-        *("profile", "counters", "memory", "process", "energy_j_per_step"),
+        *("profile", "counters", "host_counters", "memory", "process", "energy_j_per_step"),
     )
     return build.record(missing=dict.fromkeys(paths, "a reason"), **changes)
 
@@ -47,7 +47,8 @@ def test_a_reason_for_every_none_leaves_nothing_unexplained() -> None:
                 f"timing.rounds.{series}"
                 for series in (
                     *("device_s", "process_cpu_s", "input_wait_s", "involuntary_switches", "steal_s"),
-                    *("sm_clock_hz", "disturbed"),
+                    *("sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c", "device_memory_byte", "throttle"),
+                    "disturbed",
                 )
             ),
         ),
@@ -73,7 +74,7 @@ def test_operations_without_a_time_share_one_path() -> None:
 
 
 def test_a_null_that_is_a_value_needs_no_reason() -> None:
-    """The only device, a quiet round, a setting that is off, and counters whose status is the reason."""
+    """The only device, a quiet round at full clocks, a setting that is off, and counters whose status is the reason."""
     rounds = Rounds(
         steps=1,
         wall_s=(0.1,),
@@ -83,6 +84,11 @@ def test_a_null_that_is_a_value_needs_no_reason() -> None:
         involuntary_switches=(0,),
         steal_s=(0.0,),
         sm_clock_hz=(1e9,),
+        memory_clock_hz=(1e9,),
+        power_w=(100.0,),
+        temperature_c=(50.0,),
+        device_memory_byte=(10**9,),
+        throttle=(None,),
         disturbed=(None,),
     )
     record = _explained(
