@@ -108,11 +108,11 @@ class MarginEstimator:
         self._log_weights = np.log(weights)
         # For each number of coefficients: the half width of a single t distribution, and its density in the middle.
         freedoms = np.arange(1.0, COEFFICIENTS + 1)
-        self._quantiles = special.stdtrit(freedoms, 1 - self._miss / 2).tolist()
+        self._quantiles: list[float] = special.stdtrit(freedoms, 1 - self._miss / 2).tolist()
         peaks = np.exp(special.gammaln((freedoms + 1) / 2) - special.gammaln(freedoms / 2)) / np.sqrt(
             math.pi * freedoms
         )
-        self._peaks = peaks.tolist()
+        self._peaks: list[float] = peaks.tolist()
 
     def of(self, step_times: Sequence[float], span_s: float) -> Margin:
         """The margin of the mean of ``step_times``, one value a round in the order they were taken.
