@@ -76,6 +76,9 @@ def test_every_metric_asked_for_is_understood() -> None:
         names = (*byte_metrics(capability), *flop_metrics(capability, tensor=True))
         assert len(names) == len(set(names))
         assert {dimension(name) for name in names} == {"byte", "time", "count"}
+    assert dimension("sm__inst_executed_pipe_tensor.sum") == "count"
+    assert dimension("sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active") == "share"
+    assert dimension("sm__inst_executed_pipe_tensor.avg") is None
     assert dimension("flop_count_sp") is None
     assert dimension("sm__throughput.avg.pct_of_peak_sustained_elapsed") is None
 

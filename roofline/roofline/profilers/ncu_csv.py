@@ -112,8 +112,8 @@ class _Table:
         for ids in self._ids:
             if ids and (lacking := max(ids) - min(ids) + 1 - len(ids)):
                 yield (
-                    f"{lacking} launches are not in the file: the IDs of the {len(ids)} that are run from {min(ids)} to"
-                    f" {max(ids)}. Sums are of those that are."
+                    f"Not in the file: {lacking} of the launches with IDs from {min(ids)} to {max(ids)}. Sums are without"
+                    " them."
                 )
 
     def _raw(self, header: Header, number: int, cells: Sequence[str]) -> None:
@@ -346,8 +346,9 @@ def _said(lines: Lines) -> Iterator[str]:
     for said in lines.warnings:
         yield f"ncu warned: {said}"
     if lines.left_out:
+        number = len(lines.left_out)
         yield (
-            f"{len(lines.left_out)} lines below the header are not of ncu's table and were left out, the first is line"
+            f"Left out, for not of ncu's table: {number} line{'' if number == 1 else 's'} below the header, first line"
             f" {lines.left_out[0]}."
         )
 

@@ -188,6 +188,19 @@ def test_a_single_whole_number_is_enough() -> None:
     assert _one(details([("k", [(TIME_NAME, "nsecond", "1,000")])])).metrics == {TIME_NAME: 1e-6}
 
 
+def test_the_size_of_a_block_is_whole() -> None:
+    """1,024 threads tell that 1,234 us are a thousand and more."""
+    rows: list[Metric] = [("launch__block_size", "", "1,024"), (TIME_NAME, "us", "1,234")]
+    assert _one(details([("k", rows)])).metrics == {TIME_NAME: 1234e-6}
+
+
+def test_launches_beyond_the_thousandth() -> None:
+    """Should a system set their numbers in groups, too."""
+    text = details([("k", [TIME])] * 2).replace('\n"0","77"', '\n"1,024","77"').replace('\n"1","77"', '\n"1,025","77"')
+    capture = _parsed(text)
+    assert (len(capture.launches), capture.notes) == (2, ())
+
+
 def test_numbers_that_contradict_each_other() -> None:
     """Two formats in one file: both are named."""
     rows: list[Metric] = [("dram__bytes.sum", "Mbyte", "2,000.00"), (TIME_NAME, "usecond", "1.234,5")]
@@ -236,7 +249,7 @@ def test_mixed_with_the_output_of_the_program() -> None:
     assert capture.passes == 8
     assert capture.notes == (
         "ncu warned: Found outstanding GPU clock reset",
-        "2 lines below the header are not of ncu's table and were left out, the first is line 6.",
+        "Left out, for not of ncu's table: 2 lines below the header, first line 6.",
     )
 
 
@@ -263,9 +276,7 @@ def test_windows_line_ends() -> None:
 def test_lost_launches_are_told() -> None:
     """ncu numbers them without gaps."""
     text = line(*DETAILS) + row(0, TIME) + row(4, TIME)
-    assert _parsed(text).notes == (
-        "3 launches are not in the file: the IDs of the 2 that are run from 0 to 4. Sums are of those that are.",
-    )
+    assert _parsed(text).notes == ("Not in the file: 3 of the launches with IDs from 0 to 4. Sums are without them.",)
 
 
 def test_an_error_beside_kernels_is_told() -> None:
@@ -312,6 +323,25 @@ def test_a_file_that_was_cut_off(gone: int) -> None:
     said = _refused(text[: -1 - gone])
     assert said.startswith("f.csv:3: ")
     assert "cut off or edited" in said
+
+
+@pytest.mark.parametrize("after", [row(1, TIME), "==PROF== Disconnected from process 77\n"])
+def test_a_row_that_another_line_broke_off(after: str) -> None:
+    """Programs that share a stream may write into each other's lines."""
+    said = _refused(line(*DETAILS) + row(0, TIME)[:-20] + "\n" + after)
+    assert said.startswith("f.csv:2: a cell without its end. The file was cut off or edited")
+
+
+def test_a_table_without_quotes_that_was_cut_off() -> None:
+    """Begins as its rows do, and has too few cells."""
+    text = f"ID,Kernel Name,Metric Name,Metric Unit,Metric Value\n0,g,{TIME_NAME},us,6.75\n1,g,{TIME_NAME},"
+    assert "f.csv:3: 4 cells under the 5 columns of line 1" in _refused(text)
+
+
+def test_a_line_that_is_longer_than_any_of_ncu() -> None:
+    """No cell of ncu has 131,072 characters: it is the program's."""
+    capture = _parsed(details([("k", [TIME])]) + "x" * 140_000 + "\n")
+    assert capture.notes == ("Left out, for not of ncu's table: 1 line below the header, first line 3.",)
 
 
 def test_a_raw_page_that_was_cut_off() -> None:

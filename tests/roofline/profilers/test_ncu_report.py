@@ -85,6 +85,7 @@ REPORT = """[
   [["sgemm", {"gpu__time_duration.sum": [5, 4896, "nsecond"], "dram__bytes_read.sum": [3, 2.5, "Kbyte"],
               "dram__bytes_write.sum": [3, NaN, "byte"], "lts__t_bytes.sum": [1, "many", "byte"],
               "l1tex__t_bytes.sum": [5, 7, "fathom"],
+              "dram__bytes.sum": [3, -1.0, "byte"],
               "sm__throughput.avg": [3, 50.0, "%"], "profiler__replayer_passes": [4, 3, "pass"],
               "launch__grid_dim_x": [4, 64, ""], "launch__grid_dim_y": [4, 1, ""], "launch__grid_dim_z": [4, 1, ""],
               "device__attribute_compute_capability_major": [4, 9, ""],
@@ -127,6 +128,7 @@ def test_a_report(monkeypatch: pytest.MonkeyPatch, module: Path, report: Path) -
         "dram__bytes_write.sum": "the report has no number",
         "lts__t_bytes.sum": "the report has no number",
         "l1tex__t_bytes.sum": "its unit is 'fathom'",
+        "dram__bytes.sum": "the report has -1.0, which can't be",
     }
     assert (second.name, second.metrics, second.compute_capability) == ("copy", {}, None)
     assert capture.passes == 3
