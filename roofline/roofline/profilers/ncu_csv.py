@@ -111,10 +111,8 @@ class _Table:
         """ncu numbers launches without gaps: some that are missing were filtered out, or lost in the stream."""
         for ids in self._ids:
             if ids and (lacking := max(ids) - min(ids) + 1 - len(ids)):
-                yield (
-                    f"Not in the file: {lacking} of the launches with IDs from {min(ids)} to {max(ids)}. Sums are without"
-                    " them."
-                )
+                between = f"{min(ids)} to {max(ids)}"
+                yield f"Not in the file: {lacking} of the launches with IDs from {between}. Sums are without them."
 
     def _raw(self, header: Header, number: int, cells: Sequence[str]) -> None:
         if not header.get(cells, "ID"):
