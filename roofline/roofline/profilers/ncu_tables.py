@@ -13,7 +13,7 @@ from roofline.profilers.kernel_figures import Counted, Kernel
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant
 
-_WIDE, _NARROW = 48, 28
+_WIDE, _NARROW = 48, 22
 """Characters of a kernel's name that a terminal shows; CSV and JSON have all of them."""
 
 _SHOWN_NOTES = 12
@@ -145,7 +145,13 @@ def _pipes(one: Kernel) -> list[str] | None:
     return None if one.flop_by_pipe is None else [f"{pipe}={flop:g}" for pipe, flop in one.flop_by_pipe.items()]
 
 
-_KIND: Column[Kernel] = Column(name="kind", title="kind", get=lambda one: one.kind, right=False)
+_KIND: Column[Kernel] = Column(
+    name="kind",
+    title="kind",
+    get=lambda one: one.kind,
+    narrow=lambda kind: kind.replace("convolution ", "conv. "),
+    right=False,
+)
 _LAUNCHES = _number("launches", "launches", lambda one: one.launches, drop=1)
 _TIME = _number("time_s", "time", lambda one: one.time_s, lambda value: scaled(value, "s"))
 _FLOP = _number("flop", "FLOP", lambda one: one.flop, prefixed)
@@ -157,6 +163,7 @@ _TENSOR_CORES: Column[Kernel] = Column(
     get=lambda one: one.tensor_cores,
     show=lambda used: "yes" if used else "no",
     right=False,
+    drop=2,
 )
 _MORE: tuple[Column[Kernel], ...] = (
     _number("dram_read_byte", "read", lambda one: one.dram_read_byte),

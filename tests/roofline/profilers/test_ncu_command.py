@@ -81,13 +81,21 @@ def test_table(run: Run, path: Path) -> None:
     assert "L2" not in out
 
 
-@pytest.mark.parametrize("width", [80, 100])
-def test_it_keeps_to_the_width(run: Run, path: Path, width: int) -> None:
-    """With times, FLOP and bytes in any."""
+@pytest.mark.parametrize(("width", "narrow"), [(80, True), (140, False)])
+def test_it_keeps_to_the_width(run: Run, tmp_path: Path, width: int, narrow: bool) -> None:
+    """Whole columns give way, and are named; time, FLOP, bytes and intensity never do."""
+    name = "_5x_cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1_and_more"
+    path = written(
+        tmp_path / "f.csv", details([(name, [("gpu__time_duration.sum", "us", "999.00"), READ, WRITE, *FLOP])])
+    )
     _, out, _ = run("ncu", path, "--width", width)
+    table = out.partition("  Times are")[0]
     assert max(map(len, out.splitlines())) <= width
-    for heading in ("time", "FLOP", "DRAM byte"):
-        assert heading in out
+    assert ("Too narrow for: tensor cores, launches" in out) is narrow
+    assert ("conv. forward" if narrow else "convolution forward") in table
+    for text in ("kind", "999 µs", "20.0 M", "2.50 M", "8.00", "FLOP/", "DRAM byte"):
+        assert text in table
+    assert ("tensor" in table) is not narrow
 
 
 @pytest.mark.parametrize(("by", "names"), [("kind", ["gemm", "elementwise"]), ("kernel", [GEMM, RELU])])
