@@ -164,6 +164,38 @@ def _has_ended(pid: int) -> bool:
     return False
 
 
+OBEDIENT = """\
+import os, pathlib, signal, sys
+def stop(*_):
+    pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).write_text("4000,,cycles,5,100.00,,")
+    sys.exit(130)
+signal.signal(signal.SIGINT, stop)
+commands, answers = map(int, sys.argv[sys.argv.index("--control") + 1].removeprefix("fd:").split(","))
+while command := os.read(commands, 64):
+    with pathlib.Path(__file__).with_name("told").open("ab") as told:
+        told.write(command)
+    os.write(answers, b"ack\\n\\0")
+"""
+"""Answers as perf does, with a zero byte behind each word."""
+
+
+def test_counting_is_switched_on_before_the_first_step_and_off_after_the_last(stubs: Stubs) -> None:
+    """What perf does while it starts and ends is not counted."""
+    path = stubs.perf("ok")
+    path.write_text(f"#!{sys.executable} -IS\n{OBEDIENT}")
+    told, during = path.with_name("told"), list[str]()
+    lab = Lab(0.25)
+
+    def step() -> None:
+        during.append(told.read_text())
+        lab.step()
+
+    counters = PerfStat(_found(path), stubs.system()).count(step, QUARTER, lab)
+    assert counters.cycles == 1000.0
+    assert during == 4 * ["enable\n"]
+    assert told.read_text() == "enable\ndisable\n"
+
+
 OLD = """\
 import pathlib, signal, sys
 def stop(*_):
