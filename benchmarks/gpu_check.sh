@@ -3,7 +3,10 @@
 #
 # Its JSON goes to the folder $OUT (default: gpu_check). Nothing is installed and nothing is fetched: the packages are
 # taken from this checkout by PYTHONPATH. Wheels that the machine lacks may lie in the folder $WHEELS (default: .wheels),
-# for its Python and platform: they are unpacked into a temporary folder.
+# for its Python and platform: they are unpacked into a temporary folder. For Python 3.12 on x86-64 Linux, say:
+#
+#     python -m pip download --no-deps --only-binary=:all: --python-version 3.12 --platform manylinux2014_x86_64 \
+#         -d .wheels cattrs msgspec
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}

@@ -162,7 +162,7 @@ HELD = """
     from pytest_roofline.profilers.preflight import Finding
     from roofline.record import Counters
 
-    made = []
+    made, over = [], []
 
     @pytest.fixture
     def model():
@@ -172,7 +172,13 @@ HELD = """
 
     def count(*_):
         alive = sum(one() is not None for one in made)
-        return Counters(status="failed", reason=f"{alive} of {len(made)} models are alive")
+        return Counters(status="failed", reason=f"{alive} of {len(made)} models are alive, {len(over)} test over")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol():
+        result = yield
+        over.append(True)
+        return result
 
     ncu_pass.preflight = lambda *_: Finding(tool="ncu", status="ok", why="", path=Path("ncu"))
     ncu_case.CaseCounter.unit_check = lambda *_: None
@@ -181,7 +187,9 @@ HELD = """
 
 
 def test_the_device_is_free_while_the_other_process_counts(project: pytest.Pytester) -> None:
-    """Neither fixtures nor arguments, nor what the test made itself, are held any more."""
+    """Neither fixtures nor arguments, nor what the test made itself, are held any more; and what other plugins do
+    around a test, such as a time limit, is over.
+    """
     project.makeconftest(HELD)
     project.makepyfile(
         """
@@ -198,4 +206,4 @@ def test_the_device_is_free_while_the_other_process_counts(project: pytest.Pytes
     run.assert_outcomes(passed=1)
     (record,) = records(results(project)).values()
     assert record.counters is not None
-    assert record.counters.reason == "0 of 2 models are alive"
+    assert record.counters.reason == "0 of 2 models are alive, 1 test over"
