@@ -62,11 +62,17 @@ class NcuPass:
             self._run.give_counters(stats, self._counters(item, record))
         return result
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        try:
+            return (yield)
+        finally:
+            for (status, reason), cases in self._became.items():
+                why = f": {reason}" if reason else ""
+                self._run.printed.append(f"ncu: {cases} case(s) {status}{why}")
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        for (status, reason), cases in self._became.items():
-            why = f": {reason}" if reason else ""
-            self._run.printed.append(f"ncu: {cases} case(s) {status}{why}")
         lacking = sum(cases for (status, _), cases in self._became.items() if status != "ok")
         if self._required is not None and lacking and session.exitstatus == pytest.ExitCode.OK:
             self._run.printed.append(

@@ -85,6 +85,10 @@ def take(counting: NcuPass, test: Callable[[], object], name: str = "t.py::test"
 
 
 def end(counting: NcuPass, exitstatus: int = 0) -> int:
+    loop: Iterator[object] = counting.pytest_runtestloop()
+    next(loop)
+    with pytest.raises(StopIteration):
+        next(loop)
     session = SimpleNamespace(exitstatus=exitstatus)
     counting.pytest_sessionfinish(cast(pytest.Session, session))
     return session.exitstatus
