@@ -137,10 +137,15 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
 def preflight(kind: str, system: System, asked: Path | None) -> Finding:
     """Whether a run on this kind of device can have counters.
 
+    On a CPU it can't. Where an ncu is there and wouldn't work anyway, that is told all the same: whoever tries it on a
+    small CPU run first learns what the GPU's would meet.
+
     :param asked: the path of ncu that was given.
     """
-    if kind not in COUNTED_KINDS:
-        return Finding(
-            tool="ncu", status="unsupported_platform", why=f"ncu counts on NVIDIA GPUs; this run measures {kind}"
-        )
-    return check_ncu(system, asked)
+    finding = check_ncu(system, asked)
+    if kind in COUNTED_KINDS:
+        return finding
+    why = f"ncu counts on NVIDIA GPUs; this run measures {kind}"
+    if finding.usable or finding.status in ("not_found", "unsupported_platform"):
+        return replace(finding, status="unsupported_platform", why=why, remedy=None)
+    return replace(finding, why=f"{finding.why} (and {why})")

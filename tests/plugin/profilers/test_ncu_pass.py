@@ -193,13 +193,26 @@ def test_where_counters_are_required_a_run_without_some_is_not_green(status: Any
 
 
 @pytest.mark.parametrize("kind", ["cpu", "mps"])
-def test_elsewhere_than_on_an_nvidia_gpu_ncu_is_not_even_looked_for(kind: str, tmp_path: Path) -> None:
-    """And the reason is the device, not the program."""
+@pytest.mark.parametrize("there", [True, False])
+def test_elsewhere_than_on_an_nvidia_gpu_nothing_is_counted(kind: str, there: bool, tmp_path: Path) -> None:
+    """The reason is the device, whether or not the program would work."""
     stubs = Stubs(tmp_path)
-    stubs.ncu()
+    if there:
+        stubs.ncu()
     finding = preflight(kind, stubs.system(), None)
-    assert finding.line == f"ncu: unsupported_platform: ncu counts on NVIDIA GPUs; this run measures {kind}"
-    assert stubs.calls("ncu") == []
+    assert not finding.usable
+    assert finding.status == "unsupported_platform"
+    assert finding.reason == f"ncu counts on NVIDIA GPUs; this run measures {kind}"
+
+
+def test_what_a_gpu_would_meet_is_told_on_a_cpu_too(tmp_path: Path) -> None:
+    """A small run on the CPU is how many try whether counters are permitted."""
+    stubs = Stubs(tmp_path)
+    stubs.ncu("permission")
+    finding = preflight("cpu", stubs.system(), None)
+    assert finding.status == "permission_denied"
+    assert "(and ncu counts on NVIDIA GPUs; this run measures cpu)" in finding.reason
+    assert finding.remedy
 
 
 def config(*arguments: str, cache: bool = True) -> pytest.Config:
