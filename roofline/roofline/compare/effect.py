@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from roofline.compare.observation import Observation
@@ -50,7 +50,8 @@ class Effect:
 
     ``log_ratio`` is of new over base, so that above 0 is slower; ``error`` its standard error, with ``freedom`` degrees
     of freedom of a t distribution. ``deviation`` is the scatter of single sessions, ``drift`` the drift's part of
-    ``error``.
+    ``error``. ``own_deviation`` is the scatter as these sessions alone show it, None where they are too few; ``gain``
+    the degrees of freedom that one session more a side adds.
     """
 
     log_ratio: float
@@ -60,6 +61,8 @@ class Effect:
     drift: float
     base_sessions: int
     new_sessions: int
+    own_deviation: float | None = None
+    gain: int = 2
 
     @property
     def ratio(self) -> float:
@@ -72,6 +75,25 @@ class Effect:
 
         half = float(special.stdtrit(self.freedom, (1 + confidence) / 2)) * self.error
         return math.exp(self.log_ratio - half), math.exp(self.log_ratio + half)
+
+    def after(self, more: int) -> Effect:
+        """What is to be expected of ``more`` sessions a side, if the estimate stays and they scatter as these do: what
+        is known beforehand then counts for less.
+        """
+        own = self.deviation if self.own_deviation is None else self.own_deviation
+        added = self.gain * more
+        variance = (self.freedom * self.deviation**2 + added * own**2) / (self.freedom + added)
+        deviation, base, new = math.sqrt(variance), self.base_sessions + more, self.new_sessions + more
+        drift = self.drift * deviation / self.deviation if self.deviation else self.drift
+        return replace(
+            self,
+            error=math.hypot(deviation * math.sqrt(1 / base + 1 / new), drift),
+            freedom=self.freedom + added,
+            deviation=deviation,
+            drift=drift,
+            base_sessions=base,
+            new_sessions=new,
+        )
 
     @property
     def chance(self) -> float:
@@ -98,6 +120,7 @@ def effect_of(base: Sequence[Observation], new: Sequence[Observation], prior: Pr
         drift=math.sqrt(variance * drift),
         base_sessions=len(base),
         new_sessions=len(new),
+        own_deviation=math.sqrt(scatter / own) if (own := len(base) + len(new) - 2) else None,
     )
 
 

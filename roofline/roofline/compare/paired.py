@@ -178,6 +178,8 @@ def effect_of_pairs(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAI
         drift=0.0,
         base_sessions=count,
         new_sessions=count,
+        own_deviation=math.sqrt(_scatter(pairs) / (count - 1) / 2) if count > 1 else None,
+        gain=1,
     )
 
 

@@ -34,7 +34,7 @@ MOST_SESSIONS = 100
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """``why`` is a sentence for an inconclusive one. ``more_sessions``: a side, to settle it; None where it is settled,
-    or where `MOST_SESSIONS` would not do.
+    or where `MOST_SESSIONS` would not do, which ``why`` says.
     """
 
     kind: Kind
@@ -73,7 +73,10 @@ def _verdict(effect: Effect, least: float, confidence: float, shown: bool, cases
     if abs(effect.log_ratio) + _quantile(effect.freedom, confidence) * effect.error <= least:
         return Verdict(kind="same")
     more = _more_sessions(effect, least, confidence, cases)
-    return Verdict(kind="inconclusive", why=_why(effect, least, confidence, shown), more_sessions=more)
+    why = _why(effect, least, confidence, shown)
+    if more is None:
+        why += f"; not even {MOST_SESSIONS} more would be likely to settle it"
+    return Verdict(kind="inconclusive", why=why, more_sessions=more)
 
 
 def _why(effect: Effect, least: float, confidence: float, shown: bool) -> str:
@@ -84,19 +87,16 @@ def _why(effect: Effect, least: float, confidence: float, shown: bool) -> str:
 
 
 def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> int | None:
-    """Sessions a side beyond the smaller side's that would settle it, if estimate and scatter stay as they are.
+    """Sessions a side beyond those there are that would settle it, if estimate and scatter stay as they are.
 
     The estimate itself moves with more sessions: it is an expectation, not a promise.
     """
-    distance = abs(effect.log_ratio)
+    distance, level = abs(effect.log_ratio), (1 - confidence) / cases
     for more in range(1, MOST_SESSIONS + 1):
-        base, new = effect.base_sessions + more, effect.new_sessions + more
-        freedom = effect.freedom + 2 * more
-        error = math.hypot(effect.deviation * math.sqrt(1 / base + 1 / new), effect.drift)
-        if distance + _quantile(freedom, confidence) * error <= least:
+        then = effect.after(more)
+        if distance + _quantile(then.freedom, confidence) * then.error <= least:
             return more
-        level = (1 - confidence) / cases
-        if distance >= least and distance >= _quantile(freedom, 1 - level / 2) * error:
+        if distance >= least and distance >= _quantile(then.freedom, 1 - level / 2) * then.error:
             return more
     return None
 

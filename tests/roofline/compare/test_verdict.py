@@ -7,8 +7,9 @@ import math
 import pytest
 from scipy import stats
 
-from roofline.compare.effect import Effect
-from roofline.compare.verdict import holm, judge
+from roofline.compare.effect import Effect, effect_of
+from roofline.compare.observation import Observation
+from roofline.compare.verdict import Verdict, holm, judge
 
 
 def effect(ratio: float, error: float, freedom: float = 10.0, *, drift: float = 0.0, sessions: int = 5) -> Effect:
@@ -103,6 +104,26 @@ def test_no_number_of_sessions_beats_the_drift() -> None:
     (verdict,) = judge([effect(1.0, 0.03, drift=0.02)], [0.02], 0.99)
     assert verdict.kind == "inconclusive"
     assert verdict.more_sessions is None
+    assert verdict.why.endswith("; not even 100 more would be likely to settle it")
+
+
+@pytest.mark.parametrize("change", [1.0, 1.03])
+def test_what_was_told_of_more_sessions_comes_true(change: float) -> None:
+    """Sessions that scatter less than is taken for granted beforehand: with as many more of their kind it is settled,
+    and with one fewer it is not.
+    """
+
+    def compared(sessions: int) -> Verdict:
+        times = [1.0 + 0.002 * (-1) ** number for number in range(sessions)]
+        base, new = (
+            [Observation(step_time_s=scale * time, error=0.001, rounds=10, left_out=0, started_at="") for time in times]
+            for scale in (1.0, change)
+        )
+        return judge([effect_of(base, new)], [0.02], 0.99)[0]
+
+    more = compared(4).more_sessions
+    assert more is not None
+    assert [compared(4 + added).kind == "inconclusive" for added in (more - 1, more)] == [True, False]
 
 
 def test_why_tells_the_interval() -> None:
