@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Raised when a message changes."""
 
 PIPES = "ROOFLINE_TURNS"
@@ -41,11 +41,13 @@ _AT_ONCE = 2**16
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
     """:param tests: pytest's node ids of the collected tests that measure a model.
+    :param cases: what each is called in results and tables.
     :param files: source files of the modules loaded so far, but those of Python itself.
     """
 
     protocol: int
     tests: tuple[str, ...]
+    cases: tuple[str, ...]
     files: tuple[str, ...]
     python: str
     torch: str

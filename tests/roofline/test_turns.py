@@ -26,7 +26,7 @@ from roofline.turns import (
 )
 
 MESSAGES: list[Message] = [
-    Hello(protocol=PROTOCOL, tests=("a[x]", "b"), files=(), python="3.12", torch="2.11", plugin="/p"),
+    Hello(protocol=PROTOCOL, tests=("a[x]", "b"), cases=("x", "b"), files=(), python="3.12", torch="2.11", plugin="/p"),
     Begin(tests=("a[é]",), slowdown=0.05),
     Begin(tests=()),
     Ready(test="a", case="c", workload_hash="h", steps=7, files=("/f.py",)),

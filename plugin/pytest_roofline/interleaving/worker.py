@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO
 
@@ -28,18 +28,25 @@ NOT_LOADED = (
     "arguments -p pytest_roofline.plugin with its folders on PYTHONPATH."
 )
 
+BESIDE_EACH_OTHER = (
+    "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out of the ini file and of "
+    "PYTEST_ADDOPTS, or give the pytest arguments -n 0 --dist no."
+)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
     """Become a process of ``roofline ab``, before any other plugin decides what this run is to be.
 
-    :raises pytest.UsageError: this is none, or there is nothing that could measure.
+    :raises pytest.UsageError: this is none, or nothing could be measured.
     """
     pipes = os.environ.pop(PIPES, None)
     if pipes is None:
         raise pytest.UsageError(ALONE)
     if not config.pluginmanager.is_registered(sys.modules["pytest_roofline.plugin"]):
         raise pytest.UsageError(NOT_LOADED.format(sys.executable))
+    if getattr(config.option, "numprocesses", None) or getattr(config.option, "dist", "no") != "no":
+        raise pytest.UsageError(BESIDE_EACH_OTHER)
     change_options(config, results=None, report=False, sessions=1, gate=None, ncu=None)
     reading, writing = (_end(int(number), mode) for number, mode in zip(pipes.split(","), ("rb", "wb"), strict=True))
     config.pluginmanager.register(Worker(config, Turns(Channel(reading, writing))), "roofline-turns")
@@ -77,7 +84,7 @@ class Worker:
         if run is not None:
             run.turns = self._turns
         with _parent():
-            order = self._turns.ask(_hello(tuple(tests), self._turns.files()), Begin)
+            order = self._turns.ask(_hello(tests, self._turns.files()), Begin)
         assert isinstance(order, Begin)
         self._turns.begin(order)
         session.items[:] = [tests[test] for test in order.tests]
@@ -113,14 +120,15 @@ def _parent() -> Iterator[None]:
         pytest.exit(f"roofline ab and this process don't understand each other: {error}")
 
 
-def _hello(tests: tuple[str, ...], files: tuple[str, ...]) -> Hello:
+def _hello(tests: Mapping[str, pytest.Item], files: tuple[str, ...]) -> Hello:
     import torch
 
     import pytest_roofline
 
     return Hello(
         protocol=PROTOCOL,
-        tests=tests,
+        tests=tuple(tests),
+        cases=tuple(map(case_name, tests.values())),
         files=files,
         python=platform.python_version(),
         torch=torch.__version__,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import emit, table_options
+from roofline.commands.common import emit, table_options, try_to_write
 from roofline.commands.interleaved import failures, rule_options, tell
 from roofline.interleaving import turns_file
 from roofline.interleaving.preparing import Asked, check_arguments, interruptible, two_sides
@@ -24,15 +24,28 @@ REGRESSION, CANNOT_COMPARE = 1, 3
 @click.option("--base", metavar="REV", help="Git revision to compare with.")
 @click.option("--new", metavar="REV", help="Git revision to judge. Default: the working tree as it is.")
 @click.option(
-    "--base-path", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A tree instead of it."
+    "--base-path",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="A tree instead of it.",
 )
-@click.option("--new-path", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Default: this folder.")
+@click.option(
+    "--new-path",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Default: this folder.",
+)
 @click.option("--base-python", metavar="PY", help="The base's interpreter (another torch). Default: this one.")
 @click.option("--new-python", metavar="PY", help="The new side's interpreter. Default: this one.")
 @rule_options
 @click.option("--allow-removed", is_flag=True, help="A case that only the base has is no failure.")
 @click.option("--strict", is_flag=True, help="An inconclusive case is a failure (exit code 3).")
-@click.option("--results", type=click.Path(file_okay=False, path_type=Path), help="Folder for a JSON of all turns.")
+@click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Folder for a JSON of all turns.",
+)
 @table_options
 def ab(
     arguments: tuple[str, ...],
@@ -64,6 +77,10 @@ def ab(
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
     with failures(), interruptible(), tempfile.TemporaryDirectory(prefix="roofline-ab-") as folder:
         check_arguments(arguments)
+        if output is not None:
+            try_to_write(output)
+        if results is not None:
+            turns_file.try_to_write(results)
         asked = Asked(
             base=base,
             new=new,
@@ -76,10 +93,8 @@ def ab(
             trial = hold(sides, arguments, rules, Path(folder), os.environ, tell)
     emit([verdict_table(trial)], form, output, width)
     if results is not None:
-        try:
+        with failures():
             tell(f"turns: {turns_file.write(trial, results)}")
-        except turns_file.TurnsFileError as error:
-            raise click.UsageError(str(error)) from error
     return exit_code(trial, allow_removed=allow_removed, strict=strict)
 
 

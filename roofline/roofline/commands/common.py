@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,6 +54,7 @@ def table_options(function: Command) -> Command:
     function = click.option(
         "--width",
         type=click.IntRange(min=_LEAST_WIDTH),
+        metavar="COLUMNS",
         help="Columns of the terminal. Default: asked of the terminal.",
     )(function)
     function = click.option(
@@ -154,12 +156,40 @@ def emit_text(text: str, output: Path | None) -> None:
         click.echo(f"wrote {output}", err=True)
 
 
+def tell(line: str, width: int | None) -> None:
+    """A line of standard error, broken where it is read by somebody: at a terminal, or where a width was asked for.
+
+    Elsewhere, in a log, it stays one line for whoever searches it. Paths are never broken.
+    """
+    if width is not None or (sys.stderr is not None and sys.stderr.isatty()):
+        parts = textwrap.wrap(
+            line, terminal_width(width), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        line = "\n".join(parts)
+    click.echo(line, err=True)
+
+
 def write_text(path: Path, text: str) -> None:
     """:raises click.UsageError: the file can't be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # A name in a result may hold half a surrogate pair, which UTF-8 has no bytes for.
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise click.UsageError(f"{path}: can't be written ({error.strerror or error}).") from error
+
+
+def try_to_write(path: Path) -> None:
+    """Whether a file can be written, for who would know it before a long measurement. It is left as it is.
+
+    :raises click.UsageError: it can't be.
+    """
+    there = path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+        if not there:
+            path.unlink()
     except OSError as error:
         raise click.UsageError(f"{path}: can't be written ({error.strerror or error}).") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,27 @@ from roofline.interleaving.preparing import AskedWrongly, NotPrepared
 from roofline.interleaving.process import ProcessFailed, supported
 from roofline.interleaving.provenance import WrongCode
 from roofline.interleaving.trial import NothingInCommon, Rules
+from roofline.interleaving.turns_file import TurnsFileError
 
 if TYPE_CHECKING:
     FloatType = click.ParamType[float]
 else:
     FloatType = click.ParamType
+
+
+class Seconds(FloatType):
+    """A time above 0 s that ends."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = math.nan
+        if not (math.isfinite(seconds) and seconds > 0):
+            self.fail(f"{value!r} is no time: use a finite number of seconds above 0, such as 60", param, ctx)
+        return seconds
 
 
 class Share(FloatType):
@@ -45,13 +62,14 @@ def rule_options(function: Command) -> Command:
         click.option(
             "--pairs",
             type=click.IntRange(min=1),
+            metavar="PAIRS",
             default=rules.pairs,
             show_default=True,
             help="Pairs of fresh processes, at most. Each process has an offset of its own.",
         ),
         click.option(
             "--max-time",
-            type=click.FloatRange(min=0, min_open=True),
+            type=Seconds(),
             default=rules.max_time_s,
             show_default=True,
             help="Seconds of turns for each case, both sides and all pairs together.",
@@ -75,7 +93,7 @@ def failures() -> Iterator[None]:
         raise click.UsageError("this command hands pipes to its processes, which Windows has no way for: use WSL.")
     try:
         yield
-    except AskedWrongly as error:
+    except (AskedWrongly, TurnsFileError) as error:
         raise click.UsageError(str(error)) from error
     except (NotPrepared, ProcessFailed, WrongCode, NothingInCommon) as error:
         raise CannotCompare(f"cannot compare. {error}") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, emit, table_options
+from roofline.commands.common import CannotCompare, emit, table_options, try_to_write
 from roofline.commands.interleaved import Share, failures, rule_options, tell
 from roofline.interleaving.preparing import check_arguments, interruptible
 from roofline.interleaving.selftest import selftest_table, slowed, small_case_arguments, tried, unchanged
@@ -45,6 +45,8 @@ def selftest(
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
     with failures(), interruptible(), tempfile.TemporaryDirectory(prefix="roofline-selftest-") as name:
         check_arguments(arguments)
+        if output is not None:
+            try_to_write(output)
         folder = Path(os.path.realpath(name))
         where = Path.cwd() if arguments else folder
         arguments = arguments or small_case_arguments(folder)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -67,7 +68,7 @@ class Asked:
 def check_arguments(arguments: Sequence[str]) -> None:
     """Look at pytest's arguments before any process is started.
 
-    :raises AskedWrongly: they choose the tests by what an earlier run left behind.
+    :raises AskedWrongly: they choose the tests by what an earlier run left behind, or run them beside each other.
     """
     flag = next((argument for argument in arguments if argument in _BY_THE_RUN_BEFORE), None)
     if flag is not None:
@@ -75,6 +76,29 @@ def check_arguments(arguments: Sequence[str]) -> None:
             f"{flag}: both sides are to run the same tests in the same order, and by it these hang on how an earlier "
             "run ended. Leave it out, and name the tests."
         )
+    flag = _distributing(arguments)
+    if flag is not None:
+        raise AskedWrongly(
+            f"{flag}: pytest-xdist runs tests beside each other in processes of its own, so nothing can be measured. "
+            "Leave it out (where an ini file has it: -n 0)."
+        )
+
+
+def _distributing(arguments: Sequence[str]) -> str | None:
+    """pytest-xdist's flag that counts, as it was given: the last one; None where it distributes nothing."""
+    given: dict[str, tuple[str, str]] = {}
+    for argument, following in pairwise((*arguments, "")):
+        flag, equals, value = argument.partition("=")
+        if argument.startswith("-n") and argument != "-n":
+            flag, equals, value = "-n", "=", argument[2:].removeprefix("=")
+        if flag in _OF_XDIST:
+            given[_OF_XDIST[flag]] = flag, value if equals else following
+    return next((flag for what, (flag, value) in given.items() if value != _NOTHING[what]), None)
+
+
+_OF_XDIST = {"-n": "processes", "--numprocesses": "processes", "--dist": "way"}
+_NOTHING = {"processes": "0", "way": "no"}
+"""Values of pytest-xdist's flags by which it does nothing, though an ini file asked for it."""
 
 
 _BY_THE_RUN_BEFORE = frozenset(

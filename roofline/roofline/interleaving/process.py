@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,8 +15,8 @@ from typing import Protocol
 from roofline.interleaving.side import Side
 from roofline.turns import PIPES, PROTOCOL, WORKER, Channel, Closed, Garbled, Hello, Message, Silent
 
-TOLD_LINES = 20
-"""Of what a process that failed has written last."""
+TOLD_LINES = 8
+"""Of what a process that failed has written last, without pytest's header."""
 
 GRACE_S = 5.0
 """Time to end by itself, once nobody speaks to it any more."""
@@ -155,13 +156,37 @@ class MeasuringProcess:
             code = self._process.wait(GRACE_S)
         except subprocess.TimeoutExpired:
             return ProcessFailed(f"{self.side.name} ({self.side.what}): does not speak any more.")
-        how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
-        return self._problem(how)
+        return self._problem(f"ended with exit code {code}" if code >= 0 else f"was ended by {_signal(-code)}")
 
     def _problem(self, what: str) -> ProcessFailed:
-        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-TOLD_LINES:]
+        lines = last_words(self._log.read_text(encoding="utf-8", errors="replace"))
         told = "\n".join(f"  | {line}" for line in lines) or "  (it wrote nothing)"
         return ProcessFailed(f"{self.side.name} ({self.side.what}): its pytest {what}. The last it wrote:\n{told}")
+
+
+def last_words(text: str) -> list[str]:
+    """What is worth telling of what a pytest wrote before it ended: where the interpreter tells what it died of, that
+    and where; else its last lines. pytest's header, which says nothing of it, is left out, and so are empty lines.
+    """
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    fatal = next((number for number, line in enumerate(lines) if _FATAL in line), None)
+    if fatal is not None:
+        return lines[fatal : fatal + TOLD_LINES]
+    header = [number for number, line in enumerate(lines) if _COLLECTED.match(line)]
+    return lines[header[-1] + 1 if header else 0 :][-TOLD_LINES:]
+
+
+_FATAL = "Fatal Python error:"
+_COLLECTED = re.compile(r"(collecting \.\.\. *)?collected \d+ item")
+"""The last line of pytest's header."""
+
+
+def _signal(number: int) -> str:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:  # one of the system's own
+        return f"signal {number}"
+    return f"{name} (where memory runs out, the system ends processes so)" if name == "SIGKILL" else name
 
 
 def supported() -> bool:

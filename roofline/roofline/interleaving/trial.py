@@ -236,20 +236,16 @@ def _found(hellos: Mapping[SideName, Hello]) -> dict[str, CaseTrial]:
         raise NothingInCommon(
             f"no test is on both sides: {len(base)} only in base, {len(new)} only in new, such as {some}"
         )
+    # A case that is never measured is called as it would have been.
+    names = {test: case for name in SIDES for test, case in zip(hellos[name].tests, hellos[name].cases, strict=True)}
     return {
         test: CaseTrial(
             test=test,
-            case=_short(test),
+            case=names[test],
             only_in=None if test in base and test in new else "base" if test in base else "new",
         )
         for test in dict.fromkeys((*base, *new))
     }
-
-
-def _short(test: str) -> str:
-    """A test's name until its case is known: what is in brackets, else the function's."""
-    name = test.rpartition("::")[2]
-    return name[name.index("[") + 1 : -1] if name.endswith("]") and "[" in name else name
 
 
 def _with(case: CaseTrial, met: Met) -> CaseTrial:

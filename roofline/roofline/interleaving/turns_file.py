@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from roofline.compare.paired import SIDES, PairTurns
@@ -26,6 +27,18 @@ SCHEMA = 2
 
 class TurnsFileError(ValueError):
     """The file can't be written, or is not of this kind."""
+
+
+def try_to_write(folder: Path) -> None:
+    """Whether a file can be written into the folder, which is made: before a long measurement, not after it.
+
+    :raises TurnsFileError: it can't.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise _unwritable(folder, error) from error
 
 
 def write(trial: Trial, folder: Path, now: datetime | None = None) -> Path:
@@ -43,8 +56,12 @@ def write(trial: Trial, folder: Path, now: datetime | None = None) -> Path:
             path = folder / f"{stem}-{number}.json"
         path.write_text(json.dumps(document(trial, now), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     except OSError as error:
-        raise TurnsFileError(f"--results {folder}: can't be written ({error.strerror or error}).") from error
+        raise _unwritable(folder, error) from error
     return path
+
+
+def _unwritable(folder: Path, error: OSError) -> TurnsFileError:
+    return TurnsFileError(f"--results {folder}: can't be written ({error.strerror or error}).")
 
 
 def read(path: Path) -> dict[str, tuple[PairTurns, ...]]:

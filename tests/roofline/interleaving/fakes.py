@@ -16,6 +16,11 @@ def side(name: SideName, root: Path = Path("/tree")) -> Side:
     return Side(name=name, what=f"the {name}", root=root, folder=root, tree=root, python="python")
 
 
+def case_of(test: str) -> str:
+    """What the fakes call a test's case."""
+    return f"case {test}"
+
+
 class Table:
     """Where two fakes sit: the clock they share, what was said in which order, and how long whoever listened would have
     waited for what.
@@ -90,7 +95,15 @@ class FakeProcess:
         self.closed = True
 
     def hello(self) -> Hello:
-        return Hello(protocol=PROTOCOL, tests=self.tests, files=self._files, python="3", torch="2", plugin="/plugin")
+        return Hello(
+            protocol=PROTOCOL,
+            tests=self.tests,
+            cases=tuple(map(case_of, self.tests)),
+            files=self._files,
+            python="3",
+            torch="2",
+            plugin="/plugin",
+        )
 
     def say(self, message: Message) -> None:
         self._table.heard.append(f"{self._name} {type(message).__name__}")
@@ -139,4 +152,4 @@ class FakeProcess:
         if test in self._skips:
             return Done(test=test, problem="skipped: not here")
         self._table.now += self._preparing_s
-        return Ready(test=test, case=f"case {test}", workload_hash=self._hashes.get(test, "h"), steps=self._steps)
+        return Ready(test=test, case=case_of(test), workload_hash=self._hashes.get(test, "h"), steps=self._steps)

@@ -9,7 +9,7 @@ from roofline.interleaving.trial import CaseTrial, Rules, Trial, look
 from roofline.turns import PROTOCOL, Hello
 from tests.roofline.interleaving.fakes import side
 
-HELLO = Hello(protocol=PROTOCOL, tests=("a",), files=(), python="3.12", torch="2.11", plugin="/plugin")
+HELLO = Hello(protocol=PROTOCOL, tests=("a",), cases=("a",), files=(), python="3.12", torch="2.11", plugin="/plugin")
 
 
 def turns(ratio: float = 1.0, count: int = 9, noise: float = 0.0) -> PairTurns:

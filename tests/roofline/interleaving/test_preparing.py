@@ -99,6 +99,85 @@ def test_tests_that_an_earlier_run_chose_are_refused(flag: str) -> None:
         check_arguments(["perftests", flag])
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["-n", "2"], ["-n2"], ["-nauto"], ["-n=2"], ["--numprocesses", "2"], ["--numprocesses=auto"], ["--dist", "load"]],
+)
+def test_tests_beside_each_other_are_refused(arguments: list[str]) -> None:
+    """By the name of the plugin that would run them so, and the flag as it was given."""
+    flag = "-n" if arguments[0].startswith("-n") else arguments[0].partition("=")[0]
+    with pytest.raises(AskedWrongly, match=f"^{flag}: pytest-xdist runs tests beside each other"):
+        check_arguments(["perftests", *arguments, "-x"])
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["-n", "0"], ["-n0"], ["-n", "2", "--numprocesses=0"], ["--dist=no"], ["--nf-like", "-k", "n"]]
+)
+def test_xdist_that_distributes_nothing_is_not_refused(arguments: list[str]) -> None:
+    """That is how an ini file's -n is taken back. The last one given counts."""
+    check_arguments(arguments)
+
+
+@pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])
+@pytest.mark.parametrize("time", ["nan", "inf", "-inf", "0", "-1", "long"])
+def test_a_budget_that_never_ends_is_refused(command: tuple[str, ...], time: str, run: Run) -> None:
+    """So is one that is no number, or leaves no time."""
+    code, _, err = run(*command, "--max-time", time)
+    assert code == 2
+    assert f"{time!r} is no time: use a finite number of seconds above 0, such as 60" in err
+
+
+@pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])
+@pytest.mark.parametrize("option", ["--least-effect", "--confidence"])
+def test_a_share_that_is_no_number_is_refused(command: tuple[str, ...], option: str, run: Run) -> None:
+    """Every comparison with it would be false, and so every verdict."""
+    code, _, err = run(*command, option, "nan")
+    assert code == 2
+    assert "'nan' is no share" in err
+
+
+@pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])
+def test_where_the_verdict_cannot_be_written_nothing_is_measured(
+    command: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told at once, as a usage error, and not after minutes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    code, _, err = run(*command, "-o", "file/out.md")
+    assert code == 2
+    assert "file/out.md: can't be written (" in err
+
+
+def test_where_the_turns_cannot_be_written_nothing_is_measured(run: Run, tmp_path: Path) -> None:
+    """The folder is tried, too."""
+    (tmp_path / "file").write_text("")
+    code, _, err = run("ab", "--base", "HEAD", "--results", str(tmp_path / "file" / "turns"))
+    assert code == 2
+    assert f"Error: --results {tmp_path / 'file' / 'turns'}: can't be written (" in err
+
+
+def test_what_is_tried_is_left_as_it_is(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An old verdict stays, and no empty file passes for one, where the comparison then can't be made."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.md").write_text("a verdict")
+    for name in ("old.md", "none.md"):
+        assert run("ab", "--base", "HEAD", "-o", name, "--results", "turns")[0] == 3
+    assert (tmp_path / "old.md").read_text() == "a verdict"
+    assert not (tmp_path / "none.md").exists()
+    assert list((tmp_path / "turns").iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["ab", "selftest", "check"])
+def test_the_help_names_what_an_option_takes(command: str, run: Run) -> None:
+    """And no type of the parser's."""
+    _, out, _ = run(command, "--help")
+    assert "RANGE" not in out
+    assert "--width COLUMNS" in out
+    if command != "check":
+        assert "--pairs PAIRS" in out
+        assert "--max-time SECONDS" in out
+
+
 @pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])
 def test_they_are_refused_as_usage_errors(command: tuple[str, ...], run: Run) -> None:
     """By both commands, before anything else is looked at: there is no repository here."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.interleaving.process import MeasuringProcess, ProcessFailed
+from roofline.interleaving.process import TOLD_LINES, MeasuringProcess, ProcessFailed, last_words
 from roofline.turns import PIPES, Took
 from tests.roofline.interleaving.fakes import side
 
@@ -86,3 +86,45 @@ def test_one_that_hangs_while_it_collects_has_no_tests(start: Start, monkeypatch
         pytest.raises(ProcessFailed, match=r"did not answer for 0\.25 s collecting the tests, and was ended"),
     ):
         process.hello()
+
+
+def test_the_signal_that_ended_one_is_told_first(start: Start) -> None:
+    """Before what it wrote; of the one by which memory's end shows, that it does."""
+    with start("os.kill(os.getpid(), 9)") as process, pytest.raises(ProcessFailed) as failed:
+        process.hear(600.0, "preparing a")
+    assert str(failed.value) == (
+        "new (the new): its pytest was ended by SIGKILL (where memory runs out, the system ends processes so). "
+        "The last it wrote:\n  | last words"
+    )
+
+
+HEADER = """\
+============================= test session starts ==============================
+platform linux -- Python 3.12.1, pytest-9.0.0, pluggy-1.6.0
+rootdir: /tree
+collected 2 items
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        (HEADER, []),
+        (HEADER + "test_it.py out of memory\n\n", ["test_it.py out of memory"]),
+        (HEADER.replace("collected", "collecting ... collected") + "test_it.py", ["test_it.py"]),
+        ("ERROR: usage\n", ["ERROR: usage"]),
+        ("".join(f"{line}\n" for line in range(30)), [str(line) for line in range(30)][-TOLD_LINES:]),
+        (
+            HEADER
+            + "test_it.py Fatal Python error: Segmentation fault\n\n"
+            + 30 * "  File\n"
+            + "Extension modules: a\n",
+            ["test_it.py Fatal Python error: Segmentation fault", *(TOLD_LINES - 1) * ["  File"]],
+        ),
+    ],
+)
+def test_of_what_one_wrote_that_is_told_which_matters(text: str, words: list[str]) -> None:
+    """No header of pytest's and no empty lines; of a crash the beginning of what the interpreter says, else the end."""
+    assert last_words(text) == words

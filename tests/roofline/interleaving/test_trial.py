@@ -112,9 +112,10 @@ def test_one_pair_is_looked_at_once() -> None:
 
 
 def test_a_case_of_one_side_is_removed_or_new() -> None:
-    """It isn't measured; those of both sides are."""
-    trial = Lab(base={"tests": ("a", "old")}, new={"tests": ("a", "young")}).hold()
-    assert {case.test: case.outcome for case in trial.cases} == {"a": "same", "old": "removed", "young": "new"}
+    """It isn't measured; those of both sides are. It is called as its side calls it, like the ones that are."""
+    trial = Lab(base={"tests": ("a", "old[x/y]")}, new={"tests": ("a", "young")}).hold()
+    assert {case.test: case.outcome for case in trial.cases} == {"a": "same", "old[x/y]": "removed", "young": "new"}
+    assert [case.case for case in trial.cases] == ["case a", "case old[x/y]", "case young"]
 
 
 @pytest.mark.parametrize(
