@@ -6,13 +6,14 @@ fixture it does nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_roofline import devices
+from pytest_roofline import devices, same_project
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.options import MARKERS, SETTINGS, Options, options
 from pytest_roofline.settings import SettingError, TakenFlags, add_flags, source
@@ -79,9 +80,14 @@ def options_of(config: pytest.Config) -> Options:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Refuse a gate without a baseline; start the sessions of a set, and return their exit code."""
+    """Refuse a project that pytest found by our flags' values, and a gate without a baseline; start the sessions of a
+    set, and return their exit code.
+    """
     if hasattr(config, "workerinput") or _only_shows(config):
         return None
+    wrong = same_project.misled(config, os.environ)
+    if wrong is not None:
+        raise pytest.UsageError(wrong)
     chosen = options_of(config)
     if chosen.sessions == 1 and chosen.gate is None:
         return None

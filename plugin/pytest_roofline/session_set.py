@@ -4,7 +4,7 @@ Processes scatter by more than the rounds of one do: each has other addresses, a
 that has seen one process on each side has seen nothing of that.
 
 The parent only starts the children, waits and sums up. A child knows by an environment variable which of the set it
-is, so that its command line, its ini file and everything else are the parent's.
+is. Its project, flags and everything else are the parent's (`same_project.CommandLine`).
 """
 
 from __future__ import annotations

@@ -6,13 +6,14 @@ A gate has its baseline, or the run is refused. A process that is to repeat the 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_roofline import gate, session_set
+from pytest_roofline import gate, same_project, session_set
 from pytest_roofline.options import SETTINGS, Options
 from pytest_roofline.plugin import disabled, spelled
 
@@ -106,12 +107,15 @@ def _baseline(config: pytest.Config, path: Path, options: Sequence[str]) -> gate
 
 
 def _repeat(config: pytest.Config, chosen: Options, baseline: gate.Baseline | None) -> int:
-    command = [*session_set.started_as(), *config.invocation_params.args]
+    again = same_project.repeating(config)
+    command = [*session_set.started_as(), *again.words()]
+    added = os.environ.get("PYTEST_ADDOPTS")
+    more = {} if added is None else {"PYTEST_ADDOPTS": shlex.join(again.joined(added))}
     folder = config.invocation_params.dir
     width = shutil.get_terminal_size().columns
     ended = session_set.run(
         chosen.sessions,
-        lambda variables: session_set.wait_for(command, variables, folder),
+        lambda variables: session_set.wait_for(command, {**more, **variables}, folder),
         lambda text: session_set.say(f" {text} ".center(width, "=")),
         stop_at_failure=bool(config.getvalue("maxfail")),
     )

@@ -16,6 +16,7 @@ from pytest_roofline.profilers.ncu_command import pytest_command
 from pytest_roofline.profilers.ncu_order import Answer, Order
 from pytest_roofline.profilers.ncu_run import Ncu, NotCounted, Ran
 from pytest_roofline.profilers.ncu_status import Status
+from pytest_roofline.same_project import CommandLine
 from roofline.ncu_metrics import byte_metrics, flop_metrics
 from roofline.record import Counters
 
@@ -30,14 +31,14 @@ class Command:
     """How a run was called: what repeats a test of it.
 
     :param start: interpreter and pytest.
-    :param arguments: pytest's.
+    :param again: pytest's arguments, with which it finds the same project.
     :param folder: where.
     :param rootpath: the project's root, which names of tests start from.
     :param has_cache: whether pytest keeps its cache.
     """
 
     start: Sequence[str]
-    arguments: Sequence[str]
+    again: CommandLine
     folder: Path
     rootpath: Path
     has_cache: bool
@@ -103,7 +104,7 @@ class CaseCounter:
         ran = self._ncu.run(
             pytest_command(
                 command.start,
-                command.arguments,
+                command.again,
                 self._ncu.system.environment,
                 cache=log.parent / "cache" if command.has_cache else None,
             ),

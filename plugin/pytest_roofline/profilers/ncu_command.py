@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_roofline.profilers.ncu_order import CHILD
+from pytest_roofline.same_project import CommandLine
 
 _FLAGS = (
     *("--profile-from-start", "off"),
@@ -43,18 +43,18 @@ def ncu_environment(environment: Mapping[str, str], folder: Path, variables: Map
 
 def pytest_command(
     start: Sequence[str],
-    arguments: Sequence[str],
+    again: CommandLine,
     environment: Mapping[str, str],
     *,
     cache: Path | None,
 ) -> tuple[str, ...]:
     """The command that repeats a test of a run: the run's own, with what the environment added to it.
 
-    Selection, configuration files and plugins are found as the run found them. What the process is not to do (report,
+    Selection, root folder, configuration files and plugins are those of the run. What the process is not to do (report,
     compare, distribute, debug) is switched off in it by the plugin `CHILD`.
 
     :param start: interpreter and pytest.
-    :param arguments: the run's, as it was called.
+    :param again: what repeats the run.
     :param environment: the run's.
     :param cache: a folder for pytest's cache, which the run is writing itself; None where it has none.
     """
@@ -65,6 +65,5 @@ def pytest_command(
         *(() if cache is None else ("-o", f"cache_dir={cache}")),
         *(("--disable-plugin-autoload",) if environment.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ()),
         *(word for name in plugins for word in ("-p", name)),
-        *shlex.split(environment.get("PYTEST_ADDOPTS", "")),
-        *arguments,
+        *again.words(environment.get("PYTEST_ADDOPTS")),
     )

@@ -19,6 +19,7 @@ from pytest_roofline.profilers.held_memory import release
 from pytest_roofline.profilers.ncu_case import FOR_ALL, CaseCounter, Command
 from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
 from pytest_roofline.profilers.preflight import Finding, check_ncu
+from pytest_roofline.same_project import repeating
 from pytest_roofline.session_set import started_as
 from roofline.record import KEY, Counters, Record
 from roofline.record_json import from_json
@@ -125,7 +126,7 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
     )
     command = Command(
         start=started_as(),
-        arguments=[str(argument) for argument in config.invocation_params.args],
+        again=repeating(config),
         folder=config.invocation_params.dir,
         rootpath=config.rootpath,
         has_cache=config.pluginmanager.hasplugin("cacheprovider"),

@@ -15,6 +15,7 @@ from pytest_roofline.profilers.ncu_case import CaseCounter, Command
 from pytest_roofline.profilers.ncu_check import FLOP
 from pytest_roofline.profilers.ncu_order import VARIABLE
 from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
+from pytest_roofline.same_project import CommandLine
 from roofline.ncu_metrics import byte_metrics, flop_metrics
 from roofline.record import Counters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
@@ -76,7 +77,7 @@ def make(stubs: Stubs, tmp_path: Path) -> Make:
         ncu = Ncu(path=stubs.ncu(*behaviours), version="2025.3", system=stubs.system(), compute_capability="9.0")
         command = Command(
             start=(sys.executable, "-IS", str(program)),
-            arguments=["-k", "x", "sub"],
+            again=CommandLine(arguments=["-k", "x", "sub"]),
             folder=project,
             rootpath=project,
             has_cache=True,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_roofline.profilers.ncu_command import ncu_command, ncu_environment, pytest_command
+from pytest_roofline.same_project import CommandLine
 
 CHILD = ["-p", "pytest_roofline.profilers.ncu_child"]
 
@@ -46,5 +47,15 @@ def test_a_test_is_repeated_by_the_command_of_its_run(
     environment: dict[str, str], cache: Path | None, words: list[str]
 ) -> None:
     """What the environment added to it stands in it; the run's own arguments are last, and so count."""
-    command = pytest_command(("py", "-m", "pytest"), ["-k", "a b", "tests"], environment, cache=cache)
+    again = CommandLine(arguments=["-k", "a b", "tests"])
+    command = pytest_command(("py", "-m", "pytest"), again, environment, cache=cache)
     assert list(command) == ["py", "-m", "pytest", *words]
+
+
+def test_it_is_repeated_in_the_project_of_its_run() -> None:
+    """A results folder that the run has made since is not taken for the path of tests."""
+    again = CommandLine(
+        arguments=["--results", "/r", "tests"], flags=frozenset({"--results", "--label"}), pinned=["--rootdir=."]
+    )
+    command = pytest_command(("py", "-m", "pytest"), again, {"PYTEST_ADDOPTS": "--label results"}, cache=None)
+    assert list(command) == ["py", "-m", "pytest", *CHILD, "--label=results", "--rootdir=.", "--results=/r", "tests"]

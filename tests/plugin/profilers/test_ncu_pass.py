@@ -221,7 +221,10 @@ def config(*arguments: str, cache: bool = True) -> pytest.Config:
         SimpleNamespace(
             invocation_params=SimpleNamespace(args=arguments, dir=Path("/p")),
             rootpath=Path("/p"),
-            pluginmanager=SimpleNamespace(hasplugin=lambda name: name == "cacheprovider" and cache),
+            inipath=None,
+            pluginmanager=SimpleNamespace(
+                hasplugin=lambda name: name == "cacheprovider" and cache, get_plugin=lambda _name: None
+            ),
         ),
     )
 
