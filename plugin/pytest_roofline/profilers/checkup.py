@@ -92,11 +92,22 @@ def torch_lines(system: System, *, has_driver: bool) -> list[Line]:
 
 
 def _without_torch(err: str, code: int | None) -> Line:
-    words = next((line.strip() for line in reversed(err.splitlines()) if line.strip()), f"exit code {code}")
+    words = _first_of_error(err) or f"exit code {code}"
     if re.search(r"No module named '?torch'?$", words):
         why = "it is not installed: results can be read, and nothing measured"
         return Line(what="torch", state="no", why=why, remedy="Install it: pip install torch.")
     return Line(what="torch", state="no", why=f"it can't be loaded: {words}", remedy="Install it anew.")
+
+
+def _first_of_error(err: str) -> str:
+    """The line that names the error: below the frames of the last traceback, which are indented; its message may have
+    further lines. The last line where there is no traceback.
+    """
+    lines = [line.rstrip() for line in err.splitlines() if line.strip()]
+    begins = [place for place, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    below = lines[begins[-1] + 1 :] if begins else []
+    named = next((line for line in below if not line[0].isspace()), None)
+    return (named or next(reversed(lines), "")).strip()
 
 
 def _torch_line(found: dict[str, Any]) -> Line:

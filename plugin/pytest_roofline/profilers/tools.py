@@ -19,6 +19,10 @@ _MOST = 8
 """So many installed versions of one program are asked, those with the highest numbers in their paths."""
 
 
+_ALWAYS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin")
+"""Folders below the root that are looked into whatever PATH has: that of a service may have none of them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """A program to look for.
@@ -171,7 +175,8 @@ def _on_path(program: Program, system: System) -> Iterator[Path]:
 
 def _installed(program: Program, system: System) -> list[Path]:
     """Files in the usual folders, each once under whatever names, the highest numbers first."""
-    roots = [(system.root, pattern) for pattern in program.folders]
+    patterns = (*program.folders, *(f"{folder}/{program.name}" for folder in _ALWAYS))
+    roots = [(system.root, pattern) for pattern in patterns]
     if system.platform == "win32":
         folder = system.environment.get("ProgramFiles", r"C:\Program Files")
         roots = [(Path(folder), pattern) for pattern in program.windows]

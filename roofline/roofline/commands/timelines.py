@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,14 +12,17 @@ import click
 
 from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text
 from roofline.profilers.timeline import Timeline
-from roofline.profilers.timeline_report import about, document, rows_table, tables
+from roofline.profilers.timeline_report import about, document, harmless, rows_table, tables
 from roofline.reader import ReadError
-from roofline.tables import Format
+from roofline.tables import Format, render
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}
 """In words, what an error that a reader of JSON gets by name means."""
+
+_NOT_ESCAPED = re.compile("[\x7f-\x9f]")
+"""Control characters that JSON doesn't escape by itself; a terminal may obey them."""
 
 
 def file_argument(function: Command) -> Command:
@@ -50,22 +54,30 @@ def show(
 
     :raises CannotCompare: it can't be read, has no part that can be used, or lacks what it is read for.
     """
+    if output is not None and output.exists() and output.samefile(file):
+        raise click.UsageError(f"-o {output} is FILE itself, which it would replace. Name another file.")
     try:
         timeline = read(file)
     except ReadError as error:
-        raise CannotCompare(str(error)) from error
+        raise CannotCompare(_lines(str(error))) from error
     useless = timeline.error is not None or timeline.state in ("skipped", "failed")
     chosen = chosen_format(form, output)
     if chosen == "json":
         text = json.dumps(document(timeline), indent=2, allow_nan=False, ensure_ascii=False)
-        emit_text(f"{text}\n", output)
+        escaped = _NOT_ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+        emit_text(f"{escaped}\n", output)
     elif chosen == "csv" and not useless:
-        emit([rows_table(timeline)], form, output, width)
+        emit_text(_lines(render(rows_table(timeline), "csv", 0)), output)
     elif chosen != "csv" and (made := tables(timeline, top)):
-        emit(made, form, output, width)
+        emit(made, form, output, width, complete="--format json")
     if useless:
         name = f" {timeline.error}: {_WHAT_IS_MISSING[timeline.error]}." if timeline.error else " nothing to show."
-        raise CannotCompare("\n  ".join([f"{file}:{name}", *about(timeline)]))
+        raise CannotCompare("\n  ".join([_lines(f"{file}:{name}"), *about(timeline)]))
     if chosen in ("csv", "json"):
         for note in about(timeline):
-            click.echo(f"{file}: {note}", err=True)
+            click.echo(_lines(f"{file}: {note}"), err=True)
+
+
+def _lines(text: str) -> str:
+    """Every line of a text, as a terminal may show it."""
+    return "\n".join(map(harmless, text.split("\n")))

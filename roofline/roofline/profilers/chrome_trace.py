@@ -21,6 +21,7 @@ import msgspec
 from roofline.profilers.busy import NS_PER_S, busy
 from roofline.profilers.host_operators import operator_rows
 from roofline.profilers.timeline import (
+    MOST_BYTE,
     OK,
     CopyRow,
     DeviceRow,
@@ -31,6 +32,7 @@ from roofline.profilers.timeline import (
     copies_first,
     direction,
     kernel_rows,
+    with_faults,
 )
 from roofline.reader import ReadError
 
@@ -47,6 +49,8 @@ _CATEGORIES = {"operator": "cpu_op", "memcpy": "gpu_memcpy", "memset": "gpu_mems
 _ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 _OPERATOR = "cpu_op"
 _STEP = "ProfilerStep#"
+_SPAN, _PROFILER = "trace", "PyTorch Profiler"
+"""Category and name of the one event that is in every trace: the time in which the profiler recorded."""
 
 _NONSTANDARD = re.compile(rb'(?<!\\)":\s*-?(?:nan|inf(?:inity)?)\b', re.IGNORECASE)
 """A number that C++ printed and JSON doesn't have."""
@@ -119,6 +123,7 @@ def read_trace(path: Path) -> Timeline:
     moves = [span for span in on_gpu if span.event.category != "kernel"]
     steps = [span for span in spans if _is_step(span.event)]
     has_gpu = any(event.category in _ON_GPU for event in events)
+    copies, unsized = _copies(moves)
     return Timeline(
         path=path,
         layout="chrome_trace",
@@ -127,12 +132,12 @@ def read_trace(path: Path) -> Timeline:
         rank=_rank(file.distributedInfo),
         sections={
             "kernels": _section("kernel", kernels, lost),
-            "memcpy": _section("gpu_memcpy", moves, lost, "gpu_memset"),
+            "memcpy": with_faults(_section("gpu_memcpy", moves, lost, "gpu_memset"), unsized),
             "devices": _section("kernel", on_gpu, lost, "gpu_memcpy", "gpu_memset"),
             "operators": _section(_OPERATOR, operators, lost),
         },
         kernels=_kernels(kernels),
-        copies=_copies(moves),
+        copies=copies,
         devices=_devices(on_gpu, file.deviceProperties),
         operators=operator_rows(
             (_text(span.event), f"{span.event.pid}/{span.event.tid}", span.start_ns, span.end_ns) for span in operators
@@ -164,7 +169,13 @@ def _decoded(path: Path, content: bytes) -> _File:
     try:
         return _DECODER.decode(content)
     except msgspec.ValidationError as error:
-        if content.lstrip().startswith(b"["):
+        begin = content.lstrip()[:40].decode("utf-8", "replace").splitlines()[0]
+        if not begin.startswith(("{", "[")):
+            raise ReadError(
+                f"{path}: no trace: it begins with {begin!r}, a trace with '{{'. Tables of ncu are read by roofline"
+                f" ncu, those of nsys by roofline nsys. {_WHAT_WE_READ}"
+            ) from error
+        if begin.startswith("["):
             raise ReadError(
                 f"{path}: a list of events, as other programs write it; torch.profiler writes an object with them in"
                 f" 'traceEvents'. {_WHAT_WE_READ}"
@@ -196,6 +207,12 @@ def _refuse_others(path: Path, events: Sequence[_Event]) -> None:
         raise ReadError(
             f"{path}: a trace without an event that has a duration. Was the profiler stopped before a step, or its"
             f" schedule longer than the run? {_WHAT_WE_READ}"
+        )
+    if any(event.category == _SPAN and _text(event).startswith(_PROFILER) for event in events):
+        raise ReadError(
+            f"{path}: of torch.profiler, but nothing was recorded in it. A cycle of its schedule ends after wait +"
+            " warmup + active calls of prof.step(), and only the active ones are recorded: run as many steps, and the"
+            " work between them, before it is exported."
         )
     found = ", ".join(sorted(category for category in categories if category)[:8]) or "none"
     raise ReadError(
@@ -263,15 +280,24 @@ def _kernels(spans: Sequence[_Span]) -> tuple[KernelRow, ...]:
     return kernel_rows(list(known), which, _column(span.end_ns - span.start_ns for span in spans))
 
 
-def _copies(spans: Sequence[_Span]) -> tuple[CopyRow, ...]:
+def _copies(spans: Sequence[_Span]) -> tuple[tuple[CopyRow, ...], list[str]]:
+    """A row a direction, and why some have no bytes."""
     groups: dict[str, list[_Span]] = {}
     for span in spans:
         kind = "memset" if span.event.category == "gpu_memset" else direction(_text(span.event))
         groups.setdefault(kind, []).append(span)
     rows = []
+    faults = []
     for kind, own in groups.items():
         sizes = [_arguments(span.event).bytes for span in own]
-        told = [size for size in sizes if size is not None and 0 <= size < math.inf]
+        told = [size for size in sizes if size is not None and 0 <= size <= MOST_BYTE]
+        if len(told) < len(own):
+            first = next(size for size in sizes if size is None or not 0 <= size <= MOST_BYTE)
+            at = own[sizes.index(first)].event
+            faults.append(
+                f"{kind}: no bytes, for {len(own) - len(told)} of {len(own)} events have no args.bytes from 0 to"
+                f" {MOST_BYTE} (the first of them, at ts {at.ts}, has {'none' if first is None else f'{first:.6g}'})"
+            )
         rows.append(
             CopyRow(
                 kind=kind,
@@ -280,7 +306,7 @@ def _copies(spans: Sequence[_Span]) -> tuple[CopyRow, ...]:
                 byte=math.fsum(told) if len(told) == len(own) else None,
             )
         )
-    return copies_first(rows)
+    return copies_first(rows), faults
 
 
 def _devices(spans: Sequence[_Span], properties: Any) -> tuple[DeviceRow, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.profilers.nsys_database import Database
 from roofline.profilers.nsys_devices import NOT_TOLD
+from roofline.profilers.timeline import MOST_BYTE
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -17,12 +18,12 @@ COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
 FILLS = "CUPTI_ACTIVITY_KIND_MEMSET"
 GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 
-_LAST_NS = 2**53
+LAST_NS = 2**53
 """Time since the start of the session beyond which floats don't hold every nanosecond: 104 days. None runs so long."""
 
 _USABLE = (
-    f"typeof(start) = 'integer' AND typeof(\"end\") = 'integer' AND start BETWEEN {-_LAST_NS} AND {_LAST_NS}"
-    f' AND "end" BETWEEN start AND {_LAST_NS}'
+    f"typeof(start) = 'integer' AND typeof(\"end\") = 'integer' AND start BETWEEN {-LAST_NS} AND {LAST_NS}"
+    f' AND "end" BETWEEN start AND {LAST_NS}'
 )
 _FIELDS = ("start", "end", "device", "process", "stream", "what", "byte")
 
@@ -69,7 +70,7 @@ def activities(database: Database, table: str, what: str | None = None) -> Activ
     # NVIDIA's "Serialized process and thread identifiers": the process is bits 24 to 47 of a global id.
     process = number("globalPid", '("{}" >> 24 & 16777215)')
     stream = number("streamId")
-    byte = f"CASE WHEN typeof(bytes) = 'integer' AND bytes >= 0 THEN bytes ELSE {NOT_TOLD} END"
+    byte = f"CASE WHEN typeof(bytes) = 'integer' AND bytes BETWEEN 0 AND {MOST_BYTE} THEN bytes ELSE {NOT_TOLD} END"
     query = (
         f'SELECT start, "end", {number("deviceId")}, {process}, {stream}, {number(what) if what else NOT_TOLD},'
         f" {byte if 'bytes' in there else NOT_TOLD} FROM {table}"

@@ -21,6 +21,8 @@ MAJOR = 3
 NEWEST_MINOR = 28
 """Of Nsight Systems 2026.4: the newest whose schema was looked at."""
 
+_HEADER_BYTE = 100
+
 _OWN = re.compile(
     r"StringIds|META_DATA_(EXPORT|CAPTURE)|CUPTI_ACTIVITY_KIND_\w+|TARGET_INFO_\w+|ANALYSIS_\w+|NVTX_EVENTS|GPU_METRICS"
     r"|DIAGNOSTIC_EVENT|ENUM_CUDA_\w+"
@@ -63,14 +65,21 @@ class Database:
 def opened(path: Path) -> Iterator[Database]:
     """Open an export to read it. Damage that shows only later, in a query, is told in the same way.
 
-    :raises ReadError: it is no SQLite database, none of nsys's, damaged, or of a schema that this version doesn't know.
+    :raises ReadError: it is no SQLite database, none of nsys's, cut off, damaged, held by another program, or of a
+        schema that this version doesn't know.
     """
+    _refuse_cut_off(path)
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             # A kernel's name may hold anything, and a name is no reason to lose the numbers.
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             yield _described(path, connection)
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where its own message has damaged bytes
+        if isinstance(error, sqlite3.Error) and _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise ReadError(
+                f"{path}: the database can't be read ({error}): another program holds it. Wait until nsys export is"
+                " done, or close the program that has it open, and try again."
+            ) from error
         raise ReadError(
             f"{path}: the database can't be read ({error}). Is the copy complete, and was nsys export let to finish?"
             f" Export it again: {how_to_export(path.with_suffix('.nsys-rep'))}"
@@ -80,6 +89,36 @@ def opened(path: Path) -> Iterator[Database]:
 def how_to_export(report: Path) -> str:
     """The command that makes an export of nsys's own report."""
     return f"nsys export --type sqlite --output {report.with_suffix('.sqlite')} {report}"
+
+
+def _refuse_cut_off(path: Path) -> None:
+    """SQLite itself reads zeros for what is missing of the last page, and numbers of zero would pass for measured ones.
+
+    The header's fields are those of https://www.sqlite.org/fileformat.html, section 1.3: size of a page at 16, change
+    counter at 24, number of pages at 28, and at 92 the counter for which that number holds.
+
+    :raises ReadError: there is less of the file than its header says.
+    """
+    try:
+        with path.open("rb") as file:
+            header, size = file.read(_HEADER_BYTE), path.stat().st_size
+    except OSError as error:
+        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    whole = (65536 if page == 1 else page) * pages
+    if len(header) < _HEADER_BYTE or (header[24:28] == header[92:96] and size < whole):
+        there = f"{size} of its {whole} bytes" if len(header) == _HEADER_BYTE else f"{size} bytes, no whole header,"
+        raise ReadError(
+            f"{path}: the database can't be read (cut off: {there} are there). The copy is incomplete, or nsys export"
+            f" was stopped. Copy it again, or export it again: {how_to_export(path.with_suffix('.nsys-rep'))}"
+        )
+
+
+def _primary_code(error: sqlite3.Error) -> int | None:
+    """SQLite's code without what it is in detail (the higher bytes); None for an error of Python's module itself."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
 
 
 def _described(path: Path, connection: sqlite3.Connection) -> Database:

@@ -14,6 +14,9 @@ from roofline.profilers.nsys_database import Database
 NOT_TOLD = -1
 """In place of a number that the export doesn't have."""
 
+_MOST_BYTE_PER_S = 10**15
+"""A peak beyond is none: a hundred times that of the fastest GPU of today."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
@@ -63,7 +66,8 @@ def gpus_of(database: Database) -> Gpus:
             number: float(rate)
             for number, rate in database.rows(
                 "SELECT id, memoryBandwidth FROM TARGET_INFO_GPU"
-                " WHERE typeof(id) = 'integer' AND typeof(memoryBandwidth) = 'integer' AND memoryBandwidth > 0"
+                " WHERE typeof(id) = 'integer' AND typeof(memoryBandwidth) = 'integer'"
+                f" AND memoryBandwidth BETWEEN 1 AND {_MOST_BYTE_PER_S}"
             )
         }
     numbers: dict[tuple[int, int], int] = {}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from roofline.profilers.busy import NS_PER_S, Busy
+from roofline.profilers.nsys_activities import LAST_NS
 from roofline.profilers.nsys_database import Database
 from roofline.profilers.nsys_devices import Gpu, Gpus
 from roofline.profilers.timeline import OK, DramRow, Section
@@ -83,15 +84,15 @@ def _sampled(
 ) -> tuple[DramRow | None, str | None]:
     """One GPU's row, and what is wrong with it."""
     window = _window(source.gpu, spans)
-    within = "" if window is None else " AND timestamp BETWEEN ? AND ?"
     marks = ", ".join("?" * len(source.names))
     found = database.rows(
         "SELECT metricId, COUNT(*), AVG(value), MIN(value), MAX(value), MIN(timestamp), MAX(timestamp)"
         f" FROM {SAMPLES} WHERE typeId = ? AND metricId IN ({marks})"
-        f" AND typeof(value) IN ('integer', 'real') AND typeof(timestamp) = 'integer'{within} GROUP BY metricId",
+        f" AND typeof(value) IN ('integer', 'real') AND typeof(timestamp) = 'integer' AND timestamp BETWEEN ? AND ?"
+        " GROUP BY metricId",
         source.type_id,
         *source.names,
-        *(window or ()),
+        *(window or (-LAST_NS, LAST_NS)),
     )
     if not found:
         return None, "no sample of its DRAM while it had work"
@@ -123,7 +124,7 @@ def _fault(row: DramRow) -> str | None:
     if missing:
         return f"no samples of its DRAM {missing[0]}s"
     if row.peak_byte_per_s is None:
-        return "the export doesn't say the peak of its DRAM (TARGET_INFO_GPU.memoryBandwidth): shares, but no byte/s"
+        return "the export says no possible peak of its DRAM (TARGET_INFO_GPU.memoryBandwidth): shares, but no byte/s"
     return None
 
 

@@ -12,6 +12,7 @@ from roofline.profilers.nsys_database import MAJOR, NEWEST_MINOR, Database, open
 from roofline.profilers.nsys_devices import NOT_TOLD, Gpu, Gpus, gpus_of
 from roofline.profilers.nsys_dram import about_dram, dram_rows
 from roofline.profilers.timeline import (
+    MOST_BYTE,
     OK,
     CopyRow,
     DeviceRow,
@@ -21,6 +22,7 @@ from roofline.profilers.timeline import (
     copies_first,
     direction,
     kernel_rows,
+    with_faults,
 )
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ def read_export(path: Path) -> Timeline:
         devices, spans, unsure = _devices(everything, gpus)
         dram, dram_section = dram_rows(database, gpus, spans)
         kernel_table, kernel_section = _kernels(database, kernels, name, graphs)
+        moves = [*_copies(database, copies), *_fills(fills)]
+        unsized = [*_unsized(database, COPIES, copies), *_unsized(database, FILLS, fills)]
         empty = not any(len(rows) + rows.lost for rows in (kernels, graphs))
         return Timeline(
             path=path,
@@ -78,12 +82,12 @@ def read_export(path: Path) -> Timeline:
             schema=database.schema,
             sections={
                 "kernels": kernel_section,
-                "memcpy": _section([copies, fills], "copy or fill"),
+                "memcpy": with_faults(_section([copies, fills], "copy or fill"), unsized),
                 "devices": _section(everything, "GPU work"),
                 "dram": dram_section,
             },
             kernels=kernel_table,
-            copies=copies_first([*_copies(database, copies), *_fills(fills)]),
+            copies=copies_first(moves),
             devices=devices,
             dram=dram,
             error=EMPTY if empty else None,
@@ -163,6 +167,19 @@ def _copied(kind: str, rows: Activities, chosen: NDArray[bool_]) -> CopyRow:
         total_s=float(time_ns.sum(dtype=float)) / NS_PER_S,
         byte=None if (byte == NOT_TOLD).any() else float(byte.sum(dtype=float)),
     )
+
+
+def _unsized(database: Database, table: str, rows: Activities) -> list[str]:
+    """Why a direction of a table has no bytes."""
+    lost = int((rows.of("byte") == NOT_TOLD).sum())
+    if not lost:
+        return []
+    if not database.has(table, "bytes"):
+        return [f"no bytes, for {table} has no column bytes"]
+    return [
+        f"no sum of bytes, for {lost} of {len(rows)} rows of {table} have no whole number from 0 to {MOST_BYTE} in the"
+        " column bytes"
+    ]
 
 
 def _section(parts: Sequence[Activities], what: str) -> Section:

@@ -7,6 +7,7 @@ header; each section ends up with a state of its own, so that a skipped one is n
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,6 +76,15 @@ _SECONDS = {
 _BYTES = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30}
 """Two copies of 4 MiB stand in nsys's table as 8.389 MB, so its MB is 10**6 byte."""
 
+_MOST_S, _MOST_BYTE, _MOST_ROWS = 2.0**53 / 1e9, 2.0**60, 10**12
+"""A figure beyond is none: 104 days, 1 EB, and of launches a million a second for eleven days."""
+
+_CLOSE = 0.01
+"""Figures are rounded: so far may one be beyond another that it can't exceed."""
+
+_ROUNDED, _SLACK = 0.05, 0.5
+"""Percent by which a row's Time (%) is rounded at most, and more by which the sum of a whole table may be off."""
+
 _REPORT = re.compile(r"^Processing \[.*\] with \[(?:.*[/\\])?(\w+)\.py|^(?:\*\*|#+) .*\((\w+)(?::\w+)*\):?$")
 _TITLE = re.compile(r"^(?:\*\* |#+ )?CUDA .*(?:Statistics|Summary)\b.*:$")
 _TITLE_UNIT = re.compile(r"by size in (\w+)", re.IGNORECASE)
@@ -99,11 +109,16 @@ class _Header:
 
 @dataclass(slots=True, kw_only=True)
 class _Found:
-    """What was found of one kind of table while going through the lines."""
+    """What was found of one kind of table while going through the lines.
+
+    ``percent`` is what the column Time (%) adds up to; 0 where there is none.
+    """
 
     header: _Header | None = None
     rows: list[tuple[str, Mapping[str, float]]] = field(default_factory=list)
     bad: list[int] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)
+    percent: float = 0.0
     skipped: str | None = None
     failed: str | None = None
 
@@ -174,7 +189,11 @@ def _sorted_out(path: Path, lines: Sequence[str]) -> tuple[dict[Kind, _Found], l
             if row is None:
                 found[table.kind].bad.append(number)
             else:
-                found[table.kind].rows.append(row)
+                name, values = row
+                own = found[table.kind]
+                own.percent += values.pop("time", 0.0)
+                own.rows.append((name, values))
+                own.contradictions += _contradictions(number, values)
     return found, list(others)
 
 
@@ -232,8 +251,10 @@ def _csv(line: str) -> list[str] | None:
         return None
 
 
-def _row(header: _Header, line: str) -> tuple[str, Mapping[str, float]] | None:
-    """Name and figures, in seconds and bytes, of a line under a header; None where it is no row of its table."""
+def _row(header: _Header, line: str) -> tuple[str, dict[str, float]] | None:
+    """Name and figures, in seconds and bytes, of a line under a header; None where it is no row of its table, or one
+    with a figure that can't be. ``time`` is in percent.
+    """
     last = len(header.names) - 1
     if header.shape == "csv":
         cells = _csv(line) or []
@@ -244,24 +265,34 @@ def _row(header: _Header, line: str) -> tuple[str, Mapping[str, float]] | None:
     if len(cells) != len(header.names) or not cells[-1].strip():
         return None
     values: dict[str, float] = {}
-    scales = _BYTES if header.kind == "sizes" else _SECONDS
+    scales, most = (_BYTES, _MOST_BYTE) if header.kind == "sizes" else (_SECONDS, _MOST_S)
     of_total = header.units[header.names.index("total" if header.kind == "sizes" else "total time")]
     for name, unit, cell in zip(header.names[:-1], header.units, cells, strict=False):
-        if name in ("time", "stddev"):
+        text = cell.strip().removesuffix("%") if name == "time" else cell.strip()
+        if name == "stddev" or (name == "time" and not _NUMBER.fullmatch(text)):
             continue
-        text = cell.strip()
         if not _NUMBER.fullmatch(text):
             return None
         number = float(text.replace(",", ""))
-        if name in ("instances", "count"):
-            if number < 1 or number != int(number):
+        if name == "time":
+            values[name] = number
+        elif name in ("instances", "count"):
+            if not 1 <= number <= _MOST_ROWS or number != int(number):
                 return None
             values[name] = number
-        elif (scale := scales.get(unit or of_total or "")) is None:
+        elif (scale := scales.get(unit or of_total or "")) is None or number * scale > most:
             return None
         else:
             values[name] = number * scale
     return cells[-1].strip(), values
+
+
+def _contradictions(line: int, values: Mapping[str, float]) -> Iterator[str]:
+    """Which figures of a row can't be true together: min <= med and avg <= max."""
+    there = [name for name in ("min", "med", "avg", "max") if name in values]
+    for low, high in itertools.combinations(there, 2):
+        if (low, high) != ("med", "avg") and values[low] > values[high] * (1 + _CLOSE):
+            yield f"line {line} contradicts itself: its {low} is above its {high}"
 
 
 def _kernel(name: str, values: Mapping[str, float]) -> KernelRow:
@@ -301,7 +332,8 @@ def _seen(found: _Found) -> bool:
 def _section(found: _Found, what: str) -> Section:
     bad = f"lines that are no rows of the table of {what}: {', '.join(map(str, found.bad[:5]))}" if found.bad else None
     more = f" and {len(found.bad) - 5} more" if len(found.bad) > 5 else ""
-    reasons = [reason for reason in (found.failed, bad and bad + more) if reason]
+    reasons = [reason for reason in (found.failed, bad and bad + more, _cut(found, what)) if reason]
+    reasons += found.contradictions[:5]
     if found.rows:
         return Section(state="partial", reason="; ".join(reasons)) if reasons else OK
     if reasons:
@@ -309,6 +341,16 @@ def _section(found: _Found, what: str) -> Section:
     if found.header is not None:
         return Section(state="failed", reason=f"line {found.header.line}: a header of {what} and no row under it")
     return Section(state="skipped", reason=found.skipped or f"no table of {what} in it. {HOW_TO} prints it.")
+
+
+def _cut(found: _Found, what: str) -> str | None:
+    """That rows are missing, by the shares of those that are there."""
+    if found.bad or not found.percent or abs(found.percent - 100) <= _ROUNDED * len(found.rows) + _SLACK:
+        return None
+    return (
+        f"Time (%) of the table of {what} adds up to {found.percent:.4g}, not 100: its rows aren't all here, or not as"
+        " nsys wrote them. Was what nsys stats printed cut off?"
+    )
 
 
 def _both(times: _Found, sizes: _Found) -> Section:

@@ -38,6 +38,10 @@ class Section:
 
 OK = Section(state="ok")
 
+MOST_BYTE = 2**53
+"""Of one copy: more is no number of bytes that was counted. Up to there floats add whole bytes exactly, and it is 9 PB.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelRow:
@@ -126,13 +130,14 @@ class DramRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRow:
     """All calls of one operator on the host. ``self_s`` is without the operators that it called; ``total_s`` with them,
-    where a call inside a call of the same name counts once.
+    where a call inside a call of the same name counts once. It is None for several operators together: they may have
+    called each other.
     """
 
     name: str
     calls: int
     self_s: float
-    total_s: float
+    total_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +246,16 @@ def longest_first(rows: Sequence[KernelRow]) -> tuple[KernelRow, ...]:
 def copies_first(rows: Sequence[CopyRow]) -> tuple[CopyRow, ...]:
     """By total time, else by bytes; of equal ones by name."""
     return tuple(sorted(rows, key=lambda row: (-(row.total_s or 0.0), -(row.byte or 0.0), row.kind)))
+
+
+def with_faults(section: Section, faults: Sequence[str]) -> Section:
+    """The state of a section whose rows are there, but lack a figure.
+
+    :param faults: which, and why; none leaves the section as it is.
+    """
+    if not faults:
+        return section
+    return Section(state="partial", reason="; ".join([*([section.reason] if section.reason else []), *faults]))
 
 
 def direction(text: str) -> str:

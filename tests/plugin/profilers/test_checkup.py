@@ -80,6 +80,13 @@ def test_an_old_torch(tmp_path: Path) -> None:
             Ended(code=1, err="Traceback ...\nOSError: libcudart.so.13: cannot open shared object file\n"),
             "it can't be loaded: OSError: libcudart.so.13: cannot open shared object file",
         ),
+        (
+            Ended(
+                code=1,
+                err="Traceback (most recent call last):\n  File 'a.py', line 1\nRuntimeError: boom\nline2\n  line3\n",
+            ),
+            "it can't be loaded: RuntimeError: boom",
+        ),
         (Ended(code=-11), "it can't be loaded: exit code -11"),
         (Ended(code=0, out="no JSON"), "it can't be loaded: exit code 0"),
         (Ended(code=0, out="[]"), "it can't be loaded: exit code 0"),

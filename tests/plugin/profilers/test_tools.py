@@ -111,6 +111,14 @@ def test_ubuntus_perf_without_its_package_is_passed_over(tmp_path: Path) -> None
     assert (found.path, found.version) == (perf, "6.8.12")
 
 
+@pytest.mark.parametrize("folder", ["usr/bin", "usr/local/bin"])
+def test_an_empty_path_hides_nothing(tmp_path: Path, folder: str) -> None:
+    """A service may run without PATH: packages install to /usr/bin all the same."""
+    system = machine(Stubs(tmp_path / "path"), environment={"PATH": ""})
+    perf = Stubs(system.root / folder).perf()
+    assert tools.find(tools.PERF, system).path == perf
+
+
 def test_nothing_found(tmp_path: Path) -> None:
     """What to install, and how to name one that is elsewhere. An empty part of PATH is no folder."""
     assert said(tools.find(tools.NCU, machine(Stubs(tmp_path), environment={"PATH": ":"}))) == (

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from roofline.profilers.chrome_trace import read_trace
 from roofline.profilers.timeline import OK, CopyRow, KernelRow, OperatorRow, Section, Steps, Timeline
+from roofline.profilers.timeline_report import document as report
 from roofline.reader import ReadError
 
 GEMM = "ampere_sgemm_128x64_tn"
@@ -292,7 +293,7 @@ def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:
         ('{"traceEvents": [5]}', ": JSON, but not of the form of a trace ("),
         ("[]", ": a list of events, as other programs write it;"),
         ('[{"ph": "X", "cat": "kernel"}]', ": a list of events, as other programs write it;"),
-        ('"text"', ": JSON, but not of the form of a trace ("),
+        ('"text"', ": no trace: it begins with '\"text\"', a trace with '{'"),
         ('{"traceEvents": []}', ": a trace without an event that has a duration."),
         ('{"traceEvents": [{"ph": "M", "name": "x"}]}', ": a trace without an event that has a duration."),
         (
@@ -312,6 +313,17 @@ def test_other_files_are_refused(tmp_path: Path, text: str, told: str) -> None:
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     """And so is a pipe, which might never end."""
     assert "no regular file" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("size", [1.7e308, 2**53 + 2, -1])
+def test_bytes_that_cant_be_are_told(tmp_path: Path, size: float) -> None:
+    """Two of the largest floats have no sum; nor is any number beyond 9 PB one of bytes that were copied."""
+    traced = [on_gpu("gpu_memcpy", "Memcpy HtoD", place, 1.0, bytes=size) for place in (1.0, 2.0)]
+    read = read_trace(write(tmp_path / "a.json", document(traced)))
+    assert read.copies == (CopyRow(kind="Host-to-Device", count=2, total_s=2e-6, byte=None),)
+    section = read.sections["memcpy"]
+    assert section.state == "partial"
+    assert f"2 of 2 events have no args.bytes from 0 to {2**53} (the first of them, at ts 1.0" in str(section.reason)
 
 
 def outcome(path: Path) -> Timeline | str:
@@ -340,6 +352,7 @@ def test_damaged_bytes_give_no_traceback(tmp_path: Path, data: st.DataObject) ->
 _VALUES = st.one_of(
     st.none(),
     st.booleans(),
+    st.sampled_from([1.7e308, -1.7e308, 5e-324, 2**53, 2**53 + 1, 2**63, 10**400]),
     st.integers(-(2**70), 2**70),
     st.floats(),
     st.text(max_size=3),
@@ -367,3 +380,5 @@ def test_strange_values_give_no_traceback_and_no_silent_0(tmp_path: Path, data: 
     counted = sum(row.instances for row in read.kernels)
     assert counted == complete or read.sections["kernels"].state in ("partial", "failed")
     assert (read.gpu_time_s is None) == (counted == 0)
+    assert read.sections["memcpy"].state != "ok" or None not in {row.byte for row in read.copies}
+    json.dumps(report(read), allow_nan=False)

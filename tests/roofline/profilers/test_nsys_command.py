@@ -220,3 +220,18 @@ def test_usage(run: Run) -> None:
     assert run("nsys")[0] == 2
     assert run("nsys", "none.sqlite")[0] == 2
     assert run("nsys", "--help")[0] == 0
+
+
+def test_json_has_what_a_table_has_not_room_for(run: Run, export: Path) -> None:
+    """CSV has the kernels alone, so it can't be what has all of the other tables."""
+    out = run("nsys", export, "--width", 60)[1]
+    assert "(--format json has all)" in " ".join(out.split())
+    assert "--format csv has all" not in out
+
+
+def test_the_input_is_not_written_over(run: Run, export: Path) -> None:
+    """A usage error, and the export is as it was."""
+    before = export.read_bytes()
+    code, _, err = run("nsys", export, "-o", export)
+    assert (code, export.read_bytes()) == (2, before)
+    assert "is FILE itself" in err

@@ -140,9 +140,10 @@ def test_samples_that_are_no_percents_are_refused(tmp_path: Path, value: int) ->
     assert "aren't all from 0 to 100" in content.sections["dram"].reason
 
 
-def test_without_a_peak_there_are_shares_only(tmp_path: Path) -> None:
-    """A rate needs the peak; a guessed one would be another machine's."""
-    rows = with_samples(TARGET_INFO_GPU=[{**build.A100, "memoryBandwidth": 0}])
+@pytest.mark.parametrize("peak", [0, 2**63 - 1])
+def test_without_a_peak_there_are_shares_only(tmp_path: Path, peak: int) -> None:
+    """A rate needs the peak; a guessed one would be another machine's, and 9 EB/s is no GPU's."""
+    rows = with_samples(TARGET_INFO_GPU=[{**build.A100, "memoryBandwidth": peak}])
     content = read_export(build.write(tmp_path / "a.sqlite", rows))
     (row,) = content.dram
     assert (row.read_share, row.read_byte_per_s) == (pytest.approx(0.4), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.profilers.nsys_export import read_export
-from roofline.profilers.timeline import OK, KernelRow, Section
+from roofline.profilers.timeline import MOST_BYTE, OK, KernelRow, Section
+from roofline.profilers.timeline_report import document
 from roofline.reader import ReadError
 from tests.roofline.profilers import nsys_build as build
 
@@ -92,6 +94,40 @@ def test_bytes_that_a_row_lacks_leave_no_sum(tmp_path: Path) -> None:
     assert [(row.kind, row.count, row.byte) for row in content.copies if row.kind != "memset"] == [
         ("Host-to-Device", 2, None)
     ]
+    section = content.sections["memcpy"]
+    assert section.state == "partial"
+    assert f"1 of 2 rows of {COPIES}" in str(section.reason)
+
+
+def test_no_column_of_bytes_is_told(tmp_path: Path) -> None:
+    """A null has its reason."""
+    tables = {COPIES: build.COPY.replace("bytes", "size")}
+    row = {("size" if name == "bytes" else name): value for name, value in build.copy(0, 1, 8).items()}
+    content = read_export(build.write(tmp_path / "a.sqlite", {COPIES: [row]}, tables=tables))
+    assert content.copies[0].byte is None
+    assert content.sections["memcpy"] == Section(state="partial", reason=f"no bytes, for {COPIES} has no column bytes")
+
+
+@pytest.mark.parametrize("cut", [1, 8, 4095, 4096, 20_000])
+def test_a_cut_off_export_is_refused(tmp_path: Path, cut: int) -> None:
+    """Also within its last page, of which SQLite reads zeros without a word."""
+    path = build.write(tmp_path / "a.sqlite", usual())
+    whole = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:-cut])
+    with pytest.raises(ReadError, match=rf"cut off: {whole - cut} of its {whole} bytes"):
+        read_export(path)
+
+
+def test_an_export_that_another_program_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another export is no remedy: the program has to be done with it."""
+    path = build.write(tmp_path / "a.sqlite", usual())
+    connect = sqlite3.connect
+    with closing(connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        monkeypatch.setattr(sqlite3, "connect", lambda *given, **more: connect(*given, **more, timeout=0))
+        with pytest.raises(ReadError, match="close the program that has it open") as refused:
+            read_export(path)
+    assert "export it again" not in str(refused.value).lower()
 
 
 def test_a_gpu_is_busy_while_anything_runs_on_it(tmp_path: Path) -> None:
@@ -412,7 +448,12 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
 
 
 _CELLS = st.one_of(
-    st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(max_size=3), st.binary(max_size=3), st.just(0)
+    st.none(),
+    st.sampled_from([0, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 1.7e308, float("inf")]),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+    st.text(max_size=3),
+    st.binary(max_size=3),
 )
 
 
@@ -436,6 +477,9 @@ def test_strange_cells_give_no_traceback_and_no_silent_0(tmp_path: Path, data: s
     assert counted == 3 or timeline.sections["kernels"].state in ("partial", "failed")
     assert (timeline.gpu_time_s is None) == (counted == 0)
     assert sum(row.count for row in timeline.copies) == 3 or timeline.sections["memcpy"].state in ("partial", "failed")
+    assert timeline.sections["memcpy"].state != "ok" or None not in {row.byte for row in timeline.copies}
+    json.dumps(document(timeline), allow_nan=False)
+    assert all(row.byte is None or row.byte <= row.count * MOST_BYTE for row in timeline.copies)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

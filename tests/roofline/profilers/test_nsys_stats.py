@@ -342,3 +342,44 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     """Never a traceback."""
     content = outcome(text)
     assert not isinstance(content, str) or content.startswith("stats.txt")
+
+
+HEADER = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
+
+
+def test_a_table_cut_off_between_two_rows_is_partial() -> None:
+    """Its own shares tell that rows are missing; those that are there would have 100 %."""
+    section = read_stats(PATH, f"{HEADER}75.0,600,3,200.0,200.0,100,300,10.0,f\n").sections["kernels"]
+    assert section.state == "partial"
+    assert "adds up to 75, not 100" in str(section.reason)
+
+
+def test_rounded_shares_are_whole() -> None:
+    """Each of many rows may be off by half of the last digit."""
+    rows = "".join(f"3.3,100,1,100.0,100.0,100,100,0.0,k{place}\n" for place in range(30))
+    assert read_stats(PATH, HEADER + rows).sections["kernels"] == OK
+
+
+@pytest.mark.parametrize(
+    ("figures", "told"),
+    [
+        ("200.0,200.0,500,300", "line 2 contradicts itself: its min is above its max"),
+        ("9999.0,200.0,100,300", "line 2 contradicts itself: its avg is above its max"),
+        ("200.0,50.0,100,300", "line 2 contradicts itself: its min is above its med"),
+    ],
+)
+def test_figures_that_cant_be_true_together(figures: str, told: str) -> None:
+    """The row stays, with what is wrong about it."""
+    section = read_stats(PATH, f"{HEADER}100.0,600,3,{figures},10.0,f\n").sections["kernels"]
+    assert section.state == "partial"
+    assert told in str(section.reason)
+
+
+@pytest.mark.parametrize("row", ["999999999999999999,3", "600,999999999999999999"])
+def test_figures_that_cant_be(row: str) -> None:
+    """Thirty years of time, more launches than were ever made: told by the line, not shown."""
+    content = read_stats(PATH, f"{HEADER}100.0,{row},200.0,200.0,100,300,10.0,f\n")
+    assert content.kernels == ()
+    assert content.sections["kernels"] == Section(
+        state="failed", reason="lines that are no rows of the table of kernels: 2"
+    )

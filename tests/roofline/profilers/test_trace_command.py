@@ -135,3 +135,60 @@ def test_usage(run: Run) -> None:
     assert run("trace")[0] == 2
     assert run("trace", "none.json")[0] == 2
     assert run("trace", "--help")[0] == 0
+
+
+def test_others_have_no_sum_with_callees(run: Run, tmp_path: Path) -> None:
+    """Operators that call each other: their sum would count one time several times."""
+    nested = [event("cpu_op", name, place, 100 - 2 * place) for place, name in enumerate("abcd")]
+    out = run("trace", write(tmp_path / "a.json", *nested), "--top", 1)[1]
+    assert next(line for line in out.splitlines() if "3 others" in line).split()[3] == "-"
+
+
+def test_a_table_of_ncu_is_no_trace(run: Run, tmp_path: Path) -> None:
+    """It isn't called JSON, and what reads it is named."""
+    path = tmp_path / "full.csv"
+    path.write_text('"ID","Process ID","Kernel Name"\n')
+    code, _, err = run("trace", path)
+    assert code == 3
+    assert "JSON" not in err
+    assert "roofline ncu" in err
+
+
+def test_a_cycle_without_a_step(run: Run, tmp_path: Path) -> None:
+    """It is of torch.profiler, but its schedule was longer than the run."""
+    path = write(tmp_path / "a.json", event("Trace", "PyTorch Profiler (0)", 1, 72))
+    code, _, err = run("trace", path)
+    assert code == 3
+    assert "nothing was recorded in it" in err
+    assert "schedule" in err
+    assert "not of torch.profiler" not in err
+
+
+def test_the_input_is_not_written_over(run: Run, trace: Path) -> None:
+    """A usage error, under whatever name the file is given."""
+    before = trace.read_bytes()
+    link = trace.with_name("b.csv")
+    link.symlink_to(trace)
+    for name in (trace, link):
+        code, _, err = run("trace", trace, "-o", name)
+        assert (code, trace.read_bytes()) == (2, before)
+        assert f"-o {name} is FILE itself" in err
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
+def test_control_characters_stay_out_of_the_terminal(run: Run, tmp_path: Path, form: str) -> None:
+    """Whoever names a kernel doesn't clear the screen (ESC, CSI) of who reads of it. JSON's escapes keep the name."""
+    name = "k\x1b[2J\x9b31m\x07\x7f"
+    path = write(
+        tmp_path / "a.json",
+        event("kernel", name, 0, 5),
+        event("gpu_memcpy", f"Memcpy {name}", 9, 5),
+        event("cpu_op", name, 0, 5),
+    )
+    code, out, err = run("trace", path, "--format", form)
+    assert code == 0
+    assert not set(out + err) & {chr(code) for code in (*range(10), *range(11, 32), *range(0x7F, 0xA0))}
+    if form == "json":
+        assert json.loads(out)["kernels"][0]["name"] == name
+    else:
+        assert "\\x1b[2J" in out
