@@ -41,9 +41,9 @@ rtx4090,resnet50,fp32,128,3,110.00,1.20,2672.89
 """
 """A published table without a contradiction, for commands that name TABLE.csv."""
 
-NCU = """"ID","Process ID","Kernel Name","Metric Name","Metric Unit","Metric Value"
-"0","1","ampere_sgemm_128x64_nn","gpu__time_duration.sum","ns","117,344"
-"0","1","ampere_sgemm_128x64_nn","dram__bytes.sum","byte","27,595,520"
+NCU = """"ID","Process ID","Process Name","Kernel Name","Context","Stream","Metric Name","Metric Unit","Metric Value"
+"0","1","python","ampere_sgemm_128x64_nn","1","7","gpu__time_duration.sum","ns","117,344"
+"0","1","python","ampere_sgemm_128x64_nn","1","7","dram__bytes.sum","byte","27,595,520"
 """
 """What ncu printed, for commands that name NCU.csv."""
 

@@ -64,9 +64,16 @@ _RULES: tuple[tuple[str, str], ...] = (
 _COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _RULES)
 
 _ON_TENSOR_CORES = re.compile(
-    r"tensorop|(?<![a-z])[hid]mma|wgmma|nvjet|_tensor\d+x\d+x\d+"
+    r"tensorop|(?<![a-z])[hidw]mma|wgmma|nvjet|_tensor\d+x\d+x\d+"
     r"|(?<![a-z])[hsi](884|1688|16816|161616|8816|16832)|(?<![a-z])(fp16|bf16|tf32)_s\d|tf32tf32|tf32f32"
+    # cuBLAS and cuDNN, for chips with tensor cores: types of both operands.
+    r"|sm(7|8|9|1\d)\d_xmma_\w*?(f16f16|bf16bf16|i8i8|e\dm\de\dm\d)_"
+    # FlashAttention knows nothing else; what it does before and after the products is not of them.
+    r"|(?<![a-z])flash_(fwd(?!_splitkv_combine)|bwd_d[qk]_)\w*kernel(?!\w)"
+    # CUTLASS' attention in torch: TF32 from compute capability 8 on.
+    r"|fmha_cutlass[fb]_(f16_\w*_sm7\d|\w+_sm[89]\d)"
 )
+"""In lower case."""
 
 
 @lru_cache(maxsize=4096)

@@ -233,7 +233,9 @@ class _Answers:
 
     def why(self, alternatives: _Alternatives) -> str:
         """What the alternatives lack."""
-        for name in (name for terms in alternatives for name in _names(terms)):
+        # A time or a clock that lacks is the reason only where the rate that it belongs to was asked for.
+        asked = [terms for terms in alternatives if self.asked({term.metric for term in terms})]
+        for name in (name for terms in asked for name in _names(terms)):
             if name in self._absent:
                 return f"{name}: {self._absent[name]}"
         # Of a sum of which some metrics are there, one that is not.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.ncu_metrics import QUANTITIES, byte_metrics, dimension, figures, flop_metrics
+from roofline.ncu_metrics import DRAM_RATE, QUANTITIES, TIME, byte_metrics, dimension, figures, flop_metrics
 
 SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 TENSOR = "sm__ops_path_tensor_src_{}.sum"
@@ -277,3 +277,11 @@ def test_what_nobody_asked_for_is_told() -> None:
     found = figures(_sass(ffma=1), compute_capability="8.0")
     assert found.flop == 2
     assert found.not_counted == ("tensor_fp64", "tensor_tf32", "tensor_bf16", "tensor_fp16")
+
+
+def test_a_time_that_can_not_be_read_is_no_reason_for_bytes_that_nobody_asked_for() -> None:
+    """It is where a rate was asked for that is multiplied with it."""
+    absent = {TIME: "its unit 'furlong' is not one of time"}
+    assert figures({}, absent=absent).missing["dram_byte"] == "dram__bytes_read.sum was not collected"
+    asked = figures({DRAM_RATE: 1.0}, absent=absent)
+    assert asked.missing["dram_byte"] == f"{TIME}: {absent[TIME]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import NamedTuple
 
 from roofline.ncu_metrics import DRAM_RATE, TIME, Dimension, dimension
 from roofline.profilers.captures import Capture, Launch
-from roofline.profilers.ncu_lines import HOW, Header, Lines, integer
-from roofline.profilers.ncu_units import factors
+from roofline.profilers.ncu_lines import HOW, Header, Lines, integer, printable
+from roofline.profilers.ncu_units import LEAST, MOST, factors, plausible
 from roofline.profilers.number_format import Evidence, NumberFormat, NumberFormatError
 from roofline.reader import ReadError
 
@@ -27,6 +28,9 @@ _SAME = 0.01
 """Relative difference of two prints of one value, rounded to three digits each."""
 
 _PASSES = "profiler__replayer_passes"
+_DIGIT = re.compile("[1-9]")
+_SHOWN = 40
+"""Characters of a number that can't be."""
 
 
 class _Cell(NamedTuple):
@@ -34,6 +38,7 @@ class _Cell(NamedTuple):
     unit: str
     text: str
     line: int
+    column: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,9 +137,9 @@ class _Table:
         self._evidence.add_all([cells[place] for place in self._columns.numbers], number)
         for place in self._columns.whole:
             self._evidence.add(cells[place], number, whole=True)
-        one.cells += [_Cell(metric, unit, cells[place], number) for place, metric, unit in self._columns.wanted]
+        one.cells += [_Cell(metric, unit, cells[place], number, metric) for place, metric, unit in self._columns.wanted]
         if self._columns.passes is not None:
-            self._passes.append(_Cell(_PASSES, "", cells[self._columns.passes], number))
+            self._passes.append(_Cell(_PASSES, "", cells[self._columns.passes], number, _PASSES))
 
     def _details(self, header: Header, number: int, cells: Sequence[str]) -> None:
         one = self._open(header, number, cells)
@@ -150,14 +155,14 @@ class _Table:
         if known.telling:
             self._evidence.add(text, number, whole=known.whole)
         if known.wanted:
-            one.cells.append(_Cell(known.metric, known.unit, text, number))
+            one.cells.append(_Cell(known.metric, known.unit, text, number, "Metric Value"))
 
     def _summary(self, header: Header, number: int, cells: Sequence[str]) -> None:
         identity = ("Process ID", "Kernel Name", "Block Size", "Grid Size", "Device", "CC", "Invocations")
         key = (len(self._ids), *(header.get(cells, name) for name in identity))
         one = self.launches.get(key)
         if one is None:
-            invocations = integer(header.get(cells, "Invocations") or "")
+            invocations = self._integer(header, number, cells, "Invocations")
             if not invocations:
                 raise ReadError(f"{self._path}:{number}: a kernel with no invocations. {HOW}")
             one = self.launches[key] = _begin(header, number, cells)
@@ -167,7 +172,18 @@ class _Table:
         for name in ("Minimum", "Maximum", "Average"):
             self._evidence.add(header.get(cells, name) or "", number, whole=name != "Average" and _whole(metric, unit))
         if dimension(metric) is not None:
-            one.cells.append(_Cell(metric, unit, header.get(cells, "Average") or "", number))
+            one.cells.append(_Cell(metric, unit, header.get(cells, "Average") or "", number, "Average"))
+
+    def _integer(self, header: Header, number: int, cells: Sequence[str], name: str) -> int:
+        """:raises ReadError: too large for a counter."""
+        printed = header.get(cells, name) or ""
+        value = integer(printed)
+        if value is None:
+            raise ReadError(
+                f"{self._path}:{number}: {name}: {printed[:_SHOWN]!r}{_length(printed)} is no number that ncu counts"
+                f" to: it is 2^63 or more. {HOW}"
+            )
+        return value
 
     def _open(self, header: Header, number: int, cells: Sequence[str]) -> _Found:
         """The launch of the row.
@@ -177,16 +193,15 @@ class _Table:
         printed = tuple(header.get(cells, name) for name in ("ID", "Process ID", "Kernel Name"))
         if self._last is not None and self._last[0] == printed and header.page == "details":
             return self._last[1]
-        launch = integer(printed[0] or "")
-        assert launch is not None
+        launch = self._integer(header, number, cells, "ID")
         key = (len(self._ids), printed[1], launch)
         one = self.launches.get(key)
         if one is None:
             self._ids[-1].add(launch)
             one = self.launches[key] = _begin(header, number, cells)
-        elif one.name != printed[2]:
+        elif one.name != (name := printable(printed[2] or "")):
             raise ReadError(
-                f"{self._path}:{number}: launch {launch} is {printed[2]!r:.80} here and {one.name!r:.80} in line"
+                f"{self._path}:{number}: launch {launch} is {name!r:.80} here and {one.name!r:.80} in line"
                 f" {one.line}. Are these two runs in one file? Give a file of each."
             )
         self._last = (printed, one)
@@ -242,7 +257,7 @@ class _RawColumns:
 
 def _begin(header: Header, number: int, cells: Sequence[str]) -> _Found:
     return _Found(
-        name=header.get(cells, "Kernel Name") or "",
+        name=printable(header.get(cells, "Kernel Name") or ""),
         line=number,
         grid=header.get(cells, "Grid Size"),
         block=header.get(cells, "Block Size"),
@@ -322,9 +337,22 @@ def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> floa
             f"{path}:{cell.line}: {cell.metric}: {text!r:.80} is no number as the others of this file are, such as"
             f" {example}. {HOW}"
         ) from error
+    if value < 0:
+        return f"ncu printed {text}, which can't be"
     times, over = scale
-    value = value * times / over
-    return value if 0 <= value < math.inf else f"ncu printed {text}, which can't be"
+    scaled = value * times / over
+    # A number too small for a float becomes 0, which nobody measured.
+    lost = scaled == 0 and _DIGIT.search(bare.lower().partition("e")[0]) is not None
+    if lost or not plausible(scaled):
+        raise ReadError(
+            f"{path}:{cell.line}: {cell.column}: {text[:_SHOWN]!r}{_length(text)} {cell.unit} can't be {cell.metric} of"
+            f" a kernel: in base units it is not 0 and not from {LEAST:g} to {MOST:g}. {HOW}"
+        )
+    return scaled
+
+
+def _length(text: str) -> str:
+    return f" ... ({len(text)} characters)" if len(text) > _SHOWN else ""
 
 
 _MEANT: Mapping[Dimension, str] = {

@@ -66,6 +66,13 @@ def _join(one: Capture, other: Capture) -> Capture:
                 f" {_described(right, number)}. Files are joined launch by launch: give those of one program that"
                 " launched the same kernels in the same order, or one file at a time."
             )
+        chips = {one.compute_capability for one in (left, right)} - {None}
+        if len(chips) > 1:
+            raise ReadError(
+                f"{other.source}: of another chip than {one.source}: launch {number} ran on compute capability"
+                f" {right.compute_capability} here and {left.compute_capability} there. Figures of two chips make no"
+                " intensity: give files of one, or one file at a time."
+            )
         metrics = {**right.metrics, **left.metrics}
         absent = {name: why for name, why in {**right.absent, **left.absent}.items() if name not in metrics}
         capability = left.compute_capability or right.compute_capability

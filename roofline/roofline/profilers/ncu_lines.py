@@ -25,11 +25,18 @@ HOW = (
 
 _BY_HAND = "Tables made by hand or saved by another program are not read."
 
-_RAW = frozenset({"ID", "Kernel Name"})
-_DETAILS = frozenset({"ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"})
+_PROCESS = ("Process ID", "Process Name", "Kernel Name")
+_ALWAYS = ("ID", *_PROCESS, "Context", "Stream")
+"""In every table of single launches, of any page and version; a summary has only those of the process."""
+
+_RAW = frozenset(_ALWAYS)
+_DETAILS = frozenset({*_ALWAYS, "Metric Name", "Metric Unit", "Metric Value"})
 _SUMMARY = frozenset(
-    {"Kernel Name", "Invocations", "Metric Name", "Metric Unit", "Minimum", "Maximum", "Average"},
+    {*_PROCESS, "Invocations", "Metric Name", "Metric Unit", "Minimum", "Maximum", "Average"},
 )
+
+_LIMIT = 2**63
+_DIGITS = len(str(_LIMIT))
 
 _INTEGER = re.compile(r"\d+|\d{1,3}(?:[.,]\d{3})+", re.ASCII)
 _ROW = re.compile(r'"\d[\d.,]*",', re.ASCII)
@@ -63,11 +70,25 @@ class Header:
 
 
 def integer(text: str) -> int | None:
-    """A whole number, in groups or not; None where it is none."""
-    text = text.strip()
-    if text.isascii() and text.isdigit():
-        return int(text)
-    return int(re.sub("[.,]", "", text)) if _INTEGER.fullmatch(text) else None
+    """A whole number, in groups or not; None where it is none, or 2^63 or more, which ncu never counts to."""
+    if not is_integer(text):
+        return None
+    digits = re.sub("[.,]", "", text.strip()).lstrip("0") or "0"
+    # Python refuses to convert thousands of digits.
+    value = int(digits) if len(digits) <= _DIGITS else _LIMIT
+    return value if value < _LIMIT else None
+
+
+def is_integer(text: str) -> bool:
+    """Whether it is written as a whole number, however large."""
+    return _INTEGER.fullmatch(text.strip()) is not None
+
+
+def printable(text: str) -> str:
+    """The text with escapes in place of what a terminal would obey or not show, such as ESC: ``\\x1b``."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
 class Lines:
@@ -107,6 +128,8 @@ class Lines:
             elif header is None:
                 self._almost = self._almost or (number, cells)
             elif _is_row(header, cells):
+                if _lacks_end(header, line, cells):
+                    self._refuse_cut_off(number, "the last cell lacks its quotes", header)
                 yield header, number, cells
             elif line.strip():
                 if _begins_row(header, line, cells):
@@ -137,13 +160,13 @@ class Lines:
             number, cells = self._almost
             raise ReadError(
                 f"{path}:{number}: not a table that ncu printed, though it names kernels. Columns found:"
-                f" {_listed(cells)}. ncu's have ID and Kernel Name, and either Metric Name, Metric Unit and Metric"
-                f" Value or a column for each metric. {_BY_HAND} {HOW}"
+                f" {_listed(cells)}. ncu's have {', '.join(_ALWAYS)} and more, and either Metric"
+                f" Name, Metric Unit and Metric Value or a column for each metric. {_BY_HAND} {HOW}"
             )
         raise ReadError(f"{path}: no table of ncu in it; it begins with {_start(text)}. {_BY_HAND} {HOW}")
 
     def _message(self, line: str) -> None:
-        text = line.strip()[:_SHOWN]
+        text = printable(line.strip()[:_SHOWN])
         kind, _, said = text[2:].partition("== ")
         if kind == "ERROR":
             self.errors.setdefault(said.strip())
@@ -200,7 +223,15 @@ def _begins_row(header: Header, line: str, cells: Sequence[str]) -> bool:
     """Whether a line that does not fit the table begins as its rows do."""
     if header.quoted:
         return _ROW.match(line) is not None
-    return len(cells) > 1 and integer(cells[0]) is not None
+    return len(cells) > 1 and is_integer(cells[0])
+
+
+def _lacks_end(header: Header, line: str, cells: Sequence[str]) -> bool:
+    """Whether a row of a quoted table ends with a comma in place of its last cell. Where columns of rules follow, that
+    comma stands behind the value, and so is a cell more.
+    """
+    last = header.column["Metric Value"] + 1 if header.page == "details" else len(header.cells)
+    return header.quoted and len(cells) == last and line.rstrip("\r\n").endswith(",")
 
 
 def _is_row(header: Header, cells: Sequence[str]) -> bool:
@@ -213,15 +244,15 @@ def _is_row(header: Header, cells: Sequence[str]) -> bool:
     if not fits:
         return False
     if header.page == "summary":
-        return integer(header.get(cells, "Invocations") or "") is not None
+        return is_integer(header.get(cells, "Invocations") or "")
     number = header.get(cells, "ID") or ""
     units = header.page == "raw" and not number and not header.get(cells, "Kernel Name")
-    return units or integer(number) is not None
+    return units or is_integer(number)
 
 
 def _listed(cells: Sequence[str]) -> str:
     more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
-    return ", ".join(cell.strip() or "(no name)" for cell in cells[:_NAMED])[:_SHOWN] + more
+    return ", ".join(printable(cell.strip()) or "(no name)" for cell in cells[:_NAMED])[:_SHOWN] + more
 
 
 def _start(text: str) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 
 from roofline.ncu_metrics import dimension
 from roofline.profilers.captures import Capture, Launch
-from roofline.profilers.ncu_units import factors
+from roofline.profilers.ncu_lines import printable
+from roofline.profilers.ncu_units import factors, plausible
 from roofline.reader import ReadError
 
 _MODULE = "ncu_report"
@@ -36,7 +37,7 @@ def parse(path: Path) -> Capture:
             raise ReadError(f"{path}: {_MODULE} can't read it. {_remedy(path)}")
         for action in _actions(report):
             launches.append(_launch(module, action))
-            passes += [one for one in (_number(module, action, _PASSES),) if one is not None]
+            passes += [one for one in (_number(module, action, _PASSES),) if one is not None and plausible(one)]
     except (RuntimeError, ValueError, OSError, TypeError, AttributeError, IndexError) as error:
         raise ReadError(
             f"{path}: {_MODULE} can't read it ({error or type(error).__name__}). {_remedy(path)}"
@@ -104,13 +105,13 @@ def _launch(module: Any, action: Any) -> Launch:
             absent[name] = "the report has no number"
         elif scale is None:
             absent[name] = f"its unit is {unit!r}"
-        elif not 0 <= value < math.inf:
+        elif not plausible(scaled := value * scale[0] / scale[1]):
             absent[name] = f"the report has {value}, which can't be"
         else:
-            metrics[name] = value * scale[0] / scale[1]
+            metrics[name] = scaled
     capability = [_number(module, action, name) for name in _CAPABILITY]
     return Launch(
-        name=action.name(module.IAction.NameBase_DEMANGLED),
+        name=printable(action.name(module.IAction.NameBase_DEMANGLED)),
         grid=_size(module, action, "launch__grid_dim_"),
         block=_size(module, action, "launch__block_dim_"),
         compute_capability=None if None in capability else ".".join(f"{one:.0f}" for one in capability),

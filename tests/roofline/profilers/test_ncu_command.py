@@ -128,6 +128,18 @@ def test_it_writes_files(run: Run, path: Path) -> None:
     assert json.loads(Path("out/n.json").read_text(encoding="utf-8"))["total"]["kernels"] == 3
 
 
+def test_it_does_not_write_onto_what_it_reads(run: Run, path: Path) -> None:
+    """However the file is named: ncu's own print can't be had again for nothing."""
+    before = path.read_bytes()
+    link = path.with_name("link.csv")
+    link.symlink_to(path)
+    for output in (path, path.parent / "." / path.name, link):
+        code, out, err = run("ncu", path, "-o", output)
+        assert (code, out) == (2, "")
+        assert f"-o {output} is one of the files to read" in err
+        assert path.read_bytes() == before
+
+
 def test_holes_stay_holes(run: Run, tmp_path: Path) -> None:
     """n/a, nan, nothing, and a column that isn't there: bytes and intensity are null and the time is not."""
     units = {READ[0]: "byte", TIME[0]: "ns"}

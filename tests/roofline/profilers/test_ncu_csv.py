@@ -159,13 +159,55 @@ def test_no_value_is_missing(printed: str) -> None:
         ((TIME_NAME, "", "12"), "ncu printed no unit"),
         ((READ_NAME, "ns", "12"), "its unit 'ns' is not one of bytes"),
         ((READ_NAME, "byte", "-12"), "ncu printed -12, which can't be"),
-        ((READ_NAME, "byte", "1e999"), "ncu printed 1e999, which can't be"),
     ],
 )
 def test_a_value_that_can_not_be_is_missing(metric: Metric, why: str) -> None:
     """A wrong unit is no reason to guess."""
     launch = _one(details([("k", [metric])]))
     assert (launch.metrics, launch.absent) == ({}, {metric[0]: why})
+
+
+@pytest.mark.parametrize(
+    ("unit", "value"),
+    [
+        ("byte", "1e999"),
+        ("byte", "1" + "0" * 308),
+        ("Gbyte", "1e22"),
+        ("byte", "1e-31"),
+        ("byte", "0." + "0" * 400 + "5"),
+    ],
+)
+def test_a_value_beyond_all_bounds_is_refused(unit: str, value: str) -> None:
+    """Sums and quotients of such are infinite, or 0. Line, column, value and bounds are named."""
+    said = _refused(details([("k", [TIME, (READ_NAME, unit, value)])]))
+    assert said.startswith(f"f.csv:3: Metric Value: {value[:40]!r}")
+    assert f" {unit} can't be {READ_NAME} of a kernel: in base units it is not 0 and not from 1e-30 to 1e+30." in said
+    assert len(said) < 500
+
+
+@pytest.mark.parametrize("value", ["1e30", "1e-30", "0e999", "0.000", "1" + "0" * 30])
+def test_up_to_the_bounds_it_is_read(value: str) -> None:
+    """0 is 0, however it is written."""
+    assert _one(details([("k", [(READ_NAME, "byte", value)])])).metrics == {READ_NAME: float(value)}
+
+
+@pytest.mark.parametrize("number", [str(2**63), "9" * 400, "9" * 5000])
+def test_counts_that_nothing_counts_to_are_refused(number: str) -> None:
+    """IDs and invocations; the largest that may be is read, with zeros in front of it, too."""
+    first, second = details([("k", [TIME])]), summary([("k", 7, [TIME])])
+    for text, column in ((first.replace('"0"', f'"{number}"', 1), "ID"), (second.replace('"7"', f'"{number}"', 1), "")):
+        assert _refused(text).startswith(f"f.csv:2: {column or 'Invocations'}: {number[:40]!r}")
+    most = str(2**63 - 1).zfill(50)
+    assert _one(second.replace('"7"', f'"{most}"', 1)).launches == 2**63 - 1
+
+
+def test_names_hold_nothing_that_a_terminal_obeys() -> None:
+    """Nor do ncu's messages and the columns of a foreign table: escapes stand there. Letters of all scripts stay."""
+    text = details([("k\x1b[31mred\u202e", [TIME]), ("ядро日本", [TIME])]) + "==WARNING== a\x1b[2Jb\n"
+    capture = _parsed(text)
+    assert [one.name for one in capture.launches] == [r"k\x1b[31mred\u202e", "ядро日本"]
+    assert capture.notes == (r"ncu warned: a\x1b[2Jb",)
+    assert r"Columns found: Kernel Name, a\x1b[2J." in _refused("Kernel Name,a\x1b[2J\nk,1\n")
 
 
 def test_instances_follow_in_parentheses() -> None:
@@ -253,12 +295,14 @@ def test_mixed_with_the_output_of_the_program() -> None:
     )
 
 
+_UNQUOTED = "ID,Process ID,Process Name,Kernel Name,Context,Stream,Metric Name,Metric Unit,Metric Value\n"
+
+
 def test_a_table_without_quotes() -> None:
     """As a spreadsheet or pandas saves it: cells are quoted only where they need to be."""
     text = (
-        "ID,Kernel Name,Metric Name,Metric Unit,Metric Value\n"
-        f'0,"void f<float, 256>(int, char*)",{TIME_NAME},us,6.75\n'
-        f"1,g,{TIME_NAME},us,1.50\n"
+        f'{_UNQUOTED}0,77,python,"void f<float, 256>(int, char*)",1,7,{TIME_NAME},us,6.75\n'
+        f"1,77,python,g,1,7,{TIME_NAME},us,1.50\n"
     )
     assert [one.name for one in _parsed(text).launches] == ["void f<float, 256>(int, char*)", "g"]
 
@@ -334,8 +378,39 @@ def test_a_row_that_another_line_broke_off(after: str) -> None:
 
 def test_a_table_without_quotes_that_was_cut_off() -> None:
     """Begins as its rows do, and has too few cells."""
-    text = f"ID,Kernel Name,Metric Name,Metric Unit,Metric Value\n0,g,{TIME_NAME},us,6.75\n1,g,{TIME_NAME},"
-    assert "f.csv:3: 4 cells under the 5 columns of line 1" in _refused(text)
+    text = f"{_UNQUOTED}0,77,p,g,1,7,{TIME_NAME},us,6.75\n1,77,p,g,1,7,{TIME_NAME},"
+    assert "f.csv:3: 8 cells under the 9 columns of line 1" in _refused(text)
+
+
+_VALID = {
+    "details": details([("k", [TIME]), ("l", [TIME])]),
+    "raw": raw({READ_NAME: "byte", TIME_NAME: "ns"}, [("k", ("1", "2")), ("l", ("1", "2"))]),
+    "summary": summary([("k", 7, [TIME]), ("l", 7, [TIME])]),
+}
+
+
+@pytest.mark.parametrize("printed", _VALID)
+def test_a_file_that_was_cut_off_before_its_last_cell(printed: str) -> None:
+    """ncu puts empty cells in quotes as well: with none, it is not a value that ncu lacked."""
+    text = _VALID[printed]
+    number = text.count("\n")
+    for end in ("", "\n", "\r\n"):
+        said = _refused(text[: text.rindex('","') + 2] + end)
+        assert said.startswith(f"f.csv:{number}: the last cell lacks its quotes under the ")
+        assert "cut off or edited" in said
+
+
+@pytest.mark.parametrize("printed", _VALID)
+@pytest.mark.parametrize("column", ["Process ID", "Process Name", "Context", "Stream"])
+def test_what_ncu_always_prints_is_asked_for(printed: str, column: str) -> None:
+    """A table with less is made by hand; a summary is of no context and no stream."""
+    text = _VALID[printed].replace(f'"{column}"', '"x"')
+    if printed == "summary" and column in ("Context", "Stream"):
+        assert len(_parsed(text).launches) == 2
+        return
+    said = _refused(text)
+    assert said.startswith("f.csv:1: not a table that ncu printed")
+    assert "made by hand" in said
 
 
 def test_a_line_that_is_longer_than_any_of_ncu() -> None:

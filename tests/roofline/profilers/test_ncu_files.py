@@ -73,6 +73,21 @@ def test_other_launches_are_refused(tmp_path: Path, other: str, told: tuple[str,
         assert part in said
 
 
+def test_files_of_two_chips_are_refused(tmp_path: Path) -> None:
+    """Time of one and bytes of the other are of nothing; of a file that doesn't tell, nothing is known against it."""
+    first = written(tmp_path / "a.csv", details([("f", [TIME])], cc="8.0"))
+    second = written(tmp_path / "b.csv", details([("f", [READ])], cc="9.0"))
+    with pytest.raises(ReadError) as caught:
+        read_all([first, second])
+    said = str(caught.value)
+    assert said.startswith(
+        f"{second}: of another chip than {first}: launch 1 ran on compute capability 9.0 here and 8.0"
+    )
+    assert "one file at a time" in said
+    silent = written(tmp_path / "c.csv", details([("f", [READ])]).replace('"CC"', '"x"'))
+    assert read_all([first, silent]).launches[0].compute_capability == "8.0"
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [

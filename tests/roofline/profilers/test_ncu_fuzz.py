@@ -34,6 +34,17 @@ _CELLS = st.sampled_from(
         "-1",
         "0",
         "1e308",
+        "1e30",
+        "1e-30",
+        "1e-320",
+        "1e999",
+        "9" * 19,
+        "9" * 400,
+        "9" * 5000,
+        f"0.{'0' * 400}1",
+        "second",
+        "Pbyte",
+        "k\x1b[31m",
         "1.5",
         "1,5",
         "1.234",
@@ -111,6 +122,31 @@ def test_a_cell_replaced(tmp_path: Path, text: str, data: st.DataObject) -> None
     path = tmp_path / "f.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     _survives(path)
+
+
+_RATED: list[Metric] = [
+    ("gpu__time_duration.sum", "second", ""),
+    ("smsp__cycles_elapsed.avg.per_second", "hz", ""),
+    *((f"{_FMA.replace('ffma', one)}.per_cycle_elapsed", "inst/cycle", "") for one in ("fadd", "fmul", "ffma")),
+    ("dram__bytes.sum.per_second", "byte/second", ""),
+]
+_EXTREME = st.sampled_from(["0", "1", "1e30", "1e-30", "9e29", "2e-30", "1e31", "1e-31", "1e308", "1e-308", "9" * 500])
+
+
+@fuzzed
+@given(st.lists(st.tuples(*[_EXTREME] * len(_RATED)), min_size=1, max_size=3))
+def test_extreme_numbers(tmp_path: Path, launches: list[tuple[str, ...]]) -> None:
+    """What is read makes no product, sum or quotient that is infinite, and no 0 of what is none."""
+    metrics = [[(name, unit, one) for (name, unit, _), one in zip(_RATED, row, strict=True)] for row in launches]
+    path = tmp_path / "f.csv"
+    path.write_text(details([("k", one) for one in metrics]), encoding="utf-8")
+    read = all(one == "0" or 1e-30 <= float(one) <= 1e30 for row in launches for one in row)
+    assert _survives(path) == (len(launches) if read else 0)
+    if not read:
+        return
+    for one, row in zip(count(read_all([path])).kernels, launches, strict=True):
+        assert (one.dram_byte == 0) == ("0" in (row[0], row[5]))
+        assert (one.flop == 0) == (row[0] == "0" or row[1] == "0" or set(row[2:5]) == {"0"})
 
 
 @fuzzed

@@ -111,6 +111,26 @@ def report(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_report_with_values_that_can_not_be(monkeypatch: pytest.MonkeyPatch, module: Path, tmp_path: Path) -> None:
+    """They are missing, whether infinite or only beyond all bounds; so is a number of passes."""
+    monkeypatch.syspath_prepend(str(module))
+    path = tmp_path / "r.ncu-rep"
+    path.write_text(
+        '[[["k\\u001b[31m", {"dram__bytes_read.sum": [3, 1e300, "byte"],'
+        ' "dram__bytes_write.sum": [3, Infinity, "byte"],'
+        ' "gpu__time_duration.sum": [3, 1e-35, "second"], "profiler__replayer_passes": [3, Infinity, ""]}]]]'
+    )
+    capture = parse(path)
+    (launch,) = capture.launches
+    assert (launch.metrics, capture.passes) == ({}, None)
+    assert launch.absent == {
+        "dram__bytes_read.sum": "the report has 1e+300, which can't be",
+        "dram__bytes_write.sum": "the report has inf, which can't be",
+        "gpu__time_duration.sum": "the report has 1e-35, which can't be",
+    }
+    assert launch.name == r"k\x1b[31m"
+
+
 def _program(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("#!/bin/sh\n")
