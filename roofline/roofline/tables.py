@@ -229,8 +229,11 @@ def _least_width(table: Table[Any], columns: Sequence[Column[Any]]) -> int:
 
 
 def _widths(columns: Sequence[Column[Any]], texts: Sequence[Sequence[str]]) -> list[int]:
+    # Some characters take two columns of a terminal, others none.
+    from rich.cells import cell_len
+
     return [
-        max(len(line) for text in (column.title, *(row[index] for row in texts)) for line in text.split("\n"))
+        max(cell_len(line) for text in (column.title, *(row[index] for row in texts)) for line in text.split("\n"))
         for index, column in enumerate(columns)
     ]
 

@@ -376,7 +376,12 @@ def test_by_counters(run: Run, tmp_path: Path) -> None:
     ("record", "by", "told"),
     [
         (_timed(), "kernel", "a CPU has no kernels apart from its operations: --by operation has those."),
-        (_timed(), "counters", "no hardware counters (none in the record). They are read where pytest is given"),
+        (
+            _timed(),
+            "counters",
+            "no hardware counters (none in the record). They are read where pytest is given --ncu, in a suite without"
+            " that short spelling --roofline-ncu.",
+        ),
         (
             build.record(device=build.CUDA, missing={"profile": "no CUPTI"}),
             "kernel",

@@ -160,6 +160,17 @@ def test_no_line_is_wider_than_asked(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
+def test_wide_characters_take_two_columns() -> None:
+    """Of a terminal: a column that no longer fits is named, not cut."""
+    first: Column[str] = Column(name="a", title="a", get=str, right=False)
+    second: Column[str] = Column(name="b", title="b", get=str, drop=1)
+    table = Table(title="t", columns=[first, second], rows=["核" * 12])
+    narrow = render(table, "table", 40)
+    assert "核" * 12 in narrow
+    assert "Too narrow for: b (" in narrow
+    assert "Too narrow" not in render(table, "table", 50)
+
+
 def test_sections() -> None:
     """A block has one heading, its rows are indented, and the columns stay in line."""
     rows = (_Row("a", 1.0, "first"), _Row("b", 2.0, "first"), _Row("c", 33.0, "second"))

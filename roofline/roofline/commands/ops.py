@@ -212,7 +212,10 @@ def _why_no_kernels(record: Record, by: By) -> str:
     if by == "counters":
         counters = record.counters
         status = "none in the record" if counters is None else counters.status.replace("_", " ")
-        return f"no hardware counters ({status}). They are read where pytest is given --roofline-ncu."
+        return (
+            f"no hardware counters ({status}). They are read where pytest is given --ncu, in a suite without that"
+            " short spelling --roofline-ncu."
+        )
     if record.device.kind == "cpu":
         return "a CPU has no kernels apart from its operations: --by operation has those."
     why = record.missing.get("profile", "not kept by the version that measured")
