@@ -231,7 +231,7 @@ def test_a_set_has_a_file_of_each_session_and_goes_on_after_a_crash(outside: pyt
     assert {place.count for place in places.values()} == {3}
     assert list(files) == [1, 3]
     assert len({place.id for place in places.values()}) == 1
-    assert all("--roofline-sessions" in session.arguments for session in sessions.values())
+    assert all("--roofline-sessions=3" in session.arguments for session in sessions.values())
     out = run.stdout
     out.fnmatch_lines(["*= session 1 of 3 =*", "*= session 2 of 3 =*", "*= session 3 of 3 =*"])
     out.fnmatch_lines(["here, *, session 1 of 3", "here, *, session 3 of 3"])
