@@ -36,6 +36,10 @@ class ReadError(Exception):
     """A file that can't be used. The message names the file, what is wrong and what to do."""
 
 
+class NoResultError(ReadError):
+    """JSON of another tool: nothing says that it was ever meant to be a result."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """pytest-benchmark's own figures of one benchmark, seconds for one iteration. None: missing, or not finite.
@@ -184,7 +188,7 @@ def read_file(path: Path) -> ResultFile:
     """
     raw = _parse(path, text_of(path, _WHAT_WE_READ))
     if not isinstance(raw, Mapping) or not isinstance(raw.get("benchmarks"), list):
-        raise ReadError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
+        raise NoResultError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
     nonfinite: list[str] = []
     content: dict[str, Any] = without_nonfinite(raw, nonfinite)
     machine_info = _mapping(content.get("machine_info"))
@@ -239,6 +243,17 @@ def real_path(path: Path) -> Path:
     """The file itself, whatever links lead to it."""
     # Path.resolve fails on a link that leads to itself, before Python 3.13.
     return Path(os.path.realpath(path))
+
+
+def from_here(path: Path) -> Path:
+    """As it is written from the current folder, where it lies in it: messages hold several paths."""
+    if not path.is_absolute():
+        return path
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder is gone
+        return path
+    return path.relative_to(here) if path.is_relative_to(here) and path != here else path
 
 
 def _parse(path: Path, text: str) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ from roofline.machines import Machine, machine_names, machine_of
 from roofline.points import Point, cases
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant
+
+_MOST_REASONS = 3
+"""Told of a case: how many rounds were disturbed is another number in each session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +47,17 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     measured = cases(points)
     names = machine_names(measured)
     groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}
-    left_out: dict[str, int] = {}
+    left_out: dict[str, Counter[str]] = {}
     for point in measured:
         key = (machine_of(point), point.workload, _commit(point))
         try:
             groups.setdefault(key, []).append(_observation(point))
         except Unusable as error:
-            reason = f"{point.id}: {error}"
-            left_out[reason] = left_out.get(reason, 0) + 1
+            left_out.setdefault(point.id, Counter())[str(error)] += 1
     rows = [
         _scatter(case, names[machine], commit, seen) for (machine, (case, _), commit), seen in groups.items() if seen
     ]
-    notes = [f"{reason} ({_times(count)} left out)" for reason, count in left_out.items()]
+    notes = [_note(case, reasons) for case, reasons in left_out.items()]
     if rows and all(row.sessions == 1 for row in rows):
         notes.append("One session tells nothing of how far sessions scatter: measure again, with pytest's --sessions.")
     return Table(
@@ -68,6 +71,13 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
         ],
         notes=notes,
     )
+
+
+def _note(case: str, reasons: Counter[str]) -> str:
+    """All that was left out of a case in one line, with the most frequent reasons."""
+    shown = [f"{reason} ({_times(count)} left out)" for reason, count in reasons.most_common(_MOST_REASONS)]
+    rest = sum(reasons.values()) - sum(count for _, count in reasons.most_common(_MOST_REASONS))
+    return f"{case}: {'; '.join((*shown, *([f'other reasons ({_times(rest)} left out)'] if rest else [])))}"
 
 
 def _observation(point: Point) -> Observation:

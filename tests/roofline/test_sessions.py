@@ -105,6 +105,33 @@ def test_rows_that_say_nothing_of_the_case_are_left_out_and_named(tmp_path: Path
     assert "another project's benchmark (2 sessions left out)" in left_out
 
 
+def test_what_is_left_out_of_a_case_is_one_line(tmp_path: Path) -> None:
+    """Every session may give another reason, as how many rounds were disturbed: the three most frequent are told."""
+    marks: tuple[str | None, ...]
+    records = []
+    for count in (10, 10, 9, 8, 7, 6):
+        marks = ("steal",) * count + (None,) * (10 - count)
+        rounds = Rounds(steps=5, wall_s=(0.5,) * 10, disturbed=marks)
+        records.append((build.record(timing=build.timing(0.1, rounds=rounds)), _case(0.1, case=build.case(model="a"))))
+    table = sessions_table(_points(*(_session(tmp_path, index, *both) for index, both in enumerate(records, 1))))
+    (line,) = table.notes
+    assert line == (
+        "resnet50-train-b32-fp32: 10 of 10 rounds were disturbed from outside (2 sessions left out);"
+        " 9 of 10 rounds were disturbed from outside (one session left out);"
+        " 8 of 10 rounds were disturbed from outside (one session left out); other reasons (2 sessions left out)"
+    )
+
+
+def test_nothing_to_show_is_no_success(tmp_path: Path, run: Run) -> None:
+    """Exit code 3, with why below the table."""
+    flag = Flag(name="test_failed", evidence="it did", invalid=True)
+    _session(tmp_path, 1, _case(0.1, flags=(flag,)))
+    code, out, err = run("sessions", tmp_path)
+    assert code == 3
+    assert "test_failed (one session left out)" in " ".join(out.split())
+    assert err == f"Error: no session of {tmp_path} has a case that can be used.\n"
+
+
 def test_roofs_are_no_cases(tmp_path: Path) -> None:
     """They have a spread of their own."""
     assert _rows(_session(tmp_path, 1, _case(0.1, case=build.case(id="roof-fp32", mode="roof")))) == []

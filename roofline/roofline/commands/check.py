@@ -8,7 +8,7 @@ import click
 
 from roofline.commands.common import CannotCompare, device_table, devices_option, emit, table_options
 from roofline.commands.expectations import BESIDE_THE_TESTS, checked
-from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
+from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show, tell
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import gate
 from roofline.compare.report import sentence
@@ -32,7 +32,7 @@ from roofline.tables import Format
 )
 @judging_options
 @click.option("--allow-removed", is_flag=True, help="Cases of the baseline may be missing.")
-@click.option("--strict", is_flag=True, help="What is inconclusive doesn't pass.")
+@click.option("--strict", is_flag=True, help="What is inconclusive, or lacks sessions, doesn't pass.")
 @table_options
 @devices_option
 @click.pass_context
@@ -56,8 +56,9 @@ def check(
     bounds; or both.
 
     Exit code: 0 passed, 1 a case is slower or not as expected, 3 not all could be compared: nothing matched, a case was
-    removed or renamed, a row is invalid, another machine, a changed workload, no baseline; or an expectation could not
-    be judged. 1 wins over 3. What is inconclusive passes with a warning, unless --strict.
+    removed or renamed, a row is invalid or a case missing in half or more of the sessions of NEW, a file can't be read,
+    another machine, a changed workload, no baseline; or an expectation could not be judged. 1 wins over 3. What is
+    inconclusive passes with a warning, and so does a case that fewer sessions lack, unless --strict.
     """
     if not base and expect is None:
         raise click.UsageError("nothing to check against: give --baseline BASE, --expect, or both.")
@@ -76,15 +77,15 @@ def check(
             raise
         # What is not as expected is so without a baseline, too.
         emit([expected], form, output, width)
-        click.echo(f"Error: {error.message}", err=True)
+        tell(f"Error: {error.message}", width)
         context.exit(_worse(code, error.exit_code))
     outcome = gate(comparison, allow_removed=allow_removed, strict=strict)
     worst = _worse(outcome.exit_code, code)
     show(comparison, sentence(comparison, outcome.exit_code), worst, form, output, width, expected)
     for warning in outcome.warnings:
-        click.echo(f"Warning: {warning}", err=True)
+        tell(f"Warning: {warning}", width)
     for failure in outcome.failures:
-        click.echo(f"Error: {failure}", err=True)
+        tell(f"Error: {failure}", width)
     context.exit(worst)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import devices_option, emit, read_points, results_argument, table_options
+from roofline.commands.common import CannotCompare, devices_option, emit, read_points, results_argument, table_options
 from roofline.sessions import sessions_table
 from roofline.tables import Format
 
@@ -21,5 +21,10 @@ def sessions(
     """Show how far the sessions of RESULTS (files or folders) scatter, case by case.
 
     Give several runs of the same code, such as those of pytest's --sessions.
+
+    Exit code: 0 some case has a session to show, 3 none has.
     """
-    emit([sessions_table(read_points(results, devices))], form, output, width)
+    table = sessions_table(read_points(results, devices))
+    emit([table], form, output, width)
+    if not table.rows:
+        raise CannotCompare(f"no session of {', '.join(map(str, results))} has a case that can be used.")

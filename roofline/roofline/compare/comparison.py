@@ -84,7 +84,8 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """``cases`` are sorted, the worst first. ``left_out``: sessions and files that nothing was compared with, and why.
+    """``cases`` are sorted, the worst first. ``left_out``: sessions, rows and files that nothing was compared with, and
+    why. ``unreadable``: files of a folder that should be results and can't be read.
 
     The runs of a side include the sessions left out.
     """
@@ -94,6 +95,7 @@ class Comparison:
     base_runs: tuple[Run, ...]
     new_runs: tuple[Run, ...]
     left_out: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
 
     def of(self, *outcomes: Outcome) -> tuple[Compared, ...]:
         return tuple(case for case in self.cases if case.outcome in outcomes)
@@ -130,7 +132,8 @@ def compare(base: Side, new: Side, settings: Settings) -> Comparison:
         cases=tuple(sorted(cases, key=_worst_first)),
         base_runs=base.runs,
         new_runs=new.runs,
-        left_out=(*matching.left_out, *base.skipped, *new.skipped),
+        left_out=(*matching.left_out, *base.skipped, *new.skipped, *base.repeated, *new.repeated),
+        unreadable=(*base.unreadable, *new.unreadable),
     )
 
 
@@ -172,6 +175,9 @@ class _Judged:
         bimodal = self._bimodal()
         if bimodal is not None:
             return self._with("inconclusive", bimodal)
+        short = self._pair.shortfalls
+        if verdict.kind == "same" and short.of_new:
+            return self._with("inconclusive", f"no difference that matters, but not in every session: {short.told}")
         return replace(self._with(verdict.kind, verdict.why), by_figures=True, more_sessions=verdict.more_sessions)
 
     def unjudged(self, why: str) -> Compared:

@@ -3,8 +3,9 @@
 1 where a case is slower, whatever else there is: a regression that was found is not made less certain by what could not
 be compared. Else 3 where the gate had less to look at than it should: nothing matched, or nothing was left alone by the
 machine; a case was removed, moved or renamed; a row can't be judged (unless it couldn't in the baseline either);
-another machine, another workload. Else 0. What is inconclusive passes with a warning, and does not under ``strict``.
-What is new or faster passes.
+another machine, another workload; half or more of the new sessions lack a case or have no usable row of it; a file of
+a folder can't be read. Else 0. What is inconclusive passes with a warning, and does not under ``strict``; the same of
+a case that fewer sessions lack, or sessions of the baseline. What is new or faster passes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from roofline.compare.columns import signed
-from roofline.compare.comparison import Compared, Comparison
+from roofline.compare.comparison import MATCHED, Compared, Comparison
 from roofline.units import scaled
 
 MOST_NAMED = 20
@@ -40,10 +41,12 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     barred = [*_named(comparison.of("not comparable")), *_named(lost)]
     warnings = list(_named(settled))
     (warnings if allow_removed else barred).extend(_named(removed))
+    (barred if strict else warnings).extend(_short(comparison.of(*MATCHED, "new")))
     if undecided:
         (barred if strict else warnings).append(_undecided(undecided))
     if not comparison.judged:
         barred.insert(0, nothing_judged(comparison))
+    barred += _at_most([f"not read: {reason}" for reason in comparison.unreadable], "not read", "files")
     failures += barred
     return Gate(exit_code=1 if slower else 3 if failures else 0, failures=tuple(failures), warnings=tuple(warnings))
 
@@ -78,6 +81,17 @@ def _undecided(cases: Sequence[Compared]) -> str:
     if needed:
         told += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
     return told
+
+
+def _short(cases: Iterable[Compared]) -> tuple[str, ...]:
+    """A line a case that was judged without some of its sessions."""
+    lines = [f"{case.pair.id}: {case.pair.shortfalls.told}" for case in cases if case.pair.shortfalls.found]
+    return _at_most(lines, "sessions invalid or missing", "cases")
+
+
+def _at_most(lines: Sequence[str], kind: str, things: str) -> tuple[str, ...]:
+    rest = len(lines) - MOST_NAMED
+    return (*lines[:MOST_NAMED], f"{kind}: {rest} more {things}") if rest > 0 else tuple(lines)
 
 
 def _named(cases: Iterable[Compared]) -> tuple[str, ...]:

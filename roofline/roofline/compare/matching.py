@@ -2,7 +2,8 @@
 
 A case is the same on both sides if its id and its test are: what was moved or renamed is removed here and new there.
 It is compared where machine, device, workload, precision and layout are the same. Sessions of several machines are
-never pooled: each machine is compared with itself.
+never pooled: each machine is compared with itself. Of a case that half or more of the new sessions lack, or have no
+usable row of, the rest is not compared.
 """
 
 from __future__ import annotations
@@ -12,10 +13,17 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from roofline.compare.identity import Identity, told_apart
+from roofline.compare.shortfall import NONE, Shortfalls, shortfalls, shortfalls_of_new
 from roofline.compare.sides import By, Run, Seen, Side
 from roofline.record import Case
+from roofline.units import scaled, significant
 
 Standing = Literal["matched", "new", "removed", "invalid", "loud", "not comparable"]
+
+
+LARGEST_SCATTER = 100.0
+"""Slowest over fastest session of a side beyond which they contradict each other: code that didn't change, on one
+machine, is not as far apart, but times in another unit are."""
 
 
 class OneMachine(ValueError):
@@ -36,7 +44,8 @@ class Pair:
     """A case with its sessions on both sides. Only those that can be used, where it is ``matched``.
 
     ``why`` says in a sentence what is in the way. ``left_out`` are sessions of a matched case that are not taken.
-    ``settled`` tells that an invalid case is invalid on both sides: nothing was lost.
+    ``settled`` tells that an invalid case is invalid on both sides: nothing was lost. ``shortfalls`` are the sessions
+    without a usable number of it.
     """
 
     id: str
@@ -48,6 +57,7 @@ class Pair:
     new: tuple[Seen, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     settled: bool = False
+    shortfalls: Shortfalls = NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +88,10 @@ def match(base: Side, new: Side, by: By) -> Matching:
         met.update(same)
         here = _merged(of_base[other] for other in same)
         elsewhere = _merged(of_base[other] for other in of_base if other not in same)
+        parts = {other.parts for other in same}
+        base_runs = [run for run in base.runs if run.machine.parts in parts]
         for key in dict.fromkeys((*here, *rows)):
-            pairs.append(_pair(key, machine, here, rows, elsewhere, new.runs, by))
+            pairs.append(_pair(key, machine, here, rows, elsewhere, base_runs, new.runs, by))
         if not same:
             pairs += [
                 _removed(key, machine, found, rows, new.runs) for key, found in elsewhere.items() if key not in rows
@@ -123,7 +135,14 @@ def _left_out(machine: Identity, runs: Iterable[Run], of_new: Iterable[Identity]
 
 
 def _pair(
-    key: _Key, machine: Identity, here: _Rows, rows: _Rows, elsewhere: _Rows, runs: Sequence[Run], by: By
+    key: _Key,
+    machine: Identity,
+    here: _Rows,
+    rows: _Rows,
+    elsewhere: _Rows,
+    base_runs: Sequence[Run],
+    runs: Sequence[Run],
+    by: By,
 ) -> Pair:
     name, test = key
     base, new = here.get(key), rows.get(key)
@@ -136,20 +155,25 @@ def _pair(
         return _new(key, machine, new)
     if new is None:
         return _removed(key, machine, base, rows, runs)
-    absent = [
-        LeftOut(run.file, run.not_measured[name])
-        for run in runs
-        if name in run.not_measured and run.machine.parts == machine.parts
-    ]
-    return _both(name, test, machine, base, new, absent, by)
+    new_runs = [run for run in runs if run.machine.parts == machine.parts]
+    absent = [LeftOut(run.file, run.not_measured[name]) for run in new_runs if name in run.not_measured]
+    return _both(name, test, machine, base, new, absent, shortfalls(name, base, new, base_runs, new_runs), by)
 
 
 def _new(key: _Key, machine: Identity, new: Sequence[Seen]) -> Pair:
     problem = _problem("new", new)
     if problem is not None and not problem.loud:
         return Pair(id=key[0], test=key[1], machine=machine, standing="invalid", why=problem.why, new=tuple(new))
-    why = f"in {_files(new)} alone"
-    return Pair(id=key[0], test=key[1], machine=machine, standing="new", why=why, new=tuple(new))
+    short = shortfalls_of_new(new)
+    return Pair(
+        id=key[0],
+        test=key[1],
+        machine=machine,
+        standing="invalid" if short.too_many else "new",
+        why=short.told if short.too_many else f"in {_files(new)} alone",
+        new=tuple(new),
+        shortfalls=short,
+    )
 
 
 def _removed(key: _Key, machine: Identity, base: Sequence[Seen], rows: _Rows, runs: Sequence[Run]) -> Pair:
@@ -181,6 +205,7 @@ def _both(
     base: Sequence[Seen],
     new: Sequence[Seen],
     absent: Sequence[LeftOut],
+    short: Shortfalls,
     by: By,
 ) -> Pair:
     def because(standing: Standing, why: str, *, settled: bool = False) -> Pair:
@@ -193,12 +218,16 @@ def _both(
             base=tuple(base),
             new=tuple(new),
             settled=settled,
+            shortfalls=short,
         )
 
     problems = [problem for problem in (_problem("baseline", base), _problem("new", new)) if problem is not None]
     invalid = [problem.why for problem in problems if not problem.loud]
     if invalid:
         return because("invalid", "; ".join(invalid), settled=len(invalid) == 2)
+    if short.too_many:
+        lost = any(one.kind == "invalid" for one in short.of_new)
+        return because("invalid" if lost else "removed", short.told)
     if problems:
         return because("loud", "; ".join(problem.why for problem in problems))
     usable_base = [seen for seen in base if seen.observation is not None]
@@ -206,6 +235,9 @@ def _both(
     changed, fitting = _same_work(usable_base, usable_new, by)
     if changed is not None:
         return because("not comparable", f"{changed} ({_files(usable_base)} -> {_files(usable_new)})")
+    contradiction = _contradiction("baseline", fitting) or _contradiction("new", usable_new)
+    if contradiction is not None:
+        return because("not comparable", contradiction)
     left_out = [LeftOut(seen.run.file, seen.problem, seen.loud) for seen in (*base, *new) if seen.observation is None]
     if len(fitting) < len(usable_base):
         left_out += [
@@ -221,6 +253,20 @@ def _both(
         base=tuple(fitting),
         new=tuple(usable_new),
         left_out=(*left_out, *absent),
+        shortfalls=short,
+    )
+
+
+def _contradiction(side: str, seen: Sequence[Seen]) -> str | None:
+    """Why a side's sessions can't all be times of one case in one unit; None where they can."""
+    fastest, slowest = (pick(seen, key=lambda one: one.step_time_s) for pick in (min, max))
+    factor = slowest.step_time_s / fastest.step_time_s
+    if factor <= LARGEST_SCATTER:
+        return None
+    return (
+        f"cannot compare: {side}: sessions of one side differ by a factor of {significant(factor)}: another unit?"
+        f" ({scaled(fastest.step_time_s, 's')} in {fastest.run.file}, {scaled(slowest.step_time_s, 's')} in"
+        f" {slowest.run.file})"
     )
 
 

@@ -42,7 +42,12 @@ def coverage(comparison: Comparison) -> str:
     """How much was looked at: every case stands in one of these."""
     counts = comparison.counts
     parts = [f"{comparison.matched} matched", *(f"{counts[outcome]} {outcome}" for outcome in _NOT_MATCHED)]
-    return f"Coverage: {', '.join(parts)}"
+    short = [
+        f"of {case.pair.id} {', '.join(one.short for one in case.pair.shortfalls.found)}"
+        for case in comparison.cases
+        if case.pair.shortfalls.found
+    ]
+    return "; ".join((f"Coverage: {', '.join(parts)}", *([_named(short)] if short else [])))
 
 
 def table(comparison: Comparison, title: str) -> Table[Compared]:
@@ -76,6 +81,14 @@ def as_json(comparison: Comparison, title: str, exit_code: int) -> str:
         "base": [_run(run) for run in comparison.base_runs],
         "new": [_run(run) for run in comparison.new_runs],
         "rows": [{column.name: column.get(case) for column in columns(comparison)} for case in comparison.cases],
+        "sessions_short": [
+            {
+                "case": case.pair.id,
+                **{name: getattr(one, name) for name in ("side", "kind", "count", "of", "why")},
+            }
+            for case in comparison.cases
+            for one in case.pair.shortfalls.found
+        ],
         "notes": [*_left_out(comparison), *sides(comparison)],
     }
     return json.dumps(without_nonfinite(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
@@ -133,7 +146,7 @@ def sides(comparison: Comparison) -> list[str]:
             f"Faster by {percent(LARGE_IMPROVEMENT)} or more: {_named([case.pair.id for case in won])}. Refresh the"
             " baseline, or it hides a later loss of as much"
         )
-    return [*lines, *comparison.left_out]
+    return [*lines, *comparison.left_out, *(f"Not read: {reason}" for reason in comparison.unreadable)]
 
 
 def _side(runs: Sequence[Run]) -> str:

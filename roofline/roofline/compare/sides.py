@@ -6,7 +6,8 @@ Files are read one after the other, and of a row nothing is kept but its observa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +27,16 @@ from roofline.devices import DeviceTable
 from roofline.placement import Placement, place
 from roofline.points import Point, points_of
 from roofline.quick_reader import read_times
-from roofline.reader import Benchmark, ReadError, ResultFile, files_under, read_file, real_path
+from roofline.reader import (
+    Benchmark,
+    NoResultError,
+    ReadError,
+    ResultFile,
+    files_under,
+    from_here,
+    read_file,
+    real_path,
+)
 from roofline.record import Case, Device, Flag, Record
 from roofline.roofs import Roofs, roofs_of
 
@@ -76,11 +86,15 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """``skipped`` are files of a folder that were left out, with the reasons."""
+    """Of the files of a folder ``skipped`` are left out, as no results or none of this side; ``unreadable`` should be
+    results and can't be read. ``repeated`` tells of rows that stand in a file several times. With file and reason.
+    """
 
     seen: tuple[Seen, ...]
     runs: tuple[Run, ...]
     skipped: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
 
 
 def read_side(paths: Iterable[Path], by: By, devices: DeviceTable, without: AbstractSet[Path] = frozenset()) -> Side:
@@ -94,37 +108,57 @@ def read_side(paths: Iterable[Path], by: By, devices: DeviceTable, without: Abst
     seen: list[Seen] = []
     runs: list[Run] = []
     skipped: list[str] = []
+    unreadable: list[str] = []
+    repeated: list[str] = []
     cases: dict[str, Case] = {}
-    for path, named in files_under(paths):
+    for found, named in files_under(paths):
+        path = from_here(found)
         try:
             if real_path(path) in without:
-                raise ReadError(f"{path}: on both sides. A result is not slower than itself.")
+                raise _NotOfThisSide(f"{path}: on both sides. A result is not slower than itself.")
             result = read_times(path) if by == "time" else read_file(path)
             _refuse_profiled(result)
-        except ReadError as error:
+        except (NoResultError, _NotOfThisSide) as error:
             if named:
                 raise
             skipped.append(str(error))
             continue
+        except ReadError as error:
+            if named:
+                raise
+            unreadable.append(str(error))
+            continue
         run = _run(result)
         runs.append(run)
-        seen += _last_of_each(_shared(one, cases) for one in _seen(result, run, by, devices))
+        rows = [_shared(one, cases) for one in _seen(result, run, by, devices)]
+        seen += _last_of_each(rows)
+        repeated += _repeated(run, rows)
     if not runs:
-        reasons = "".join(f"\n  {reason}" for reason in skipped) or " No file there ends in .json."
+        reasons = "".join(f"\n  {reason}" for reason in (*skipped, *unreadable)) or " No file there ends in .json."
         raise ReadError(f"{', '.join(map(str, paths))}: no result file to read.{reasons}")
-    return Side(seen=tuple(seen), runs=tuple(runs), skipped=tuple(skipped))
+    return Side(
+        seen=tuple(seen),
+        runs=tuple(runs),
+        skipped=tuple(skipped),
+        unreadable=tuple(unreadable),
+        repeated=tuple(repeated),
+    )
+
+
+class _NotOfThisSide(ReadError):
+    """A result that can be read and is left out: of the other side, or measured under a profiler."""
 
 
 def _refuse_profiled(result: ResultFile) -> None:
     """All of it, for a profiler is around a process and not around a case: neither side may be made of such times.
 
-    :raises ReadError: a row says that it was.
+    :raises _NotOfThisSide: a row says that it was.
     """
     for benchmark in result.benchmarks:
         flags = () if benchmark.record is None else benchmark.record.flags
         profiled = next((flag for flag in flags if flag.name == "profiled"), None)
         if profiled is not None:
-            raise ReadError(
+            raise _NotOfThisSide(
                 f"{result.path}: measured under a profiler, so it is no side of a comparison: {profiled.evidence}."
             )
 
@@ -254,3 +288,12 @@ def _shared(seen: Seen, cases: dict[str, Case]) -> Seen:
 def _last_of_each(rows: Iterable[Seen]) -> Iterable[Seen]:
     """Of a test that a run measured again, as after a failure, the last row: its rows are no sessions of their own."""
     return {(row.id, row.test): row for row in rows}.values()
+
+
+def _repeated(run: Run, rows: Sequence[Seen]) -> Iterable[str]:
+    """A line for the rows of a file that stand there more than once."""
+    again = {key: count for key, count in Counter((row.id, row.test) for row in rows).items() if count > 1}
+    if again:
+        (name, _), count = next(iter(again.items()))
+        more = f", and {len(again) - 1} more cases so" if len(again) > 1 else ""
+        yield f"{run.file}: {count} rows of {name}{more}: the last was taken"

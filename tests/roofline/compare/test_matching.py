@@ -124,7 +124,7 @@ def test_sessions_that_can_not_be_used_are_left_out_with_the_reason(tmp_path: Pa
 
 def test_a_session_in_which_the_case_failed_is_told(tmp_path: Path) -> None:
     """The others are compared; that one of them had no number is no secret."""
-    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1, "vgg16": 0.1}, count=2) for name in ("base", "new"))
+    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1, "vgg16": 0.1}, count=3) for name in ("base", "new"))
 
     def failed(content: dict[str, Any]) -> None:
         content["benchmarks"].pop(0)
@@ -132,7 +132,7 @@ def test_a_session_in_which_the_case_failed_is_told(tmp_path: Path) -> None:
 
     sessions.edited(new[1], failed)
     pair = next(pair for pair in _match(base, new).pairs if pair.id == ID)
-    assert (pair.standing, len(pair.new)) == ("matched", 1)
+    assert (pair.standing, len(pair.new)) == ("matched", 2)
     assert pair.left_out == (LeftOut(str(new[1]), "failed: assert 1 == 2"),)
 
 
