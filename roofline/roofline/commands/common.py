@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -154,19 +153,6 @@ def emit_text(text: str, output: Path | None) -> None:
     else:
         write_text(output, text)
         click.echo(f"wrote {output}", err=True)
-
-
-def tell(line: str, width: int | None) -> None:
-    """A line of standard error, broken where it is read by somebody: at a terminal, or where a width was asked for.
-
-    Elsewhere, in a log, it stays one line for whoever searches it. Paths are never broken.
-    """
-    if width is not None or (sys.stderr is not None and sys.stderr.isatty()):
-        parts = textwrap.wrap(
-            line, terminal_width(width), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
-        line = "\n".join(parts)
-    click.echo(line, err=True)
 
 
 def write_text(path: Path, text: str) -> None:
