@@ -330,7 +330,8 @@ def _seen(found: _Found) -> bool:
 
 
 def _section(found: _Found, what: str) -> Section:
-    bad = f"lines that are no rows of the table of {what}: {', '.join(map(str, found.bad[:5]))}" if found.bad else None
+    numbered = ", ".join(f"line {number}" for number in found.bad[:5])
+    bad = f"no rows of the table of {what}: {numbered}" if numbered else None
     more = f" and {len(found.bad) - 5} more" if len(found.bad) > 5 else ""
     reasons = [reason for reason in (found.failed, bad and bad + more, _cut(found, what)) if reason]
     reasons += found.contradictions[:5]

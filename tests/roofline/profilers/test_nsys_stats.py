@@ -258,9 +258,7 @@ def test_a_line_that_is_no_row_makes_the_table_partial(line: str) -> None:
     """Cut off, or of the program's own output: the others count, and the line is named."""
     content = read(CSV.replace("25.0,5960000", f"{line}\n25.0,5960000"))
     assert [row.instances for row in content.kernels] == [1644, 2]
-    assert content.sections["kernels"] == Section(
-        state="partial", reason="lines that are no rows of the table of kernels: 5"
-    )
+    assert content.sections["kernels"] == Section(state="partial", reason="no rows of the table of kernels: line 5")
 
 
 def test_progress_in_between_is_no_row_and_no_end() -> None:
@@ -380,6 +378,4 @@ def test_figures_that_cant_be(row: str) -> None:
     """Thirty years of time, more launches than were ever made: told by the line, not shown."""
     content = read_stats(PATH, f"{HEADER}100.0,{row},200.0,200.0,100,300,10.0,f\n")
     assert content.kernels == ()
-    assert content.sections["kernels"] == Section(
-        state="failed", reason="lines that are no rows of the table of kernels: 2"
-    )
+    assert content.sections["kernels"] == Section(state="failed", reason="no rows of the table of kernels: line 2")
