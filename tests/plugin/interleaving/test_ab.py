@@ -133,6 +133,15 @@ def test_a_side_that_does_not_start_is_told_with_its_last_words(project: Project
     assert "Traceback" not in run.stderr
 
 
+def test_xdist_that_the_environment_asks_for_is_told(project: Project) -> None:
+    """Not that there is no test: whose flag it is, and how it is taken back."""
+    pytest.importorskip("xdist")
+    variables = {"PYTEST_ADDOPTS": "-n 2"}
+    run = roofline(project.root, "ab", "--base", "HEAD~1", *BRIEF, "--", *PYTEST, **variables)
+    assert run.returncode == 3
+    assert "-n: pytest-xdist runs tests beside each other, so nothing can be measured." in run.stderr
+
+
 def test_ctrl_c_leaves_nothing_behind(project: Project, tmp_path: Path) -> None:
     """No work tree, no temporary folder, no process."""
     (tmp_path / "temporary").mkdir()
