@@ -42,7 +42,8 @@ class Gated:
 def baseline(path: Path) -> Baseline:
     """The result files at ``path``, a file or a folder.
 
-    :raises NoBaseline: none is there that can be read.
+    :raises NoBaseline: none is there that can be read, or one of them can't: what it had measured would be missing
+        from the verdict without a word.
     """
     if not path.exists():
         raise NoBaseline("no such file or folder")
@@ -54,6 +55,9 @@ def baseline(path: Path) -> Baseline:
     faults = {found: _fault(found) for found in sorted(path.rglob("*.json")) if found.is_file()}
     left_out = tuple(f"{found}: {fault}" for found, fault in faults.items() if fault is not None)
     files = tuple(found for found, fault in faults.items() if fault is None)
+    broken = tuple(f"{found}: {fault}" for found, fault in faults.items() if fault not in (None, *_OF_OTHERS))
+    if broken:
+        raise NoBaseline(f"{'; '.join(broken)}. Remove what is broken from the folder, or restore it")
     if not files:
         raise NoBaseline("; ".join(left_out) or "a folder without a result file (*.json)")
     return Baseline(path=path, files=files, left_out=left_out)
@@ -100,6 +104,10 @@ def verdict(of: Baseline, new: Sequence[Path], options: Sequence[str], width: in
     return Gated(code=code, lines=(*lines, f"gate against {of.path}: {said}"))
 
 
+_NO_RESULT, _NO_BENCHMARKS = _OF_OTHERS = ("JSON, but no result of pytest-benchmark", "no benchmarks in it")
+"""Of files that may lie in such a folder."""
+
+
 def _fault(path: Path) -> str | None:
     """Why the file is no result that something can be compared with; None where it may be one."""
     try:
@@ -114,8 +122,8 @@ def _fault(path: Path) -> str | None:
         return "JSON that can't be read: too deep"
     rows = document.get("benchmarks") if isinstance(document, dict) else None
     if not isinstance(rows, list):
-        return "JSON, but no result of pytest-benchmark"
-    return None if rows else "no benchmarks in it"
+        return _NO_RESULT
+    return None if rows else _NO_BENCHMARKS
 
 
 def _without(arguments: Iterable[str], flags: frozenset[str]) -> list[str]:

@@ -63,11 +63,21 @@ def test_no_file_and_an_empty_folder_are_no_baseline(tmp_path: Path) -> None:
 def test_a_folders_results_are_the_baseline_and_what_is_not_is_named(tmp_path: Path) -> None:
     """At any depth. The list is final: a file that is written later is none of it."""
     first, second = write(tmp_path / "a" / "1.json"), write(tmp_path / "2.json")
-    other = write(tmp_path / "a" / "cut.json", "{")
+    other = write(tmp_path / "a" / "other.json", "{}")
     found = gate.baseline(tmp_path)
     write(tmp_path / "3.json")
     assert set(found.files) == {first, second}
     assert [line.partition(": ")[0] for line in found.left_out] == [str(other)]
+
+
+def test_one_broken_file_in_a_folder_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    """Whether or not there are others: what it had measured would be missing."""
+    write(tmp_path / "1.json")
+    cut = write(tmp_path / "cut.json", RESULT[:-3])
+    with pytest.raises(gate.NoBaseline) as told:
+        gate.baseline(tmp_path)
+    assert str(told.value).startswith(f"{cut}: not JSON, or cut off")
+    assert str(told.value).endswith("Remove what is broken from the folder, or restore it")
 
 
 FLAGS = ("--gate", "--roofline-gate", "--sessions", "--results")

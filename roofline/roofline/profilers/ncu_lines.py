@@ -25,15 +25,14 @@ HOW = (
 
 _BY_HAND = "Tables made by hand or saved by another program are not read."
 
-_PROCESS = ("Process ID", "Process Name", "Kernel Name")
-_ALWAYS = ("ID", *_PROCESS, "Context", "Stream")
-"""In every table of single launches, of any page and version; a summary has only those of the process."""
-
-_RAW = frozenset(_ALWAYS)
-_DETAILS = frozenset({*_ALWAYS, "Metric Name", "Metric Unit", "Metric Value"})
+_RAW = frozenset({"ID", "Kernel Name"})
+_DETAILS = frozenset({"ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"})
 _SUMMARY = frozenset(
-    {*_PROCESS, "Invocations", "Metric Name", "Metric Unit", "Minimum", "Maximum", "Average"},
+    {"Kernel Name", "Invocations", "Metric Name", "Metric Unit", "Minimum", "Maximum", "Average"},
 )
+"""ncu prints more (process, context, stream), which people leave out when they pass tables on. Without one of these
+columns it can't be told which launch or unit a number is of.
+"""
 
 _LIMIT = 2**63
 _DIGITS = len(str(_LIMIT))
@@ -160,7 +159,7 @@ class Lines:
             number, cells = self._almost
             raise ReadError(
                 f"{path}:{number}: not a table that ncu printed, though it names kernels. Columns found:"
-                f" {_listed(cells)}. ncu's have {', '.join(_ALWAYS)} and more, and either Metric"
+                f" {_listed(cells)}. ncu's have ID, Kernel Name and more, and either Metric"
                 f" Name, Metric Unit and Metric Value or a column for each metric. {_BY_HAND} {HOW}"
             )
         raise ReadError(f"{path}: no table of ncu in it; it begins with {_start(text)}. {_BY_HAND} {HOW}")

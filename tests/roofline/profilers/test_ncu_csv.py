@@ -402,14 +402,17 @@ def test_a_file_that_was_cut_off_before_its_last_cell(printed: str) -> None:
 
 @pytest.mark.parametrize("printed", _VALID)
 @pytest.mark.parametrize("column", ["Process ID", "Process Name", "Context", "Stream"])
-def test_what_ncu_always_prints_is_asked_for(printed: str, column: str) -> None:
-    """A table with less is made by hand; a summary is of no context and no stream."""
-    text = _VALID[printed].replace(f'"{column}"', '"x"')
-    if printed == "summary" and column in ("Context", "Stream"):
-        assert len(_parsed(text).launches) == 2
-        return
-    said = _refused(text)
-    assert said.startswith("f.csv:1: not a table that ncu printed")
+def test_columns_that_say_nothing_of_a_number_may_be_left_out(printed: str, column: str) -> None:
+    """People leave them out when they pass a table on."""
+    whole = _parsed(_VALID[printed])
+    fewer = _parsed(_VALID[printed].replace(f'"{column}"', '"x"'))
+    assert [one.name for one in fewer.launches] == [one.name for one in whole.launches]
+
+
+@pytest.mark.parametrize("column", ["ID", "Kernel Name", "Metric Unit"])
+def test_what_tells_whose_a_number_is_must_be_there(column: str) -> None:
+    """A table without it is made by hand, and its numbers may be in any unit."""
+    said = _refused(details([("k", [TIME])]).replace(f'"{column}"', '"x"', 1))
     assert "made by hand" in said
 
 
