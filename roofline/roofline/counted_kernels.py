@@ -12,26 +12,38 @@ The bound of a kernel, from its time t under the counters and the least times by
 
 t is taken with the kernels one after the other and a profiler around them: it serves this sorting out, and is never a
 timing of the step.
+
+A kernel's FLOPs are known where all pipes that it may have used were counted. They aren't of a kernel whose name tells
+of tensor cores, and none of whose pipes is theirs: what is left is its epilogue. Nor, where the step's FLOPs lack a
+metric and no such kernel is why, of any kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from roofline.bounds import FAR_BELOW, KNEE_MARGIN
-from roofline.counters import TENSOR, counters_of, roof_name, tensor_share
-from roofline.kernel_kinds import kind_of
+from roofline.counters import TENSOR, counters_of, lacks_flop, roof_name, tensor_share
+from roofline.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.operations import Limit
 from roofline.record import KernelCounters, Record
 from roofline.roofs import Roofs, usable, usable_or_zero
+
+_CUDA_CORES = frozenset(("fp32", "fp64", "fp16"))
+"""Their pipes, all of which a kernel's FLOPs have."""
+
+_NOT_READ = "not read"
+_TENSOR_CORES_NOT_READ = "its name tells of tensor cores, whose operations were not collected"
+_METRIC_LACKS = "a metric of the FLOPs lacks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedKernel:
     """All launches of one kernel in one step. Every number is finite and at least 0, or None where it isn't known.
 
-    ``flop`` is the sum over ``flop_by_pipe``. ``limit`` is what bounds it, ``why`` in a few words.
+    ``flop`` is the sum over ``flop_by_pipe``; both are None where a pipe lacks, and ``no_flop`` says why. ``limit`` is
+    what bounds it, ``why`` in a few words.
     """
 
     name: str
@@ -45,6 +57,7 @@ class CountedKernel:
     l1_byte: float | None
     limit: Limit
     why: str
+    no_flop: str | None = None
 
     @property
     def tensor_share(self) -> float | None:
@@ -64,10 +77,24 @@ class CountedKernel:
 def counted_kernels(record: Record, roofs: Roofs) -> tuple[CountedKernel, ...]:
     """The kernels of a record's counters, those that took longest first; none where there are no counters."""
     counters = counters_of(record)
-    kernels = () if counters is None else counters.kernels
+    if counters is None:
+        return ()
     latency = roofs.value("latency", "launch")
-    counted = [_counted(kernel, roofs, latency) for kernel in kernels]
+    lacks = lacks_flop(counters)
+    every = lacks and not any(map(_lacks_tensor_cores, counters.kernels))
+    counted = [
+        _counted(kernel, _why_no_flop(kernel, lacks=lacks, every=every), roofs, latency) for kernel in counters.kernels
+    ]
     return tuple(sorted(counted, key=lambda one: -(one.time_s or 0.0)))
+
+
+def without_flop(kernels: Sequence[CountedKernel]) -> str | None:
+    """How many of the kernels have FLOPs that aren't known, and why; None where all are known."""
+    reasons = [one.no_flop or _NOT_READ for one in kernels if one.flop is None]
+    if not reasons:
+        return None
+    why = "; ".join(reason for reason in dict.fromkeys(reasons) if reason != _NOT_READ)
+    return f"the FLOPs of {len(reasons)} of {len(kernels)} kernels were not read" + (f" ({why})" if why else "")
 
 
 def total_of(values: Iterable[float | None]) -> float | None:
@@ -89,10 +116,27 @@ def flop_by_pipe(kernels: Iterable[CountedKernel]) -> dict[str, float]:
     return total
 
 
-def _counted(kernel: KernelCounters, roofs: Roofs, latency: float | None) -> CountedKernel:
+def _lacks_tensor_cores(kernel: KernelCounters) -> bool:
+    counted = any(pipe.startswith(TENSOR) for pipe in kernel.flop_by_pipe or ())
+    return not counted and named_for_tensor_cores(kernel.name)
+
+
+def _why_no_flop(kernel: KernelCounters, *, lacks: bool, every: bool) -> str | None:
+    """Why a kernel's FLOPs aren't known; None where they are.
+
+    :param lacks: the step's FLOPs lack a metric.
+    :param every: it may be one of any kernel's.
+    """
     by_pipe = kernel.flop_by_pipe
-    if by_pipe is not None and not all(map(usable_or_zero, by_pipe.values())):
-        by_pipe = None
+    if by_pipe is None or not all(map(usable_or_zero, by_pipe.values())):
+        return _NOT_READ
+    if _lacks_tensor_cores(kernel):
+        return _TENSOR_CORES_NOT_READ
+    return _METRIC_LACKS if every or (lacks and _CUDA_CORES - by_pipe.keys()) else None
+
+
+def _counted(kernel: KernelCounters, no_flop: str | None, roofs: Roofs, latency: float | None) -> CountedKernel:
+    by_pipe = kernel.flop_by_pipe if no_flop is None else None
     time_s = kernel.time_s if kernel.time_s is not None and usable(kernel.time_s) else None
     launches = max(0, kernel.launches)
     dram_byte, l2_byte = _amount(kernel.dram_byte), _amount(kernel.l2_byte)
@@ -110,6 +154,7 @@ def _counted(kernel: KernelCounters, roofs: Roofs, latency: float | None) -> Cou
         l1_byte=_amount(kernel.l1_byte),
         limit=limit,
         why=why,
+        no_flop=no_flop,
     )
 
 

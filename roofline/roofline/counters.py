@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from roofline.record import Counters, Record
 
@@ -14,9 +15,19 @@ TENSOR = "tensor_"
 
 
 def counters_of(record: Record) -> Counters | None:
-    """The counters of a record, where any were read; whatever else its status says, no value of it is used."""
+    """The counters of a record, where any were read; whatever else its status says, no value of it is used.
+
+    Where the step's FLOPs lack a metric, its pipes are only a part of them, and left out.
+    """
     counters = record.counters
-    return counters if counters is not None and counters.status in _HAVE_VALUES else None
+    if counters is None or counters.status not in _HAVE_VALUES:
+        return None
+    return replace(counters, flop_by_pipe=None) if lacks_flop(counters) else counters
+
+
+def lacks_flop(counters: Counters) -> bool:
+    """Whether a metric of the step's FLOPs lacks, or was not asked for."""
+    return counters.status == "missing_metric" and counters.flop is None
 
 
 def tensor_share(flop_by_pipe: Mapping[str, float] | None) -> float | None:

@@ -65,7 +65,7 @@ def of_matrices(step: Step, standing: Standing) -> tuple[str, ...]:
     """Of matrix products and convolutions together."""
     found = [_winograd(step), _fourier(step)]
     if standing == "more":
-        found += [_tiles(step), _channels(step)]
+        found += [_three_times(step), _tiles(step), _channels(step)]
     return tuple(reason for reason in found if reason is not None)
 
 
@@ -120,6 +120,23 @@ def _fourier(step: Step) -> str | None:
     if not kernels or not step.operations("convolution"):
         return None
     return f"{_launches(kernels)} of FFT kernels: convolutions by Fourier transform multiply fewer times than counted"
+
+
+_IN_THREE_PRODUCTS = re.compile(r"fmha_cutlass[fb]_f32_\w*sm[89]\d", re.IGNORECASE)
+"""PyTorch's memory-efficient attention in fp32, from compute capability 8.0 on. Its products are CUTLASS's of the
+operator ``OpMultiplyAddFastF32``: each operand is split into two of TF32, and three products of them are added."""
+
+
+def _three_times(step: Step) -> str | None:
+    kernels = [kernel for kernel in step.kernels if _IN_THREE_PRODUCTS.search(kernel.name)]
+    if not kernels:
+        return None
+    counted = step.operations("attention")
+    which = f", which is {_flop(counted)} here" if counted else ""
+    return (
+        f"3xTF32: {_launches(kernels)} of attention in fp32, whose products are each computed three times in TF32 on"
+        f" tensor cores: up to 3 times the count of attention{which}"
+    )
 
 
 _TILE = re.compile(r"(?<![\dx])(\d{2,3})x(\d{2,3})(?!\d)")

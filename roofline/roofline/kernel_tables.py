@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from roofline import kernel_notes
 from roofline.columns import percent_of, prefixed
-from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, total_of
+from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, total_of, without_flop
 from roofline.kernel_kinds import kind_of
 from roofline.operation_notes import about_busy, kernel
 from roofline.points import Point
@@ -73,7 +73,7 @@ def counted_table(point: Point, top: int) -> Table[KernelLine] | None:
             *("kernel", "kind", "launches", "time_s", "share", "flop", "tensor_share", "dram_byte"),
             *("intensity_flop_per_byte", "bound"),
         ),
-        notes=kernel_notes.about_counted(_record(point), kernels),
+        notes=[*kernel_notes.about_counted(_record(point), kernels), *_without_flop(kernels)],
     )
 
 
@@ -144,6 +144,11 @@ def _counted(point: Point) -> list[KernelLine]:
         )
         for one in kernels
     ]
+
+
+def _without_flop(kernels: Sequence[CountedKernel]) -> list[str]:
+    told = without_flop(kernels)
+    return [] if told is None else [f"{told[0].upper()}{told[1:]}"]
 
 
 def _topped(rows: Sequence[KernelLine], top: int) -> list[KernelLine]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.counted_kernels import CountedKernel, counted_kernels, total_of
+from roofline.counted_kernels import CountedKernel, counted_kernels, total_of, without_flop
 from roofline.counters import counters_of, roof_name
 from roofline.kernel_notes import plain
 from roofline.operation_notes import count, heading, kernel
@@ -251,6 +251,9 @@ def _footer(point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[_Ker
         share = percent(max(0.0, 1 - sum(one.share for one in drawn)))
         told = f"Not drawn: {count(len(others), 'kernel')} with {share} of the kernels' time"
         lines.append(f"{told}, {without} of them without a FLOP" if without else told)
+    unread = without_flop(kernels)
+    if unread is not None:
+        lines.append(f"{unread[0].upper()}{unread[1:]}: they have no circle.")
     if point.roofs.get("byte", "llc") is None:
         lines.append("No roof of L1 and L2 is measured.")
     else:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from roofline.counted_kernels import CountedKernel, total_of
+from roofline.counted_kernels import CountedKernel, total_of, without_flop
 from roofline.counters import counters_of
 from roofline.discrepancies import (
     PRODUCTS,
@@ -106,7 +106,7 @@ def _arithmetic(step: Step) -> list[Reconciled]:
 
 def _flop(name: str, counted: float | None, kernels: Sequence[CountedKernel], less: float = 0.0) -> Reconciled:
     """:param less: how many fewer are right as well."""
-    unread = sum(1 for kernel in kernels if kernel.flop is None)
+    unread = without_flop(kernels)
     return Reconciled(
         name=name,
         unit="FLOP",
@@ -114,7 +114,7 @@ def _flop(name: str, counted: float | None, kernels: Sequence[CountedKernel], le
         counted_high=counted,
         counters=total_of(kernel.flop for kernel in kernels),
         launches=sum(kernel.launches for kernel in kernels),
-        reasons=(f"the FLOPs of {unread} of {len(kernels)} kernels were not read",) if unread else (),
+        reasons=() if unread is None else (unread,),
     )
 
 

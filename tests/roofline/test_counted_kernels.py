@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, total_of
+from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, total_of, without_flop
 from roofline.record import Counters
 from roofline.roofs import Roofs
 from tests.roofline import build
-from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, kernel
+from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, counters, kernel
 
 # 10 TFLOP/s on CUDA cores, 100 on tensor cores; 1 TB/s of DRAM, 4 of the cache; 2 us a launch.
 _ROOFS = Roofs(
@@ -91,6 +91,55 @@ def test_counters_that_were_not_read_have_no_kernels() -> None:
     record = build.record(counters=Counters(status="failed", kernels=(kernel(),)))
     assert counted_kernels(record, _ROOFS) == ()
     assert counted_kernels(build.record(), _ROOFS) == ()
+
+
+TF32_GEMM = "sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n_tilesize128x128x16"
+CUDA_CORES = {"fp32": 1e6, "fp64": 0.0, "fp16": 0.0}
+
+
+def test_a_kernel_of_tensor_cores_that_were_not_counted_has_no_flops() -> None:
+    """What its CUDA cores did is its epilogue: no FLOP, no intensity, no FLOP/s, no share, no bound; bytes stay."""
+    one = _one(name=TF32_GEMM, flop_by_pipe=CUDA_CORES)
+    assert (one.flop, one.flop_by_pipe, one.tensor_share, one.flop_per_s) == (None, None, None, None)
+    assert (one.intensity(one.dram_byte), one.dram_byte) == (None, 1e9)
+    assert (one.limit, one.why) == ("undetermined", "FLOPs not counted")
+    assert one.no_flop == "its name tells of tensor cores, whose operations were not collected"
+    known = _one(name=TF32_GEMM, flop_by_pipe={**CUDA_CORES, "tensor_tf32": 0.0})
+    assert (known.flop, known.no_flop) == (1e6, None)
+
+
+@pytest.mark.parametrize(
+    ("others", "by_pipe", "status", "flop"),
+    [
+        # The tensor cores of another kernel are all that lacks.
+        ((TF32_GEMM,), CUDA_CORES, "missing_metric", 1e6),
+        # So is something of the CUDA cores.
+        ((TF32_GEMM,), {"fp32": 1e6, "fp64": 0.0}, "missing_metric", None),
+        # Nothing tells which kernel it is of.
+        ((), CUDA_CORES, "missing_metric", None),
+        ((), {"fp32": 1e6}, "ok", 1e6),
+    ],
+)
+def test_where_a_metric_of_the_flops_lacks(
+    others: tuple[str, ...], by_pipe: dict[str, float], status: str, flop: float | None
+) -> None:
+    """The step has no FLOPs; a kernel has some where what lacks is another one's."""
+    kernels = (kernel(ADD, flop_by_pipe=by_pipe), *(kernel(name, flop_by_pipe=by_pipe) for name in others))
+    record = build.record(counters=counters(*kernels, status=status, flop=None))
+    one = next(one for one in counted_kernels(record, _ROOFS) if one.name == ADD)
+    assert (one.flop, one.no_flop) == (flop, None if flop else "a metric of the FLOPs lacks")
+
+
+def test_how_many_kernels_have_no_flops() -> None:
+    """With the reasons that are known, each once."""
+    known, odd = kernel(ADD), kernel("hmma", flop_by_pipe=CUDA_CORES)
+    assert without_flop(counted_kernels(counted(known, odd, odd), _ROOFS)) == (
+        "the FLOPs of 2 of 3 kernels were not read (its name tells of tensor cores, whose operations were not"
+        " collected)"
+    )
+    unread = kernel(flop_by_pipe=None)
+    assert without_flop(counted_kernels(counted(known, unread), _ROOFS)) == "the FLOPs of 1 of 2 kernels were not read"
+    assert without_flop(counted_kernels(counted(known), _ROOFS)) is None
 
 
 def test_sums() -> None:

@@ -23,8 +23,16 @@ from tests.roofline import build
 )
 def test_only_counters_that_were_read_are_used(status: str, there: bool) -> None:
     """A number beside any other status is none."""
-    counters = Counters(status=status, flop=1.0)
+    counters = Counters(status=status, flop=1.0, flop_by_pipe={"fp32": 1.0})
     assert counters_of(build.record(counters=counters)) == (counters if there else None)
+
+
+def test_a_part_of_the_flops_is_none_of_them() -> None:
+    """Where one of their metrics lacks, the pipes that are left tell nothing of the step; the bytes stay."""
+    found = counters_of(
+        build.record(counters=Counters(status="missing_metric", flop_by_pipe={"fp32": 1.0}, dram_byte=2.0))
+    )
+    assert found == Counters(status="missing_metric", dram_byte=2.0)
 
 
 def test_no_counters() -> None:

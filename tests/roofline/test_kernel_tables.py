@@ -99,6 +99,16 @@ def _shown(text: str) -> str:
     return next(word for line in text.splitlines() for word in line.split() if word.startswith("cutlass"))
 
 
+def test_flops_that_are_only_a_part_are_not_shown(tmp_path: Path) -> None:
+    """A kernel whose name tells of tensor cores that weren't counted: no FLOP and no share; what lacks is told."""
+    table = counted_table(_point(tmp_path, counted(kernel(TENSOR_GEMM, time_s=0.02), kernel())), 15)
+    assert table is not None
+    text = render(table, "table", 160)
+    assert _cells(text, "cutlass") == f"{_shown(text)} gemm 1 20.0 ms 67 - - 1.00 G - undetermined"
+    assert "Tensor cores: not used by the kernels whose FLOPs were read" in text
+    assert "The FLOPs of 1 of 2 kernels were not read (its name tells of tensor cores" in " ".join(text.split())
+
+
 def test_counted_others_are_sums_without_a_bound(tmp_path: Path) -> None:
     """As far as all parts are known."""
     record = counted(kernel("a", time_s=0.1), kernel(ADD, l1_byte=None), kernel())

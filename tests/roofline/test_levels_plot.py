@@ -89,6 +89,15 @@ def test_kernels_are_named_and_what_is_not_drawn_is_said(tmp_path: Path) -> None
     assert "The last-level cache's roof is that of L2; of L1 none is measured." in words
 
 
+def test_kernels_whose_flops_are_only_a_part_are_not_drawn(tmp_path: Path) -> None:
+    """What the CUDA cores did of a product on tensor cores is no point of it."""
+    figure = levels_figure(_point(tmp_path, counted(kernel(), kernel(TENSOR_GEMM))))
+    assert len(figure.axes[0].collections) == 3
+    words = _words(figure)
+    assert "Not drawn: 1 kernel with 50 % of the kernels' time" in words
+    assert "The FLOPs of 1 of 2 kernels were not read (its name tells of tensor cores" in words
+
+
 def test_without_roofs_and_without_kernels(tmp_path: Path) -> None:
     """There is a figure all the same, and it says what it lacks."""
     bare = build.record(counters=Counters(status="ok", flop=1e11, dram_byte=1e9))

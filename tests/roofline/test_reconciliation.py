@@ -215,6 +215,40 @@ def test_kernels_without_flop() -> None:
     assert row.reasons == ("the FLOPs of 1 of 2 kernels were not read",)
 
 
+def test_tensor_cores_that_were_not_counted_are_no_part_of_a_sum() -> None:
+    """A product in TF32, of which only its epilogue on CUDA cores was counted: no ratio, and why."""
+    of = kernel("sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n_tilesize128x128x16", flop_by_pipe={"fp32": 1e6})
+    row = _rows(_step(_product(), of=(of,)))["matrix products"]
+    assert (row.counters, row.ratio, row.standing) == (None, None, "unknown")
+    assert row.reasons == (
+        "the FLOPs of 1 of 1 kernels were not read (its name tells of tensor cores, whose operations were not"
+        " collected)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "flop", "told"),
+    [
+        ("fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::Params)", 3e11, True),
+        ("fmha_cutlassB_f32_aligned_64x64_k64_sm80", 3e11, True),
+        ("fmha_cutlassF_f32_aligned_64x64_rf_sm80", 1e11, False),
+        ("fmha_cutlassF_f32_aligned_64x64_rf_sm75", 3e11, False),
+        ("fmha_cutlassF_f16_aligned_64x64_rf_sm80", 3e11, False),
+    ],
+    ids=["forward", "backward", "no more than counted", "on CUDA cores", "half precision"],
+)
+def test_attention_in_fp32_is_three_products_in_tf32(name: str, flop: float, told: bool) -> None:
+    """PyTorch's own kernels of it, where they have counted more."""
+    attention = build.operation(name="aten::scaled_dot_product_attention", kind="attention", flop=1e11, shape="8x64")
+    rows = _rows(_step(attention, of=(kernel(name, flop_by_pipe={"tensor_tf32": flop}),)))
+    reasons = [reason for reason in rows["matrix products"].reasons if reason.startswith("3xTF32")]
+    expected = (
+        "3xTF32: 1 launch of attention in fp32, whose products are each computed three times in TF32 on tensor cores:"
+        " up to 3 times the count of attention, which is 100 GFLOP here"
+    )
+    assert reasons == [expected] * told
+
+
 @pytest.mark.parametrize(
     ("byte", "ratio", "standing"),
     [(1e9, 1.0, "agrees"), (2.5e9, 1.0, "agrees"), (4e9, 1.0, "agrees"), (0.5e9, 0.5, "fewer"), (6e9, 1.5, "more")],
