@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import click
@@ -12,6 +13,13 @@ from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
 from roofline.expected_file import ExpectedFileError
 from roofline.reader import ReadError
 from roofline.reader import text_of as text_at
+
+
+def _finite(_context: click.Context, _option: click.Parameter, value: float) -> float:
+    # Not a number lies in any range of click's.
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no share: use a number from 0 and below 0.5.")
+    return value
 
 
 @click.command(name="lock")
@@ -29,6 +37,7 @@ from roofline.reader import text_of as text_at
     default=LEAST_SAFETY,
     show_default=True,
     metavar="SHARE",
+    callback=_finite,
     help="A floor lies at least this share below the lowest fraction measured: more where the scatter asks for it, or"
     " where there is only one session.",
 )
