@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline import precision as precisions
 from pytest_roofline.options import Options
+from pytest_roofline.profilers.profiled_range import nvtx_range
 
 if TYPE_CHECKING:
     import torch
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 @contextmanager
 def conditions(precision: precisions.Precision, options: Options, device: torch.device, case: str) -> Iterator[None]:
     """torch's switches as the case and the options ask, and put back after."""
-    import torch
-
     with ExitStack() as stack:
         stack.enter_context(precisions.applied(precision))
         if options.cudnn_benchmark:
@@ -25,7 +24,7 @@ def conditions(precision: precisions.Precision, options: Options, device: torch.
         if options.deterministic:
             stack.enter_context(_deterministic())
         if options.nvtx and device.type == "cuda":
-            stack.enter_context(torch.cuda.nvtx.range(case))
+            stack.enter_context(nvtx_range(case))
         yield
 
 

@@ -18,28 +18,57 @@ _NEEDED = ("flop", "dram_byte", "l2_byte", "l1_byte", "time_s")
 _SUMMED = ("time_s", "dram_byte", "l2_byte", "l1_byte")
 
 
-def read(files: Sequence[Path], source: str) -> Counters:
-    """The counters of a step in ncu's files, each of another run of the same step.
+def of_step(files: Sequence[Path], source: str, *, no_flop: str | None = None) -> Counters:
+    """The counters of a step in ncu's files: the first of the run for bytes, the others of more runs of the same step.
+
+    ``passes`` are those of the first; more than one are told, for then its bytes are not those of the step.
 
     :param source: the program that wrote them.
-    :raises NotCounted: they can't be read, or have no kernel.
+    :param no_flop: why there are no FLOPs, whatever stands in the files; None where they tell them.
+    :raises NotCounted: the first can't be read, or has no kernel.
     """
+    first = _ask(files[:1])
+    try:
+        answer = _ask(files) if files[1:] else first
+    except NotCounted as refusal:
+        answer, no_flop = first, no_flop or refusal.reason
+    found = counters(answer, source, no_flop=no_flop)
+    passes = first.get("passes")
+    if passes is None or passes == 1:
+        return replace(found, passes=passes)
+    replayed = f"the bytes were counted in {passes} passes and not in one: replay changes what the caches hold"
+    return replace(found, passes=passes, reason="; ".join(filter(None, (found.reason, replayed))))
+
+
+def of_flops(file: Path, source: str) -> Counters:
+    """The counters in the file of a run that has counted FLOPs alone.
+
+    :raises NotCounted: it can't be read, or has no kernel.
+    """
+    return counters(_ask([file]), source)
+
+
+def _ask(files: Sequence[Path]) -> Mapping[str, Any]:
+    """The answer of ``roofline ncu``, which joins the files launch by launch."""
     answer = analysis.ask("ncu", *map(str, files), "--format", "json")
     if answer.code:
         raise NotCounted("failed", f"what ncu wrote can't be read: {answer.err.removeprefix('Error: ')}")
-    return counters(json.loads(answer.out), source)
+    read: Mapping[str, Any] = json.loads(answer.out)
+    return read
 
 
-def counters(answer: Mapping[str, Any], source: str) -> Counters:
-    """See `read`.
+def counters(answer: Mapping[str, Any], source: str, *, no_flop: str | None = None) -> Counters:
+    """The counters in an answer of ``roofline ncu --format json``.
 
-    :param answer: of ``roofline ncu --format json``.
+    :param no_flop: as in `of_step`.
     :raises NotCounted: no kernel is in it.
     """
     total, launches = answer["total"], answer["kernels"]
     if not launches:
         raise NotCounted("no_kernels", "ncu wrote down no kernel")
     reasons = total.get("missing") or {}
+    if no_flop is not None:
+        total, reasons = {**total, "flop": None}, {**reasons, "flop": no_flop}
     lacking = {name: reasons.get(name, "not told") for name in _NEEDED if total.get(name) is None}
     return Counters(
         status="missing_metric" if lacking else "ok",

@@ -24,8 +24,22 @@ def profiled_range(device: torch.device, name: str) -> Iterator[None]:
     torch.cuda.synchronize(device)
     torch.cuda.profiler.start()
     try:
-        with torch.cuda.nvtx.range(name):
+        with nvtx_range(name):
             yield
             torch.cuda.synchronize(device)
     finally:
         torch.cuda.profiler.stop()
+
+
+@contextmanager
+def nvtx_range(name: str) -> Iterator[None]:
+    """An NVTX range of exactly this name, ended after an error, too. `torch.cuda.nvtx.range` takes braces for fields of
+    a format, and names of cases may have some.
+    """
+    import torch
+
+    torch.cuda.nvtx.range_push(name)
+    try:
+        yield
+    finally:
+        torch.cuda.nvtx.range_pop()

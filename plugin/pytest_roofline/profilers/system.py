@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol
+from types import FrameType
+from typing import BinaryIO, Literal, NoReturn, Protocol
 
 SYS_ADMIN = 21
 PERFMON = 38
@@ -61,13 +63,14 @@ class Runner(Protocol):
 def run_program(
     command: Sequence[str | Path], *, timeout_s: float, environment: Mapping[str, str], cwd: Path | None = None
 ) -> Ended:
-    """Run a program, without input, in a session of its own. What it started is stopped with it at the time limit.
+    """Run a program, without input, in a session of its own. What it started is stopped with it at the time limit, and
+    where this process is interrupted or terminated.
 
     Nothing is raised for a program that can't be started: `Ended` says so.
     """
     try:
         # Files and no pipes: a grandchild that survived would hold a pipe open, and the reader would wait for it.
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with unwound_when_terminated(), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = subprocess.Popen(
                 [str(part) for part in command],
                 stdin=subprocess.DEVNULL,
@@ -81,6 +84,41 @@ def run_program(
             return Ended(code=code, out=_text(out), err=_text(err), fault="timeout" if code is None else None)
     except OSError as error:
         return Ended(code=None, fault="cannot_start", reason=error.strerror or str(error))
+
+
+class _Terminated(BaseException):
+    """A signal asks this process to end."""
+
+
+@contextmanager
+def unwound_when_terminated() -> Iterator[None]:
+    """Before a signal ends this process, what stands inside is left as after an error: programs are stopped, and
+    temporary folders removed. Those signals would else end it on the spot.
+
+    Outside of the main thread nothing can be done about it; a signal that is ignored or handled by somebody else, an
+    outer one of these, say, is left alone.
+    """
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
+    met: list[int] = []
+
+    def unwind(number: int, _frame: FrameType | None) -> NoReturn:
+        met.append(number)
+        for one in ours:  # a second one is not to break off what the first has begun
+            signal.signal(one, signal.SIG_IGN)
+        raise _Terminated
+
+    try:
+        for one in ours:
+            signal.signal(one, unwind)
+        yield
+    finally:
+        for one in ours:
+            signal.signal(one, signal.SIG_DFL)
+        if met:
+            signal.raise_signal(met[0])
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:

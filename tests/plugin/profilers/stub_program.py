@@ -124,6 +124,10 @@ def ncu(arguments):
         name = options.get("--metrics", "flop_count_sp").split(",")[0]
         say(connected, f"==ERROR== Failed to find metric regex:^{name}\\.(sum|min|max|avg|pct|ratio|max_rate)$")
         return run(wrapped)
+    rejected = [name for name in options.get("--metrics", "").split(",") if name in CONFIG["rejects"]]
+    if rejected:
+        say(f"==ERROR== Failed to find metric(s) {', '.join(rejected)}")
+        return 1
     if behaviour == "old_driver":
         say("==ERROR== An error was reported by the driver:")
         say("==ERROR== Cuda driver is not compatible with Nsight Compute.")

@@ -80,12 +80,14 @@ class Stubs:
         kernels: Sequence[Kernel] = KERNELS,
         values: Mapping[str, float | str] | None = None,
         absent: Sequence[str] = (),
+        rejects: Sequence[str] = (),
         version: str | None = NCU_VERSION,
         compute_capability: str = "9.0",
         passes: int = 1,
     ) -> Path:
         """:param values: by metric, for all kernels; by default 2000 ns, 4096 byte and 1024 of everything else.
         :param absent: metrics that get no column.
+        :param rejects: metrics of which it says that it doesn't know them, where it is asked for one, and ends.
         """
         return self._put(
             "ncu",
@@ -94,6 +96,7 @@ class Stubs:
             kernels=[{"name": one.name, "values": dict(one.values)} for one in kernels],
             values=dict(values or {}),
             absent=list(absent),
+            rejects=list(rejects),
             compute_capability=compute_capability,
             passes=passes,
         )

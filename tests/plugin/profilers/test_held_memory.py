@@ -65,10 +65,10 @@ class FakeNvml:
 
 @pytest.fixture
 def allocator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """torch's, which keeps 1000 byte, or 10 once its cache is emptied."""
+    """torch's, which keeps 10 byte once its cache is emptied."""
     log: list[str] = []
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: log.append("emptied"))
-    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _device: 10 if log else 1000)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _device: 10)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _device: SimpleNamespace(uuid=UUID))
     return log
 
@@ -77,17 +77,18 @@ def allocator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ("nvml", "byte"),
     [
         (FakeNvml({1: 7, os.getpid(): 500}), 500),
-        (FakeNvml({1: 7}), 10),
-        (FakeNvml({os.getpid(): None}), 10),
-        (FakeNvml({os.getpid(): 500}, fails_in="nvmlInit"), 10),
-        (FakeNvml({os.getpid(): 500}, fails_in="nvmlDeviceGetComputeRunningProcesses"), 10),
-        (None, 10),
+        (FakeNvml({1: 7}), None),
+        (FakeNvml({os.getpid(): None}), None),
+        (FakeNvml({os.getpid(): 500}, fails_in="nvmlInit"), None),
+        (FakeNvml({os.getpid(): 500}, fails_in="nvmlDeviceGetComputeRunningProcesses"), None),
+        (None, None),
     ],
 )
-def test_what_is_still_held_is_the_drivers_figure_or_the_allocators(
-    allocator: list[str], monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None, byte: int
+def test_what_is_still_held_is_the_drivers_figure_or_unknown(
+    allocator: list[str], monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None, byte: int | None
 ) -> None:
-    """The driver's has the CUDA context in it; where it doesn't tell, torch knows of its own memory."""
+    """The driver's has the CUDA context in it. In a container it knows this process by another number; what torch knows
+    leaves the context out, and is no answer."""
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     assert release(CUDA) == byte
     assert allocator == ["emptied"]

@@ -40,18 +40,21 @@ class Reading:
         """One for each time; the last for all that follow."""
         self.fault: NotCounted | None = None
 
-    def __call__(self, files: Sequence[Path], source: str) -> Counters:
+    def __call__(self, files: Sequence[Path], source: str, *, no_flop: str | None = None) -> Counters:
         assert files[0].exists()
         self.files.append(tuple(file.name for file in files))
         if self.fault is not None:
             raise NotCounted(self.fault.status, self.fault.reason.format(files[0]))
+        if no_flop is not None:
+            return Counters(status="missing_metric", source=source, reason=f"flop: {no_flop}", dram_byte=7.0)
         return Counters(status="ok", source=source, flop=self.flops[min(len(self.files), len(self.flops)) - 1])
 
 
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
     reading = Reading()
-    monkeypatch.setattr(ncu_counters, "read", reading)
+    monkeypatch.setattr(ncu_counters, "of_step", reading)
+    monkeypatch.setattr(ncu_counters, "of_flops", lambda file, source: reading([file], source))
     return reading
 
 
@@ -72,9 +75,12 @@ def make(stubs: Stubs, tmp_path: Path) -> Make:
         path.touch()
     program = tmp_path / "program.py"
 
-    def counter(*behaviours: NcuBehaviour, problem: str | None = None, **changes: Any) -> CaseCounter:
+    def counter(
+        *behaviours: NcuBehaviour, problem: str | None = None, rejects: Sequence[str] = (), **changes: Any
+    ) -> CaseCounter:
         program.write_text(ANSWERS.format(variable=VARIABLE, problem=problem))
-        ncu = Ncu(path=stubs.ncu(*behaviours), version="2025.3", system=stubs.system(), compute_capability="9.0")
+        path = stubs.ncu(*behaviours, rejects=rejects)
+        ncu = Ncu(path=path, version="2025.3", system=stubs.system(), compute_capability="9.0")
         command = Command(
             start=(sys.executable, "-IS", str(program)),
             again=CommandLine(arguments=["-k", "x", "sub"]),
@@ -90,7 +96,7 @@ def make(stubs: Stubs, tmp_path: Path) -> Make:
 def test_bytes_and_flops_are_counted_in_runs_of_their_own(
     make: Make, stubs: Stubs, reading: Reading, tmp_path: Path
 ) -> None:
-    """The first with what a single pass collects; the second with the tensor cores where the precision may use them."""
+    """The first with what a single pass collects; the second with all pipes."""
     found = make().count(TEST, tmp_path / "project" / "sub" / "test_x.py", "amp_bf16")
     assert found == Counters(status="ok", source="ncu 2025.3", flop=1.0)
     calls = stubs.calls("ncu")
@@ -122,14 +128,14 @@ def test_a_file_that_may_go_by_another_name_is_found_by_the_runs_own_paths(
     assert reading.files
 
 
-@pytest.mark.parametrize(("precision", "tensor"), [("fp32", False), ("torch_default", True), ("fp16", True)])
-def test_tensor_cores_are_asked_about_where_they_may_work(
-    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path, precision: str, tensor: bool
+@pytest.mark.parametrize("precision", ["fp32", "torch_default", "fp16"])
+def test_tensor_cores_are_asked_about_in_every_precision(
+    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path, precision: str
 ) -> None:
-    """Their counters take four passes more."""
+    """In fp32, too: attention runs there as three products of TF32."""
     make().count(TEST, tmp_path, precision)
     asked = stubs.calls("ncu")[1].arguments
-    assert asked[asked.index("--metrics") + 1] == ",".join(flop_metrics("9.0", tensor))
+    assert asked[asked.index("--metrics") + 1] == ",".join(flop_metrics("9.0", True))
     assert reading.files
 
 
@@ -163,9 +169,48 @@ def test_no_kernel_is_told_with_the_device_of_the_test(make: Make, tmp_path: Pat
 def test_the_time_limit_is_for_both_runs_together(make: Make, reading: Reading, tmp_path: Path) -> None:
     """What the first has taken the second doesn't get; the limit told is the one that was asked for."""
     readings = iter([0.0, 0.0, 5.0])
-    status, reason = refused(make(limit_s=4.0, clock=lambda: next(readings)), tmp_path)
-    assert (status, reason) == ("timeout", "under ncu its test had not ended after 4 s")
-    assert reading.files == []
+    found = make(limit_s=4.0, clock=lambda: next(readings)).count(TEST, tmp_path, "fp32")
+    assert (found.status, found.reason) == ("missing_metric", "flop: under ncu its test had not ended after 4 s")
+    assert reading.files == [("bytes.csv",)]
+
+
+def test_bytes_that_take_too_long_leave_nothing(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
+    """And nothing is left of the time for the FLOPs."""
+    assert refused(make("hang", limit_s=0.5), tmp_path) == ("timeout", "under ncu its test had not ended after 0.5 s")
+    assert (len(stubs.calls("ncu")), reading.files) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"), [("hang", "under ncu its test had not ended after 4 s"), ("busy", "DCGM")]
+)
+def test_a_run_for_flops_that_fails_leaves_the_bytes(
+    make: Make, reading: Reading, tmp_path: Path, behaviour: NcuBehaviour, why: str
+) -> None:
+    """They were counted before; why there are no FLOPs is told."""
+    readings = iter([0.0, 0.0, 3.5])
+    found = make("ok", behaviour, limit_s=4.0, clock=lambda: next(readings)).count(TEST, tmp_path, "fp32")
+    assert (found.status, found.dram_byte, found.flop) == ("missing_metric", 7.0, None)
+    assert found.reason is not None
+    assert why in found.reason
+    assert reading.files == [("bytes.csv",)]
+
+
+def test_a_metric_that_ncu_does_not_know_is_left_out_and_the_run_repeated(
+    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path
+) -> None:
+    """Each is asked for once in all cases; FLOPs without one of their pipes are not summed, and the metric is named."""
+    first, second = byte_metrics("9.0")[0], flop_metrics("9.0", True)[-1]
+    counter = make(rejects=[first, second])
+    for runs in (4, 6):
+        found = counter.count(TEST, tmp_path, "fp32")
+        assert (found.status, found.flop) == ("missing_metric", None)
+        assert found.reason == f"flop: this ncu or this GPU lacks {second}; this ncu or this GPU lacks {first}"
+        assert len(stubs.calls("ncu")) == runs
+    asked = [call.arguments[call.arguments.index("--metrics") + 1].split(",") for call in stubs.calls("ncu")]
+    assert asked[1] == [name for name in asked[0] if name != first]
+    assert asked[3] == [name for name in asked[2] if name != second]
+    assert asked[4:] == [asked[1], asked[3]]
+    assert reading.files == [("bytes.csv", "flop.csv")] * 2
 
 
 def test_a_metric_that_ncu_refuses_is_the_reason_that_nothing_can_be_read(
@@ -221,7 +266,7 @@ def test_each_dtype_is_checked_once(make: Make, stubs: Stubs, reading: Reading) 
         ["-m", "this", "fp32", "cuda:0"],
     ]
     metrics = [call.arguments[call.arguments.index("--metrics") + 1] for call in calls]
-    assert metrics == [",".join(flop_metrics("9.0", tensor)) for tensor in (True, False)]
+    assert metrics == [",".join(flop_metrics("9.0", True))] * 2
 
 
 @pytest.mark.usefixtures("products")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from pytest_roofline.analysis import Answer
 from pytest_roofline.profilers import ncu_counters
-from pytest_roofline.profilers.ncu_counters import counters, read
+from pytest_roofline.profilers.ncu_counters import counters, of_flops, of_step
 from pytest_roofline.profilers.ncu_run import NotCounted
 from roofline.record import Counters, KernelCounters
 
@@ -133,9 +134,69 @@ def test_what_can_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ncu_counters.analysis, "ask", ask)
     with pytest.raises(NotCounted) as refusal:
-        read([Path("a.csv"), Path("b.csv")], "ncu")
+        of_step([Path("a.csv"), Path("b.csv")], "ncu")
     assert (refusal.value.status, refusal.value.reason) == (
         "failed",
         "what ncu wrote can't be read: a.csv: line 1: no header",
     )
-    assert asked == [("ncu", "a.csv", "b.csv", "--format", "json")]
+    assert asked == [("ncu", "a.csv", "--format", "json")]
+
+
+# --- files of several runs ---
+
+FLOPLESS = {"flop": None, "flop_by_pipe": None, "missing": {"flop": "not collected"}}
+
+
+class Files:
+    """In place of ``roofline ncu``: by file the passes of its run; None for one that can't be read."""
+
+    def __init__(self, **passes: int | None) -> None:
+        self._passes = passes
+
+    def __call__(self, _command: str, *words: str) -> Answer:
+        passes = [self._passes[name] for name in words[:-2]]
+        if None in passes:
+            return Answer(command="ncu", code=3, out="", err="Error: b: cut off")
+        found = answer(launch("a"), **({} if "b" in words else FLOPLESS))
+        most = max(one for one in passes if one is not None)
+        return Answer(command="ncu", code=0, out=json.dumps({**found, "passes": most}), err="")
+
+
+def test_the_passes_are_those_of_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many the FLOPs took."""
+    monkeypatch.setattr(ncu_counters.analysis, "ask", Files(a=1, b=5))
+    found = of_step([Path("a"), Path("b")], "ncu")
+    assert (found.status, found.reason, found.passes, found.flop, found.dram_byte) == ("ok", None, 1, 60.0, 200.0)
+
+
+def test_bytes_of_several_passes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are there, and not those of a step in which each kernel ran once."""
+    monkeypatch.setattr(ncu_counters.analysis, "ask", Files(a=2, b=5))
+    found = of_step([Path("a"), Path("b")], "ncu")
+    assert (found.status, found.passes, found.dram_byte) == ("ok", 2, 200.0)
+    assert found.reason == "the bytes were counted in 2 passes and not in one: replay changes what the caches hold"
+    found = of_step([Path("a")], "ncu")
+    assert found.reason is not None
+    assert found.reason.startswith("flop: not collected; the bytes were counted in 2 passes")
+
+
+def test_flops_that_can_not_be_read_leave_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first file is read by itself."""
+    monkeypatch.setattr(ncu_counters.analysis, "ask", Files(a=1, b=None))
+    found = of_step([Path("a"), Path("b")], "ncu")
+    assert (found.status, found.flop, found.dram_byte) == ("missing_metric", None, 200.0)
+    assert found.reason == "flop: what ncu wrote can't be read: b: cut off"
+
+
+def test_flops_that_lack_a_part_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum of what was asked for in the end is not that of all pipes; each pipe that answered is."""
+    monkeypatch.setattr(ncu_counters.analysis, "ask", Files(a=1, b=5))
+    found = of_step([Path("a"), Path("b")], "ncu", no_flop="this ncu lacks x")
+    assert (found.status, found.flop, found.reason) == ("missing_metric", None, "flop: this ncu lacks x")
+    assert found.flop_by_pipe == {"fp32": 20.0, "tensor_bf16": 40.0}
+
+
+def test_a_run_for_flops_alone_is_read_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a matrix product."""
+    monkeypatch.setattr(ncu_counters.analysis, "ask", Files(b=5))
+    assert of_flops(Path("b"), "ncu").flop == 60.0

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as ElementTree
 
+import psutil
 import pytest
 
 from roofline.record import Counters
@@ -63,9 +68,9 @@ def test_a_step_is_counted_after_its_test_and_nothing_else_changes(
     assert (counters.status, counters.reason, counters.unit_check) == ("ok", None, None)
     assert counters.source is not None
     assert counters.source.startswith("ncu 2025.3.1")
-    # Two kernels, each of 4096 byte by every counter of bytes and 1024 instructions of every kind.
+    # Two kernels, each of 4096 byte by every counter of bytes and 1024 of every instruction and tensor operation.
     assert (counters.dram_byte, counters.dram_read_byte, counters.l2_byte) == (4 * 4096, 2 * 4096, 2 * 4096)
-    assert counters.flop == 2 * 1024 * (4 + 4 + 8)
+    assert counters.flop == 2 * 1024 * (4 + 4 + 8 + 10)
     assert counters.time_s == pytest.approx(4e-6)
     assert {kernel.name for kernel in counters.kernels} == {"void gemm<float, 256>(int, char*)", "relu(float*)"}
     assert counters.metrics["dram_read_byte"] == "dram__bytes_read.sum"
@@ -207,3 +212,29 @@ def test_the_device_is_free_while_the_other_process_counts(project: pytest.Pytes
     (record,) = records(results(project)).values()
     assert record.counters is not None
     assert record.counters.reason == "0 of 2 models are alive, 1 test over"
+
+
+def test_a_terminated_run_takes_its_processes_and_folders_along(
+    counted: pytest.Pytester, stubs: Stubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While ncu hangs in a case; the run itself ends by the signal."""
+    stubs.ncu("ok", "crash", "hang")
+    temporary = counted.mkdir("temporary")
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    counted.makepyfile(MEASURES)
+    command = [sys.executable, "-m", "pytest", *QUICK, *KEPT, "--roofline-ncu"]
+    run = counted.popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while len(stubs.calls("ncu")) < 3:
+            assert run.poll() is None
+            time.sleep(0.01)
+        hanging = psutil.Process(stubs.calls("ncu")[-1].pid)
+        started = [hanging, *hanging.children(recursive=True)]
+        assert list(temporary.glob("roofline-ncu-*"))
+        run.terminate()
+        assert run.wait(60) == -signal.SIGTERM
+    finally:
+        run.kill()
+    _, left = psutil.wait_procs(started, timeout=30)
+    assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
+    assert list(temporary.glob("roofline-ncu-*")) == []

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 import torch
 
-from pytest_roofline.profilers.profiled_range import profiled_range
+from pytest_roofline.profilers.profiled_range import nvtx_range, profiled_range
 
 
 @pytest.fixture
@@ -16,16 +13,11 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What CUDA is told, in order."""
     log: list[str] = []
 
-    @contextmanager
-    def named(name: str) -> Iterator[None]:
-        log.append(f"push {name}")
-        yield
-        log.append("pop")
-
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: log.append(f"synchronize {device}"))
     monkeypatch.setattr(torch.cuda.profiler, "start", lambda: log.append("start"))
     monkeypatch.setattr(torch.cuda.profiler, "stop", lambda: log.append("stop"))
-    monkeypatch.setattr(torch.cuda.nvtx, "range", named)
+    monkeypatch.setattr(torch.cuda.nvtx, "range_push", lambda name: log.append(f"push {name}"))
+    monkeypatch.setattr(torch.cuda.nvtx, "range_pop", lambda: log.append("pop"))
     return log
 
 
@@ -40,7 +32,14 @@ def test_an_error_ends_it_too(calls: list[str]) -> None:
     """Nothing that follows is looked at."""
     with pytest.raises(ValueError, match="no"), profiled_range(torch.device("cuda", 0), "case"):
         raise ValueError("no")
-    assert calls[-1] == "stop"
+    assert calls[-3:] == ["push case", "pop", "stop"]
+
+
+def test_a_name_with_braces_is_a_name(calls: list[str]) -> None:
+    """As parametrised tests have it of a dict; it is no format."""
+    with profiled_range(torch.device("cuda", 0), "case[{'a': 1}]"), nvtx_range("{}"):
+        pass
+    assert [call for call in calls if call.startswith("push")] == ["push case[{'a': 1}]", "push {}"]
 
 
 def test_on_a_cpu_nothing_happens(calls: list[str]) -> None:
