@@ -1,11 +1,11 @@
 """All checks that need a GPU, within one time limit: ``benchmarks/gpu_check.sh`` starts this.
 
-Writes into the folder given, as each part ends, so that nothing of it is lost at the limit:
+Writes into the folder given, as each part ends, so that nothing of it is lost at the limit; five files at most:
 
-- ``gpu_check.json``: what was found, and which parts ran for how long or were left out and why;
-- ``speed.json``, ``counters.json``, ``training.json``: result files of the suite, for the ``roofline`` program;
+- ``gpu_check.json``: what was found, and which parts ran for how long, and what was left out and why;
+- ``speed.json``, ``counters.json``: result files of the suite, for the ``roofline`` program;
 - ``unit_bf16.csv``: what ncu itself wrote for one matrix product of known size;
-- ``*.log``: what the runs printed.
+- ``log.txt``: what the runs printed.
 """
 
 from __future__ import annotations
@@ -35,16 +35,18 @@ from roofline.roofs import Roofs
 _ROOT = Path(__file__).parents[1]
 
 LIMIT_S = 450.0
-"""Of all parts together; what is left of 8 minutes is for the machine's start and for writing."""
+"""Of all parts together; what is left of 8 minutes is for Python's start and for writing."""
 
 GRACE_S = 15.0
-"""For a run to write what it has, once it is interrupted."""
+"""For a run to write what it has, once it is interrupted; of its own share."""
+
+UNIT_S = 40.0
+"""At most for the product of known size."""
 
 _RESULTS = "results"
 """One folder for all parts while they run: those after the first take its roofs over."""
 
-SPEED_S = 170.0
-"""At most for the roofs and the throughput: the counters need the rest."""
+_LOG = "log.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,52 +54,84 @@ class Part:
     """What a part of the check measures.
 
     :param arguments: pytest's.
+    :param most_s: at most, of the time that is left, with what it takes to write.
     :param least_s: with less time left it isn't begun.
-    :param most_s: at most, of the time that is left.
+    :param cases: by their ids, those that matter most first: what of them is not reached is told.
     """
 
     name: str
     arguments: Sequence[str]
-    most_s: float = LIMIT_S
+    most_s: float
     least_s: float = 0.0
+    cases: tuple[str, ...] = ()
+
+
+_MODELS = "perftests/test_models.py"
+
+_COUNTED = ("resnet50", "bert_base", "mobilenet_v2")
+
+_COUNTED_PRECISIONS = ("amp_bf16", "tf32", "fp32", "amp_fp16")
+
+
+def counted_cases() -> tuple[str, ...]:
+    """The cases under ncu: training, then every model in one precision before any has a second."""
+    inference = [f"{model}-infer-b8-{precision}" for precision in _COUNTED_PRECISIONS for model in _COUNTED]
+    return ("resnet50-train-b32-amp_bf16", *inference)
 
 
 def parts(device: str, *, quick: bool) -> tuple[Part, ...]:
-    """The runs of the suite. ``quick`` only shows that they run: small models, few steps."""
-    models = "perftests/test_models.py"
+    """The runs of the suite. ``quick`` only shows that they run: small models, few steps.
+
+    The throughput comes first. With the shares of `UNIT_S` and of all parts the check ends in `LIMIT_S`. A case under
+    ncu takes two processes, which hold it about 10 s each; a precision has one more process.
+    """
     common = ("--device", device, "--label", "gpu-check", "-q")
     if quick:
-        small = (*common, "--max-time", "0.05", "--warmup", "1", "--batch", "2", "--precision", "fp32")
+        small = (*common, "--max-time", "0.05", "--warmup", "1", "--precision", "fp32")
+        cases = ("cnn-train-b2-fp32", "mlp-infer-b2-fp32", "cnn-infer-b2-fp32")
         return (
-            Part(name="speed", arguments=(models, *small, "--model", "mlp", "--mode", "train"), most_s=SPEED_S),
-            Part(name="counters", arguments=(models, *small, "--model", "cnn", "--ncu")),
+            Part(
+                name="speed",
+                arguments=(_MODELS, *small, "--batch", "2", "--model", "mlp", "--mode", "train"),
+                most_s=150.0,
+            ),
+            Part(
+                name="counters",
+                arguments=(
+                    *(*map(_node, cases), *small, "--batch", "2", "--model", "mlp,cnn"),
+                    *("--mode", "train,infer", "--ncu"),
+                ),
+                most_s=260.0,
+                cases=cases,
+            ),
         )
+    counted = counted_cases()
     return (
         Part(
             name="speed",
             arguments=(
-                *("perftests/test_roofs.py", models, *common, "--model", "resnet50", "--mode", "train"),
+                *("perftests/test_roofs.py", _MODELS, *common, "--model", "resnet50", "--mode", "train"),
                 *("--batch", "32,64,128,256", "--precision", "amp_bf16,torch_default", "--max-time", "1"),
             ),
-            most_s=SPEED_S,
+            most_s=120.0,
         ),
         Part(
             name="counters",
             arguments=(
-                *(models, *common, "--model", "resnet50,bert_base,mobilenet_v2", "--mode", "infer", "--batch", "8"),
-                *("--precision", "fp32,tf32,amp_bf16,amp_fp16", "--max-time", "0.3", "--ncu", "--ncu-timeout", "60"),
+                *(*map(_node, counted), *common, "--model", ",".join(_COUNTED), "--mode", "train,infer"),
+                *("--batch", "8,32", "--precision", ",".join(_COUNTED_PRECISIONS), "--max-time", "0.3"),
+                *("--ncu", "--ncu-timeout", "45"),
             ),
-            least_s=45.0,
-        ),
-        Part(
-            name="training",
-            arguments=(
-                *(models, *common, "--model", "resnet50", "--mode", "train", "--batch", "32"),
-                *("--precision", "amp_bf16", "--max-time", "0.3", "--ncu", "--ncu-timeout", "60"),
-            ),
-            least_s=45.0,
+            most_s=LIMIT_S,
+            least_s=60.0,
+            cases=counted,
         ),
     )
+
+
+def _node(case: str) -> str:
+    """The name by which pytest is to run a case, in the order of its command line."""
+    return f"{_MODELS}::test_{'train' if '-train-' in case else 'infer'}[{case}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,16 +143,21 @@ class Ran:
 
 
 def run(part: Part, out: Path, limit_s: float) -> Ran:
-    """Run a part, interrupt it at the limit, and put its result file beside the log."""
+    """Run a part, interrupt it so that it has written what it has at the limit, and put its result file beside the log.
+
+    :param limit_s: `GRACE_S` before it the run is interrupted, and at it ended.
+    """
     began = time.monotonic()
     kept = out / _RESULTS
     before = set(kept.rglob("*.json"))
     command = [*_pytest(), *part.arguments, "--results", str(kept)]
-    with (out / f"{part.name}.log").open("w", encoding="utf-8") as log:
+    with (out / _LOG).open("a", encoding="utf-8") as log:
+        log.write(f"== {part.name}\n")
+        log.flush()
         process = subprocess.Popen(command, cwd=_ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         code: int | None = None
         try:
-            code = process.wait(limit_s)
+            code = process.wait(max(1.0, limit_s - GRACE_S))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
             try:
@@ -132,9 +171,13 @@ def run(part: Part, out: Path, limit_s: float) -> Ran:
 
 
 def _pytest() -> list[str]:
-    """pytest with the plugin, which has to be named where nothing is installed, and mustn't be where it is."""
+    """pytest with the plugin, which has to be named where nothing is installed, and mustn't be where it is.
+
+    A warning that only a GPU gives rise to is printed, and fails no case.
+    """
     installed = any(entry.value == _PLUGIN for entry in entry_points(group="pytest11"))
-    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *([] if installed else ["-p", _PLUGIN])]
+    plugin = () if installed else ("-p", _PLUGIN)
+    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "default", *plugin]
 
 
 _PLUGIN = "pytest_roofline.plugin"
@@ -239,6 +282,13 @@ def case(record: Record, roofs: Sequence[Roof]) -> dict[str, Any]:
     }
 
 
+def not_reached(part: Part, ran: Ran, figures: Mapping[str, Any]) -> dict[str, str]:
+    """The cases that a part was to have and doesn't have, with the reason."""
+    had = {case["id"] for case in figures["cases"]}
+    why = f"interrupted after {ran.seconds:.0f} s" if ran.code is None else f"the run ended with {ran.code}, see {_LOG}"
+    return {case: why for case in part.cases if case not in had}
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks/gpu_check.sh", description="All checks that need a GPU.")
     parser.add_argument("--out", type=Path, default=Path("gpu_check"), help="folder for the files")
@@ -263,7 +313,9 @@ def check(out: Path, device: str, limit_s: float, *, quick: bool, clock: Callabl
         print(f"{name}: done, {end - clock():.0f} s left", flush=True)
 
     keep("preflight", preflight())
-    keep("unit", unit(device, out, min(60.0, limit_s)))
+    for name in (_LOG, *(f"{part.name}.json" for part in parts(device, quick=quick))):
+        (out / name).unlink(missing_ok=True)
+    keep("unit", unit(device, out, min(UNIT_S, limit_s)))
     good = True
     for part in parts(device, quick=quick):
         left_s = end - clock()
@@ -274,10 +326,13 @@ def check(out: Path, device: str, limit_s: float, *, quick: bool, clock: Callabl
             keep(part.name, None)
             good = False
             continue
-        ran = run(part, out, max(1.0, min(part.most_s, left_s)))
+        ran = run(part, out, min(part.most_s, left_s))
         found["parts"][part.name] = asdict(ran)
         try:
-            keep(part.name, figures_of(read_file(out / f"{part.name}.json")))
+            figures = figures_of(read_file(out / f"{part.name}.json"))
+            if why := not_reached(part, ran, figures):
+                found["parts"][part.name]["left_out"] = why
+            keep(part.name, figures)
         except ReadError as error:
             keep(part.name, {"unreadable": str(error)})
             good = False

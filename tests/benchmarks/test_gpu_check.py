@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +30,59 @@ def test_every_part_has_cases(part: Part) -> None:
         [*gpu_check._pytest(), *part.arguments, "--collect-only"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    cases = {"speed": 8, "counters": 12, "training": 1}[part.name]
-    assert sum("::test_train[" in line or "::test_infer[" in line for line in ran.stdout.splitlines()) == cases
+    collected = [line for line in ran.stdout.splitlines() if "::test_train[" in line or "::test_infer[" in line]
+    assert len(collected) == {"speed": 8, "counters": 13}[part.name]
+    # In this order they run, so that what there is no time for is the last of them.
+    assert not part.cases or tuple(line.partition("[")[2].removesuffix("]") for line in collected) == part.cases
+
+
+def test_each_model_has_a_precision_before_any_has_a_second() -> None:
+    """Behind training, which has no other case."""
+    training, *inference = gpu_check.counted_cases()
+    assert training == "resnet50-train-b32-amp_bf16"
+    models = [case.partition("-")[0] for case in inference]
+    rounds = [models[begin : begin + 3] for begin in range(0, len(models), 3)]
+    assert rounds == [["resnet50", "bert_base", "mobilenet_v2"]] * 4
 
 
 def test_all_parts_fit_under_eight_minutes() -> None:
-    """The last may take what the others leave; an interrupted one gets time to write."""
-    assert gpu_check.LIMIT_S + 2 * gpu_check.GRACE_S <= 480
-    assert gpu_check.SPEED_S < gpu_check.LIMIT_S / 2
+    """What comes before the counters leaves them more than half; they get no more than is left."""
+    before, counters = parts("cuda", quick=False)
+    assert gpu_check.LIMIT_S <= 480 - 30
+    assert gpu_check.UNIT_S + before.most_s < gpu_check.LIMIT_S / 2
+    assert counters.least_s > gpu_check.GRACE_S
+
+
+@pytest.mark.parametrize("ends_by_itself", [True, False])
+def test_a_part_is_interrupted_in_time_to_write(
+    ends_by_itself: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So long before its limit that it has ended, and what it wrote stands beside the log, by then."""
+    writes = """
+        import pathlib, signal, sys, time
+        def write(*_):
+            folder = pathlib.Path(sys.argv[-1]); folder.mkdir(); (folder / "a.json").write_text("[]"); sys.exit(2)
+        signal.signal(signal.SIGINT, write)
+        print("begun", flush=True)
+        time.sleep(60) if sys.argv[1] == "hang" else write()
+    """
+    monkeypatch.setattr(gpu_check, "_pytest", lambda: [sys.executable, "-c", textwrap.dedent(writes)])
+    part = Part(name="speed", arguments=("end" if ends_by_itself else "hang",), most_s=60.0)
+    ran = gpu_check.run(part, tmp_path, gpu_check.GRACE_S + (60.0 if ends_by_itself else 1.0))
+    assert ran.code == (2 if ends_by_itself else None)
+    assert ran.seconds < gpu_check.GRACE_S
+    assert (tmp_path / "speed.json").read_text() == "[]"
+    assert (tmp_path / "log.txt").read_text() == "== speed\nbegun\n"
+
+
+def test_a_warning_of_a_gpu_fails_nothing(tmp_path: Path) -> None:
+    """This project's own configuration makes an error of each."""
+    test = tmp_path / "test_it.py"
+    test.write_text("import warnings\n\n\ndef test_it():\n    warnings.warn('of a GPU')\n")
+    command = [*gpu_check._pytest(), f"--config-file={ROOT / 'pyproject.toml'}", f"--rootdir={tmp_path}", str(test)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "UserWarning: of a GPU" in ran.stdout
 
 
 class Clock:
@@ -43,7 +90,10 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.unit_s = 20.0
         self.speed_s = 200.0
+        self.counters_s = 240.0
+        self.counted = gpu_check.counted_cases()
 
     def __call__(self) -> float:
         return self.now
@@ -54,39 +104,70 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """A machine on which nothing is run: only time passes."""
     clock = Clock()
 
+    def unit(_device: str, _out: Path, limit_s: float) -> dict[str, Any]:
+        clock.now += min(clock.unit_s, limit_s)
+        return {}
+
     def run(part: Part, out: Path, limit_s: float) -> Ran:
-        taken = {"speed": clock.speed_s, "counters": 240.0}[part.name]
+        taken = {"speed": clock.speed_s, "counters": clock.counters_s}[part.name]
         clock.now += min(taken, limit_s)
-        (out / f"{part.name}.json").write_text(json.dumps({"benchmarks": [{"name": part.name}]}))
+        cases = clock.counted if part.name == "counters" else ()
+        (out / f"{part.name}.json").write_text(json.dumps({"cases": [{"id": case} for case in cases]}))
         return Ran(seconds=min(taken, limit_s), code=0 if taken <= limit_s else None)
 
     monkeypatch.setattr(gpu_check, "run", run)
     monkeypatch.setattr(gpu_check, "machine", dict)
     monkeypatch.setattr(gpu_check, "preflight", list)
-    monkeypatch.setattr(gpu_check, "unit", lambda *_: {})
+    monkeypatch.setattr(gpu_check, "unit", unit)
     monkeypatch.setattr(gpu_check, "read_file", lambda path: json.loads(path.read_text()))
-    monkeypatch.setattr(gpu_check, "figures_of", lambda document: document["benchmarks"])
+    monkeypatch.setattr(gpu_check, "figures_of", lambda document: document)
     return clock
 
 
-def test_what_there_is_no_time_for_is_left_out_and_told(clock: Clock, tmp_path: Path) -> None:
-    """A part is interrupted at its share, the next gets what is left, and the last isn't begun."""
+def _found(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "gpu_check.json").read_text())
+    return found
+
+
+def test_no_part_takes_more_than_its_share(clock: Clock, tmp_path: Path) -> None:
+    """However long all would take, the whole ends at its limit; the cases not reached have their reason."""
+    clock.unit_s, clock.counters_s, clock.counted = 1000.0, 1000.0, clock.counted[:11]
     assert check(tmp_path, "cuda", 450.0, quick=False, clock=clock) == 1
-    found: dict[str, Any] = json.loads((tmp_path / "gpu_check.json").read_text())
-    assert found["parts"] == {
-        "speed": {"seconds": 170.0, "code": None},
-        "counters": {"seconds": 240.0, "code": 0},
-        "training": {"left_out": "40 s were left, and it takes 45 s at least"},
+    assert clock.now == 450.0
+    assert _found(tmp_path)["parts"] == {
+        "speed": {"seconds": 120.0, "code": None},
+        "counters": {
+            "seconds": 290.0,
+            "code": None,
+            "left_out": dict.fromkeys(
+                ["bert_base-infer-b8-amp_fp16", "mobilenet_v2-infer-b8-amp_fp16"], "interrupted after 290 s"
+            ),
+        },
     }
-    assert (found["speed"], found["training"]) == ([{"name": "speed"}], None)
+
+
+def test_what_there_is_no_time_for_is_left_out_and_told(clock: Clock, tmp_path: Path) -> None:
+    """A part with too little time left isn't begun."""
+    assert check(tmp_path, "cuda", 190.0, quick=False, clock=clock) == 1
+    found = _found(tmp_path)
+    assert found["parts"]["counters"] == {"left_out": "50 s were left, and it takes 60 s at least"}
+    assert found["counters"] is None
 
 
 def test_when_every_part_ended_well_so_does_the_check(clock: Clock, tmp_path: Path) -> None:
-    """Exit status 0, and no folder is left behind."""
+    """Exit status 0, and no folder and nothing of a run before is left behind."""
     clock.speed_s = 100.0
     (tmp_path / "results").mkdir()
-    assert check(tmp_path, "cpu", 450.0, quick=True, clock=clock) == 0
+    (tmp_path / "log.txt").write_text("of a run before")
+    assert check(tmp_path, "cuda", 450.0, quick=False, clock=clock) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["counters.json", "gpu_check.json", "speed.json"]
+
+
+def test_a_run_that_fails_has_not_all_cases() -> None:
+    """And says where to look."""
+    part = Part(name="counters", arguments=(), most_s=1.0, cases=("a", "b"))
+    figures = {"cases": [{"id": "a"}]}
+    assert gpu_check.not_reached(part, Ran(seconds=3.0, code=1), figures) == {"b": "the run ended with 1, see log.txt"}
 
 
 def test_a_row_holds_counted_and_counters_side_by_side() -> None:
