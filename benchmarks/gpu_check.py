@@ -245,7 +245,7 @@ def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
             shutil.copy(log, out)
         try:
             ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
-            counters = ncu_counters.read([log], ncu.source)
+            counters = ncu_counters.of_flops(log, ncu.source)
         except NotCounted as refusal:
             return {"status": refusal.status, "reason": without_folders(refusal.reason)}
     ratio = None if counters.flop is None else counters.flop / ncu_check.FLOP
