@@ -68,13 +68,12 @@ class CaseCounter:
         self._unknown: set[str] = set()
         """Metrics that this ncu has said not to know."""
 
-    def count(self, test: str, file: Path, precision: str) -> Counters:  # noqa: ARG002 (asks for all pipes)
+    def count(self, test: str, file: Path) -> Counters:
         """The counters of one step: bytes from a run in which each kernel runs once, for a replay changes what the
         caches hold; FLOPs from another.
 
         :param test: node id.
         :param file: where the test is.
-        :param precision: the case's; all of them are asked about the same.
         :raises NotCounted: there are none, and why.
         """
         capability = self._ncu.compute_capability

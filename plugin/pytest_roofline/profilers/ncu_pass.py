@@ -96,7 +96,7 @@ class NcuPass:
         held = release(self._run.device)
         try:
             unit_check = counter.unit_check(precision)
-            counters = counter.count(item.nodeid, item.path, precision)
+            counters = counter.count(item.nodeid, item.path)
         except NotCounted as refusal:
             counters = Counters(status=refusal.status, reason=refusal.reason)
             if refusal.status in FOR_ALL:

@@ -20,7 +20,7 @@ from pytest_roofline.profilers.ncu_status import (
     permission_remedy,
     sentences,
 )
-from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, Ended, System
+from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, Ended, System, unwound_when_terminated
 
 PROBE_S = 20.0
 """Time in which ncu has to count one kernel."""
@@ -164,7 +164,10 @@ def _count_a_kernel(ncu: Path, system: System) -> Verdict:
     """What comes of `probe_kernel` under ncu."""
     try:
         # ncu keeps its lock file in TMPDIR: one in a folder that all users share may belong to somebody else.
-        with tempfile.TemporaryDirectory(prefix="roofline-", ignore_cleanup_errors=True) as folder:
+        with (
+            unwound_when_terminated(),
+            tempfile.TemporaryDirectory(prefix="roofline-", ignore_cleanup_errors=True) as folder,
+        ):
             log = Path(folder) / "ncu.csv"
             probe = Path(probe_kernel.__file__).absolute()
             ended = system.run(

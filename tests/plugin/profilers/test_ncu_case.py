@@ -97,7 +97,7 @@ def test_bytes_and_flops_are_counted_in_runs_of_their_own(
     make: Make, stubs: Stubs, reading: Reading, tmp_path: Path
 ) -> None:
     """The first with what a single pass collects; the second with all pipes."""
-    found = make().count(TEST, tmp_path / "project" / "sub" / "test_x.py", "amp_bf16")
+    found = make().count(TEST, tmp_path / "project" / "sub" / "test_x.py")
     assert found == Counters(status="ok", source="ncu 2025.3", flop=1.0)
     calls = stubs.calls("ncu")
     metrics = [call.arguments[call.arguments.index("--metrics") + 1].split(",") for call in calls]
@@ -108,7 +108,7 @@ def test_bytes_and_flops_are_counted_in_runs_of_their_own(
 def test_the_test_is_repeated_where_its_run_is(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
     """By its name, in its folder, with the run's arguments; collecting its file alone, and with its own cache."""
     file = tmp_path / "project" / "sub" / "test_x.py"
-    make().count(TEST, file, "fp32")
+    make().count(TEST, file)
     for call in stubs.calls("ncu"):
         assert call.cwd == str(tmp_path / "project")
         assert json.loads(call.environment[VARIABLE])[:2] == [TEST, str(file)]
@@ -123,17 +123,14 @@ def test_a_file_that_may_go_by_another_name_is_found_by_the_runs_own_paths(
     make: Make, stubs: Stubs, reading: Reading, tmp_path: Path, place: str
 ) -> None:
     """Outside of the root a test's name depends on the paths given; and some tests are of no file."""
-    make().count(TEST, tmp_path / place, "fp32")
+    make().count(TEST, tmp_path / place)
     assert [json.loads(call.environment[VARIABLE])[1] for call in stubs.calls("ncu")] == [None, None]
     assert reading.files
 
 
-@pytest.mark.parametrize("precision", ["fp32", "torch_default", "fp16"])
-def test_tensor_cores_are_asked_about_in_every_precision(
-    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path, precision: str
-) -> None:
-    """In fp32, too: attention runs there as three products of TF32."""
-    make().count(TEST, tmp_path, precision)
+def test_tensor_cores_are_asked_about(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
+    """Whatever the precision: in fp32, too, attention runs there as three products of TF32."""
+    make().count(TEST, tmp_path)
     asked = stubs.calls("ncu")[1].arguments
     assert asked[asked.index("--metrics") + 1] == ",".join(flop_metrics("9.0", True))
     assert reading.files
@@ -141,7 +138,7 @@ def test_tensor_cores_are_asked_about_in_every_precision(
 
 def refused(counter: CaseCounter, folder: Path) -> tuple[str, str]:
     with pytest.raises(NotCounted) as refusal:
-        counter.count(TEST, folder, "fp32")
+        counter.count(TEST, folder)
     return refusal.value.status, refusal.value.reason
 
 
@@ -169,7 +166,7 @@ def test_no_kernel_is_told_with_the_device_of_the_test(make: Make, tmp_path: Pat
 def test_the_time_limit_is_for_both_runs_together(make: Make, reading: Reading, tmp_path: Path) -> None:
     """What the first has taken the second doesn't get; the limit told is the one that was asked for."""
     readings = iter([0.0, 0.0, 5.0])
-    found = make(limit_s=4.0, clock=lambda: next(readings)).count(TEST, tmp_path, "fp32")
+    found = make(limit_s=4.0, clock=lambda: next(readings)).count(TEST, tmp_path)
     assert (found.status, found.reason) == ("missing_metric", "flop: under ncu its test had not ended after 4 s")
     assert reading.files == [("bytes.csv",)]
 
@@ -188,7 +185,7 @@ def test_a_run_for_flops_that_fails_leaves_the_bytes(
 ) -> None:
     """They were counted before; why there are no FLOPs is told."""
     readings = iter([0.0, 0.0, 3.5])
-    found = make("ok", behaviour, limit_s=4.0, clock=lambda: next(readings)).count(TEST, tmp_path, "fp32")
+    found = make("ok", behaviour, limit_s=4.0, clock=lambda: next(readings)).count(TEST, tmp_path)
     assert (found.status, found.dram_byte, found.flop) == ("missing_metric", 7.0, None)
     assert found.reason is not None
     assert why in found.reason
@@ -202,7 +199,7 @@ def test_a_metric_that_ncu_does_not_know_is_left_out_and_the_run_repeated(
     first, second = byte_metrics("9.0")[0], flop_metrics("9.0", True)[-1]
     counter = make(rejects=[first, second])
     for runs in (4, 6):
-        found = counter.count(TEST, tmp_path, "fp32")
+        found = counter.count(TEST, tmp_path)
         assert (found.status, found.flop) == ("missing_metric", None)
         assert found.reason == f"flop: this ncu or this GPU lacks {second}; this ncu or this GPU lacks {first}"
         assert len(stubs.calls("ncu")) == runs

@@ -50,17 +50,19 @@ class FakeCounter:
     """Counts what it is told to: answers in turn, the last for all that follow."""
 
     def __init__(self, *answers: Counters | NotCounted, unit_check: float | NotCounted | None = 1.0) -> None:
-        self.asked: list[tuple[str, str, str]] = []
+        self.asked: list[tuple[str, str]] = []
+        self.checked: list[str] = []
         self._answers = answers
         self._unit_check = unit_check
 
-    def unit_check(self, _precision: str) -> float | None:
+    def unit_check(self, precision: str) -> float | None:
+        self.checked.append(precision)
         if isinstance(self._unit_check, NotCounted):
             raise self._unit_check
         return self._unit_check
 
-    def count(self, test: str, file: Path, precision: str) -> Counters:
-        self.asked.append((test, file.name, precision))
+    def count(self, test: str, file: Path) -> Counters:
+        self.asked.append((test, file.name))
         answer = self._answers[min(len(self.asked), len(self._answers)) - 1]
         if isinstance(answer, NotCounted):
             raise answer
@@ -94,8 +96,10 @@ def end(counting: NcuPass, exitstatus: int = 0) -> int:
     return session.exitstatus
 
 
-def test_a_case_is_counted_after_its_test_by_name_file_and_precision() -> None:
-    """Its record keeps all else; the ratio of the product of known size and the memory still held stand with it."""
+def test_a_case_is_counted_after_its_test_by_name_and_file() -> None:
+    """Its record keeps all else; the ratio of the product of known size, in the case's precision, and the memory still
+    held stand with it.
+    """
     run, counter = FakeRun(), FakeCounter(OK, unit_check=1.25)
     record = build.record(case=build.case(precision="amp_bf16"))
 
@@ -104,7 +108,8 @@ def test_a_case_is_counted_after_its_test_by_name_file_and_precision() -> None:
         assert counter.asked == []
 
     take(passing(run, counter), test, "sub/t.py::test[a b]")
-    assert counter.asked == [("sub/t.py::test[a b]", "t.py", "amp_bf16")]
+    assert counter.asked == [("sub/t.py::test[a b]", "t.py")]
+    assert counter.checked == ["amp_bf16"]
     (found,) = run.records()
     assert found.counters == Counters(status="ok", source="ncu", flop=1.0, unit_check=1.25)
     assert found.timing == record.timing
