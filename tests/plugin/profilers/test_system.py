@@ -165,10 +165,12 @@ def _ends(pid: int) -> bool:
 
 
 TERMINATED = """
-import sys, tempfile
+import signal, sys, tempfile
 from pathlib import Path
 from pytest_roofline.profilers.system import run_program, unwound_when_terminated
 
+for number in (signal.SIGTERM, signal.SIGHUP):  # under nohup it would be ignored
+    signal.signal(number, signal.SIG_DFL)
 with unwound_when_terminated(), tempfile.TemporaryDirectory(dir=sys.argv[1], prefix="private-") as folder:
     run_program(
         ["sh", "-c", 'sleep 600 & echo $! $$ > "$0/part"; mv "$0/part" "$0/pids"; wait', folder],
