@@ -9,11 +9,11 @@ import platform
 import re
 import sys
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline import cgroup, cpu_frequency, devices
 from pytest_roofline.nvml import NoNvml, Nvml
+from pytest_roofline.profilers.system import System
 from roofline.record import Device, Machine
 
 if TYPE_CHECKING:
@@ -123,9 +123,7 @@ def _nvml(device: torch.device) -> tuple[Nvml | None, str | None]:
 def _in_container() -> bool | None:
     if not sys.platform.startswith("linux"):
         return None
-    return (
-        Path("/.dockerenv").exists() or Path("/run/.containerenv").exists() or "KUBERNETES_SERVICE_HOST" in os.environ
-    )
+    return System.here().container is not None
 
 
 def _version(name: str) -> str | None:

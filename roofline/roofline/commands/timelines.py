@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text
+from roofline.profilers.captured_text import printable
 from roofline.profilers.timeline import Timeline
-from roofline.profilers.timeline_report import about, document, harmless, rows_table, tables
+from roofline.profilers.timeline_report import about, document, rows_table, tables
 from roofline.reader import ReadError
 from roofline.tables import Format, render
 
@@ -80,4 +81,4 @@ def show(
 
 def _lines(text: str) -> str:
     """Every line of a text, as a terminal may show it."""
-    return "\n".join(map(harmless, text.split("\n")))
+    return "\n".join(map(printable, text.split("\n")))

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from roofline.ncu_metrics import DRAM_RATE, TIME, Dimension, dimension
+from roofline.profilers.captured_text import printable
 from roofline.profilers.captures import Capture, Launch
-from roofline.profilers.ncu_lines import HOW, Header, Lines, integer, printable
+from roofline.profilers.ncu_lines import HOW, Header, Lines, integer
 from roofline.profilers.ncu_units import LEAST, MOST, factors, plausible
 from roofline.profilers.number_format import Evidence, NumberFormat, NumberFormatError
 from roofline.reader import ReadError

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
+from roofline.profilers.captured_text import printable
 from roofline.reader import ReadError
 
 Page = Literal["raw", "details", "summary"]
@@ -81,13 +82,6 @@ def integer(text: str) -> int | None:
 def is_integer(text: str) -> bool:
     """Whether it is written as a whole number, however large."""
     return _INTEGER.fullmatch(text.strip()) is not None
-
-
-def printable(text: str) -> str:
-    """The text with escapes in place of what a terminal would obey or not show, such as ESC: ``\\x1b``."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
 class Lines:

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from roofline import kernel_notes, operation_notes
 from roofline.columns import percent_of
+from roofline.profilers.captured_text import printable
 from roofline.profilers.timeline import CopyRow, DeviceRow, DramRow, KernelRow, KindRow, OperatorRow, Timeline
 from roofline.record_json import without_nonfinite
 from roofline.tables import Column, Table
 from roofline.units import percent, scaled
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""What moves a terminal's cursor, colours it, ends its lines, or turns the direction of its text."""
-
 _WIDE, _NARROW = 60, 36
 """Characters of a kernel's name that a terminal shows."""
 
 Row = TypeVar("Row")
-
-
-def harmless(text: str) -> str:
-    r"""A text of a file as a terminal may show it: control characters as they are escaped in Python.
-
-    >>> harmless("gemm\x1b[2J")
-    'gemm\\x1b[2J'
-    """
-    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def document(timeline: Timeline) -> dict[str, Any]:
@@ -102,7 +90,7 @@ def about(timeline: Timeline) -> list[str]:
     ]
     steps = timeline.steps
     marked = [] if steps is None else [f"{steps.count} steps marked, median {scaled(steps.median_s, 's')}"]
-    return [harmless(note) for note in (*sections, *marked, *timeline.notes)]
+    return [printable(note) for note in (*sections, *marked, *timeline.notes)]
 
 
 def _plain(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -196,7 +184,7 @@ def _number(
 
 
 def _words(name: str, title: str, get: Callable[[Row], Any], drop: int = 0) -> Column[Row]:
-    return Column(name=name, title=title, get=get, show=harmless, right=False, drop=drop)
+    return Column(name=name, title=title, get=get, show=printable, right=False, drop=drop)
 
 
 def _name(get: Callable[[Row], str]) -> Column[Row]:
@@ -204,8 +192,8 @@ def _name(get: Callable[[Row], str]) -> Column[Row]:
         name="name",
         title="name",
         get=get,
-        show=lambda name: operation_notes.kernel(harmless(kernel_notes.plain(name)), _WIDE),
-        narrow=lambda name: operation_notes.kernel(harmless(kernel_notes.plain(name)), _NARROW),
+        show=lambda name: operation_notes.kernel(printable(kernel_notes.plain(name)), _WIDE),
+        narrow=lambda name: operation_notes.kernel(printable(kernel_notes.plain(name)), _NARROW),
         right=False,
     )
 
