@@ -14,7 +14,7 @@ from roofline.turns import Agreed, Begin, Done, Enough, Message, Next, Ready, To
 LEAST_TURNS = 5
 """A side, even where they overrun the budget: of fewer nothing can be said of how well their ratio is known."""
 
-BUILDS = 6
+BUILDS = 12
 """Times that either side's model is built in a pair of processes, at most: each building has an offset of its own."""
 
 LEAST_TURNS_A_BUILD = 2

@@ -64,7 +64,7 @@ def test_one_process_runs_at_a_time() -> None:
         (0.1, (0, 0, 1, 1, 2, 2)),
         (1.2, (0, 0, 1, 1, 2, 2)),
         (2.01, (0, 0, 1, 1, 2, 2, 3, 3, 4, 4)),
-        (3.61, tuple(number for number in range(BUILDS) for _ in range(3))),
+        (7.21, tuple(number for number in range(BUILDS) for _ in range(3))),
     ],
 )
 def test_no_turns_are_begun_that_would_end_beyond_the_budget(budget_s: float, build: tuple[int, ...]) -> None:
@@ -91,7 +91,7 @@ def test_no_more_time_is_spent_on_building_than_on_turns(preparing_s: float, bui
 def test_a_b_b_a_goes_on_over_what_is_built_anew() -> None:
     """An odd number of turns in one building, and the other side begins the next."""
     table = Table()
-    duel(table, budget_s=3.61)
+    duel(table, budget_s=7.21)
     assert turns(table) == "bnnb" * (3 * BUILDS // 2)
 
 
