@@ -21,18 +21,26 @@ GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 LAST_NS = 2**53
 """Time since the start of the session beyond which floats don't hold every nanosecond: 104 days. None runs so long."""
 
-_USABLE = (
+USABLE = (
     f"typeof(start) = 'integer' AND typeof(\"end\") = 'integer' AND start BETWEEN {-LAST_NS} AND {LAST_NS}"
     f' AND "end" BETWEEN start AND {LAST_NS}'
 )
-_FIELDS = ("start", "end", "device", "process", "stream", "what", "byte")
+"""A row whose times are usable, as SQL: of the tables that have ``start`` and ``end``."""
+
+PROCESS_SHIFT, PROCESS_MASK = 24, 0xFFFFFF
+"""Of the global id of a process or a thread, bits 24 to 47 are the process (Nsight Systems, "Serialized process and
+thread identifiers").
+"""
+
+_FIELDS = ("start", "end", "device", "process", "stream", "what", "byte", "correlation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activities:
     """The rows of one table: n usable ones, and ``lost`` others, whose times are missing, or which never ended.
 
-    ``what`` is the number of a name or of a direction. `NOT_TOLD` stands for what a row or the table doesn't have.
+    ``what`` is the number of a name or of a direction, ``correlation`` that of the call that launched it. `NOT_TOLD`
+    stands for what a row or the table doesn't have.
     ``lacks`` names a column without which nothing can be read; then all rows are lost.
     """
 
@@ -67,13 +75,12 @@ def activities(database: Database, table: str, what: str | None = None) -> Activ
     def number(column: str, show: str = '"{}"') -> str:
         return f"COALESCE(CAST({show.format(column)} AS INTEGER), {NOT_TOLD})" if column in there else str(NOT_TOLD)
 
-    # NVIDIA's "Serialized process and thread identifiers": the process is bits 24 to 47 of a global id.
-    process = number("globalPid", '("{}" >> 24 & 16777215)')
+    process = number("globalPid", f'("{{}}" >> {PROCESS_SHIFT} & {PROCESS_MASK})')
     stream = number("streamId")
     byte = f"CASE WHEN typeof(bytes) = 'integer' AND bytes BETWEEN 0 AND {MOST_BYTE} THEN bytes ELSE {NOT_TOLD} END"
     query = (
         f'SELECT start, "end", {number("deviceId")}, {process}, {stream}, {number(what) if what else NOT_TOLD},'
-        f" {byte if 'bytes' in there else NOT_TOLD} FROM {table}"
+        f" {byte if 'bytes' in there else NOT_TOLD}, {number('correlationId')} FROM {table}"
     )
-    rows = np.fromiter(database.connection.execute(f"{query} WHERE {_USABLE}"), layout)
+    rows = np.fromiter(database.connection.execute(f"{query} WHERE {USABLE}"), layout)
     return Activities(columns=rows, lost=database.count(table) - len(rows))

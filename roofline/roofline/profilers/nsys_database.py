@@ -60,6 +60,13 @@ class Database:
         """Of its rows; 0 where there is no such table, for nsys makes none for what it didn't see."""
         return int(self.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) if table in self.columns else 0
 
+    def texts(self, table: str, column: str) -> dict[int, str]:
+        """By their numbers, those that a column of a table has in place of texts; none where either isn't there."""
+        if not self.has("StringIds", "id", "value") or not self.has(table, column):
+            return {}
+        query = f'SELECT id, value FROM StringIds WHERE id IN (SELECT "{column}" FROM {table})'
+        return {number: str(text) for number, text in self.rows(query) if text is not None}
+
 
 @contextmanager
 def opened(path: Path) -> Iterator[Database]:

@@ -1,4 +1,5 @@
-"""nsys's SQLite export (``nsys export --type sqlite``) read: kernels, copies, busy time of each GPU, DRAM traffic."""
+"""nsys's SQLite export (``nsys export --type sqlite``) read: kernels, copies, busy time of each GPU, DRAM traffic,
+NVTX ranges."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from roofline.profilers.nsys_activities import COPIES, FILLS, GRAPHS, KERNELS, A
 from roofline.profilers.nsys_database import MAJOR, NEWEST_MINOR, Database, opened
 from roofline.profilers.nsys_devices import NOT_TOLD, Gpu, Gpus, gpus_of
 from roofline.profilers.nsys_dram import about_dram, dram_rows
+from roofline.profilers.nsys_ranges import about_ranges, range_rows
 from roofline.profilers.timeline import (
     MOST_BYTE,
     OK,
@@ -71,6 +73,7 @@ def read_export(path: Path) -> Timeline:
         everything = [kernels, graphs, copies, fills]
         devices, spans, unsure = _devices(everything, gpus)
         dram, dram_section = dram_rows(database, gpus, spans)
+        ranges, range_section = range_rows(database, kernels, len(graphs) + graphs.lost)
         kernel_table, kernel_section = _kernels(database, kernels, name, graphs)
         moves = [*_copies(database, copies), *_fills(fills)]
         unsized = [*_unsized(database, COPIES, copies), *_unsized(database, FILLS, fills)]
@@ -85,13 +88,15 @@ def read_export(path: Path) -> Timeline:
                 "memcpy": with_faults(_section([copies, fills], "copy or fill"), unsized),
                 "devices": _section(everything, "GPU work"),
                 "dram": dram_section,
+                "nvtx": range_section,
             },
             kernels=kernel_table,
             copies=copies_first(moves),
             devices=devices,
             dram=dram,
+            ranges=ranges,
             error=EMPTY if empty else None,
-            notes=(*_about(database, empty), *unsure, *about_dram(dram)),
+            notes=(*_about(database, empty), *unsure, *about_dram(dram), *about_ranges(ranges)),
         )
 
 
@@ -108,7 +113,7 @@ def _kernels(
     import numpy as np
 
     numbers, index = np.unique(kernels.of("what"), return_inverse=True)
-    texts = _texts(database, name)
+    texts = database.texts(KERNELS, name)
     names = [texts.get(number, f"(string {number})") for number in numbers.tolist()]
     known = {text: place for place, text in enumerate(dict.fromkeys(names))}
     places: NDArray[int64] = np.array([known[text] for text in names])[index]
@@ -120,13 +125,6 @@ def _kernels(
         *([f"shown are the kernels outside of graphs: {_nodes_missing(graphs)}"] if launched else []),
     ]
     return rows, Section(state="partial", reason="; ".join(faults)) if faults else OK
-
-
-def _texts(database: Database, name: str) -> dict[int, str]:
-    if not database.has("StringIds", "id", "value"):
-        return {}
-    query = f"SELECT id, value FROM StringIds WHERE id IN (SELECT {name} FROM {KERNELS})"
-    return {number: str(text) for number, text in database.rows(query) if text is not None}
 
 
 def _nodes_missing(graphs: Activities) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 State = Literal["ok", "partial", "skipped", "failed"]
+Style = Literal["PushPop", "StartEnd"]
+"""Of an NVTX range: nested in its thread, or not. The words are nsys's."""
 
 _SIDES = {"H": "Host", "D": "Device", "A": "Array", "P": "Peer"}
 _DIRECTION = re.compile(r"\b([HDAP])to([HDAP])\b")
@@ -141,6 +143,43 @@ class OperatorRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Durations:
+    """Of all instances of one kind of event."""
+
+    instances: int
+    total_s: float
+    avg_s: float
+    med_s: float
+    min_s: float
+    max_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeRow:
+    """All instances of one NVTX range, from where the host opened it to where it closed it: of one name, style and
+    domain (None: the default one). Ranges lie inside of each other, and each has all of its time.
+
+    ``kernels`` and ``kernel_s`` are number and time of the kernels that its thread launched while it was open, whenever
+    they ran; ``process_kernels`` and ``process_kernel_s`` of those that any thread of its process did. A kernel counts
+    once a row. What the file doesn't tell is None, and so is what several ranges together can't have.
+    """
+
+    name: str
+    instances: int
+    total_s: float
+    avg_s: float
+    style: Style | None = None
+    domain: str | None = None
+    med_s: float | None = None
+    min_s: float | None = None
+    max_s: float | None = None
+    kernels: int | None = None
+    kernel_s: float | None = None
+    process_kernels: int | None = None
+    process_kernel_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
     """Steps that the program marked for the profiler."""
 
@@ -153,7 +192,7 @@ class Timeline:
     """All that is read of one file. ``error`` is the name of what makes it useless for what it is read for.
 
     ``tool`` is the program that wrote it, ``schema`` the version of its layout, as far as the file tells. Kernels,
-    copies and operators are sorted by time, longest first. ``notes`` is what a reader of the numbers must know.
+    copies, ranges and operators are sorted by time, longest first. ``notes`` is what a reader of the numbers must know.
     """
 
     path: Path
@@ -166,6 +205,7 @@ class Timeline:
     copies: tuple[CopyRow, ...] = ()
     devices: tuple[DeviceRow, ...] = ()
     dram: tuple[DramRow, ...] = ()
+    ranges: tuple[RangeRow, ...] = ()
     operators: tuple[OperatorRow, ...] = ()
     steps: Steps | None = None
     error: str | None = None
@@ -212,30 +252,54 @@ def kernel_rows(names: Sequence[str], which: NDArray[int64], duration_ns: NDArra
     :param which: of n launches, the index of its name.
     :param duration_ns: of the same n launches.
     """
+    return longest_first(
+        [
+            KernelRow(
+                name=names[own],
+                instances=one.instances,
+                total_s=one.total_s,
+                avg_s=one.avg_s,
+                med_s=one.med_s,
+                min_s=one.min_s,
+                max_s=one.max_s,
+            )
+            for own, one in durations(which, duration_ns).items()
+        ]
+    )
+
+
+def durations(which: NDArray[int64], duration_ns: NDArray[int64]) -> dict[int, Durations]:
+    """Of each kind of event, by its index, those of its instances.
+
+    :param which: of n events, the index of its kind.
+    :param duration_ns: of the same n events.
+    """
     import numpy as np
 
     if not len(which):
-        return ()
+        return {}
     order = np.lexsort((duration_ns, which))
-    index, duration = which[order], duration_ns[order]
-    starts = np.flatnonzero(np.diff(index, prepend=-1))
-    rows = []
-    for own, start, end in zip(index[starts], starts, [*starts[1:], len(index)], strict=True):
-        # Whole nanoseconds add up exactly in a float up to 2**53 of them, 104 days.
-        seconds = duration[start:end].astype(float) / NS_PER_S
-        total_s = float(duration[start:end].sum(dtype=float)) / NS_PER_S
-        rows.append(
-            KernelRow(
-                name=names[own],
-                instances=len(seconds),
-                total_s=total_s,
-                avg_s=total_s / len(seconds),
-                med_s=float(np.median(seconds)),
-                min_s=float(seconds[0]),
-                max_s=float(seconds[-1]),
-            )
+    index = which[order]
+    # Whole nanoseconds add up exactly in a float up to 2**53 of them, 104 days.
+    duration = duration_ns[order].astype(float)
+    first = np.flatnonzero(np.diff(index, prepend=-1))
+    count = np.diff(first, append=len(index))
+    total = np.add.reduceat(duration, first)
+    median = (duration[first + (count - 1) // 2] + duration[first + count // 2]) / 2
+    columns = (index[first], count, total, median, duration[first], duration[first + count - 1])
+    return {
+        own: Durations(
+            instances=instances,
+            total_s=total_ns / NS_PER_S,
+            avg_s=total_ns / NS_PER_S / instances,
+            med_s=median_ns / NS_PER_S,
+            min_s=least_ns / NS_PER_S,
+            max_s=most_ns / NS_PER_S,
         )
-    return longest_first(rows)
+        for own, instances, total_ns, median_ns, least_ns, most_ns in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    }
 
 
 def longest_first(rows: Sequence[KernelRow]) -> tuple[KernelRow, ...]:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from roofline import kernel_notes, operation_notes
 from roofline.columns import percent_of
 from roofline.profilers.captured_text import printable
-from roofline.profilers.timeline import CopyRow, DeviceRow, DramRow, KernelRow, KindRow, OperatorRow, Timeline
+from roofline.profilers.timeline import (
+    CopyRow,
+    DeviceRow,
+    DramRow,
+    KernelRow,
+    KindRow,
+    OperatorRow,
+    RangeRow,
+    Timeline,
+)
 from roofline.record_json import without_nonfinite
 from roofline.tables import Column, Table
 from roofline.units import percent, scaled
@@ -40,6 +50,7 @@ def document(timeline: Timeline) -> dict[str, Any]:
         "devices": _plain(_DEVICES, timeline.devices),
         "memcpy": _plain(_COPIES, timeline.copies),
         "dram": _plain(_DRAM, timeline.dram),
+        "nvtx": _plain(_range_columns(timeline), timeline.ranges),
         "operators": _plain(_operator_columns(timeline), timeline.operators),
         "steps": None
         if timeline.steps is None
@@ -60,7 +71,7 @@ def rows_table(timeline: Timeline) -> Table[Any]:
 def tables(timeline: Timeline, top: int) -> list[Table[Any]]:
     """Those that have a row; below the last one what a reader of the numbers must know.
 
-    :param top: rows of kernels and operators to show; the others stand in one, so that the columns add up.
+    :param top: rows of kernels, ranges and operators to show; the others stand in one, so that the columns add up.
     """
     made: list[Table[Any]] = []
     if timeline.kernels:
@@ -72,13 +83,14 @@ def tables(timeline: Timeline, top: int) -> list[Table[Any]]:
         made.append(Table(title="Copies and fills", columns=_COPIES, rows=timeline.copies))
     if timeline.dram:
         made.append(Table(title="DRAM while there was work", columns=_DRAM, rows=timeline.dram))
+    if timeline.ranges:
+        made.append(_ranges(timeline, top))
     if timeline.operators:
         made.append(_operators(timeline, top))
     notes = about(timeline)
     if not made or not notes:
         return made
-    last = made[-1]
-    return [*made[:-1], Table(title=last.title, columns=last.columns, rows=last.rows, notes=notes)]
+    return [*made[:-1], replace(made[-1], notes=notes)]
 
 
 def about(timeline: Timeline) -> list[str]:
@@ -111,6 +123,17 @@ def _kernels(timeline: Timeline, top: int) -> Table[KernelRow]:
 
 def _others(count: int) -> str:
     return f"{count} other{'s' if count > 1 else ''}"
+
+
+def _ranges(timeline: Timeline, top: int) -> Table[RangeRow]:
+    rows, rest = list(timeline.ranges[:top]), timeline.ranges[top:]
+    if rest:
+        instances, total_s = sum(row.instances for row in rest), sum(row.total_s for row in rest)
+        rows.append(RangeRow(name=_others(len(rest)), instances=instances, total_s=total_s, avg_s=total_s / instances))
+    columns = _range_columns(timeline)
+    named = any(row.domain is not None for row in timeline.ranges)
+    display = [column for column in columns if column.name != "process_kernels" and (named or column.name != "domain")]
+    return Table(title="NVTX ranges", columns=columns, rows=rows, display=display)
 
 
 def _operators(timeline: Timeline, top: int) -> Table[OperatorRow]:
@@ -154,6 +177,26 @@ def _kind_columns(timeline: Timeline) -> list[Column[KindRow]]:
     ]
 
 
+def _range_columns(timeline: Timeline) -> list[Column[RangeRow]]:
+    total_s = sum(row.total_s for row in timeline.ranges)
+    return [
+        _number("time_share", "% of\ntime", lambda row: _share(row.total_s, total_s), percent_of),
+        _number("total_s", "total", lambda row: row.total_s, _seconds),
+        _number("instances", "instances", lambda row: row.instances, drop=1),
+        _number("avg_s", "avg", lambda row: row.avg_s, _seconds, drop=4),
+        _number("med_s", "med", lambda row: row.med_s, _seconds, drop=6),
+        _number("min_s", "min", lambda row: row.min_s, _seconds, drop=8),
+        _number("max_s", "max", lambda row: row.max_s, _seconds, drop=7),
+        _words("style", "style", lambda row: row.style, drop=9),
+        _number("kernels", "kernels", lambda row: row.kernels, drop=5),
+        _number("kernel_s", "kernels'\ntime", lambda row: row.kernel_s, _seconds, drop=2),
+        _number("process_kernels", "kernels of\nall threads", lambda row: row.process_kernels),
+        _number("process_kernel_s", "all threads'\ntime", lambda row: row.process_kernel_s, _seconds, drop=3),
+        _words("domain", "domain", lambda row: row.domain, drop=10),
+        _name(lambda row: row.name, str),
+    ]
+
+
 def _operator_columns(timeline: Timeline) -> list[Column[OperatorRow]]:
     total_s = sum(row.self_s for row in timeline.operators)
     return [
@@ -187,13 +230,14 @@ def _words(name: str, title: str, get: Callable[[Row], Any], drop: int = 0) -> C
     return Column(name=name, title=title, get=get, show=printable, right=False, drop=drop)
 
 
-def _name(get: Callable[[Row], str]) -> Column[Row]:
+def _name(get: Callable[[Row], str], plain: Callable[[str], str] = kernel_notes.plain) -> Column[Row]:
+    """:param plain: leaves out of a name what a reader has no use for."""
     return Column(
         name="name",
         title="name",
         get=get,
-        show=lambda name: operation_notes.kernel(printable(kernel_notes.plain(name)), _WIDE),
-        narrow=lambda name: operation_notes.kernel(printable(kernel_notes.plain(name)), _NARROW),
+        show=lambda name: operation_notes.kernel(printable(plain(name)), _WIDE),
+        narrow=lambda name: operation_notes.kernel(printable(plain(name)), _NARROW),
         right=False,
     )
 
