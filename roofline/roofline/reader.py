@@ -161,22 +161,25 @@ def read(paths: Iterable[Path]) -> Reading:
     return Reading(files=tuple(files.values()), skipped=tuple(skipped))
 
 
-def files_under(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each file once, whatever links lead to it, and whether it was named itself or found in a folder."""
+def files_under(paths: Iterable[Path], endings: tuple[str, ...] = (".json",)) -> Iterator[tuple[Path, bool]]:
+    """Each file once, whatever links lead to it, and whether it was named itself or found in a folder.
+
+    :param endings: of what is looked for in folders.
+    """
     seen: set[Path] = set()
     for path in paths:
         folder = path.is_dir()
-        for found in _json_under(path) if folder else (path,):
+        for found in _found_under(path, endings) if folder else (path,):
             if (file := real_path(found)) not in seen:
                 seen.add(file)
                 yield found, not folder
 
 
-def _json_under(folder: Path) -> list[Path]:
-    """The ``*.json`` of a folder and all below it; and folders that can't be looked into, as reading them says why."""
+def _found_under(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    """The files of a folder and all below it; and folders that can't be looked into, as reading them says why."""
     closed: list[OSError] = []
     walk = os.walk(folder, onerror=closed.append)
-    files = [Path(place, name) for place, _, names in walk for name in names if name.endswith(".json")]
+    files = [Path(place, name) for place, _, names in walk for name in names if name.endswith(endings)]
     return sorted([*files, *(Path(error.filename) for error in closed)])
 
 

@@ -7,21 +7,22 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import table_options
-from roofline.commands.timelines import file_argument, show, top_option
+from roofline.commands.timelines import files_argument, show, top_option
 from roofline.profilers.nsys_file import read_nsys
 from roofline.tables import Format
 
 
 @click.command()
-@file_argument
+@files_argument
 @top_option
 @table_options
-def nsys(file: Path, top: int, form: Format | None, output: Path | None, width: int | None) -> None:
-    """Sum up what Nsight Systems recorded: kernels, copies, how busy each GPU was, and its DRAM traffic.
+def nsys(files: tuple[Path, ...], top: int, form: Format | None, output: Path | None, width: int | None) -> None:
+    """Sum up what Nsight Systems recorded: kernels, copies, how busy each GPU was, its DRAM traffic, NVTX ranges.
 
-    FILE is an SQLite export (nsys export --type sqlite), or what nsys stats printed, which has kernels and copies
-    alone. CSV has the kernels; JSON has everything, and says of each section whether it is whole.
+    FILES are SQLite exports (nsys export --type sqlite), of a folder its *.sqlite; or what nsys stats printed, of which
+    kernels and copies are read. CSV has the kernels; JSON has everything, and says of each section whether it is whole:
+    of several files, or a folder, one entry each in `files`.
 
-    Exit code 3: FILE can't be read, or has no kernel in it.
+    Exit code 3: a file can't be read, or has no kernel in it; the others are shown.
     """
-    show(file, read_nsys, top, form, output, width)
+    show(files, read_nsys, (".sqlite",), top, form, output, width)

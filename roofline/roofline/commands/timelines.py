@@ -1,10 +1,10 @@
-"""What the commands share that read a timeline profiler's file."""
+"""What the commands share that read a timeline profiler's files."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,8 +13,9 @@ import click
 from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text
 from roofline.profilers.captured_text import printable
 from roofline.profilers.timeline import Timeline
+from roofline.profilers.timeline_files import UNREADABLE, documents, joined_rows, tables_of_files, unreadable
 from roofline.profilers.timeline_report import about, document, rows_table, tables
-from roofline.reader import ReadError
+from roofline.reader import ReadError, files_under
 from roofline.tables import Format, render
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -26,9 +27,10 @@ _NOT_ESCAPED = re.compile("[\x7f-\x9f]")
 """Control characters that JSON doesn't escape by itself; a terminal may obey them."""
 
 
-def file_argument(function: Command) -> Command:
-    """``FILE``: one file, passed on as ``file``."""
-    return click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))(function)
+def files_argument(function: Command) -> Command:
+    """``FILES...``: files and folders, passed on as ``files``."""
+    kind = click.Path(exists=True, path_type=Path)
+    return click.argument("files", nargs=-1, required=True, type=kind)(function)
 
 
 def top_option(function: Command) -> Command:
@@ -38,45 +40,87 @@ def top_option(function: Command) -> Command:
         type=click.IntRange(min=1),
         default=15,
         show_default=True,
-        help="Kernels, or operators, to show; the others stand in one row, so that the columns add up. CSV and JSON"
-        " have all.",
+        help="Kernels, ranges or operators to show; the others stand in one row, so that the columns add up. CSV and"
+        " JSON have all.",
     )(function)
 
 
 def show(
-    file: Path,
+    paths: Sequence[Path],
     read: Callable[[Path], Timeline],
+    endings: tuple[str, ...],
     top: int,
     form: Format | None,
     output: Path | None,
     width: int | None,
 ) -> None:
-    """Read a file and show what is in it. JSON is shown even where the file turns out to be of no use.
+    """Read files and show what is in them. JSON is shown even where a file turns out to be of no use; where there are
+    several, the others are shown as well.
 
-    :raises CannotCompare: it can't be read, has no part that can be used, or lacks what it is read for.
+    :param paths: files, and folders, of which those files are read that have one of the ``endings``.
+    :raises CannotCompare: after all that can be shown was: one can't be read, has no part that can be used, or lacks
+        what it is read for.
     """
-    if output is not None and output.exists() and output.samefile(file):
-        raise click.UsageError(f"-o {output} is FILE itself, which it would replace. Name another file.")
+    alone = len(paths) == 1 and not paths[0].is_dir()
+    files = [file for file, _ in files_under(paths, endings)]
+    if not files:
+        raise CannotCompare(f"{', '.join(map(str, paths))}: no file there ends in {' or '.join(endings)}.")
+    if output is not None and output.exists() and any(one.exists() and output.samefile(one) for one in files):
+        raise click.UsageError(f"-o {output} is one of the files to read, which it would replace. Name another file.")
+    timelines = [_read(file, read) for file in files]
+    if alone and timelines[0].error == UNREADABLE:
+        raise CannotCompare(_problem(timelines[0]))
+    _emit(timelines, alone, top, form, output, width)
+    problems = [_problem(one) for one in timelines if _useless(one)]
+    if problems:
+        head = [] if alone else [f"{len(problems)} of {len(files)} files are of no use:"]
+        raise CannotCompare("\n".join([*head, *problems]))
+
+
+def _read(file: Path, read: Callable[[Path], Timeline]) -> Timeline:
     try:
-        timeline = read(file)
+        return read(file)
     except ReadError as error:
-        raise CannotCompare(_lines(str(error))) from error
-    useless = timeline.error is not None or timeline.state in ("skipped", "failed")
+        return unreadable(file, str(error))
+
+
+def _emit(
+    timelines: Sequence[Timeline],
+    alone: bool,
+    top: int,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> None:
+    """:param alone: the one file was asked for by its name; what is shown then has no place for others."""
     chosen = chosen_format(form, output)
+    useful = [one for one in timelines if not _useless(one)]
     if chosen == "json":
-        text = json.dumps(document(timeline), indent=2, allow_nan=False, ensure_ascii=False)
+        content = document(timelines[0]) if alone else documents(timelines)
+        text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
         escaped = _NOT_ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
         emit_text(f"{escaped}\n", output)
-    elif chosen == "csv" and not useless:
-        emit_text(_lines(render(rows_table(timeline), "csv", 0)), output)
-    elif chosen != "csv" and (made := tables(timeline, top)):
+    elif chosen == "csv" and useful:
+        rows = rows_table(useful[0]) if alone else joined_rows(useful)
+        emit_text(_lines(render(rows, "csv", 0)), output)
+    elif chosen != "csv" and (made := tables(timelines[0], top) if alone else tables_of_files(timelines, top)):
         emit(made, form, output, width, complete="--format json")
-    if useless:
-        name = f" {timeline.error}: {_WHAT_IS_MISSING[timeline.error]}." if timeline.error else " nothing to show."
-        raise CannotCompare("\n  ".join([_lines(f"{file}:{name}"), *about(timeline)]))
     if chosen in ("csv", "json"):
-        for note in about(timeline):
-            click.echo(_lines(f"{file}: {note}"), err=True)
+        for one in useful:
+            for note in about(one):
+                click.echo(_lines(f"{one.path}: {note}"), err=True)
+
+
+def _useless(timeline: Timeline) -> bool:
+    return timeline.error is not None or timeline.state in ("skipped", "failed")
+
+
+def _problem(timeline: Timeline) -> str:
+    """Why a file is of no use."""
+    if timeline.error == UNREADABLE:
+        return _lines(str(timeline.sections["file"].reason))
+    name = f"{timeline.error}: {_WHAT_IS_MISSING[timeline.error]}." if timeline.error else "nothing to show."
+    return "\n  ".join([_lines(f"{timeline.path}: {name}"), *about(timeline)])
 
 
 def _lines(text: str) -> str:

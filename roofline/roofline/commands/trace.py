@@ -7,21 +7,23 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import table_options
-from roofline.commands.timelines import file_argument, show, top_option
+from roofline.commands.timelines import files_argument, show, top_option
 from roofline.profilers.chrome_trace import read_trace
 from roofline.tables import Format
 
 
 @click.command()
-@file_argument
+@files_argument
 @top_option
 @table_options
-def trace(file: Path, top: int, form: Format | None, output: Path | None, width: int | None) -> None:
-    """Sum up a trace of torch.profiler: kernels, copies, how busy each GPU was, and the host's operators.
+def trace(files: tuple[Path, ...], top: int, form: Format | None, output: Path | None, width: int | None) -> None:
+    """Sum up traces of torch.profiler: kernels, copies, how busy each GPU was, and the host's operators.
 
-    FILE is what export_chrome_trace or tensorboard_trace_handler wrote, plain or with gzip. CSV has the kernels, or the
-    operators of what ran without a GPU; JSON has everything, and says of each section whether it is whole.
+    FILES are what export_chrome_trace or tensorboard_trace_handler wrote, plain or with gzip, one for each rank; of a
+    folder its *.json and *.json.gz. CSV has the kernels, or the operators of what ran without a GPU; JSON has
+    everything, and says of each section whether it is whole: of several files, or a folder, one entry each in `files`.
 
-    Exit code 3: FILE can't be read, is the trace of another program, or has nothing that can be summed up.
+    Exit code 3: a file can't be read, is the trace of another program, or has nothing that can be summed up; the others
+    are shown.
     """
-    show(file, read_trace, top, form, output, width)
+    show(files, read_trace, (".json", ".json.gz"), top, form, output, width)

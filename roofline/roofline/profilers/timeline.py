@@ -191,12 +191,13 @@ class Steps:
 class Timeline:
     """All that is read of one file. ``error`` is the name of what makes it useless for what it is read for.
 
-    ``tool`` is the program that wrote it, ``schema`` the version of its layout, as far as the file tells. Kernels,
-    copies, ranges and operators are sorted by time, longest first. ``notes`` is what a reader of the numbers must know.
+    ``layout`` is None where it can't be read. ``tool`` is the program that wrote it, ``schema`` the version of its
+    layout, as far as the file tells. Kernels, copies, ranges and operators are sorted by time, longest first. ``notes``
+    is what a reader of the numbers must know.
     """
 
     path: Path
-    layout: Literal["nsys_export", "nsys_stats", "chrome_trace"]
+    layout: Literal["nsys_export", "nsys_stats", "chrome_trace"] | None
     sections: Mapping[str, Section]
     tool: str | None = None
     schema: str | None = None
