@@ -154,7 +154,7 @@ def _without_kernels(ranges: _Ranges, launched: Launches, graphs: int) -> list[s
             if launched.lost
             else []
         ),
-        *([f"the kernels of {graphs} graphs that were recorded whole are in no range"] if graphs else []),
+        *([f"the kernels of graphs that were recorded whole ({graphs}) are in no range"] if graphs else []),
     ]
 
 

@@ -78,7 +78,7 @@ def _overview(timelines: Sequence[Timeline], names: dict[Path, str]) -> Table[Ti
         Column(name="step_s", title="step,\nmedian", get=_step, show=_seconds, drop=2),
     ]
     several = sum(len(one.devices) > 1 for one in timelines)
-    notes = [f"busy: not of {several} files with several GPUs, each of which has its own."] if several else []
+    notes = [f"No busy share of a file with several GPUs ({several}): each GPU has its own."] if several else []
     return Table(title=f"{len(timelines)} files", columns=columns, rows=timelines, notes=notes)
 
 

@@ -25,12 +25,20 @@ FILL = """start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NUL
 GRAPH = """start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
     greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, graphId INTEGER,
     graphExecId INTEGER"""
+RANGE = """start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category INTEGER,
+    color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER,
+    uint64Value INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue REAL,
+    jsonTextId INTEGER, jsonText TEXT, binaryData TEXT"""
+CALL = """start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER,
+    correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER"""
 
 TABLES = {
     "CUPTI_ACTIVITY_KIND_KERNEL": KERNEL,
     "CUPTI_ACTIVITY_KIND_MEMCPY": COPY,
     "CUPTI_ACTIVITY_KIND_MEMSET": FILL,
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": GRAPH,
+    "CUPTI_ACTIVITY_KIND_RUNTIME": CALL,
+    "NVTX_EVENTS": RANGE,
     "TARGET_INFO_GPU": "vmId INTEGER, id INTEGER NOT NULL, name TEXT, busLocation TEXT, memoryBandwidth INTEGER",
     "TARGET_INFO_CUDA_DEVICE": "gpuId INTEGER, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL, uuid TEXT",
     "ENUM_CUDA_MEMCPY_OPER": "id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT",
@@ -48,8 +56,17 @@ def process(pid: int) -> int:
     return (7 << 48) | (pid << 24)
 
 
-def kernel(start: int, end: int, name: int = 1, *, device: int = 0, stream: int = 7, pid: int = PID) -> dict[str, Any]:
-    """A launch; ``name`` is the number of its string."""
+def kernel(
+    start: int,
+    end: int,
+    name: int = 1,
+    *,
+    device: int = 0,
+    stream: int = 7,
+    pid: int = PID,
+    call: int | None = None,
+) -> dict[str, Any]:
+    """A launch; ``name`` is the number of its string, ``call`` that of the call that launched it."""
     return {
         "start": start,
         "end": end,
@@ -59,6 +76,7 @@ def kernel(start: int, end: int, name: int = 1, *, device: int = 0, stream: int 
         "globalPid": process(pid),
         "demangledName": name,
         "shortName": name,
+        **({} if call is None else {"correlationId": call}),
     }
 
 
@@ -85,6 +103,50 @@ def fill(start: int, end: int, byte: int) -> dict[str, Any]:
 def graph(start: int, end: int) -> dict[str, Any]:
     row = kernel(start, end)
     return {name: row[name] for name in ("start", "end", "deviceId", "contextId", "streamId", "globalPid")}
+
+
+def thread(tid: int, pid: int = PID) -> int:
+    """A thread as nsys serializes it: its process, and its own number below."""
+    return process(pid) | tid
+
+
+def call(number: int, start: int, *, tid: int = 1, pid: int = PID, kind: int = 0) -> dict[str, Any]:
+    """A call of the CUDA runtime (0) or the driver (1), or its backtrace (67), that takes 5 ns."""
+    return {
+        "start": start,
+        "end": start + 5,
+        "eventClass": kind,
+        "globalTid": thread(tid, pid),
+        "correlationId": number,
+        "nameId": 1,
+        "returnValue": 0,
+    }
+
+
+def marked(
+    start: int,
+    end: int | None,
+    text: str | None,
+    *,
+    kind: int = 59,
+    tid: int = 1,
+    pid: int = PID,
+    number: int | None = None,
+    domain: int = 0,
+) -> dict[str, Any]:
+    """What was done through NVTX: 59 is push and pop, 60 start and end, 34 a mark, 75 the creation of a domain.
+
+    :param number: of a registered string, in place of ``text``.
+    """
+    return {
+        "start": start,
+        "end": end,
+        "eventType": kind,
+        "text": text,
+        "globalTid": thread(tid, pid),
+        "textId": number,
+        "domainId": domain,
+    }
 
 
 def write(

@@ -19,9 +19,15 @@ GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
-    """Three launches, two copies, samples of DRAM."""
+    """Three launches, two of them in a range and one of these from another thread, two copies, samples of DRAM."""
     rows = {
-        KERNELS: [build.kernel(1000, 3000), build.kernel(2000, 6000, stream=8), build.kernel(8000, 9000, name=2)],
+        KERNELS: [
+            build.kernel(1000, 3000, call=1),
+            build.kernel(2000, 6000, stream=8, call=2),
+            build.kernel(8000, 9000, name=2, call=3),
+        ],
+        "CUPTI_ACTIVITY_KIND_RUNTIME": [build.call(1, 600), build.call(2, 700, tid=2), build.call(3, 7000)],
+        "NVTX_EVENTS": [build.marked(500, 1500, "step(32)"), build.marked(100, 400, "load", kind=60)],
         COPIES: [build.copy(0, 500, 4_194_304), build.copy(9500, 10_000, 1000, kind=2)],
         "TARGET_INFO_GPU": [build.A100],
         "TARGET_INFO_GPU_METRICS": build.metrics(
@@ -42,7 +48,8 @@ def test_json_has_everything(run: Run, export: Path) -> None:
     """In SI units, and of each section its state."""
     code, out, err = run("nsys", export, "--format", "json")
     content = parsed(out)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err.startswith(f"{export}: NVTX: kernels that other threads of the process launched")
     assert content["state"] == "ok"
     assert content["error"] is None
     assert (content["schema"], content["tool"]) == ("3.24.14", "Nsight Systems 2026.1.1.204")
@@ -63,6 +70,22 @@ def test_json_has_everything(run: Run, export: Path) -> None:
     assert content["memcpy"][0]["byte_per_s"] == pytest.approx(4_194_304 / 500e-9)
     assert content["devices"][0]["busy_share"] == pytest.approx(0.7)
     assert content["dram"][0]["read_byte_per_s"] == pytest.approx(0.4 * 1.5552e12)
+    assert content["nvtx"][0] == {
+        "time_share": pytest.approx(10 / 13),
+        "total_s": pytest.approx(1e-6),
+        "instances": 1,
+        "avg_s": pytest.approx(1e-6),
+        "med_s": pytest.approx(1e-6),
+        "min_s": pytest.approx(1e-6),
+        "max_s": pytest.approx(1e-6),
+        "style": "PushPop",
+        "kernels": 1,
+        "kernel_s": pytest.approx(2e-6),
+        "process_kernels": 2,
+        "process_kernel_s": pytest.approx(6e-6),
+        "domain": None,
+        "name": "step(32)",
+    }
     assert {section["state"] for section in content["sections"].values()} == {"ok"}
 
 
@@ -74,7 +97,7 @@ def test_tables(run: Run, export: Path) -> None:
     assert lines[0] == "Kernels: 7.00 µs in 3 launches"
     assert "instances" in lines[2]
     assert "ampere_sgemm_128x64_tn" in out
-    for title in ("Kinds of kernels", "GPUs", "Copies and fills", "DRAM while there was work"):
+    for title in ("Kinds of kernels", "GPUs", "Copies and fills", "DRAM while there was work", "NVTX ranges"):
         assert f"\n{title}\n" in out
     assert "622 GB/s" in out
 
@@ -234,4 +257,66 @@ def test_the_input_is_not_written_over(run: Run, export: Path) -> None:
     before = export.read_bytes()
     code, _, err = run("nsys", export, "-o", export)
     assert (code, export.read_bytes()) == (2, before)
-    assert "is FILE itself" in err
+    assert "is one of the files to read" in err
+
+
+def test_ranges_in_a_table(run: Run, export: Path) -> None:
+    """As nsys stats has them, with the kernels launched in them; the name is whole, and its domain is left out where
+    there is none. What must be known of them stands below.
+    """
+    table = run("nsys", export, "--width", 160)[1].split("\nNVTX ranges\n")[1]
+    head = next(line for line in table.splitlines() if "total" in line)
+    for title in ("total", "instances", "avg", "med", "min", "max", "style", "kernels", "name"):
+        assert title in head.split()
+    assert "domain" not in table
+    step = next(line for line in table.splitlines() if line.endswith("step(32)"))
+    assert step.split()[:2] == ["76.9", "1.00"]
+    assert "PushPop" in step
+    assert step.split("PushPop")[1].split() == ["1", "2.00", "µs", "6.00", "µs", "step(32)"]
+    assert "NVTX: kernels that other threads" in table
+
+
+def test_domains_are_shown_where_there_are_some(run: Run, tmp_path: Path) -> None:
+    """Two libraries may have a range of one name."""
+    rows = {
+        KERNELS: [build.kernel(1000, 3000)],
+        "NVTX_EVENTS": [
+            build.marked(0, None, "NCCL", kind=75, domain=1),
+            build.marked(500, 1500, "AllReduce", domain=1),
+            build.marked(100, 400, "AllReduce"),
+        ],
+    }
+    out = run("nsys", build.write(tmp_path / "a.sqlite", rows), "--width", 160)[1]
+    assert [line.split()[-2:] for line in out.splitlines() if line.endswith("AllReduce")] == [
+        ["NCCL", "AllReduce"],
+        ["-", "AllReduce"],
+    ]
+
+
+def test_top_of_ranges(run: Run, tmp_path: Path) -> None:
+    """The others stand in one row, whose kernels can't be added up: ranges lie inside of each other."""
+    marks = [build.marked(0, 100 - place, f"range {place}") for place in range(5)]
+    rows = {
+        KERNELS: [build.kernel(1000, 3000, call=1)],
+        "CUPTI_ACTIVITY_KIND_RUNTIME": [build.call(1, 10)],
+        "NVTX_EVENTS": marks,
+    }
+    out = run("nsys", build.write(tmp_path / "a.sqlite", rows), "--top", 2, "--width", 160)[1]
+    others = next(line for line in out.splitlines() if line.endswith("3 others"))
+    assert others.split()[-6:] == ["-", "-", "-", "-", "3", "others"]
+    assert "range 4" not in out
+    assert len(parsed(run("nsys", tmp_path / "a.sqlite", "--format", "json")[1])["nvtx"]) == 5
+
+
+def test_several_exports(run: Run, export: Path, tmp_path: Path) -> None:
+    """One of each rank: each under its name, and the broken one doesn't lose the others."""
+    empty = build.write(tmp_path / "b.sqlite", {}, schema=None)
+    code, out, err = run("nsys", export, empty, "--format", "json")
+    content = parsed(out)
+    assert code == 3
+    assert [(one["file"], one["error"]) for one in content["files"]] == [
+        (str(export), None),
+        (str(empty), "empty_capture"),
+    ]
+    assert content["files"][0] == parsed(run("nsys", export, "--format", "json")[1])
+    assert f"\nError: 1 of 2 files are of no use:\n{empty}: empty_capture: no kernel in it.\n" in f"\n{err}"
