@@ -144,7 +144,7 @@ def read_stats(path: Path, text: str) -> Timeline:
         kernels=longest_first(kernels),
         copies=_copies(found["times"], found["sizes"]),
         notes=(
-            *([f"not read, for no section is about them: {', '.join(others)}"] if others else []),
+            *([f"not read, for only kernels and copies are taken from a print: {', '.join(others)}"] if others else []),
             *(["nsys cut long names: kernels may look alike that aren't. --format csv has them whole"] if cut else []),
             "nsys's summaries don't tell when a GPU was busy: its SQLite export does (nsys export --type sqlite)",
         ),

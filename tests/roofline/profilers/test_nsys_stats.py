@@ -220,7 +220,7 @@ def test_other_reports_are_left_alone() -> None:
     )
     content = read(other + CSV)
     assert [row.instances for row in content.kernels] == [1644, 2]
-    assert content.notes[0] == "not read, for no section is about them: cuda_api_sum"
+    assert content.notes[0] == "not read, for only kernels and copies are taken from a print: cuda_api_sum"
     with pytest.raises(ReadError, match="no summary of kernels or copies in it, only cuda_api_sum"):
         read(other)
 
