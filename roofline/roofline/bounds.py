@@ -161,7 +161,9 @@ def _side_of_knee(placement: Placement) -> Bound:
         if placement.cache_resident:
             return _undetermined("cache-resident", "the data stays in the last-level cache, whose roof is not known")
         return _undetermined("no memory roof", "no memory roof to compare the intensity with")
-    seen = f"{_range(low, high)} FLOP/byte, knee {significant(knee)} ({placement.memory_level}; {placement.provenance})"
+    seen = (
+        f"{_range(low, high)} FLOP/byte, knee {significant(knee)} ({placement.memory_level}; {placement.work_source})"
+    )
     if low >= knee * (1 + KNEE_MARGIN):
         return Bound(kind="compute", why="above the knee", evidence=seen)
     if high <= knee * (1 - KNEE_MARGIN):

@@ -311,6 +311,7 @@ _ALL: tuple[Column[Point], ...] = (
     _number("intensity_low_flop_per_byte", "least", lambda point: point.placement.intensity_low, significant),
     _number("intensity_high_flop_per_byte", "most", lambda point: point.placement.intensity_high, significant),
     _words("provenance", "bytes from", lambda point: point.placement.provenance),
+    _words("flop_source", "FLOP from", lambda point: point.placement.flop_source),
     _words("time_basis", "time of", lambda point: point.placement.time_basis),
     _number("compute_roof_flop_per_s", "compute roof", lambda point: point.placement.compute_flop_per_s, prefixed),
     _number("memory_roof_byte_per_s", "memory roof", lambda point: point.placement.memory_byte_per_s, prefixed),

@@ -6,6 +6,9 @@ FLOP / byte_high to FLOP / byte_low. Attainable = min(compute roof, memory roof 
 Provenance of the bytes, best first: ``counters`` (read from the hardware), ``analytic`` (counted from the operations),
 ``time_only`` (no bytes: intensity = attained / memory roof, which puts every point on the memory roof by construction,
 so that nothing may be concluded from it), ``none`` (no FLOPs either).
+
+The FLOPs have a source of their own, ``counters`` or ``analytic``: where a metric lacks, or one of the two runs under
+ncu failed, either may be by counters and the other counted.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ HOST_BOUND_DEVICE_SHARE = 0.70
 """The device busy for less than this share of the wall time: the host sets the pace."""
 
 Provenance = Literal["counters", "analytic", "time_only", "none"]
+FlopSource = Literal["counters", "analytic"]
 TimeBasis = Literal["wall", "device"]
 
 
@@ -30,13 +34,15 @@ TimeBasis = Literal["wall", "device"]
 class Placement:
     """A point and its roofs; every number is finite and above 0, or None.
 
-    ``time_s`` is the step time the point is placed by and ``time_basis`` whose: the device's where the host sets the
-    pace, since the roof is the device's. ``device_share`` is what `busy_share` says. ``roof_source`` is that of the
-    roofs over this point. ``fraction_low`` and ``fraction_high`` are attained / attainable at the high and at the low
-    end of the intensity range. ``why_not`` says why the point can't be drawn.
+    ``provenance`` is that of the bytes and ``flop_source`` that of the FLOPs, None without any. ``time_s`` is the step
+    time the point is placed by and ``time_basis`` whose: the device's where the host sets the pace, since the roof is
+    the device's. ``device_share`` is what `busy_share` says. ``roof_source`` is that of the roofs over this point.
+    ``fraction_low`` and ``fraction_high`` are attained / attainable at the high and at the low end of the intensity
+    range. ``why_not`` says why the point can't be drawn.
     """
 
     provenance: Provenance
+    flop_source: FlopSource | None = None
     time_s: float | None = None
     time_basis: TimeBasis = "wall"
     device_share: float | None = None
@@ -60,6 +66,17 @@ class Placement:
         return self.compute_flop_per_s / self.memory_byte_per_s
 
     @property
+    def work_source(self) -> str:
+        """Where the work is from: one word where bytes and FLOPs have the same source, else both:
+
+        >>> Placement(provenance="counters", flop_source="analytic").work_source
+        'counters (FLOP analytic)'
+        """
+        if self.provenance in ("time_only", "none") or self.flop_source in (None, self.provenance):
+            return self.provenance
+        return f"{self.provenance} (FLOP {self.flop_source})"
+
+    @property
     def fraction_of_compute(self) -> float | None:
         """Attained / compute roof, whatever the intensity: the "percent of peak" of reports."""
         if self.attained_flop_per_s is None or self.compute_flop_per_s is None:
@@ -74,7 +91,7 @@ def place(record: Record | None, roofs: Roofs) -> Placement:
     if record.timing is None or not usable(record.timing.step_time_s):
         return Placement(provenance="none", why_not="no step time")
     time_s, basis, share = _time(record.timing, busy_share(record))
-    flop = _flop(record)
+    flop, flop_source = _flop(record)
     if flop is None:
         why = "the work was not counted" if record.work is None else "no FLOPs counted"
         return Placement(provenance="none", time_s=time_s, time_basis=basis, device_share=share, why_not=why)
@@ -92,6 +109,7 @@ def place(record: Record | None, roofs: Roofs) -> Placement:
         fraction_high = attained / _attainable(low, compute, memory)
     return Placement(
         provenance=provenance,
+        flop_source=flop_source,
         time_s=time_s,
         time_basis=basis,
         device_share=share,
@@ -148,13 +166,13 @@ def _time(timing: Timing, share: float | None) -> tuple[float, TimeBasis, float 
     return timing.step_time_s, "wall", share
 
 
-def _flop(record: Record) -> float | None:
+def _flop(record: Record) -> tuple[float | None, FlopSource | None]:
     counters = counters_of(record)
     if counters is not None and counters.flop is not None and usable(counters.flop):
-        return counters.flop
+        return counters.flop, "counters"
     if record.work is not None and usable(record.work.flop_per_step):
-        return record.work.flop_per_step
-    return None
+        return record.work.flop_per_step, "analytic"
+    return None, None
 
 
 def _intensity(

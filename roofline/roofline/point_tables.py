@@ -20,7 +20,7 @@ _POINT_COLUMNS = pick(
     *("machine", "device_kind", "device", "case", "workload_hash", "model", "mode", "batch", "precision", "layout"),
     *("data", "samples_per_s", "samples_per_s_sd", "sample_unit", "step_time_s", "step_time_sd_s", "margin"),
     *("flop_per_step", "byte_low_per_step", "byte_high_per_step", "attained_flop_per_s", "time_basis", "provenance"),
-    *("counter_status", "tensor_share", "counter_dram_byte_per_step", "counter_dram_read_byte_per_step"),
+    *("flop_source", "counter_status", "tensor_share", "counter_dram_byte_per_step", "counter_dram_read_byte_per_step"),
     *("counter_dram_write_byte_per_step", "counter_l2_byte_per_step", "counter_l1_byte_per_step"),
     *("intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "compute_roof_flop_per_s"),
     *("memory_roof_byte_per_s", "memory_level", "roof_source", "knee_flop_per_byte", "fraction_of_roof_low"),
@@ -56,10 +56,10 @@ _METRIC_COLUMNS = pick(
     *("counter_reason", "counter_flop_per_step", "counter_flop_by_pipe", "tensor_share", "counter_dram_byte_per_step"),
     *("counter_dram_read_byte_per_step", "counter_dram_write_byte_per_step", "counter_l2_byte_per_step"),
     *("counter_l1_byte_per_step", "device_busy_s", "longest_gap_s", "attained_flop_per_s", "time_basis", "provenance"),
-    *("intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "parameter_count", "parameter_byte"),
-    *("activation_byte", "saved_for_backward_byte", "valid", "flags", "version_python", "version_torch"),
-    *("version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at", "session"),
-    *("session_set", "commit", "file", "test"),
+    *("flop_source", "intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "parameter_count"),
+    *("parameter_byte", "activation_byte", "saved_for_backward_byte", "valid", "flags", "version_python"),
+    *("version_torch", "version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at"),
+    *("session", "session_set", "commit", "file", "test"),
 )
 
 _LINES_A_NOTE = 4

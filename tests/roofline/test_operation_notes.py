@@ -9,7 +9,7 @@ from roofline import operation_notes
 from roofline.devices import load
 from roofline.operation_tables import Taken, taken_apart
 from roofline.points import points_of
-from roofline.record import Device, Flag, Operation, OutsideTime, Record, Uncovered
+from roofline.record import Counters, Device, Flag, Operation, OutsideTime, Record, Uncovered
 from tests.roofline import build
 
 _DEVICE = Device(kind="cpu", name="cpu", last_level_cache_byte=10**6)
@@ -51,6 +51,19 @@ def test_a_plain_step(tmp_path: Path) -> None:
         "Times of operators on the host: medians of 3 steps under the profiler, in a pass of its own (102 ms a step"
         " there)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("counters", "told"),
+    [
+        (Counters(status="ok", flop=5e9, dram_byte=1e10), "(0.50 FLOP/byte by counters, knee 100)"),
+        (Counters(status="missing_metric", dram_byte=1e10), "(0.50 FLOP/byte by counters (FLOP analytic), knee 100)"),
+    ],
+)
+def test_the_one_point_says_what_of_it_is_by_counters(tmp_path: Path, counters: Counters, told: str) -> None:
+    """FLOPs that were counted are not passed off as read."""
+    work = build.work(5e9, 4e9, 5e10)
+    assert told in _step_notes(tmp_path, _operation(), work=work, counters=counters)[0]
 
 
 def test_flops_by_dtype(tmp_path: Path) -> None:

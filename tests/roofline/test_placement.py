@@ -21,7 +21,7 @@ def _place(record: Record, roofs: Roofs = _ROOFS) -> Placement:
 def test_analytic() -> None:
     """1e11 FLOP in 0.1 s is 1e12 FLOP/s; 4e9 to 1e9 B is 25 to 100 FLOP/B, attainable 2.5e12 to 1e13 FLOP/s."""
     point = _place(build.record())
-    assert point.provenance == "analytic"
+    assert (point.provenance, point.flop_source, point.work_source) == ("analytic", "analytic", "analytic")
     assert point.attained_flop_per_s == pytest.approx(1e12)
     assert (point.intensity_low, point.intensity_high) == (25, 100)
     assert (point.fraction_low, point.fraction_high) == (pytest.approx(0.1), pytest.approx(0.4))
@@ -34,16 +34,25 @@ def test_analytic() -> None:
 def test_counters_come_before_the_count() -> None:
     """Hardware counters give FLOPs and bytes of their own, and no range."""
     point = _place(build.record(counters=Counters(status="ok", source="ncu", flop=2e11, dram_byte=1e10)))
-    assert point.provenance == "counters"
+    assert (point.provenance, point.flop_source, point.work_source) == ("counters", "counters", "counters")
     assert point.attained_flop_per_s == pytest.approx(2e12)
     assert (point.intensity_low, point.intensity_high) == (20, 20)
 
 
 def test_counters_without_flop_use_the_count() -> None:
-    """Bytes from the hardware, FLOPs from the operations."""
-    point = _place(build.record(counters=Counters(status="ok", source="ncu", dram_byte=1e10)))
-    assert point.provenance == "counters"
+    """Bytes from the hardware, FLOPs from the operations: both are told, for such a point is neither."""
+    point = _place(build.record(counters=Counters(status="missing_metric", source="ncu", dram_byte=1e10)))
+    assert (point.provenance, point.flop_source) == ("counters", "analytic")
+    assert point.work_source == "counters (FLOP analytic)"
     assert (point.intensity_low, point.intensity_high) == (10, 10)
+
+
+def test_counters_without_bytes_use_the_count() -> None:
+    """The other way round: 2e11 FLOP over the counted 1e9 to 4e9 B."""
+    point = _place(build.record(counters=Counters(status="missing_metric", source="ncu", flop=2e11)))
+    assert (point.provenance, point.flop_source) == ("analytic", "counters")
+    assert point.work_source == "analytic (FLOP counters)"
+    assert (point.intensity_low, point.intensity_high) == (50, 200)
 
 
 @pytest.mark.parametrize(
@@ -60,16 +69,10 @@ def test_empty_counters_are_none(counters: Counters) -> None:
     assert _place(build.record(counters=counters)).provenance == "analytic"
 
 
-def test_counters_that_lack_a_metric_have_the_others() -> None:
-    """A chip without one of the FLOPs' metrics still counts bytes."""
-    point = _place(build.record(counters=Counters(status="missing_metric", dram_byte=1e10)))
-    assert (point.provenance, point.intensity_low) == ("counters", 10)
-
-
 def test_time_only_stands_on_the_memory_roof_and_claims_no_fraction() -> None:
     """Without bytes the intensity is attained / memory roof: 1e12 / 1e11 = 10. A fraction of that roof says nothing."""
     point = _place(build.record(work=build.work(low=math.nan, high=math.nan)))
-    assert point.provenance == "time_only"
+    assert (point.provenance, point.flop_source, point.work_source) == ("time_only", "analytic", "time_only")
     assert (point.intensity_low, point.intensity_high) == (10, 10)
     assert (point.fraction_low, point.fraction_high) == (None, None)
     assert point.fraction_of_compute == pytest.approx(0.1)
@@ -99,6 +102,7 @@ def test_what_cannot_be_placed_says_why(record: Record | None, why: str) -> None
     assert point.why_not is not None
     assert why in (point.why_not or "")
     assert (point.intensity_low, point.intensity_high, point.fraction_low) == (None, None, None)
+    assert point.work_source == "none"
 
 
 def test_time_only_needs_a_memory_roof() -> None:

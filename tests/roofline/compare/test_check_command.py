@@ -300,6 +300,29 @@ def test_by_roof_another_machine_is_gated_by_what_its_own_roofs_allow(run: Run, 
     assert run("check", *same, "--baseline", *base, "--by", "roof")[0] == 0
 
 
+def test_by_roof_counted_flop_are_not_held_against_flop_by_counters(
+    run: Run, base: list[Path], new: list[Path]
+) -> None:
+    """Where the pass for FLOPs failed, the least time is another: exit code 3, with both sources."""
+    counters = {"status": "ok", "flop": 1e11, "dram_byte": 5e9}
+
+    def counted(files: list[Path], **changes: Any) -> None:
+        def change(content: dict[str, Any]) -> None:
+            for benchmark in content["benchmarks"]:
+                benchmark["extra_info"][KEY]["counters"] = {**counters, **changes}
+
+        for path in files:
+            sessions.edited(path, change)
+
+    counted(base)
+    counted(new)
+    assert run("check", *new, "--baseline", *base, "--by", "roof")[0] == 0
+    counted(new, status="missing_metric", flop=None)
+    code, _, err = run("check", *new, "--baseline", *base, "--by", "roof")
+    assert code == 3
+    assert "work from another source: counters (FLOP analytic), baseline counters" in " ".join(err.split())
+
+
 def test_by_roof_needs_measured_roofs(run: Run, base: list[Path], new: list[Path]) -> None:
     """Published roofs are not the machine's own."""
     for path in new:

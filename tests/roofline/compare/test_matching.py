@@ -198,6 +198,24 @@ def test_by_roof_counted_work_is_not_held_against_counters(tmp_path: Path) -> No
     assert pair.standing == "matched"
 
 
+@pytest.mark.parametrize("lacks", ["flop", "dram_byte"])
+def test_by_roof_counters_without_one_of_both_are_another_source(tmp_path: Path, lacks: str) -> None:
+    """A run under ncu that was cut short leaves FLOPs counted and bytes by counters: no change of the code either."""
+    (base,) = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1)
+    new, newer = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=2, first=10)
+    whole = {"status": "ok", "flop": 1e11, "dram_byte": 5e9}
+    partly = {**whole, "status": "missing_metric", lacks: None}
+    sessions.edited(base, lambda content: _record(content).update(counters=whole))
+    for path in (new, newer):
+        sessions.edited(path, lambda content: _record(content).update(counters=partly))
+    (pair,) = _match([base], [new], "roof").pairs
+    told = {"flop": "counters (FLOP analytic)", "dram_byte": "analytic (FLOP counters)"}[lacks]
+    assert pair.standing == "not comparable"
+    assert pair.why.startswith(f"work from another source: {told}, baseline counters (")
+    (pair,) = _match([new], [newer], "roof").pairs
+    assert pair.standing == "matched"
+
+
 def test_roofs_are_no_cases(tmp_path: Path) -> None:
     """They are ceilings, measured anew by each run."""
     record = sessions.record(0.1, 1, "roof", case=build.case(id="roof-fp32", mode="roof"))
