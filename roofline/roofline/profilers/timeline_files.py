@@ -38,7 +38,8 @@ def joined_rows(timelines: Sequence[Timeline]) -> Table[dict[str, Any]]:
     :param timelines: one or more.
     """
     on_gpu = any(one.kernels for one in timelines)
-    own = [(str(one.path), rows_table(one)) for one in timelines if bool(one.kernels) == on_gpu]
+    chosen = [one for one in timelines if (one.kernels if on_gpu else one.operators)] or timelines
+    own = [(str(one.path), rows_table(one)) for one in chosen]
     names = ["file", *(column.name for column in own[0][1].columns)]
     rows = [
         {"file": file, **{column.name: column.get(row) for column in table.columns}}

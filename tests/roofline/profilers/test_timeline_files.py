@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from roofline.profilers.busy import Busy
-from roofline.profilers.timeline import OK, DeviceRow, KernelRow, OperatorRow, Steps, Timeline
+from roofline.profilers.timeline import OK, CopyRow, DeviceRow, KernelRow, OperatorRow, Steps, Timeline
 from roofline.profilers.timeline_files import joined_rows, tables_of_files, unreadable
 from tests.roofline.conftest import Run
 
@@ -170,6 +170,9 @@ def test_rows_of_kernels_and_operators_arent_mixed() -> None:
     on_gpu, on_cpu = timeline("a", kernels=kernels(1.0), operators=operators()), timeline("b", operators=operators())
     assert [row["file"] for row in joined_rows([on_gpu, on_cpu]).rows] == ["a"]
     assert [row["name"] for row in joined_rows([on_cpu, on_cpu]).rows] == ["aten::mm", "aten::mm"]
+    copies = timeline("c", copies=(CopyRow(kind="memset", count=1),))
+    assert [row["file"] for row in joined_rows([copies, on_cpu]).rows] == ["b"]
+    assert joined_rows([copies, copies]).rows == []
 
 
 def test_files_of_one_name_have_their_paths() -> None:
