@@ -27,10 +27,11 @@ class Launch:
 class Capture:
     """The launches of one file, in order. ``notes``: what the reader of its figures must know.
 
-    ``passes``: how often a kernel was replayed at most.
+    ``passes``: how often a kernel was replayed at most; ``passes_by_file`` the same of each file that was joined.
     """
 
     source: str
     launches: tuple[Launch, ...]
     passes: int | None = None
+    passes_by_file: Mapping[str, int | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ class Kernel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
     """A capture, worked out. ``metrics`` tells by quantity which metrics answered, ``not_counted`` which pipes nobody
-    asked for, ``compute_capability`` the chip.
+    asked for, ``compute_capability`` the chip, ``passes`` and ``passes_by_file`` as in `Capture`.
     """
 
     kernels: tuple[Kernel, ...]
@@ -56,6 +56,7 @@ class Counted:
     not_counted: tuple[str, ...]
     compute_capability: str | None
     passes: int | None
+    passes_by_file: Mapping[str, int | None]
     notes: tuple[str, ...]
 
 
@@ -77,6 +78,7 @@ def count(capture: Capture) -> Counted:
         not_counted=tuple(not_counted),
         compute_capability=next((one.compute_capability for one in capture.launches if one.compute_capability), None),
         passes=capture.passes,
+        passes_by_file=capture.passes_by_file,
         notes=capture.notes,
     )
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from roofline.ncu_metrics import DRAM_RATE, TIME, Dimension, dimension
+from roofline.ncu_metrics import Dimension, dimension
 from roofline.profilers.captured_text import printable
 from roofline.profilers.captures import Capture, Launch
+from roofline.profilers.ncu_labels import is_label, metric_of, unprinted
 from roofline.profilers.ncu_lines import HOW, Header, Lines, integer
 from roofline.profilers.ncu_units import LEAST, MOST, factors, plausible
 from roofline.profilers.number_format import Evidence, NumberFormat, NumberFormatError
@@ -44,7 +45,9 @@ class _Cell(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _Found:
-    """A launch as it is found, row by row. ``invocations``, of a summary, are launches that it stands for."""
+    """A launch as it is found, row by row. ``invocations``, of a summary, are launches that it stands for.
+    ``labelled``: its page has labels in place of names, and so not all that was collected.
+    """
 
     name: str
     line: int
@@ -52,6 +55,7 @@ class _Found:
     block: str | None
     compute_capability: str | None
     invocations: int = 1
+    labelled: bool = False
     cells: list[_Cell] = field(default_factory=list)
 
 
@@ -91,7 +95,7 @@ class _Table:
         self._columns: _RawColumns | None = None
         self._ids: list[set[int]] = []
         self._passes: list[_Cell] = []
-        self._names: dict[tuple[str, str], _Named] = {}
+        self._names: dict[tuple[str, str, str | None, str | None], _Named] = {}
         self._last: tuple[tuple[str | None, ...], _Found] | None = None
         self.launches: dict[tuple[object, ...], _Found] = {}
 
@@ -145,13 +149,15 @@ class _Table:
     def _details(self, header: Header, number: int, cells: Sequence[str]) -> None:
         one = self._open(header, number, cells)
         column = header.column
-        named = (cells[column["Metric Name"]], cells[column["Metric Unit"]])
+        place = (header.get(cells, "Section Name"), header.get(cells, "Body Item Label"))
+        named = (cells[column["Metric Name"]], cells[column["Metric Unit"]], *place)
         known = self._names.get(named)
         if known is None:
-            known = self._names[named] = _Named.of(*(text.strip() for text in named))
+            known = self._names[named] = _Named.of(named[0].strip(), named[1].strip(), *place)
         # Rows of rules name no metric.
         if not known.metric:
             return
+        one.labelled |= known.label
         text = cells[column["Metric Value"]].strip()
         if known.telling:
             self._evidence.add(text, number, whole=known.whole)
@@ -169,7 +175,9 @@ class _Table:
             one = self.launches[key] = _begin(header, number, cells)
             one.invocations = invocations
         unit = header.get(cells, "Metric Unit") or ""
-        metric = _metric(header.get(cells, "Metric Name") or "", unit)
+        printed = header.get(cells, "Metric Name") or ""
+        one.labelled |= is_label(printed)
+        metric = metric_of(printed, unit, header.get(cells, "Section Name"), header.get(cells, "Body Item Label"))
         for name in ("Minimum", "Maximum", "Average"):
             self._evidence.add(header.get(cells, name) or "", number, whole=name != "Average" and _whole(metric, unit))
         if dimension(metric) is not None:
@@ -211,20 +219,24 @@ class _Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Named:
-    """What a metric's name and unit on the details page tell. ``telling``: its values tell how numbers are written."""
+    """What a metric's name or label and its unit on the details page tell. ``telling``: its values tell how numbers are
+    written.
+    """
 
     metric: str
     unit: str
+    label: bool
     telling: bool
     whole: bool
     wanted: bool
 
     @staticmethod
-    def of(printed: str, unit: str) -> _Named:
-        metric = _metric(printed, unit)
+    def of(printed: str, unit: str, section: str | None, item: str | None) -> _Named:
+        metric = metric_of(printed, unit, section, item)
         return _Named(
             metric=metric,
             unit=unit,
+            label=is_label(printed),
             telling=not metric.startswith(_ATTRIBUTES),
             whole=_whole(metric, unit),
             wanted=dimension(metric) is not None,
@@ -245,7 +257,7 @@ class _RawColumns:
     @staticmethod
     def of(header: Header, units: Sequence[str]) -> _RawColumns:
         unit_of = [unit.strip() for unit in units]
-        metrics = [(place, _metric(name, unit_of[place])) for place, name in enumerate(header.cells) if "__" in name]
+        metrics = [(place, metric_of(name, unit_of[place])) for place, name in enumerate(header.cells) if "__" in name]
         whole = tuple(place for place, metric in metrics if _whole(metric, unit_of[place]))
         telling = (place for place, metric in metrics if not metric.startswith(_ATTRIBUTES))
         return _RawColumns(
@@ -264,16 +276,6 @@ def _begin(header: Header, number: int, cells: Sequence[str]) -> _Found:
         block=header.get(cells, "Block Size"),
         compute_capability=header.get(cells, "CC"),
     )
-
-
-def _metric(printed: str, unit: str) -> str:
-    """The metric's own name: the details page has labels, and --print-metric-name label-name both."""
-    if printed == "Duration":
-        return TIME
-    if printed == "Memory Throughput" and factors(unit, "byte_per_s") is not None:
-        return DRAM_RATE
-    last = printed.rpartition(" ")[2].strip("()[]")
-    return last if "__" in last else printed
 
 
 def _whole(metric: str, unit: str) -> bool:
@@ -306,6 +308,8 @@ def _launch(path: Path, found: _Found, form: NumberFormat) -> Launch:
                 f"{path}:{cell.line}: {cell.metric} of launch {found.name!r:.80} is {cell.text} {cell.unit} here and"
                 " another value before. Are these two runs in one file? Give a file of each."
             )
+    if found.labelled:
+        absent = {**unprinted(metrics), **absent}
     return Launch(
         name=found.name,
         launches=found.invocations,

@@ -49,11 +49,11 @@ def read_all(paths: Sequence[Path], told: NumberFormat | None = None) -> Capture
 
     :raises ReadError: a file can't be read, or two have other launches.
     """
-    first, *others = (read(path, told) for path in paths)
-    joined = first
-    for other in others:
+    captures = [read(path, told) for path in paths]
+    joined = captures[0]
+    for other in captures[1:]:
         joined = _join(joined, other)
-    return joined
+    return replace(joined, passes_by_file={one.source: one.passes for one in captures})
 
 
 def _join(one: Capture, other: Capture) -> Capture:

@@ -9,6 +9,7 @@ from typing import Any
 from roofline.columns import percent_of, prefixed
 from roofline.ncu_metrics import QUANTITIES, byte_metrics, flop_metrics
 from roofline.operation_notes import kernel as shortened
+from roofline.profilers.captured_text import printable
 from roofline.profilers.kernel_figures import Counted, Kernel
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant
@@ -17,6 +18,11 @@ _WIDE, _NARROW = 48, 22
 """Characters of a kernel's name that a terminal shows; CSV and JSON have all of them."""
 
 _SHOWN_NOTES = 12
+
+_RATE = ".per_cycle_elapsed"
+_ROUNDED = (
+    "FLOP are made of rates, which the CSV has to 0.01 a cycle: of a kernel with few of them they may round to 0."
+)
 
 _NAMES = {"time_s": "time", "flop": "FLOP", "dram_byte": "DRAM bytes"}
 """What a table shows; JSON tells of all that is missing."""
@@ -31,6 +37,7 @@ def document(counted: Counted, kernels: Sequence[Kernel]) -> str:
         "metrics": dict(counted.metrics),
         "not_counted": list(counted.not_counted),
         "passes": counted.passes,
+        "passes_by_file": {printable(file): passes for file, passes in counted.passes_by_file.items()},
         "notes": notes(counted),
     }
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
@@ -78,11 +85,12 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
 
 
 def request(compute_capability: str) -> str:
-    """The metrics to ask ncu for on a chip, as its command line takes them."""
+    """The metrics to ask ncu for on a chip, as its command line takes them: two passes without tensor cores."""
+    cuda, all_cores = (",".join(flop_metrics(compute_capability, tensor=tensor)) for tensor in (False, True))
     return (
         f"bytes and time, in a run of their own (one pass):\n--metrics {','.join(byte_metrics(compute_capability))}\n"
-        "FLOP of CUDA cores and tensor cores:\n"
-        f"--metrics {','.join(flop_metrics(compute_capability, tensor=True))}\n"
+        f"FLOP of CUDA cores alone (one pass):\n--metrics {cuda}\n"
+        f"FLOP of CUDA cores and tensor cores (five passes on compute capability 8.0 to 9.0):\n--metrics {all_cores}\n"
     )
 
 
@@ -91,6 +99,8 @@ def notes(counted: Counted) -> list[str]:
     lines = ["Times are under the profiler, which replays kernels one by one: they are no timing."]
     if counted.total.flop is not None and counted.not_counted:
         lines.append(f"Nobody asked for {', '.join(counted.not_counted)}: FLOP are without them.")
+    if any(_RATE in metric for metric in counted.metrics.values()):
+        lines.append(_ROUNDED)
     lines += _lacking(counted)
     return [*lines, *counted.notes]
 

@@ -51,6 +51,12 @@ def details(launches: Sequence[tuple[str, Sequence[Metric]]], *, cc: str = "8.0"
     return line(*DETAILS) + "".join(rows)
 
 
+def sections(rows: Sequence[tuple[str, str, Metric]], kernel: str = "kernel") -> str:
+    """A details page of one launch, as sections print it: (section, part of it, label with unit and value)."""
+    header = line(*DETAILS[:12], "Body Item Label", *DETAILS[12:])
+    return header + "".join(line(*identity(0, kernel), section, item, *metric) for section, item, metric in rows)
+
+
 def raw(units: Mapping[str, str], launches: Sequence[tuple[str, Sequence[str]]], *, cc: str = "8.0") -> str:
     """A raw page: unit by metric, and (kernel, values) by launch."""
     lines = [line(*IDENTITY, *units), line(*("",) * len(IDENTITY), *units.values())]

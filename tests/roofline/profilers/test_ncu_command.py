@@ -12,7 +12,7 @@ import pytest
 from roofline.ncu_metrics import byte_metrics, flop_metrics
 from roofline.tables import FORMATS
 from tests.roofline.conftest import Run
-from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, written
+from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, sections, written
 
 GEMM = "ampere_sgemm_128x64_nn"
 RELU = "void at::native::vectorized_elementwise_kernel<4, at::native::launch_clamp_scalar, std::array<char*, 2ul>>(int)"
@@ -35,7 +35,7 @@ def test_json(run: Run, path: Path) -> None:
     code, out, err = run("ncu", path, "--format", "json")
     assert (code, err) == (0, "")
     document = json.loads(out)
-    assert set(document) == {"kernels", "total", "metrics", "not_counted", "passes", "notes"}
+    assert set(document) == {"kernels", "total", "metrics", "not_counted", "passes", "passes_by_file", "notes"}
     first, second, third = document["kernels"]
     assert first == third
     missing = first.pop("missing")
@@ -65,7 +65,7 @@ def test_json(run: Run, path: Path) -> None:
     assert total["intensity"] == pytest.approx(4e7 / 7.5e6)
     assert total["l2_byte"] is None
     assert document["metrics"]["dram_read_byte"] == READ[0]
-    assert document["passes"] is None
+    assert (document["passes"], document["passes_by_file"]) == (None, {str(path): None})
 
 
 def test_table(run: Run, path: Path) -> None:
@@ -167,13 +167,60 @@ def test_a_file_without_any_quantity(run: Run, tmp_path: Path) -> None:
     assert "`roofline ncu --ask 8.0` lists the metrics to collect." in out
 
 
+def test_a_page_of_labels(run: Run, tmp_path: Path) -> None:
+    """As `--set full` prints it: FLOP of both precisions and DRAM bytes are rates times the duration, 20,000 cycles of
+    10 FLOP; what the page doesn't print is null, with the command that does.
+    """
+    light, chart = "GPU Speed Of Light Throughput", "GPU Speed Of Light Roofline Chart"
+    achieved = {precision: f"{precision} Precision Achieved Value" for precision in ("Single", "Double")}
+    per_cycle = "Predicated-On {} Thread Instructions Executed Per Cycle"
+    page = sections(
+        [
+            (light, "", ("Duration", "us", "10.00")),
+            (light, "", ("SM Frequency", "Ghz", "2.00")),
+            (chart, "", (per_cycle.format("FFMA"), "inst/cycle", "3.50")),
+            (chart, "", (per_cycle.format("DFMA"), "inst/cycle", "0")),
+            *((chart, achieved["Single"], (per_cycle.format(one), "inst/cycle", "1.50")) for one in ("FADD", "FMUL")),
+            *((chart, achieved["Double"], (per_cycle.format(one), "inst/cycle", "0")) for one in ("DADD", "DMUL")),
+            (chart, achieved["Single"], ("DRAM Bandwidth", "Gbyte/s", "345.00")),
+        ]
+    )
+    document = json.loads(run("ncu", written(tmp_path / "f.csv", page), "--format", "json")[1])
+    (kernel,) = document["kernels"]
+    assert kernel["flop_by_pipe"] == pytest.approx({"fp32": 2e5, "fp64": 0.0})
+    assert (kernel["flop"], kernel["dram_byte"]) == (pytest.approx(2e5), pytest.approx(3.45e6))
+    assert (kernel["l2_byte"], kernel["l1_byte"], kernel["dram_read_byte"]) == (None, None, None)
+    for quantity in ("l2_byte", "l1_byte", "dram_read_byte"):
+        why = kernel["missing"][quantity]
+        assert "not on this page; `ncu --import REPORT.ncu-rep --csv --page raw` prints it" in why
+    assert any("rates, which the CSV has to 0.01 a cycle" in note for note in document["notes"])
+    assert any("Nobody asked for fp16" in note for note in document["notes"])
+
+
+def test_a_page_of_labels_without_instructions(run: Run, tmp_path: Path) -> None:
+    """Neither FLOP nor bytes, and for each the command; no word of rates."""
+    page = sections([("GPU Speed Of Light Throughput", "", ("Duration", "us", "10.00"))])
+    out = " ".join(run("ncu", written(tmp_path / "f.csv", page))[1].split())
+    assert "No FLOP: fp32 is not counted: smsp__sass_thread_inst_executed_op_ffma_pred_on.sum: not on this page;" in out
+    assert "No DRAM bytes: dram__bytes_read.sum: not on this page;" in out
+    assert "0.01 a cycle" not in out
+
+
 def test_what_to_ask_for(run: Run) -> None:
-    """The lists of the chip, as ncu takes them; anything else than a compute capability is a usage error."""
+    """The lists of the chip, as ncu takes them, with and without tensor cores; anything else than a compute capability
+    is a usage error.
+    """
     code, out, _ = run("ncu", "--ask", "9.0")
     assert code == 0
     lines = out.splitlines()
     assert lines[1] == "--metrics " + ",".join(byte_metrics("9.0"))
-    assert lines[3] == "--metrics " + ",".join(flop_metrics("9.0", tensor=True))
+    assert lines[3] == "--metrics " + ",".join(flop_metrics("9.0", tensor=False))
+    assert lines[5] == "--metrics " + ",".join(flop_metrics("9.0", tensor=True))
+    assert lines[::2] == [
+        "bytes and time, in a run of their own (one pass):",
+        "FLOP of CUDA cores alone (one pass):",
+        "FLOP of CUDA cores and tensor cores (five passes on compute capability 8.0 to 9.0):",
+    ]
     code, out, err = run("ncu", "--ask", "H100")
     assert (code, out) == (2, "")
     assert "'H100' is no compute capability, such as 9.0." in err

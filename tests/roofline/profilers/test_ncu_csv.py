@@ -23,6 +23,7 @@ from tests.roofline.profilers.ncu_made import (
     line,
     raw,
     row,
+    sections,
     summary,
 )
 
@@ -87,6 +88,49 @@ def test_labels_of_the_details_page() -> None:
         TIME_NAME: 21058944e-9,
         "dram__bytes.sum.per_second": 196456177859.63,
     }
+
+
+LIGHT, CHART, ACHIEVED = "GPU Speed Of Light Throughput", "GPU Speed Of Light Roofline Chart", "Achieved Value"
+
+
+def _per_cycle(operation: str, value: str) -> Metric:
+    return (f"Predicated-On {operation} Thread Instructions Executed Per Cycle", "inst/cycle", value)
+
+
+def test_labels_of_the_roofline_chart() -> None:
+    """Instructions a cycle, the clock that they are counted by, and the DRAM's rate; not the roofs' own clock."""
+    text = sections(
+        [
+            (LIGHT, "", ("SM Frequency", "Ghz", "2.00")),
+            (CHART, "", _per_cycle("FFMA", "3.50")),
+            (CHART, "Single Precision Roofline", ("SM Frequency", "Ghz", "1.00")),
+            (CHART, f"Single Precision {ACHIEVED}", ("SM Frequency", "Ghz", "2.00")),
+            (CHART, f"Single Precision {ACHIEVED}", _per_cycle("FADD", "1.97")),
+            (CHART, f"Single Precision {ACHIEVED}", ("DRAM Bandwidth", "Gbyte/s", "345.14")),
+            (CHART, f"Double Precision {ACHIEVED}", ("DRAM Bandwidth", "Gbyte/s", "345.14")),
+        ]
+    )
+    assert _one(text).metrics == pytest.approx(
+        {
+            "smsp__cycles_elapsed.avg.per_second": 2e9,
+            "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed": 3.5,
+            "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed": 1.97,
+            "dram__bytes.sum.per_second": 345.14e9,
+        }
+    )
+
+
+def test_what_a_page_of_labels_lacks_is_told() -> None:
+    """It may have been collected all the same; of a page of names it was not. What it has is not absent."""
+    labelled = _one(sections([(LIGHT, "", ("Duration", "us", "4.90"))]))
+    assert "--page raw" in labelled.absent["lts__t_bytes.sum"]
+    assert TIME_NAME not in labelled.absent
+    unit = _one(sections([(LIGHT, "", ("Duration", "fathom", "4.90"))]))
+    assert unit.absent[TIME_NAME] == "its unit 'fathom' is not one of time"
+    assert _one(details([("k", [TIME])])).absent == {}
+    (summed,) = _parsed(summary([("a", 2, [("Duration", "us", "4.90"), READ])])).launches
+    assert summed.metrics[TIME_NAME] == pytest.approx(9.8e-6)
+    assert "lts__t_bytes.sum" in summed.absent
 
 
 def test_label_and_name() -> None:

@@ -47,6 +47,20 @@ def test_three_files(tmp_path: Path) -> None:
     assert len(read_all(paths).launches[0].metrics) == 3
 
 
+def test_passes_of_each_file(tmp_path: Path) -> None:
+    """Of the launches together the most of any; None of a file that doesn't tell."""
+    said = '==PROF== Profiling "f" - 0: 0%....50%....100% - {} passes\n'
+    pages = {"a": said.format(1), "b": said.format(5), "c": ""}
+    metrics = (READ, FMA, TIME)
+    paths = [
+        written(tmp_path / f"{name}.csv", said + details([("f", [metric])]))
+        for (name, said), metric in zip(pages.items(), metrics, strict=True)
+    ]
+    capture = read_all(paths)
+    assert capture.passes == 5
+    assert capture.passes_by_file == {str(path): passes for path, passes in zip(paths, (1, 5, None), strict=True)}
+
+
 @pytest.mark.parametrize(
     ("other", "told"),
     [
