@@ -7,12 +7,15 @@ baseline is a list of files that were there before the run wrote its own, so tha
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_roofline import analysis, exit_codes
+from roofline import record
 
 SESSIONS_OF_A_BASELINE = 5
 """What the command that makes a baseline asks for: the gate has to know how far sessions of one code scatter."""
@@ -42,8 +45,8 @@ class Gated:
 def baseline(path: Path) -> Baseline:
     """The result files at ``path``, a file or a folder.
 
-    :raises NoBaseline: none is there that can be read, or one of them can't: what it had measured would be missing
-        from the verdict without a word.
+    :raises NoBaseline: none is there that can be compared with; or one of them, or a folder that may hold more of them,
+        can't be read: what was measured there would be missing from the verdict without a word.
     """
     if not path.exists():
         raise NoBaseline("no such file or folder")
@@ -52,10 +55,10 @@ def baseline(path: Path) -> Baseline:
         if fault is not None:
             raise NoBaseline(fault)
         return Baseline(path=path, files=(path,))
-    faults = {found: _fault(found) for found in sorted(path.rglob("*.json")) if found.is_file()}
+    faults = {found: _fault(found) for found in _json_under(path)}
     left_out = tuple(f"{found}: {fault}" for found, fault in faults.items() if fault is not None)
     files = tuple(found for found, fault in faults.items() if fault is None)
-    broken = tuple(f"{found}: {fault}" for found, fault in faults.items() if fault not in (None, *_OF_OTHERS))
+    broken = tuple(f"{found}: {fault}" for found, fault in faults.items() if fault not in (None, *_LEFT_OUT))
     if broken:
         raise NoBaseline(f"{'; '.join(broken)}. Remove what is broken from the folder, or restore it")
     if not files:
@@ -104,13 +107,29 @@ def verdict(of: Baseline, new: Sequence[Path], options: Sequence[str], width: in
     return Gated(code=code, lines=(*lines, f"gate against {of.path}: {said}"))
 
 
-_NO_RESULT, _NO_BENCHMARKS = _OF_OTHERS = ("JSON, but no result of pytest-benchmark", "no benchmarks in it")
-"""Of files that may lie in such a folder."""
+_NO_RESULT, _NO_BENCHMARKS, _PROFILED = _LEFT_OUT = (
+    "JSON, but no result of pytest-benchmark",
+    "no benchmarks in it",
+    "measured under a profiler, so it is no side of a comparison",
+)
+"""Of files that may lie in a folder of results, and are left out of the baseline."""
+
+
+def _json_under(folder: Path) -> list[Path]:
+    """The ``*.json`` of a folder and all below it; and folders that can't be looked into, as reading them says why."""
+    closed: list[OSError] = []
+    walk = os.walk(folder, onerror=closed.append)
+    files = [Path(place, name) for place, _, names in walk for name in names if name.endswith(".json")]
+    return sorted([*files, *(Path(error.filename) for error in closed)])
 
 
 def _fault(path: Path) -> str | None:
     """Why the file is no result that something can be compared with; None where it may be one."""
     try:
+        kind = path.stat().st_mode
+        # A folder has an error of its own, which says whether it may be read. A pipe might never end.
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            return "can't be read (no regular file)"
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         return f"can't be read ({error.strerror or error})"
@@ -123,7 +142,20 @@ def _fault(path: Path) -> str | None:
     rows = document.get("benchmarks") if isinstance(document, dict) else None
     if not isinstance(rows, list):
         return _NO_RESULT
-    return None if rows else _NO_BENCHMARKS
+    if not rows:
+        return _NO_BENCHMARKS
+    return _PROFILED if any(map(_profiled, rows)) else None
+
+
+def _profiled(row: object) -> bool:
+    """Whether the row says that a profiler was around its process: ``roofline check`` takes no file with such a row.
+
+    A row of any other shape is for the check to judge.
+    """
+    match row:
+        case {"extra_info": {record.KEY: {"flags": [*flags]}}}:
+            return any(isinstance(flag, dict) and flag.get("name") == "profiled" for flag in flags)
+    return False
 
 
 def _without(arguments: Iterable[str], flags: frozenset[str]) -> list[str]:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_roofline import analysis, gate
 from pytest_roofline.analysis import Answer
+from roofline import cli
+from roofline.record import KEY
+from tests.roofline.compare import sessions
 
 RESULT = json.dumps({"benchmarks": [{"name": "test_a"}]})
+
+
+def result(*extra_info: Any) -> str:
+    """A row for each of these."""
+    return json.dumps({"benchmarks": [{"name": "test_a", "extra_info": extra} for extra in extra_info]})
+
+
+UNDER_A_PROFILER = {KEY: {"flags": [{"name": "denormals"}, {"name": "profiled", "invalid": True}]}}
+PROFILED = result({}, UNDER_A_PROFILER)
 
 
 def write(path: Path, text: str = RESULT) -> Path:
@@ -30,6 +44,7 @@ def write(path: Path, text: str = RESULT) -> Path:
         ('{"benchmarks": 1}', "JSON, but no result of pytest-benchmark"),
         ('{"benchmarks": []}', "no benchmarks in it"),
         ("[" * 100_000, "JSON that can't be read: too deep"),
+        (PROFILED, "measured under a profiler, so it is no side of a comparison"),
     ],
 )
 def test_a_file_that_nothing_can_be_compared_with_is_no_baseline(tmp_path: Path, text: str, why: str) -> None:
@@ -68,6 +83,69 @@ def test_a_folders_results_are_the_baseline_and_what_is_not_is_named(tmp_path: P
     write(tmp_path / "3.json")
     assert set(found.files) == {first, second}
     assert [line.partition(": ")[0] for line in found.left_out] == [str(other)]
+
+
+def test_what_was_measured_under_a_profiler_is_left_out_of_a_folder(tmp_path: Path) -> None:
+    """With the reason, as the check leaves it out; which then takes every file that is left, by its name."""
+    base = sessions.side(tmp_path / "base", sessions.TIMES)
+    new = sessions.side(tmp_path / "new", sessions.TIMES, first=10)
+
+    def under_a_profiler(content: dict[str, Any]) -> None:
+        sessions.record_of(content)["flags"] = [{"name": "profiled", "evidence": "under ncu", "invalid": True}]
+
+    sessions.edited(base[1], under_a_profiler)
+    found = gate.baseline(tmp_path / "base")
+    assert found.files == (base[0], *base[2:])
+    assert found.left_out == (f"{base[1]}: measured under a profiler, so it is no side of a comparison",)
+    assert cli.main(["check", *map(str, new), "--baseline", *map(str, found.files)]) == 0
+
+
+@pytest.mark.parametrize(
+    "extra_info",
+    [
+        {KEY: {"flags": [{"name": "denormals"}]}},
+        {KEY: {"flags": [None, "profiled"]}},
+        {KEY: {"flags": "profiled"}},
+        {KEY: {}},
+        {KEY: None},
+        {"another tool": {"flags": [{"name": "profiled"}]}},
+        None,
+    ],
+)
+def test_only_the_record_s_own_flag_tells_of_a_profiler(tmp_path: Path, extra_info: Any) -> None:
+    """What is wrong with a row of another shape is for the check to say."""
+    path = write(tmp_path / "1.json", result(extra_info))
+    assert gate.baseline(tmp_path) == gate.Baseline(path=tmp_path, files=(path,))
+
+
+def test_a_folder_that_can_not_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may lie in it would be missing from the verdict."""
+    write(tmp_path / "1.json")
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    look = os.scandir
+
+    def refused(path: str) -> Any:
+        if Path(path) == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(gate.NoBaseline) as told:
+        gate.baseline(tmp_path)
+    # Opened, a folder has an error of its own; for who may not read it: permission denied.
+    assert str(told.value).startswith(f"{closed}: can't be read (")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_a_pipe_is_no_baseline(tmp_path: Path) -> None:
+    """Reading it would wait for its writer, perhaps for ever."""
+    pipe = tmp_path / "1.json"
+    os.mkfifo(pipe)
+    with pytest.raises(gate.NoBaseline, match="no regular file"):
+        gate.baseline(pipe)
+    with pytest.raises(gate.NoBaseline, match="no regular file"):
+        gate.baseline(tmp_path)
 
 
 def test_one_broken_file_in_a_folder_is_told_before_anything_is_measured(tmp_path: Path) -> None:
