@@ -110,7 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("Aborted.", err=True)
         return 130
     except click.ClickException as error:
-        error.show()
+        from roofline.commands.common import tell_error
+
+        tell_error(error)
         return error.exit_code
     except SystemExit:
         # The reader (head, less) has seen enough: click's answer to a broken pipe, and the only one for which it exits

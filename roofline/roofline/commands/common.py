@@ -1,9 +1,11 @@
-"""What the commands share: their options, reading results, writing tables."""
+"""What the commands share: their options, reading results, writing tables, and telling what is wrong."""
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,9 +24,13 @@ _LEAST_WIDTH = 40
 
 
 class CannotCompare(click.ClickException):
-    """There is no usable data: exit code 3."""
+    """There is no usable data: exit code 3. ``ctx`` is the command's, as a usage error of click's has it."""
 
     exit_code = 3
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.ctx = click.get_current_context(silent=True)
 
 
 def results_argument(function: Command) -> Command:
@@ -52,6 +58,7 @@ def table_options(function: Command) -> Command:
     """``--format``, ``-o`` and ``--width``: passed on as ``form``, ``output`` and ``width``."""
     function = click.option(
         "--width",
+        is_eager=True,  # what is wrong with another option is told in this width
         type=click.IntRange(min=_LEAST_WIDTH),
         metavar="COLUMNS",
         help="Columns of the terminal. Default: asked of the terminal.",
@@ -113,6 +120,34 @@ def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...
 
 def terminal_width(asked: int | None) -> int:
     return max(_LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
+
+
+def tell(text: str, width: int | None) -> None:
+    """Lines of standard error, broken where they are read by somebody: at a terminal, or where a width was asked for.
+
+    Elsewhere, in a log, each stays one line for whoever searches it. Paths are never broken.
+    """
+    if width is not None or (sys.stderr is not None and sys.stderr.isatty()):
+        columns = terminal_width(width)
+        text = "\n".join(part for line in text.split("\n") for part in _broken(line, columns))
+    click.echo(text, err=True)
+
+
+def tell_error(error: click.ClickException) -> None:
+    """What click says of an error, as `tell` does, in the width that its command was asked for."""
+    said = io.StringIO()
+    error.show(said)
+    context = error.ctx if isinstance(error, click.UsageError | CannotCompare) else None
+    width = None if context is None else context.params.get("width")
+    tell(said.getvalue().removesuffix("\n"), width)
+
+
+def _broken(line: str, columns: int) -> list[str]:
+    """A line in parts that fit; they hang below the first."""
+    if len(line) <= columns:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+    return textwrap.wrap(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def chosen_format(form: Format | None, output: Path | None) -> Format:

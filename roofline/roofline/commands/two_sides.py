@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -187,19 +185,6 @@ def show(
         case _:
             more_tables = [] if expected is None else [expected]
             emit([table(comparison, title), *more_tables], form, output, terminal_width(width))
-
-
-def tell(line: str, width: int | None) -> None:
-    """A line of standard error, broken where it is read by somebody: at a terminal, or where a width was asked for.
-
-    Elsewhere, in a log, it stays one line for whoever searches it. Paths are never broken.
-    """
-    if width is not None or (sys.stderr is not None and sys.stderr.isatty()):
-        parts = textwrap.wrap(
-            line, terminal_width(width), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
-        line = "\n".join(parts)
-    click.echo(line, err=True)
 
 
 def _how_to_make(path: Path) -> str:

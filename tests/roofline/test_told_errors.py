@@ -1,0 +1,109 @@
+"""Errors in lines as long as the terminal's: where somebody reads them, and wherever they come from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from roofline.commands.common import CannotCompare, tell, tell_error
+from tests.roofline import build
+from tests.roofline.compare import sessions
+from tests.roofline.compare.sessions import TIMES
+from tests.roofline.conftest import Run
+
+WIDTH = 60
+
+EARLY = {
+    "no baseline": ("check new.json --baseline none", 3, "no baseline: none doesn't exist. Make one on this machine"),
+    "cut off": ("compare base.json --with broken.json", 3, "truncated, the JSON ends in the middle. The run that"),
+    "a folder of nothing": ("check new.json --baseline empty", 3, "empty: no result file to read. No file there ends"),
+    "nothing matched": ("compare base.json --with other.json", 3, "no case of base.json could be compared with one of"),
+    "no expectation": ("check new.json --expect", 3, "none of their tests has the marker expected_bound, and there is"),
+    "a bad option": (
+        "check new.json --baseline base.json --least-effect 2",
+        2,
+        "'2' is no share above 0 and below 1. Write 2% or 0.02.",
+    ),
+    "nothing to check": ("check new.json", 2, "nothing to check against: give --baseline BASE, --expect, or both."),
+    "no file": ("check new.json --expect none.toml", 2, "--expect: none.toml: can't be read (No such file or"),
+    "no such option": ("check new.json --baselines base.json", 2, "--baselines"),
+    "nothing to lock": ("lock other.json", 3, "Error: nothing to lock: all of the 1 cases were left out."),
+}
+"""What ends before there is anything to compare: command line, exit code, and a part of what is said."""
+
+WITHOUT_A_WIDTH = ("no such option", "nothing to lock")
+"""Where the command line can't be read, and where no table is shown."""
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    """From a folder with results."""
+    build.write(Path("base.json"), sessions.document(TIMES))
+    build.write(Path("new.json"), sessions.document(TIMES, 10))
+    build.write(Path("other.json"), sessions.document({"vgg16": 0.1}, 11))
+    Path("broken.json").write_text('{"benchmarks": [')
+    Path("empty").mkdir()
+    return run
+
+
+@pytest.fixture
+def at_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Standard error is one, `WIDTH` wide."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    return run
+
+
+def _fits(err: str) -> bool:
+    """No line is too long, and it took several."""
+    return len(" ".join(err.split())) > WIDTH and max(map(len, err.splitlines())) <= WIDTH
+
+
+@pytest.mark.parametrize("case", EARLY)
+def test_at_a_terminal_no_line_is_wider(at_terminal: Run, case: str) -> None:
+    """What is wrong is told in whole words, and the exit code is the same."""
+    line, code, told = EARLY[case]
+    got, _, err = at_terminal(*line.split())
+    assert got == code
+    assert told in " ".join(err.split())
+    assert _fits(err)
+
+
+@pytest.mark.parametrize("case", [case for case in EARLY if case not in WITHOUT_A_WIDTH])
+def test_in_the_width_asked_for(run: Run, case: str) -> None:
+    """Wherever the option stands; without it, in a log, an error is one line for who searches it."""
+    line, code, told = EARLY[case]
+    command, *rest = line.split()
+    for words in ((command, "--width", WIDTH, *rest), (command, *rest, "--width", WIDTH)):
+        got, _, err = run(*words)
+        assert got == code
+        assert told in " ".join(err.split())
+        assert _fits(err)
+    assert told in run(command, *rest)[2]
+
+
+def test_a_line_that_fits_stays_and_what_does_not_hangs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Line by line, below its own beginning; words longer than the terminal are not cut."""
+    path = "/a/" + "long/" * 12
+    tell(f"short   as it is\n  {'word ' * 10}end\n{path} and", 40)
+    assert capsys.readouterr().err.splitlines() == [
+        "short   as it is",
+        "  word word word word word word word",
+        "    word word word end",
+        path,
+        "  and",
+    ]
+
+
+def test_an_error_without_a_command_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Outside of a command there is no width that was asked for; its lines stay lines."""
+    for error in (
+        CannotCompare("no\n\n  thing " * 9),
+        click.UsageError("wrong " * 20),
+        click.ClickException("bad " * 20),
+    ):
+        tell_error(error)
+        assert capsys.readouterr().err == f"Error: {error.message}\n"
