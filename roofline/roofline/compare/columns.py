@@ -82,6 +82,7 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
             name="base_fraction_of_speed_of_light", title="base", get=_of("base", lambda side: side.fraction_of_sol)
         ),
         Column(name="new_fraction_of_speed_of_light", title="new", get=_of("new", lambda side: side.fraction_of_sol)),
+        Column(name="counted_otherwise", title="counted otherwise", get=lambda case: case.pair.counted or None),
         Column(name="base_sessions", title="base", get=lambda case: len(case.pair.base)),
         Column(name="new_sessions", title="new", get=lambda case: len(case.pair.new)),
         Column(name="base_file", title="base", get=_file("base")),

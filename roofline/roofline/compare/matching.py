@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from roofline.compare.counted import counted_otherwise
 from roofline.compare.identity import Identity, told_apart
 from roofline.compare.shortfall import NONE, Shortfalls, shortfalls, shortfalls_of_new
 from roofline.compare.sides import By, Run, Seen, Side
@@ -45,7 +46,7 @@ class Pair:
 
     ``why`` says in a sentence what is in the way. ``left_out`` are sessions of a matched case that are not taken.
     ``settled`` tells that an invalid case is invalid on both sides: nothing was lost. ``shortfalls`` are the sessions
-    without a usable number of it.
+    without a usable number of it. ``counted`` tells that a matched case's work was counted otherwise on the two sides.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Pair:
     left_out: tuple[LeftOut, ...] = ()
     settled: bool = False
     shortfalls: Shortfalls = NONE
+    counted: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +256,7 @@ def _both(
         new=tuple(usable_new),
         left_out=(*left_out, *absent),
         shortfalls=short,
+        counted=counted_otherwise(fitting, usable_new, by),
     )
 
 

@@ -17,6 +17,8 @@ from roofline.units import percent
 
 _SHOWN_COMMIT = 8
 _DIFFERENCES = 12
+_COUNTS = 5
+"""Cases with other work that are named one by one."""
 
 _PASSING: tuple[Outcome, ...] = ("inconclusive", "new", "faster", "same")
 _NOT_MATCHED: tuple[Outcome, ...] = ("new", "removed", "invalid", "not comparable")
@@ -57,7 +59,13 @@ def table(comparison: Comparison, title: str) -> Table[Compared]:
         columns=columns(comparison),
         rows=comparison.cases,
         display=display(comparison),
-        notes=[coverage(comparison), *_reasons(comparison), *_left_out(comparison), *sides(comparison)],
+        notes=[
+            coverage(comparison),
+            *_reasons(comparison),
+            *_left_out(comparison),
+            *_counted(comparison),
+            *sides(comparison),
+        ],
     )
 
 
@@ -89,7 +97,7 @@ def as_json(comparison: Comparison, title: str, exit_code: int) -> str:
             for case in comparison.cases
             for one in case.pair.shortfalls.found
         ],
-        "notes": [*_left_out(comparison), *sides(comparison)],
+        "notes": [*_left_out(comparison), *_counted(comparison), *sides(comparison)],
     }
     return json.dumps(without_nonfinite(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -104,7 +112,7 @@ def markdown(comparison: Comparison, title: str) -> str:
     if barred:
         blocks.append(_plain(Table(title="Not compared", columns=[CASE, VERDICT, WHY], rows=barred)))
     blocks.append(f"{coverage(comparison)}")
-    notes = [*_left_out(comparison), *sides(comparison)]
+    notes = [*_left_out(comparison), *_counted(comparison), *sides(comparison)]
     blocks.append("\n".join(f"- {' '.join(note.split())}" for note in notes))
     if rest:
         shown = _plain(Table(title="Not slower", columns=[*display(comparison), WHY], rows=rest))
@@ -204,6 +212,14 @@ def _left_out(comparison: Comparison) -> list[str]:
         cases = _cases(len(set(loud)))
         lines.append(f"Left out, hardly a round of them undisturbed: {len(loud)} sessions of {cases}")
     return lines
+
+
+def _counted(comparison: Comparison) -> list[str]:
+    """Cases of the same declared work that was counted otherwise, a line each."""
+    lines = [f"Other work: {case.pair.id}: {case.pair.counted}" for case in comparison.cases if case.pair.counted]
+    rest = len(lines) - _COUNTS
+    more = [f"Other work: {_cases(rest)} more, in the column counted_otherwise of --format csv"] if rest > 0 else []
+    return [*lines[:_COUNTS], *more]
 
 
 def _named(names: Sequence[str]) -> str:

@@ -56,6 +56,15 @@ class Run:
     not_measured: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The work counted of one step: FLOP, and the edges of its bytes."""
+
+    flop: float
+    byte_low: float
+    byte_high: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """One case in one session.
@@ -63,8 +72,8 @@ class Seen:
     ``test`` is the test's full name. ``case`` and ``device`` are None where there is no record. Without an
     ``observation`` ``problem`` tells why; ``loud`` where it was the machine's fault and not the row's. ``bimodal`` is
     the flag's evidence. By roof, the observation is of the step time over the least that the machine's own measured
-    roofs allow; ``step_time_s`` is always seconds, and ``provenance`` where the bytes are from. ``fastest_s`` and
-    ``slowest_s`` are of the session's rounds.
+    roofs allow; ``step_time_s`` is always seconds, and ``provenance`` where the work is from. ``fastest_s`` and
+    ``slowest_s`` are of the session's rounds. ``counted`` is None where the work was not counted.
     """
 
     run: Run
@@ -82,6 +91,7 @@ class Seen:
     fraction_of_roof: float | None = None
     fraction_of_sol: float | None = None
     provenance: str = ""
+    counted: Counted | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +231,7 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
         device=record.device,
         observation=None,
         bimodal=next((flag.evidence for flag in flags if flag.name == "bimodal"), ""),
+        counted=_counted(record),
     )
     why = why_kept_out(record, flags)
     if why is not None:
@@ -238,6 +249,14 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
         fastest_s=min(rounds.wall_s) / rounds.steps,
         slowest_s=max(rounds.wall_s) / rounds.steps,
     )
+
+
+def _counted(record: Record) -> Counted | None:
+    work = record.work
+    if work is None:
+        return None
+    counts = (work.flop_per_step, work.byte_low_per_step, work.byte_high_per_step)
+    return Counted(*counts) if all(map(math.isfinite, counts)) else None
 
 
 def _by_roof(point: Point, run: Run) -> Seen:
@@ -264,7 +283,7 @@ def _by_roof(point: Point, run: Run) -> Seen:
             error=None if observation.error is None else math.hypot(observation.error, spread),
         ),
         fraction_of_roof=least_s / observation.step_time_s,
-        provenance=placement.provenance,
+        provenance=placement.work_source,
         fraction_of_sol=None if point.sol.time_s is None else point.sol.time_s / observation.step_time_s,
     )
 
