@@ -19,8 +19,14 @@ ANY = "*"
 
 FLOORS = ("min_fraction_of_roof", "min_fraction_of_speed_of_light")
 MARKER_KEYS = ("bound", *FLOORS, "device", "precision")
-FILE_KEYS = ("case", *MARKER_KEYS)
-_PATTERNS = {"case": "'resnet18-train-*'", "device": "'cuda' or 'NVIDIA A100*'", "precision": "'fp32'"}
+FILE_KEYS = ("case", *MARKER_KEYS, "fingerprint", "workload_hash")
+_PATTERNS = {
+    "case": "'resnet18-train-*'",
+    "device": "'cuda' or 'NVIDIA A100*'",
+    "precision": "'fp32'",
+    "fingerprint": "'9f2c0d5ae1b34877', the machine's in its results",
+    "workload_hash": "'4b1d7a90c3e85f26', the case's in its results",
+}
 """Keys that hold a pattern, and an example of each."""
 
 
@@ -34,8 +40,10 @@ class Expected:
 
     The floors are fractions, above 0 and at most 1: of what the roofs allow at the step's intensity, and of the speed
     of light (least time / step time). ``case`` is a pattern of the case's id, ``precision`` of its precision,
-    ``device`` of the kind of device (``cuda``), its name or the machine's label; ``*`` stands for any text. ``source``
-    tells where it was written, for messages.
+    ``device`` of the kind of device (``cuda``), its name or the machine's label; ``*`` stands for any text. These
+    choose what it is for. ``fingerprint`` (of a machine) and ``workload_hash`` (of a case) are what it was worked out
+    from: of another machine of that name, or of other work under that id, it says nothing. ``source`` tells where it
+    was written, for messages.
     """
 
     bound: BoundClass | None = None
@@ -44,6 +52,8 @@ class Expected:
     case: str = ANY
     device: str = ANY
     precision: str = ANY
+    fingerprint: str = ANY
+    workload_hash: str = ANY
     source: str
 
     def is_for(self, *, case: str, precision: str) -> bool:
@@ -56,6 +66,14 @@ class Expected:
         :param device: what the device is called: kind, name, the machine's label.
         """
         return any(matches(self.device.casefold(), name.casefold()) for name in device)
+
+    def is_of_machine(self, fingerprint: str) -> bool:
+        """Whether it was worked out on this machine, or on none in particular."""
+        return matches(self.fingerprint, fingerprint)
+
+    def is_of_work(self, workload_hash: str) -> bool:
+        """Whether it was worked out from this work, or from none in particular."""
+        return matches(self.workload_hash, workload_hash)
 
 
 def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str) -> Expected:
@@ -82,6 +100,8 @@ def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str
         case=patterns.get("case", ANY),
         device=patterns.get("device", ANY),
         precision=patterns.get("precision", ANY),
+        fingerprint=patterns.get("fingerprint", ANY),
+        workload_hash=patterns.get("workload_hash", ANY),
         source=source,
     )
 

@@ -149,14 +149,26 @@ def test_the_suite_s_file_is_asserted(project: pytest.Pytester) -> None:
 
 
 def test_what_can_not_be_judged_does_not_pass(project: pytest.Pytester) -> None:
-    """Without roofs there is no bound: the test fails and says so."""
+    """Without roofs there is no bound, and what is of another machine says nothing here: the test fails and says so."""
     (old,) = (project.path / "results").rglob("*.json")
     old.unlink()
-    project.makepyfile(HEAD + "\n    @expected_bound('launch')\n    def test_a(roofline): measure(roofline)\n")
+    project.makepyfile(
+        HEAD
+        + "\n    @expected_bound('launch')\n    def test_a(roofline): measure(roofline)\n"
+        + "    def test_b(roofline): measure(roofline)\n"
+    )
+    (project.path / "expected_bounds.toml").write_text(
+        "[[expected]]\ncase = 'test_b'\ndevice = 'here'\nfingerprint = '0123456789abcdef'\nbound = 'launch'\n"
+    )
     run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
-    run.assert_outcomes(failed=1)
-    assert "test_a on here: not evaluable. Expected launch-bound" in _text(run)
-    assert newest(project)[1]["test_a"].valid
+    run.assert_outcomes(failed=2)
+    text = _text(run)
+    assert "test_a on here: not evaluable. Expected launch-bound" in text
+    assert (
+        "test_b on here: not evaluable. Expected launch-bound (expected_bounds.toml:1). It is of another machine of"
+        " that name (fingerprint 0123456789abcdef, here "
+    ) in text
+    assert all(record.valid for record in newest(project)[1].values())
 
 
 def test_nothing_asserted_is_no_green_run(project: pytest.Pytester) -> None:

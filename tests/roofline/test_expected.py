@@ -14,6 +14,8 @@ def test_everything_that_can_be_written() -> None:
         "min_fraction_of_speed_of_light": 1,
         "device": "cuda",
         "precision": "fp32",
+        "fingerprint": "0123456789abcdef",
+        "workload_hash": "fedcba9876543210",
     }
     assert expectation(written, FILE_KEYS, "here") == Expected(
         bound="memory",
@@ -22,10 +24,12 @@ def test_everything_that_can_be_written() -> None:
         case="resnet18-*",
         device="cuda",
         precision="fp32",
+        fingerprint="0123456789abcdef",
+        workload_hash="fedcba9876543210",
         source="here",
     )
     assert expectation({"bound": "compute"}, MARKER_KEYS, "here") == Expected(
-        bound="compute", case="*", device="*", precision="*", source="here"
+        bound="compute", case="*", device="*", precision="*", fingerprint="*", workload_hash="*", source="here"
     )
 
 
@@ -34,6 +38,8 @@ def test_everything_that_can_be_written() -> None:
     [
         ({"bond": "compute"}, "unknown key 'bond'; allowed are bound, min_fraction_of_roof, min_fraction_of_speed_"),
         ({"case": "a", "bound": "compute"}, "unknown key 'case'; allowed are bound,"),
+        ({"fingerprint": "a", "bound": "compute"}, "unknown key 'fingerprint'; allowed are bound,"),
+        ({"workload_hash": "a", "bound": "compute"}, "unknown key 'workload_hash'; allowed are bound,"),
         (
             {"bound": "undetermined"},
             "bound is 'undetermined'; use one of compute, memory, launch, input, communication",
@@ -87,3 +93,15 @@ def test_a_case_is_known_by_id_and_precision() -> None:
     assert expected.is_for(case="mlp-train", precision="amp_bf16")
     assert not expected.is_for(case="mlp-train", precision="fp32")
     assert not expected.is_for(case="cnn-train", precision="bf16")
+
+
+def test_it_is_of_one_machine_and_work_or_of_any() -> None:
+    """Without the keys it is of all; with them of those alone, to the letter."""
+    expected = Expected(bound="compute", fingerprint="0123abcd", workload_hash="ef456789", source="")
+    assert expected.is_of_machine("0123abcd")
+    assert expected.is_of_work("ef456789")
+    for other in ("0123ABCD", "0123abcde", "", "unproven:host|cpu|Linux"):
+        assert not expected.is_of_machine(other)
+        assert not expected.is_of_work(other)
+        assert Expected(bound="compute", source="").is_of_machine(other)
+        assert Expected(bound="compute", source="").is_of_work(other)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from roofline.expected_file import read
-from roofline.record import Flag
+from roofline.record import Flag, Rounds
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.expectations import build_points
@@ -24,6 +24,32 @@ def test_it_shows_or_writes_and_names_what_it_left_out(run: Run, tmp_path: Path)
     assert {entry.device for entry in entries} == {"epyc-2cpu", "a100"}
     assert run("lock", cuda, "-o", "suite/e.toml")[0] == 0
     assert Path("suite/e.toml").read_text() == written
+
+
+def test_disturbed_sessions_are_told_where_somebody_sees_it(run: Run, tmp_path: Path) -> None:
+    """On standard error, beside the evidence in the file; the exit code stays 0, for an entry was written."""
+    loud = build.timing(rounds=Rounds(steps=5, wall_s=(0.5,) * 20, disturbed=("steal",) * 20))
+    records = [build_points.record(timing=loud), build_points.record(case=build.case(model="mlp"))]
+    path = build.result(tmp_path / "a.json", records, of=build.session(build_points.roofs())).path
+    code, out, err = run("lock", path)
+    told = (
+        "20 of 20 rounds were disturbed from outside in a.json: what is expected of it may be less than the machine"
+        " reaches. Lock it from sessions of a quiet hour."
+    )
+    assert (code, err) == (0, f"Warning: resnet50-train-b32-fp32 on epyc-2cpu: {told}\n")
+    assert told in " ".join(out.replace("#", "").split())
+
+
+def test_what_is_written_is_of_this_machine_and_work(run: Run, tmp_path: Path) -> None:
+    """So that neither another machine with its label nor another work under its id is taken for it."""
+    path = build.result(tmp_path / "a.json", [build_points.record()], of=build.session(build_points.roofs())).path
+    assert run("lock", path, "-o", "e.toml")[0] == 0
+    (entry,) = read(Path("e.toml"))
+    assert (entry.fingerprint, entry.workload_hash) == (
+        "fingerprint of epyc-2cpu",
+        "hash of resnet50-train-b32-fp32",
+    )
+    assert run("check", path, "--expect", "e.toml")[0] == 0
 
 
 def test_nothing_to_lock_is_exit_code_3(run: Run, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument, write_text
+from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument, tell, write_text
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
 from roofline.expected_file import ExpectedFileError
@@ -46,13 +46,17 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
     """Write what RESULTS (files or folders of good sessions) reached as expected bounds, for review.
 
     Several sessions of a machine tell how far sessions scatter: give at least three. Left out, with the reason: invalid
-    rows, undetermined bounds, sessions that contradict each other.
+    rows, undetermined bounds, sessions that contradict each other. Sessions in which other programs disturbed most of
+    the rounds are locked with a warning. Each entry names the machine and the workload that it is of.
     """
     locked, left_out = lock(read_points(results, devices), safety)
     for one in left_out:
-        click.echo(f"left out {one.case} on {one.machine}: {one.why}", err=True)
+        tell(f"left out {one.case} on {one.machine}: {one.why}", None)
     if not locked:
         raise CannotCompare(f"nothing to lock: {_why_nothing(left_out)}")
+    for found in locked:
+        if found.warning:
+            tell(f"Warning: {found.expected.case} on {found.expected.device}: {found.warning}.", None)
     try:
         text = text_of(locked, _before(output), str(output))
     except ExpectedFileError as error:

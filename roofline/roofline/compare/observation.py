@@ -42,6 +42,15 @@ class Observation:
     started_at: str = ""
 
 
+def mostly_disturbed(rounds: Rounds) -> str | None:
+    """Why the session says nothing of the case: hardly a round of it was left alone. None where enough were."""
+    marks = rounds.disturbed or ()
+    count, disturbed = len(rounds.wall_s), sum(mark is not None for mark in marks)
+    if not disturbed or count - disturbed >= max(1, LEAST_QUIET_SHARE * count):
+        return None
+    return f"{disturbed} of {count} rounds were disturbed from outside"
+
+
 def observe(rounds: Rounds, started_at: str = "") -> Observation:
     """Read a session's rounds. Those marked as disturbed are left out, by that evidence alone, on every side alike.
 
@@ -49,10 +58,11 @@ def observe(rounds: Rounds, started_at: str = "") -> Observation:
     """
     if rounds.steps < 1 or not rounds.wall_s:
         raise Unusable("no rounds in the record")
+    loud = mostly_disturbed(rounds)
+    if loud is not None:
+        raise Unusable(loud)
     marks = rounds.disturbed or (None,) * len(rounds.wall_s)
     quiet = [wall / rounds.steps for wall, mark in zip(rounds.wall_s, marks, strict=True) if mark is None]
-    if len(quiet) < max(1, LEAST_QUIET_SHARE * len(rounds.wall_s)):
-        raise Unusable(f"{len(rounds.wall_s) - len(quiet)} of {len(rounds.wall_s)} rounds were disturbed from outside")
     return observe_times(quiet, left_out=len(rounds.wall_s) - len(quiet), started_at=started_at)
 
 

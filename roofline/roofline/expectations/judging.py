@@ -6,6 +6,8 @@
   else held. It is not evaluable where there is no such fraction, or where it lies below and nothing tells how well the
   time is known.
 - A finding is failed where a part is; else not evaluable where a part is; else held.
+- An expectation that was worked out on another machine of the same name, or from another work under the same id, is not
+  evaluable: it says nothing of this one.
 - A case whose rows are all invalid is not evaluable. A case that the file expects on this device and that isn't in the
   results is **not measured**.
 """
@@ -58,7 +60,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """All findings; the cases of which nothing is expected; and the file's entries that are for other devices."""
+    """All findings; the cases of which nothing is expected; and the file's entries that are for other devices or for
+    other machines of a name.
+    """
 
     findings: tuple[Finding, ...]
     unexpected: tuple[str, ...] = ()
@@ -84,16 +88,22 @@ def check_expectations(points: Iterable[Point], from_file: Sequence[Expected] = 
         machines.setdefault(machine_of(point), {}).setdefault(point.workload, []).append(point)
     findings: list[Finding] = []
     unexpected: list[str] = []
-    for groups in machines.values():
+    keys = {machine.key for machine in machines}
+    for machine, groups in machines.items():
         for sessions in groups.values():
             expected = _expected_of(sessions[-1], from_file)
             findings += [_judge(one, sessions) for one in expected]
             # A loader alone has no bound: nothing could be expected of it.
             unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
         everything = [point for sessions in groups.values() for point in sessions]
-        findings += _not_measured(everything, from_file)
-    names = [_names(point) for groups in machines.values() for sessions in groups.values() for point in sessions]
-    elsewhere = tuple(one for one in from_file if not any(one.is_on(known) for known in names))
+        # What was worked out on another machine of the results is looked for there.
+        missed = [one for one in from_file if one.is_of_machine(machine.key) or not any(map(one.is_of_machine, keys))]
+        findings += _not_measured(everything, missed)
+    measured = [point for groups in machines.values() for sessions in groups.values() for point in sessions]
+    found = {finding.expected for finding in findings}
+    elsewhere = tuple(
+        one for one in from_file if one not in found and not any(_is_on(one, point) for point in measured)
+    )
     return Checked(findings=tuple(findings), unexpected=tuple(unexpected), elsewhere=elsewhere)
 
 
@@ -104,24 +114,41 @@ def _names(point: Point) -> tuple[str, ...]:
     return (*of_device, point.result.machine_label)
 
 
+def _is_on(expected: Expected, point: Point) -> bool:
+    """Whether it is for the point's device, and of its machine where it is of one."""
+    return expected.is_on(_names(point)) and expected.is_of_machine(point.result.machine_key)
+
+
 def _expected_of(point: Point, from_file: Sequence[Expected]) -> list[Expected]:
     record = point.benchmark.record
     if record is None:
         return []
     case, precision, names = point.id, record.case.precision, _names(point)
-    return [
+    fitting = [
         one for one in (*record.expected, *from_file) if one.is_for(case=case, precision=precision) and one.is_on(names)
     ]
+    here = point.result.machine_key
+    if any(one.fingerprint != ANY and one.is_of_machine(here) for one in fitting):
+        # Machines may share a label: beside this one's own entry those of its namesakes are none of its business.
+        return [one for one in fitting if one.is_of_machine(here)]
+    return fitting
 
 
 def _judge(expected: Expected, sessions: Sequence[Point]) -> Finding:
+    """:param sessions: of one case, all of one machine and one work."""
     valid = [point for point in sessions if point.valid]
     left_out = [f"{point.result.path.name}: {_invalid(point)}" for point in sessions if not point.valid]
     why = "; ".join(left_out)
     case, machine = sessions[-1].id, sessions[-1].result.machine_label
-    if not valid:
+    of_another = _of_another(expected, sessions[-1])
+    if of_another is not None or not valid:
         return Finding(
-            expected=expected, case=case, machine=machine, verdict="not_evaluable", points=tuple(sessions), why=why
+            expected=expected,
+            case=case,
+            machine=machine,
+            verdict="not_evaluable",
+            points=tuple(sessions),
+            why=of_another or why,
         )
     roof, light = of_roof(valid), of_speed_of_light(valid)
     claims: list[Claim] = []
@@ -144,6 +171,24 @@ def _judge(expected: Expected, sessions: Sequence[Point]) -> Finding:
         speed_of_light=light,
         why=f"left out: {why}" if why else "",
     )
+
+
+def _of_another(expected: Expected, point: Point) -> str | None:
+    """Why it says nothing of a case that its name fits: both values of what is not the same. None where it does."""
+    record = point.benchmark.record
+    assert record is not None
+    machine, work = point.result.machine_key, record.case.workload_hash
+    if not expected.is_of_machine(machine):
+        return (
+            f"It is of another machine of that name (fingerprint {expected.fingerprint}, here {machine}): lock it anew"
+            " from good sessions of this one, or take fingerprint out of what every such machine has to reach"
+        )
+    if not expected.is_of_work(work):
+        return (
+            f"It is of another workload under that id (workload_hash {expected.workload_hash}, here {work}): see what"
+            " changed in the case, and lock it anew"
+        )
+    return None
 
 
 def _bound(expected: str, points: Sequence[Point]) -> Claim:

@@ -1,17 +1,19 @@
 """``expected_bounds.toml`` written: new expectations put into what stands there, the rest of it kept to the letter.
 
 An entry of the same machine and exactly the same case is replaced where it stands; a new one comes at the end. So the
-same sessions give the same file, and a pull request shows what changed.
+same sessions give the same file, and a pull request shows what changed. Machines may share a label: the fingerprint
+tells them apart, and an entry that has none is of any machine with its label.
 """
 
 from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from roofline.expectations.locking import Locked
-from roofline.expected import FLOORS, Expected
+from roofline.expected import ANY, FLOORS, Expected
 from roofline.expected_file import HEADER, TABLE, ExpectedFileError, parse
 
 _WIDTH = 100
@@ -30,13 +32,30 @@ def text_of(locked: Sequence[Locked], before: str = "", where: str = "") -> str:
     :raises ExpectedFileError: what stands there can't be read, or not taken apart.
     """
     head, blocks = _taken_apart(before, where) if before.strip() else (_HEAD, [])
-    new = {(one.expected.device, one.expected.case): _block(one) for one in locked}
-    kept = [(new.pop(key) if key in new else text) for key, text in blocks]
+    new = {_key(one.expected): _block(one) for one in locked}
+    there = {key for key, _ in blocks}
+    kept = [new.pop(_successor(key, new, there), text) for key, text in blocks]
     parts = [head, *kept, *new.values()]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip("\n")) + "\n"
 
 
-def _taken_apart(text: str, where: str) -> tuple[str, list[tuple[tuple[str, str], str]]]:
+_Key = tuple[str, str, str]
+"""Device, case and fingerprint."""
+
+
+def _key(expected: Expected) -> _Key:
+    return (expected.device, expected.case, expected.fingerprint)
+
+
+def _successor(of: _Key, new: Iterable[_Key], there: AbstractSet[_Key]) -> _Key:
+    """The key of the new entry that replaces an old one: its own, or, where it has no fingerprint, that of the first
+    machine of its label which has no entry there.
+    """
+    device, case, fingerprint = of
+    return next((key for key in new if fingerprint == ANY and key[:2] == (device, case) and key not in there), of)
+
+
+def _taken_apart(text: str, where: str) -> tuple[str, list[tuple[_Key, str]]]:
     """What stands before the first table, and each table's text with the comment right above it, under its key."""
     entries = parse(text, where)
     lines = text.splitlines()
@@ -49,7 +68,7 @@ def _taken_apart(text: str, where: str) -> tuple[str, list[tuple[tuple[str, str]
     starts = [_with_comment(lines, start) for start in starts]
     ends = [*starts[1:], len(lines)]
     texts = ["\n".join(lines[start:end]) for start, end in zip(starts, ends, strict=True)]
-    keys = [(entry.device, entry.case) for entry in entries]
+    keys = [_key(entry) for entry in entries]
     return "\n".join(lines[: starts[0]]), list(zip(keys, texts, strict=True))
 
 
@@ -72,10 +91,15 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _keys(expected: Expected) -> list[str]:
-    values = [("device", expected.device), ("case", expected.case), ("bound", expected.bound)]
-    lines = [f"{key} = {_quoted(value)}" for key, value in values if value is not None]
+    named = [(key, value) for key in _OF if (value := getattr(expected, key)) != ANY]
+    lines = [f"{key} = {_quoted(value)}" for key, value in named]
+    lines += [] if expected.bound is None else [f"bound = {_quoted(expected.bound)}"]
     floors = [(key, getattr(expected, key)) for key in FLOORS]
     return lines + [f"{key} = {floor!r}" for key, floor in floors if floor is not None]
+
+
+_OF = ("device", "fingerprint", "case", "workload_hash")
+"""What an entry is of. ``*`` is what a key that isn't there stands for."""
 
 
 def _quoted(text: str) -> str:

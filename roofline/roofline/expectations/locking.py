@@ -4,6 +4,8 @@ A floor is the lowest fraction over the sessions x (1 - safety), rounded down to
 scatter, at least `LEAST_SAFETY`: the margin of the timing and the deviation between sessions, independent of each
 other. A single session knows no deviation: its roofs' spread stands in its place, and the safety is at least
 `ONE_SESSION_SAFETY`. Where it is more than `MOST_SAFETY` no floor would mean anything, and none is written.
+
+What was worked out of one machine and one work is expected of that machine and that work alone: an entry names both.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from roofline.compare.observation import mostly_disturbed
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
-from roofline.expected import Expected
+from roofline.expected import ANY, Expected
 from roofline.machines import Machine, machine_of
 from roofline.points import Point, cases
 from roofline.units import percent
@@ -25,10 +28,13 @@ MOST_SAFETY = 0.50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locked:
-    """An expectation to write, and the evidence for it, a line each."""
+    """An expectation to write, and the evidence for it, a line each. ``warning`` says what speaks against it; it is
+    among the evidence, and empty where nothing does.
+    """
 
     expected: Expected
     evidence: tuple[str, ...]
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +88,13 @@ def _lock(sessions: Sequence[Point], least_safety: float) -> Locked | LeftOut:
         min_fraction_of_speed_of_light=floors.get(_LIGHT),
         case=newest.id,
         device=newest.result.machine_label,
+        fingerprint=ANY if newest.result.machine is None else newest.result.machine.fingerprint,
+        workload_hash=record.case.workload_hash,
         source=f"locked from {_sessions(sessions)}",
     )
-    return Locked(expected=expected, evidence=(f"Locked from {_sessions(sessions)}.", *evidence))
+    warning = _disturbed(sessions)
+    told = (f"Locked from {_sessions(sessions)}.", *([f"{warning}."] if warning else []), *evidence)
+    return Locked(expected=expected, evidence=told, warning=warning)
 
 
 _LIGHT = "min_fraction_of_speed_of_light"
@@ -93,6 +103,23 @@ _LIGHT = "min_fraction_of_speed_of_light"
 def _sessions(sessions: Sequence[Point]) -> str:
     files = ", ".join(dict.fromkeys(point.result.path.name for point in sessions))
     return f"1 session ({files})" if len(sessions) == 1 else f"{len(sessions)} sessions ({files})"
+
+
+def _disturbed(sessions: Sequence[Point]) -> str:
+    """What is told of sessions in which the machine was hardly left alone; empty where there are none."""
+    found = [f"{why} in {point.result.path.name}" for point in sessions if (why := _why_loud(point)) is not None]
+    if not found:
+        return ""
+    more = f", and most of them in {len(found) - 1} more of {len(sessions)} sessions" if len(found) > 1 else ""
+    return (
+        f"{found[0]}{more}: what is expected of it may be less than the machine reaches. Lock it from sessions of a"
+        " quiet hour"
+    )
+
+
+def _why_loud(point: Point) -> str | None:
+    record = point.benchmark.record
+    return None if record is None or record.timing is None else mostly_disturbed(record.timing.rounds)
 
 
 def _why_not(sessions: Sequence[Point]) -> str | None:

@@ -115,7 +115,7 @@ def _rest(checked: Checked) -> list[str]:
     if checked.elsewhere:
         counts = Counter(expected.device for expected in checked.elsewhere)
         told = ", ".join(f"{device} ({count})" for device, count in counts.items())
-        notes.append(f"Expectations for other devices, not looked at: {told}")
+        notes.append(f"Expectations for other devices or machines, not looked at: {told}")
     return notes
 
 

@@ -274,6 +274,70 @@ def test_machines_and_workloads_are_told_apart(tmp_path: Path) -> None:
     assert [(finding.machine, finding.verdict) for finding in found] == [("epyc-2cpu", "held"), ("far", "not_measured")]
 
 
+HERE = "fingerprint of epyc-2cpu"
+
+
+@pytest.mark.parametrize(
+    ("of", "told"),
+    [
+        (
+            {"fingerprint": "another"},
+            f"It is of another machine of that name (fingerprint another, here {HERE}): lock it anew from good",
+        ),
+        (
+            {"workload_hash": "another"},
+            f"It is of another workload under that id (workload_hash another, here hash of {ID}): see what changed in",
+        ),
+    ],
+)
+@pytest.mark.parametrize("bound", ["compute", "memory"])
+def test_what_is_of_another_machine_or_work_says_nothing(
+    tmp_path: Path, of: dict[str, str], told: str, bound: str
+) -> None:
+    """Whether it would hold or fail: exit code 3, with both values; the right ones are judged."""
+    floor = {"bound": bound, "min_fraction_of_roof": 0.01}
+    finding, checked = check(tmp_path, build_points.record(), expected(**floor, **of))
+    assert (finding.verdict, finding.claims, checked.exit_code) == ("not_evaluable", (), 3)
+    assert checked.elsewhere == ()
+    assert told in message(finding)
+    right = expected(**floor, fingerprint=HERE, workload_hash=f"hash of {ID}")
+    assert check(tmp_path, build_points.record(), right)[0].verdict == ("held" if bound == "compute" else "failed")
+
+
+def test_machines_of_one_label_have_an_entry_each(tmp_path: Path) -> None:
+    """Another's is counted beside this one's own, and is no reason to pass where this one has none."""
+    own, other = expected(fingerprint=HERE), expected(fingerprint="far", bound="memory")
+    here = build_points.points(tmp_path, build_points.record())
+    there = build_points.points(tmp_path, build_points.record(), name="b", machine={"fingerprint": "far"})
+    checked = check_expectations(here, [other, own])
+    assert [finding.verdict for finding in checked.findings] == ["held"]
+    assert (checked.elsewhere, checked.exit_code) == ((other,), 0)
+    checked = check_expectations([*here, *there], [other, own])
+    assert [finding.verdict for finding in checked.findings] == ["held", "failed"]
+    assert checked.elsewhere == ()
+    checked = check_expectations([*here, *there], [own])
+    assert [finding.verdict for finding in checked.findings] == ["held", "not_evaluable"]
+    everywhere = expected()
+    checked = check_expectations(here, [other, own, everywhere])
+    assert [finding.expected for finding in checked.findings] == [own, everywhere]
+
+
+def test_what_is_of_a_machine_is_missed_there_alone(tmp_path: Path) -> None:
+    """Where that machine is not among the results, on those that bear its name."""
+    here = build_points.points(tmp_path, build_points.record())
+    other = build_points.record(case=build.case(model="vgg16"))
+    there = build_points.points(tmp_path, other, name="b", machine={"fingerprint": "far"})
+    entries = [expected(case=ID, fingerprint=HERE), expected(case="vgg16*", fingerprint="far")]
+    checked = check_expectations([*here, *there], entries)
+    assert [finding.verdict for finding in checked.findings] == ["held", "held"]
+    assert checked.exit_code == 0
+    checked = check_expectations(here, entries)
+    assert [(finding.verdict, finding.case) for finding in checked.findings] == [
+        ("held", ID),
+        ("not_measured", "vgg16*"),
+    ]
+
+
 def test_roofs_are_no_cases(tmp_path: Path) -> None:
     """Ceilings are not under themselves; of a loader alone nothing needs to be expected."""
     roof = build_points.record(case=build.case(id="roof-fp32", mode="roof"))

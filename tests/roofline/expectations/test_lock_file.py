@@ -1,5 +1,7 @@
 """The file that is written can be read, keeps what others wrote, and doesn't change by itself."""
 
+from typing import Any
+
 import pytest
 
 from roofline.expectations.lock_file import text_of
@@ -25,8 +27,8 @@ bound = "launch"
 """
 
 
-def locked(case: str, floor: float | None = 0.25, device: str = "here") -> Locked:
-    expected = Expected(bound="compute", min_fraction_of_roof=floor, case=case, device=device, source="")
+def locked(case: str, floor: float | None = 0.25, device: str = "here", **of: Any) -> Locked:
+    expected = Expected(bound="compute", min_fraction_of_roof=floor, case=case, device=device, source="", **of)
     return Locked(expected=expected, evidence=("Locked from 1 session (s.json).", "above the\nknee"))
 
 
@@ -73,6 +75,49 @@ def test_the_same_again_changes_nothing() -> None:
     for before in ("", HAND):
         once = text_of([locked("a"), locked("b")], before, "e.toml")
         assert text_of([locked("a"), locked("b")], once, "e.toml") == once
+
+
+def test_what_it_is_of_is_written() -> None:
+    """Machine and work, beside the names that choose."""
+    text = text_of([locked("a", fingerprint="0123abcd", workload_hash="ef456789")])
+    assert text.endswith(
+        """
+[[expected]]
+device = "here"
+fingerprint = "0123abcd"
+case = "a"
+workload_hash = "ef456789"
+bound = "compute"
+min_fraction_of_roof = 0.25
+"""
+    )
+
+
+def _of(text: str) -> list[tuple[str, str | None]]:
+    """Fingerprint and bound of each entry."""
+    return [(entry.fingerprint, entry.bound) for entry in parse(text, "e.toml")]
+
+
+def test_machines_of_one_label_keep_an_entry_each() -> None:
+    """The same machine's is replaced, whatever work it was of, and another's stays."""
+    first, second = locked("b", fingerprint="one", workload_hash="old"), locked("b", fingerprint="two")
+    text = text_of([first, second])
+    assert _of(text) == [("one", "compute"), ("two", "compute")]
+    again = text_of([locked("b", None, fingerprint="one", workload_hash="new")], text, "e.toml")
+    assert [(entry.fingerprint, entry.workload_hash, entry.min_fraction_of_roof) for entry in parse(again, "")] == [
+        ("one", "new", None),
+        ("two", "*", 0.25),
+    ]
+
+
+def test_an_entry_of_any_machine_is_replaced_by_the_first_that_has_none() -> None:
+    """Where each of the machines has one, it stays: then it was meant for others, too."""
+    one, two = locked("b", fingerprint="one"), locked("b", fingerprint="two")
+    text = text_of([one, two], HAND, "e.toml")
+    assert _of(text) == [("*", "memory"), ("one", "compute"), ("two", "compute")]
+    beside = text + '\n[[expected]]\ndevice = "here"\ncase = "b"\nbound = "launch"\n'
+    assert _of(text_of([one, two], beside, "e.toml")) == [*_of(text), ("*", "launch")]
+    assert text_of([one, two], text, "e.toml") == text
 
 
 def test_names_are_quoted() -> None:

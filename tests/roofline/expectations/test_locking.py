@@ -9,7 +9,7 @@ from roofline.expectations.judging import check_expectations
 from roofline.expectations.locking import lock
 from roofline.expected import Expected
 from roofline.points import Point
-from roofline.record import Flag, Record
+from roofline.record import Flag, Record, Rounds
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 
@@ -44,6 +44,8 @@ def test_one_session_knows_no_deviation(tmp_path: Path) -> None:
         min_fraction_of_speed_of_light=0.075,
         case=ID,
         device="epyc-2cpu",
+        fingerprint="fingerprint of epyc-2cpu",
+        workload_hash=f"hash of {ID}",
         source="locked from 1 session (s0.json)",
     )
     assert locked.evidence == (
@@ -136,6 +138,39 @@ def test_roofs_are_not_locked_and_machines_are_told_apart(tmp_path: Path) -> Non
             ("epyc-2cpu", ID),
         ]
         assert left_out == ()
+
+
+def test_sessions_that_others_disturbed_are_locked_with_a_warning(tmp_path: Path) -> None:
+    """Among the evidence, too; half of the rounds left alone are enough, as they are in a comparison."""
+
+    def record(disturbed: int) -> Record:
+        marks = (*("steal",) * disturbed, *(None,) * (4 - disturbed))
+        rounds = Rounds(steps=1, wall_s=(0.1,) * 4, disturbed=marks)
+        return build_points.record(timing=build.timing(0.1, margin=0.0, rounds=rounds))
+
+    ((locked,), _) = lock(sessions(tmp_path, record(2)))
+    assert locked.warning == ""
+    ((locked,), left_out) = lock(sessions(tmp_path, record(2), record(4), record(3)))
+    assert left_out == ()
+    assert locked.expected.min_fraction_of_roof == 0.09
+    assert locked.warning == (
+        "4 of 4 rounds were disturbed from outside in s1.json, and most of them in 1 more of 3 sessions: what is"
+        " expected of it may be less than the machine reaches. Lock it from sessions of a quiet hour"
+    )
+    assert f"{locked.warning}." in locked.evidence
+    ((locked,), _) = lock(sessions(tmp_path, record(3)))
+    assert locked.warning.startswith("3 of 4 rounds were disturbed from outside in s0.json: what is expected")
+
+
+def test_what_was_locked_is_of_its_machine_and_work_alone(tmp_path: Path) -> None:
+    """Of another machine with the same label, or of another work under the same id, nothing is shown."""
+    (locked, *_), _ = lock(sessions(tmp_path, step(0.1)))
+    expected = [locked.expected]
+    other_machine = build_points.points(tmp_path, step(0.1), machine={"fingerprint": "another"})
+    other_work = build_points.points(tmp_path, step(0.1, case=build.case(workload_hash="another")))
+    for points in (other_machine, other_work):
+        assert check_expectations(points, expected).exit_code == 3
+    assert check_expectations(build_points.points(tmp_path, step(0.1)), expected).exit_code == 0
 
 
 def test_what_was_locked_holds_and_can_fail(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_the_worst_come_first_and_the_rest_is_counted(tmp_path: Path) -> None:
     assert [row.verdict for row in table.rows] == ["failed", "not_evaluable", "not_measured", "held"]
     assert table.notes[-2:] == [
         f"Nothing is expected of: {', '.join(f'free{number}-train-b32-fp32' for number in range(8))} and 2 more",
-        "Expectations for other devices, not looked at: cuda (1), mps (2)",
+        "Expectations for other devices or machines, not looked at: cuda (1), mps (2)",
     ]
     assert len(table.notes) == 5
 
