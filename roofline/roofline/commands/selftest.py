@@ -12,7 +12,7 @@ import click
 from roofline.commands.common import CannotCompare, emit, table_options, try_to_write
 from roofline.commands.interleaved import Share, failures, rule_options, tell
 from roofline.interleaving.preparing import check_arguments, interruptible
-from roofline.interleaving.selftest import selftest_table, slowed, small_case_arguments, tried, unchanged
+from roofline.interleaving.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
 from roofline.interleaving.trial import Rules, hold
 from roofline.tables import Format
 
@@ -40,7 +40,8 @@ def selftest(
     Without pytest arguments two small cases that come with the package are measured. Prints the least slowdown that
     can be detected here.
 
-    Exit codes: 0 passed; 1 a false alarm, or the slowdown was missed; 2 usage; 3 nothing could be measured.
+    Exit codes: 0 passed; 1 a false alarm, or the slowdown was missed; 2 usage; 3 a case could not be measured in both
+    trials.
     """
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
     with failures(), interruptible(), tempfile.TemporaryDirectory(prefix="roofline-selftest-") as name:
@@ -63,6 +64,10 @@ def selftest(
         if case.why
     )
     emit([selftest_table(cases, slowdown, reasons)], form, output, width)
+    if any(case.failures for case in cases):
+        return FAILED
+    if lost := lacking(cases):
+        raise CannotCompare(f"cannot compare. Not measured in both trials: {', '.join(case.case for case in lost)}.")
     if not any(case.compared for case in cases):
-        raise CannotCompare("cannot compare: no case could be measured.")
-    return FAILED if any(case.failures for case in cases) else 0
+        raise CannotCompare("cannot compare. Every case is skipped.")
+    return 0

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeGuard
 
+from roofline.compare.columns import signed
 from roofline.compare.paired import SideName, least_detectable
 from roofline.interleaving.side import Side
 from roofline.interleaving.trial import CaseTrial, Trial
@@ -19,8 +21,8 @@ SMALL_CASES = "pytest_roofline.interleaving.small_cases"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """One case in both trials. ``least_detectable``: the least slowdown that would be called one here, in 19 of 20
-    tries; None where nothing is known of it.
+    """One case in both trials. ``slowed`` is None where the second trial had no such case. ``least_detectable``: the
+    least slowdown that would be called one here, in 19 of 20 tries; None where nothing is known of it.
     """
 
     case: str
@@ -34,14 +36,23 @@ class Tried:
         found = []
         if self.unchanged.outcome in ("slower", "faster"):
             found.append(f"{self.case}: false alarm: unchanged code is called {self.unchanged.outcome}")
-        if self.slowed is not None and self.slowed.pairs and self.slowed.outcome != "slower":
+        if _measured(self.slowed) and self.slowed.outcome != "slower":
             found.append(f"{self.case}: missed: the slowed code is called {self.slowed.outcome}")
         return tuple(found)
 
     @property
     def compared(self) -> bool:
         """Whether both trials could be made."""
-        return bool(self.unchanged.pairs and self.slowed is not None and self.slowed.pairs)
+        return _measured(self.unchanged) and _measured(self.slowed)
+
+    @property
+    def skipped(self) -> bool:
+        """Whether no trial was to be made, for the test skips itself on both sides."""
+        return self.unchanged.outcome == "skipped" and self.slowed is not None and self.slowed.outcome == "skipped"
+
+
+def _measured(case: CaseTrial | None) -> TypeGuard[CaseTrial]:
+    return case is not None and case.problem is None and case.effect is not None
 
 
 def unchanged(root: Path, folder: Path, python: str) -> dict[SideName, Side]:
@@ -95,13 +106,13 @@ def selftest_table(cases: tuple[Tried, ...], share: float, notes: tuple[str, ...
         title=_title(cases),
         columns=[
             Column(name="case", title="case", get=lambda case: case.case, right=False),
-            Column(name="unchanged_change", title="unchanged", get=lambda case: _change(case.unchanged), show=_signed),
+            Column(name="unchanged_change", title="unchanged", get=lambda case: _change(case.unchanged), show=signed),
             Column(name="unchanged_verdict", title="verdict", get=lambda case: case.unchanged.outcome, right=False),
             Column(
                 name="slowed_change",
                 title=f"slowed by {percent(share)}",
                 get=lambda case: _change(case.slowed),
-                show=_signed,
+                show=signed,
             ),
             Column(
                 name="slowed_verdict",
@@ -118,15 +129,21 @@ def selftest_table(cases: tuple[Tried, ...], share: float, notes: tuple[str, ...
     )
 
 
+def lacking(cases: tuple[Tried, ...]) -> tuple[Tried, ...]:
+    """The cases that should have been compared, and could not be."""
+    return tuple(case for case in cases if not case.compared and not case.skipped)
+
+
 def _title(cases: tuple[Tried, ...]) -> str:
+    compared, lost = sum(case.compared for case in cases), len(lacking(cases))
     if any(case.failures for case in cases):
-        return "Selftest failed"
-    return "Selftest passed" if any(case.compared for case in cases) else "Selftest not made"
+        said = "failed"
+    elif not compared:
+        said = "not made"
+    else:
+        said = "not completed" if lost else "passed"
+    return f"Selftest {said}: {compared} of {compared + lost} cases compared"
 
 
 def _change(case: CaseTrial | None) -> float | None:
     return None if case is None or case.effect is None else math.expm1(case.effect.log_ratio)
-
-
-def _signed(change: float) -> str:
-    return f"{100 * change:+.1f} %"

@@ -6,6 +6,7 @@ import math
 import statistics
 from typing import Any
 
+from roofline.compare.columns import signed
 from roofline.compare.paired import PairObservation
 from roofline.interleaving.trial import CaseTrial, Outcome, Trial
 from roofline.tables import Column, Table
@@ -57,7 +58,7 @@ def _columns(confidence: float) -> list[Column[CaseTrial]]:
             name="base_step_time_s", title="base", get=lambda case: _middle(case, "base_step_s"), show=_time, drop=2
         ),
         Column(name="new_step_time_s", title="new", get=lambda case: _middle(case, "new_step_s"), show=_time, drop=1),
-        Column(name="change", title="change", get=_change, show=_signed),
+        Column(name="change", title="change", get=_change, show=signed),
         Column(name="interval", title="interval", get=lambda case: _interval(case, confidence), show=_range),
         Column(name="outcome", title="verdict", get=lambda case: case.outcome, right=False),
         Column(
@@ -86,13 +87,9 @@ def _interval(case: CaseTrial, confidence: float) -> list[float] | None:
     return None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)]
 
 
-def _signed(change: float) -> str:
-    return f"{100 * change:+.1f} %"
-
-
 def _range(ends: Any) -> str:
-    low, high = ends
-    return f"{100 * low:+.1f} .. {100 * high:+.1f} %"
+    low, high = map(signed, ends)
+    return f"{low.removesuffix(' %')} .. {high}"
 
 
 def _notes(trial: Trial) -> list[str]:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
-from roofline.interleaving.selftest import selftest_table, slowed, small_case_arguments, tried, unchanged
+import pytest
+
+from roofline.interleaving.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
+from roofline.interleaving.trial import CaseTrial
 from roofline.tables import render
+from tests.roofline.conftest import Run
 from tests.roofline.interleaving.made import case, trial, turns
 
 SAME = case("a", turns(), turns())
 SLOWED = case("a", turns(1.05), turns(1.05))
+DIED = case("b", problem="new: its pytest ended with exit code 9")
+DIED_LATER = case("b", turns(), problem="new: its pytest ended with exit code 9")
+TIMELESS = case("b", turns(math.nan))
+SKIPPED = case("b", problem="base: skipped: no; new: skipped: no", skipped=True)
+
+
+def title(*cases: CaseTrial, slow: tuple[CaseTrial, ...]) -> str:
+    return selftest_table(tried(trial(*cases), trial(*slow)), 0.05, ()).title
 
 
 def test_it_passes_where_only_the_slowdown_alarms() -> None:
@@ -20,7 +33,7 @@ def test_it_passes_where_only_the_slowdown_alarms() -> None:
     assert one.least_detectable is not None
     assert 0.02 < one.least_detectable < 0.05
     shown = render(selftest_table(cases, 0.05, ()), "table", 80)
-    assert shown.startswith("Selftest passed\n")
+    assert shown.startswith("Selftest passed: 1 of 1 cases compared\n")
     assert "Detectable here in 19 of 20 tries: slowdowns from" in shown
     assert "slowed by 5.0 %" in shown
 
@@ -34,16 +47,55 @@ def test_a_false_alarm_fails_it() -> None:
 
 def test_a_missed_slowdown_fails_it() -> None:
     """Whatever else it is called."""
-    (one,) = cases = tried(trial(SAME), trial(SAME))
+    (one,) = tried(trial(SAME), trial(SAME))
     assert one.failures == ("a: missed: the slowed code is called same",)
-    assert render(selftest_table(cases, 0.05, ()), "table", 80).startswith("Selftest failed\n")
+    assert title(SAME, slow=(SAME,)) == "Selftest failed: 1 of 1 cases compared"
 
 
-def test_a_case_that_could_not_be_measured_says_nothing() -> None:
-    """It neither passes nor fails; where there is no other, the selftest wasn't made."""
-    cases = tried(trial(case("a", problem="x")), trial(case("a", problem="x")))
-    assert not any(one.compared or one.failures for one in cases)
-    assert render(selftest_table(cases, 0.05, ("why",)), "table", 80).startswith("Selftest not made\n")
+@pytest.mark.parametrize("lost", [DIED, DIED_LATER, TIMELESS], ids=["died", "died later", "no times"])
+def test_a_case_that_could_not_be_measured_says_nothing(lost: CaseTrial) -> None:
+    """It neither passes nor fails, and is missing; where there is no other, the selftest wasn't made."""
+    cases = tried(trial(lost), trial(lost))
+    assert [one.failures for one in cases] == [()]
+    assert lacking(cases) == cases
+    assert title(lost, slow=(lost,)) == "Selftest not made: 0 of 1 cases compared"
+
+
+FOUND = case("b", turns(1.05), turns(1.05))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (case("b", turns(), turns()), (FOUND,), "passed: 2 of 2 cases compared"),
+        (DIED, (FOUND,), "not completed: 1 of 2 cases compared"),
+        (case("b", turns(), turns()), (DIED_LATER,), "not completed: 1 of 2 cases compared"),
+        (case("b", turns(), turns()), (), "not completed: 1 of 2 cases compared"),
+        (SKIPPED, (FOUND,), "not completed: 1 of 2 cases compared"),
+        (SKIPPED, (SKIPPED,), "passed: 1 of 1 cases compared"),
+        (case("b", turns(1.1), turns(1.1)), (DIED,), "failed: 1 of 2 cases compared"),
+    ],
+)
+def test_every_case_has_to_be_compared(
+    first: CaseTrial, second: tuple[CaseTrial, ...], said: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In both trials, but those that skip themselves in both; else it's exit code 3 and the case is named, unless the
+    gate was wrong about one, which is 1.
+    """
+    trials = iter((trial(SAME, first), trial(SLOWED, *second)))
+    monkeypatch.setattr("roofline.commands.selftest.hold", lambda *_: next(trials))
+    code, out, err = run("selftest")
+    assert out.startswith(f"Selftest {said}\n")
+    assert code == {"passed": 0, "failed": 1, "not completed": 3}[said.partition(":")[0]]
+    assert ("Error: cannot compare. Not measured in both trials: b.\n" in err) == (code == 3)
+
+
+def test_where_every_case_is_skipped_nothing_was_tried(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is no pass."""
+    monkeypatch.setattr("roofline.commands.selftest.hold", lambda *_: trial(SKIPPED))
+    code, out, err = run("selftest")
+    assert (code, out.splitlines()[0]) == (3, "Selftest not made: 0 of 0 cases compared")
+    assert "cannot compare. Every case is skipped." in err
 
 
 def test_both_sides_are_the_same_code() -> None:
