@@ -91,10 +91,13 @@ def ab(
         )
         with two_sides(asked, Path.cwd(), Path(folder)) as sides:
             trial = hold(sides, arguments, rules, Path(folder), os.environ, tell)
-    emit([verdict_table(trial)], form, output, width)
-    if results is not None:
-        with failures():
-            tell(f"turns: {turns_file.write(trial, results)}")
+    # What was measured is kept before it is shown, and shown though it can't be kept: either may fail.
+    with failures():
+        try:
+            if results is not None:
+                tell(f"turns: {turns_file.write(trial, results)}")
+        finally:
+            emit([verdict_table(trial)], form, output, width)
     return exit_code(trial, allow_removed=allow_removed, strict=strict)
 
 

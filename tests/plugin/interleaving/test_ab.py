@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -101,6 +102,23 @@ def test_unchanged_code_passes_in_the_working_tree(project: Project, tmp_path: P
     assert project.state() == before
 
 
+def test_two_interpreters_measure_one_tree(project: Project, tmp_path: Path) -> None:
+    """Each side by its own: here the base's sets what makes the model quick, so that the other one is slower."""
+    quick = tmp_path / "quick"
+    quick.write_text(f'#!/bin/sh\nexec env QUICK=1 {shlex.quote(sys.executable)} "$@"\n')
+    quick.chmod(0o755)
+    model = "import os\n" + MODEL.format('0.005 if "QUICK" in os.environ else 0.05')
+    (project.root / "package" / "__init__.py").write_text(model)
+    kept = tmp_path / "kept"
+    run = roofline(project.root, "ab", "--base-python", str(quick), *BRIEF, "--results", str(kept), "--", *PYTEST)
+    assert run.returncode == 1, run.stdout + run.stderr
+    (file,) = kept.iterdir()
+    sides = json.loads(file.read_text())["sides"]
+    assert {name: side["what"] for name, side in sides.items()} == {"base": str(quick), "new": sys.executable}
+    (pair,) = next(iter(turns_file.read(file).values()))
+    assert min(pair.base_s) < 0.05 * pair.steps < min(pair.new_s)
+
+
 def test_the_same_files_on_both_sides_are_refused(project: Project) -> None:
     """As an editable install has it: the tests are each revision's own, the package is not."""
     lines = ["import sys", f"sys.path.insert(0, {str(project.root / 'lib')!r})", "import package"]
@@ -187,7 +205,7 @@ def test_the_selftest_finds_the_slowdown_it_puts_in(project: Project) -> None:
     few = ("--pairs", "1", "--max-time", "0.1", "--least-effect", "30%", "--slowdown", "90%")
     run = roofline(project.root, "selftest", *few, "--width", "100", "--", *PYTEST)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.startswith("Selftest passed\n")
+    assert run.stdout.startswith("Selftest passed: 1 of 1 cases compared\n")
     assert "Detectable here in 19 of 20 tries: slowdowns from" in run.stdout
 
 
