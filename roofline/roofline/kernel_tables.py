@@ -24,7 +24,7 @@ _WIDE, _NARROW = 50, 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelLine:
-    """One row: all launches of a kernel in one step, or of several kernels together.
+    """One row: all launches of a kernel in one step, or of several kernels together, ``kernels`` of them.
 
     ``time_s`` is by torch's profiler or, under the counters, by ncu; ``whole_s`` what its share is of: the timed step,
     or all kernels under the counters.
@@ -34,6 +34,7 @@ class KernelLine:
     source: Literal["profiler", "counters"]
     name: str
     kind: str | None
+    kernels: int = 1
     launches: float
     time_s: float | None
     whole_s: float | None
@@ -45,17 +46,15 @@ def profiled_table(point: Point, top: int) -> Table[KernelLine] | None:
     rows = _profiled(point)
     if not rows:
         return None
-    record = _record(point)
-    busy = [] if record.profile is None else about_busy(record.profile, point.step_time_s)
     return Table(
         title=f"Kernels of {point.id}, by torch's profiler",
         columns=_KERNELS,
         rows=_topped(rows, top),
         display=[
             *_pick("kernel", "kind", "launches", "time_s"),
-            *(replace(column, title="% of\nstep") for column in _pick("share")),
+            *_of_step(),
         ],
-        notes=busy,
+        notes=_about_profiled(point),
     )
 
 
@@ -64,7 +63,6 @@ def counted_table(point: Point, top: int) -> Table[KernelLine] | None:
     rows = _counted(point)
     if not rows:
         return None
-    kernels = [row.counted for row in rows if row.counted is not None]
     return Table(
         title=f"Kernels of {point.id}, by hardware counters",
         columns=_KERNELS,
@@ -73,8 +71,49 @@ def counted_table(point: Point, top: int) -> Table[KernelLine] | None:
             *("kernel", "kind", "launches", "time_s", "share", "flop", "tensor_share", "dram_byte"),
             *("intensity_flop_per_byte", "bound"),
         ),
-        notes=[*kernel_notes.about_counted(_record(point), kernels), *_without_flop(kernels)],
+        notes=_about_counted(point, rows),
     )
+
+
+def profiled_kinds_table(point: Point) -> Table[KernelLine] | None:
+    """The kinds of the kernels that torch's profiler saw, that with the most time first; None where it saw none."""
+    rows = _kinds(_profiled(point))
+    if not rows:
+        return None
+    return Table(
+        title=f"Kinds of kernels of {point.id}, by torch's profiler",
+        columns=_KINDS,
+        rows=rows,
+        display=[*_pick("kind", "kernels", "launches", "time_s"), *_of_step()],
+        notes=_about_profiled(point),
+    )
+
+
+def counted_kinds_table(point: Point) -> Table[KernelLine] | None:
+    """The sums by kind of the kernels that hardware counters were read of; None where there are none.
+
+    A sum of which a part isn't known isn't known either.
+    """
+    rows = _counted(point)
+    if not rows:
+        return None
+    return Table(
+        title=f"Kinds of kernels of {point.id}, by hardware counters",
+        columns=_KINDS,
+        rows=_kinds(rows),
+        display=_pick(
+            *("kind", "kernels", "launches", "time_s", "share", "flop", "tensor_share", "dram_byte", "l2_byte"),
+            *("l1_byte", "intensity_flop_per_byte"),
+        ),
+        notes=_about_counted(point, rows),
+    )
+
+
+def kernel_kinds_table(points: Sequence[Point]) -> Table[KernelLine]:
+    """Every kind of kernels, by the profiler and by counters, for a program to read."""
+    rows = [row for point in points for row in (*_kinds(_profiled(point)), *_kinds(_counted(point)))]
+    notes = [note for point in points for note in kernel_notes.about_status(_record(point))]
+    return Table(title="Kinds of kernels", columns=_KINDS, rows=rows, notes=notes)
 
 
 def kernels_table(points: Sequence[Point]) -> Table[KernelLine]:
@@ -146,9 +185,20 @@ def _counted(point: Point) -> list[KernelLine]:
     ]
 
 
-def _without_flop(kernels: Sequence[CountedKernel]) -> list[str]:
+def _about_profiled(point: Point) -> list[str]:
+    profile = _record(point).profile
+    return [] if profile is None else about_busy(profile, point.step_time_s)
+
+
+def _about_counted(point: Point, rows: Sequence[KernelLine]) -> list[str]:
+    """Below a table of kernels by counters, and of their kinds.
+
+    :param rows: a kernel each.
+    """
+    kernels = [row.counted for row in rows if row.counted is not None]
     told = without_flop(kernels)
-    return [] if told is None else [f"{told[0].upper()}{told[1:]}"]
+    unread = [] if told is None else [f"{told[0].upper()}{told[1:]}"]
+    return [*kernel_notes.about_counted(_record(point), kernels), *unread]
 
 
 def _topped(rows: Sequence[KernelLine], top: int) -> list[KernelLine]:
@@ -156,19 +206,37 @@ def _topped(rows: Sequence[KernelLine], top: int) -> list[KernelLine]:
     shown, rest = list(rows[:top]), rows[top:]
     if not rest:
         return shown
-    first = rest[0]
-    counted = [row.counted for row in rest if row.counted is not None]
-    others = KernelLine(
-        point=first.point,
-        source=first.source,
-        name=f"{len(rest)} other kernel{'' if len(rest) == 1 else 's'}",
-        kind=None,
-        launches=sum(row.launches for row in rest),
-        time_s=total_of(row.time_s for row in rest),
-        whole_s=first.whole_s,
+    return [*shown, _sum(rest, f"{len(rest)} other kernel{'' if len(rest) == 1 else 's'}", None)]
+
+
+def _kinds(rows: Sequence[KernelLine]) -> list[KernelLine]:
+    """A row for each kind, that with the most time first.
+
+    :param rows: a kernel each, all of one source.
+    """
+    kinds: dict[str, list[KernelLine]] = {}
+    for row in rows:
+        kinds.setdefault(kind_of(row.name), []).append(row)
+    return sorted((_sum(of, kind, kind) for kind, of in kinds.items()), key=lambda line: -(line.time_s or 0.0))
+
+
+def _sum(rows: Sequence[KernelLine], name: str, kind: str | None) -> KernelLine:
+    """Several kernels in one row.
+
+    :param kind: of all of them; None where they may be of several.
+    """
+    counted = [row.counted for row in rows if row.counted is not None]
+    return KernelLine(
+        point=rows[0].point,
+        source=rows[0].source,
+        name=name,
+        kind=kind,
+        kernels=len(rows),
+        launches=sum(row.launches for row in rows),
+        time_s=total_of(row.time_s for row in rows),
+        whole_s=rows[0].whole_s,
         counted=_together(counted) if counted else None,
     )
-    return [*shown, others]
 
 
 def _together(kernels: Sequence[CountedKernel]) -> CountedKernel:
@@ -240,8 +308,8 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     _words("flop_by_pipe", "FLOP of", _of(lambda one: shares(one.flop_by_pipe or {}) or None)),
     _number("tensor_share", "tensor\n%", _of(lambda one: one.tensor_share), percent_of, drop=1),
     _number("dram_byte", "DRAM\nbyte", _of(lambda one: one.dram_byte), prefixed),
-    _number("l2_byte", "L2\nbyte", _of(lambda one: one.l2_byte), prefixed),
-    _number("l1_byte", "L1\nbyte", _of(lambda one: one.l1_byte), prefixed),
+    _number("l2_byte", "L2\nbyte", _of(lambda one: one.l2_byte), prefixed, drop=1),
+    _number("l1_byte", "L1\nbyte", _of(lambda one: one.l1_byte), prefixed, drop=2),
     _number("intensity_flop_per_byte", "FLOP/\nbyte", _of(lambda one: one.intensity(one.dram_byte)), significant),
     _number("l2_intensity_flop_per_byte", "of L2", _of(lambda one: one.intensity(one.l2_byte)), significant),
     _number("l1_intensity_flop_per_byte", "of L1", _of(lambda one: one.intensity(one.l1_byte)), significant),
@@ -256,11 +324,25 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     _words("valid", "valid", lambda line: line.point.valid),
     _words("file", "file", lambda line: line.point.result.path.name),
 )
-_BY_NAME = {column.name: column for column in _KERNELS}
+_NUMBER_OF_KERNELS = _number("kernels", "kernels", lambda line: line.kernels, str, drop=5)
+_BY_NAME = {column.name: column for column in (*_KERNELS, _NUMBER_OF_KERNELS)}
 
 
 def _pick(*names: str) -> list[Column[KernelLine]]:
     return [_BY_NAME[name] for name in names]
+
+
+def _of_step() -> list[Column[KernelLine]]:
+    return [replace(column, title="% of\nstep") for column in _pick("share")]
+
+
+_KINDS: tuple[Column[KernelLine], ...] = tuple(
+    _pick(
+        *("machine", "case", "source", "kind", "kernels", "launches", "time_s", "share", "flop", "flop_by_pipe"),
+        *("tensor_share", "dram_byte", "l2_byte", "l1_byte", "intensity_flop_per_byte", "l2_intensity_flop_per_byte"),
+        *("l1_intensity_flop_per_byte", "valid", "file"),
+    )
+)
 
 
 def _counted_range(row: Reconciled) -> str | None:

@@ -9,9 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from roofline.devices import load
-from roofline.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
+from roofline.kernel_tables import (
+    counted_kinds_table,
+    counted_table,
+    kernel_kinds_table,
+    kernels_table,
+    profiled_kinds_table,
+    profiled_table,
+    reconciliation_table,
+)
 from roofline.points import Point, points_of
 from roofline.record import KernelTime, Record
 from roofline.tables import render
@@ -59,7 +68,9 @@ def test_a_step_without_kernels_has_no_table(tmp_path: Path) -> None:
     """As on a CPU."""
     point = _point(tmp_path, build.record(profile=build.profile()))
     assert profiled_table(point, 15) is None
+    assert profiled_kinds_table(point) is None
     assert counted_table(point, 15) is None
+    assert counted_kinds_table(point) is None
     assert reconciliation_table(point) is None
 
 
@@ -123,13 +134,14 @@ def test_counted_others_are_sums_without_a_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_it_keeps_to_the_width(tmp_path: Path, width: int) -> None:
     """And shows FLOPs, bytes, intensity and bound in any."""
-    table = counted_table(_point(tmp_path, _two()), 15)
-    assert table is not None
-    lines = render(table, "table", width).splitlines()
-    assert max(map(len, lines)) <= width
-    heading = " ".join(line for line in lines[:4])
-    for title in ("time", "FLOP", "DRAM", "bound"):
-        assert title in heading
+    point = _point(tmp_path, _two())
+    for table, last in ((counted_table(point, 15), "bound"), (counted_kinds_table(point), "byte")):
+        assert table is not None
+        lines = render(table, "table", width).splitlines()
+        assert max(map(len, lines)) <= width
+        heading = " ".join(line for line in lines[:4])
+        for title in ("time", "FLOP", "DRAM", last):
+            assert title in heading
 
 
 def test_csv_has_every_kernel_of_both(tmp_path: Path) -> None:
@@ -158,6 +170,80 @@ def test_csv_has_every_kernel_of_both(tmp_path: Path) -> None:
     assert {key: rows[3][key] for key in expected} == expected
     assert rows[1]["kernel"] == ADD
     assert (rows[1]["flop"], rows[1]["bound"], float(rows[1]["share"])) == ("", "", pytest.approx(0.1))
+
+
+def _of_two_kinds() -> Record:
+    """Two products, one of them on tensor cores, and an addition whose FLOPs and L2 bytes were not read."""
+    tensor = kernel(TENSOR_GEMM, flop_by_pipe={"tensor_bf16": 5e11}, time_s=0.02, dram_byte=1e10, launches=4)
+    return counted(kernel(ADD, flop_by_pipe=None, time_s=0.01, dram_byte=2e9, l2_byte=None), kernel(), tensor)
+
+
+def test_counters_by_kind(tmp_path: Path) -> None:
+    """Sums, and what follows from them; a sum of which a part isn't known isn't known, and what lacks is told."""
+    table = counted_kinds_table(_point(tmp_path, _of_two_kinds()))
+    assert table is not None
+    text = render(table, "table", 160)
+    assert text.startswith("Kinds of kernels of resnet50-train-b32-fp32, by hardware counters\n")
+    assert _cells(text, "gemm") == "gemm 2 5 30.0 ms 75 600 G 83 11.0 G 8.00 G 20.0 G 54.5"
+    assert _cells(text, "elementwise") == "elementwise 1 1 10.0 ms 25 - - 2.00 G - 10.0 G -"
+    assert [row.name for row in table.rows] == ["gemm", "elementwise"]
+    assert "Tensor cores: 83.3 % of the FLOPs" in text
+    assert "The FLOPs of 1 of 3 kernels were not read" in text
+
+
+def test_a_kind_with_one_kernel_whose_flops_are_unknown_has_none(tmp_path: Path) -> None:
+    """Those that are known are only a part of it."""
+    record = counted(kernel(), kernel(GEMM, flop_by_pipe=None, dram_byte=None, time_s=None))
+    table = counted_kinds_table(_point(tmp_path, record))
+    assert table is not None
+    assert _cells(render(table, "table", 160), "gemm") == "gemm 2 2 - - - - - 8.00 G 20.0 G -"
+
+
+def test_kinds_by_the_profiler(tmp_path: Path) -> None:
+    """With the busy share, as below the kernels themselves."""
+    point = _point(tmp_path, profiled())
+    table = profiled_kinds_table(point)
+    assert table is not None
+    text = render(table, "table", 100)
+    assert [_cells(text, kind) for kind in ("gemm", "elementwise", "copy")] == [
+        "gemm 1 1 50.0 ms 50",
+        "elementwise 1 20 10.0 ms 10",
+        "copy 1 1 2.00 ms 2.0",
+    ]
+    kernels = profiled_table(point, 15)
+    assert kernels is not None
+    assert table.notes == kernels.notes != []
+
+
+def test_csv_and_json_have_every_kind_of_both(tmp_path: Path) -> None:
+    """Plain numbers, every level; what isn't known is empty, or null."""
+    table = kernel_kinds_table([_point(tmp_path, profiled(counters=_of_two_kinds().counters))])
+    rows = list(csv.DictReader(io.StringIO(render(table, "csv", 80))))
+    assert [(row["source"], row["kind"]) for row in rows] == [
+        *(("profiler", kind) for kind in ("gemm", "elementwise", "copy")),
+        *(("counters", kind) for kind in ("gemm", "elementwise")),
+    ]
+    expected = {
+        "case": "resnet50-train-b32-fp32",
+        "kernels": "2",
+        "launches": "5",
+        "time_s": "0.03",
+        "flop": "600000000000.0",
+        "flop_by_pipe": "83.3 % tensor_bf16, 16.7 % fp32",
+        "dram_byte": "11000000000.0",
+        "l2_byte": "8000000000.0",
+        "l1_byte": "20000000000.0",
+        "l2_intensity_flop_per_byte": "75.0",
+        "l1_intensity_flop_per_byte": "30.0",
+        "valid": "true",
+        "file": "a.json",
+    }
+    assert {key: rows[3][key] for key in expected} == expected
+    assert float(rows[3]["tensor_share"]) == pytest.approx(5 / 6)
+    last = json.loads(render(table, "json", 80))["rows"][-1]
+    unknown = ("flop", "flop_by_pipe", "tensor_share", "l2_byte", "intensity_flop_per_byte")
+    assert [last[name] for name in unknown] == [None] * 5
+    assert (last["time_s"], last["dram_byte"]) == (0.01, 2e9)
 
 
 def test_counted_against_counters(tmp_path: Path) -> None:

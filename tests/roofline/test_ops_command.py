@@ -11,7 +11,7 @@ import pytest
 from roofline.record import Counters, Device, Flag, Operation, OutsideTime, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
-from tests.roofline.kernels import counted, kernel, profiled
+from tests.roofline.kernels import ADD, counted, kernel, profiled
 
 _DEVICE = Device(kind="cpu", name="cpu", last_level_cache_byte=10**6)
 _CONVOLUTION = "2x3x8x8, 2x96x8x8, 96x1x3x3, stride 2, padding 1, groups 96, gradient of input and weight"
@@ -363,6 +363,39 @@ def test_by_kernel(run: Run, tmp_path: Path) -> None:
     assert [row["source"] for row in rows] == ["profiler"] * 3 + ["counters"]
 
 
+def test_by_kernel_kind(run: Run, tmp_path: Path) -> None:
+    """Sums by kind of the profiler's kernels and of the counters'; for a program both in one table."""
+    path = _file(tmp_path, profiled(counters=counted(kernel(), kernel(ADD)).counters))
+    code, out, _ = run("ops", path, "--by", "kernel-kind")
+    assert code == 0
+    assert "What to fix first" not in out
+    assert out.count("inds of kernels of resnet50") == 2
+    rows = json.loads(run("ops", path, "--by", "kernel-kind", "--format", "json")[1])["rows"]
+    assert [(row["source"], row["kind"], row["flop"]) for row in rows] == [
+        *(("profiler", kind, None) for kind in ("gemm", "elementwise", "copy")),
+        *(("counters", kind, 1e11) for kind in ("gemm", "elementwise")),
+    ]
+    rows = list(csv.DictReader(io.StringIO(run("ops", path, "--by", "kernel-kind", "--format", "csv")[1])))
+    assert [row["kernels"] for row in rows] == ["1"] * 5
+
+
+def test_by_kind_the_kernels_stand_by_kind_as_well(run: Run, tmp_path: Path) -> None:
+    """In place of every kernel; a compiled step's by counters too."""
+    counters = counted(kernel()).counters
+    _, out, _ = run("ops", _file(tmp_path, profiled(counters=counters)), "--by", "kind")
+    assert "What to fix first, by kind" in out
+    assert out.count("inds of kernels of resnet50") == 2
+    assert "\nKernels of " not in out
+    profile = build.profile(
+        source="kernels", operations_s=0.0, outside=(OutsideTime(name="triton_a", calls=1.0, time_s=0.06),)
+    )
+    compiled = profiled(
+        operations=(build.operation(),), profile=profile, missing={"operations.time_s": "fused"}, counters=counters
+    )
+    _, out, _ = run("ops", _file(tmp_path, compiled, name="compiled"), "--by", "kind")
+    assert "Kinds of kernels of resnet50-train-b32-fp32, by hardware counters" in out
+
+
 def test_by_counters(run: Run, tmp_path: Path) -> None:
     """Count and counters; as JSON that table."""
     path = _file(tmp_path, profiled(counters=counted(kernel()).counters))
@@ -383,6 +416,11 @@ def test_by_counters(run: Run, tmp_path: Path) -> None:
             " that short spelling --roofline-ncu.",
         ),
         (
+            _timed(),
+            "kernel-kind",
+            "a CPU has no kernels apart from its operations: --by operation has those.",
+        ),
+        (
             build.record(device=build.CUDA, missing={"profile": "no CUPTI"}),
             "kernel",
             "no times of kernels (no CUPTI). Operations are timed",
@@ -393,7 +431,7 @@ def test_by_counters(run: Run, tmp_path: Path) -> None:
             "no hardware counters (permission denied).",
         ),
     ],
-    ids=["CPU", "not counted", "no profile", "refused"],
+    ids=["CPU", "not counted", "kinds on a CPU", "no profile", "refused"],
 )
 def test_kernels_that_are_not_there(run: Run, tmp_path: Path, record: Record, by: str, told: str) -> None:
     """Exit code 3 with the reason."""

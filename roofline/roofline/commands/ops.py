@@ -19,7 +19,15 @@ from roofline.commands.common import (
     table_options,
 )
 from roofline.kernel_notes import about_status
-from roofline.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
+from roofline.kernel_tables import (
+    counted_kinds_table,
+    counted_table,
+    kernel_kinds_table,
+    kernels_table,
+    profiled_kinds_table,
+    profiled_table,
+    reconciliation_table,
+)
 from roofline.operation_notes import RESERVATIONS
 from roofline.operation_tables import (
     cases_table,
@@ -39,7 +47,7 @@ from roofline.tables import Format, Table
 _NAMED = 12
 """Cases that a message lists."""
 
-By = Literal["operation", "kind", "kernel", "counters"]
+By = Literal["operation", "kind", "kernel", "kernel-kind", "counters"]
 
 _MEASURE_AGAIN = (
     "Operations are timed by `pytest` with this version, in a pass of its own after each case: measure again."
@@ -54,8 +62,8 @@ _MEASURE_AGAIN = (
     type=click.Choice(get_args(By)),
     default="operation",
     show_default=True,
-    help="A row for each operation and its shapes, for each kind of operation, or for each kernel of a GPU; or what was"
-    " counted against what hardware counters saw.",
+    help="A row for each operation and its shapes, for each kind of operation, for each kernel of a GPU, or for each"
+    " kind of kernels; or what was counted against what hardware counters saw.",
 )
 @click.option(
     "--top",
@@ -168,7 +176,7 @@ def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
 
     :raises CannotCompare: there is nothing to show of this case.
     """
-    if by in ("kernel", "counters"):
+    if by in ("kernel", "kernel-kind", "counters"):
         return _tables_of_kernels(point, by, top, plain=plain)
     by_kind = by == "kind"
     taken, left_out = taken_apart([point])
@@ -177,15 +185,21 @@ def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
         return [kinds_table(taken, notes) if by_kind else operations_table(taken, notes)]
     if taken:
         of_operations = [limits_table(taken[0]), worst_table(taken[0], top, by_kind=by_kind)]
-        return _there(
-            *of_operations, profiled_table(point, top), counted_table(point, top), reconciliation_table(point)
-        )
+        return _there(*of_operations, *_of_kernels(point, top, by_kind=by_kind), reconciliation_table(point))
     record, why = point.benchmark.record, left_out[0][1]
     step_s = point.step_time_s
     if record is None or record.profile is None or not _shows_outside(record) or step_s is None:
         raise CannotCompare(f"{point.id}: {why}. {_MEASURE_AGAIN}")
     outside = outside_table(point, record.profile, step_s, why, None if plain else top)
-    return [outside] if plain else _there(outside, counted_table(point, top), reconciliation_table(point))
+    _, counted = _of_kernels(point, top, by_kind=by_kind)
+    return [outside] if plain else _there(outside, counted, reconciliation_table(point))
+
+
+def _of_kernels(point: Point, top: int, *, by_kind: bool) -> tuple[Table[Any] | None, Table[Any] | None]:
+    """By the profiler's times and by counters."""
+    if by_kind:
+        return profiled_kinds_table(point), counted_kinds_table(point)
+    return profiled_table(point, top), counted_table(point, top)
 
 
 def _there(*tables: Table[Any] | None) -> list[Table[Any]]:
@@ -199,13 +213,15 @@ def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[T
     assert record is not None
     for note in about_status(record):
         click.echo(f"{point.id}: {note}", err=True)
-    first: Table[Any] | None = reconciliation_table(point) if by == "counters" else profiled_table(point, top)
-    tables = _there(first, counted_table(point, top))
+    profiled, counted = _of_kernels(point, top, by_kind=by == "kernel-kind")
+    tables = _there(reconciliation_table(point) if by == "counters" else profiled, counted)
     if not tables:
         raise CannotCompare(f"{point.id}: {_why_no_kernels(record, by)}")
-    if plain:
-        return tables[:1] if by == "counters" else [kernels_table([point])]
-    return tables
+    if not plain:
+        return tables
+    if by == "counters":
+        return tables[:1]
+    return [kernel_kinds_table([point]) if by == "kernel-kind" else kernels_table([point])]
 
 
 def _why_no_kernels(record: Record, by: By) -> str:
