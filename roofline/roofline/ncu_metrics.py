@@ -39,11 +39,14 @@ _INSTRUCTIONS: Mapping[str, Mapping[str, float]] = {
 _PACKED: Mapping[str, float] = {"fadd2": 2, "fmul2": 2, "ffma2": 4}
 """Of fp32, where the chip has them."""
 
+_OF_SEVERAL = "fp16_bf16_tf32_dst_fp32"
+"""Counts three types at once: that of one of them only on a chip without the others."""
+
 _TENSOR: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "tensor_fp64": (("fp64",),),
     "tensor_tf32": (("tf32_dst_fp32",),),
     "tensor_bf16": (("bf16_dst_fp32",),),
-    "tensor_fp16": (("fp16",), ("fp16_dst_fp16", "fp16_dst_fp32"), ("fp16_dst_fp16", "fp16_bf16_tf32_dst_fp32")),
+    "tensor_fp16": (("fp16",), ("fp16_dst_fp16", "fp16_dst_fp32"), ("fp16_dst_fp16", _OF_SEVERAL)),
     "tensor_fp8": (("fp8",), ("fp8_dst_fp16", "fp8_dst_fp32")),
     "tensor_fp4_fp6_fp8": (("fp4_fp6_fp8_dst_fp16", "fp4_fp6_fp8_dst_fp32"),),
     "tensor_fp4_fp6": (("fp4_fp6_dst_fp16", "fp4_fp6_dst_fp32"),),
@@ -140,6 +143,19 @@ def flop_metrics(compute_capability: str | None, tensor: bool) -> tuple[str, ...
     sources = () if not tensor else _all_sources() if chip is None else chip.tensor
     first = (alternatives[0][0] for alternatives in (*map(_sass, cuda), *map(_tensor, sources)))
     return tuple(term.metric for term in first)
+
+
+def instead(metric: str, unknown: Set[str]) -> tuple[str, ...]:
+    """What to ask for in the place of a metric that an ncu doesn't know: the next that tell the same.
+
+    A counter that it doesn't know in one form (``.sum``) it knows in none.
+
+    :param unknown: all metrics that it is known not to know.
+    :returns: empty where nothing is left.
+    """
+    counters = {_counter(name) for name in unknown}
+    ways = (tuple(_names(terms)) for terms in _ALIKE.get(metric, ()))
+    return next((names for names in ways if counters.isdisjoint(map(_counter, names))), ())
 
 
 def dimension(metric: str) -> Dimension | None:
@@ -383,6 +399,11 @@ def _own(alternatives: _Alternatives) -> frozenset[str]:
     return frozenset(term.metric for terms in alternatives for term in terms)
 
 
+def _counter(metric: str) -> str:
+    """What a metric is the sum, the mean or the rate of."""
+    return metric.partition(".")[0]
+
+
 def _names(terms: _Sum) -> Iterator[str]:
     for term in terms:
         yield term.metric
@@ -417,3 +438,20 @@ def _dimensions() -> dict[str, Dimension]:
 
 _DIMENSIONS = _dimensions()
 """Of every metric that a quantity is made of."""
+
+
+def _alike() -> dict[str, _Alternatives]:
+    found: dict[str, _Alternatives] = {}
+    for quantity, sums in _QUANTITIES.items():
+        found |= dict.fromkeys(_own(sums), (*sums, *_DRAM) if quantity.startswith("dram_") else sums)
+    for instruction in (*(one for instructions in _INSTRUCTIONS.values() for one in instructions), *_PACKED):
+        found |= dict.fromkeys(_own(_sass(instruction)), _sass(instruction))
+    for sets in _TENSOR.values():
+        plain = {source: _tensor(source)[0][0] for sources in sets for source in sources}
+        sums = tuple(tuple(plain[one] for one in sources) for sources in sets if _OF_SEVERAL not in sources)
+        found |= {term.metric: sums for term in plain.values()}
+    return found
+
+
+_ALIKE = _alike()
+"""By metric the sums of which each tells what it tells, its own with them, the best first."""

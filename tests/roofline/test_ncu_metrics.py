@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.ncu_metrics import DRAM_RATE, QUANTITIES, TIME, byte_metrics, dimension, figures, flop_metrics
+from roofline.ncu_metrics import DRAM_RATE, QUANTITIES, TIME, byte_metrics, dimension, figures, flop_metrics, instead
 
 SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 TENSOR = "sm__ops_path_tensor_src_{}.sum"
@@ -285,3 +285,49 @@ def test_a_time_that_can_not_be_read_is_no_reason_for_bytes_that_nobody_asked_fo
     assert figures({}, absent=absent).missing["dram_byte"] == "dram__bytes_read.sum was not collected"
     asked = figures({DRAM_RATE: 1.0}, absent=absent)
     assert asked.missing["dram_byte"] == f"{TIME}: {absent[TIME]}"
+
+
+@pytest.mark.parametrize(
+    ("unknown", "others"),
+    [
+        (["dram__bytes_read.sum"], ("dram__bytes_op_read.sum",)),
+        (["dram__bytes_op_read.sum"], ("dram__bytes_read.sum",)),
+        (["dram__bytes_read.sum", "dram__bytes_op_read.sum"], ("dram__sectors_read.sum",)),
+        (["dram__bytes_read.sum", "dram__bytes_op_read.sum", "dram__sectors_read.sum"], ("dram__bytes.sum",)),
+        (["l1tex__t_bytes.sum"], ("l1tex__t_sectors.sum",)),
+        (
+            ["lts__t_bytes.sum", "lts__t_sectors.sum"],
+            tuple(f"lts__t_sectors_op_{op}.sum" for op in ("read", "write", "atom", "red")),
+        ),
+        (["lts__t_bytes.sum", "lts__t_sectors.sum", "lts__t_sectors_op_atom.sum"], ()),
+        ([SASS.format("ffma")], ("sm__sass_thread_inst_executed_op_ffma_pred_on.sum",)),
+        ([SASS.format("ffma2")], ("sm__sass_thread_inst_executed_op_ffma2_pred_on.sum",)),
+        ([SASS.format("ffma"), "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"], ()),
+        ([TENSOR.format("fp16")], (TENSOR.format("fp16_dst_fp16"), TENSOR.format("fp16_dst_fp32"))),
+        ([TENSOR.format("fp16_dst_fp32")], (TENSOR.format("fp16"),)),
+        ([TENSOR.format("fp16_dst_fp32"), TENSOR.format("fp16")], ()),
+        ([TENSOR.format("bf16_dst_fp32")], ()),
+        ([TIME], ()),
+        (["somebody__elses.sum"], ()),
+    ],
+)
+def test_what_tells_the_same_as_a_metric_that_is_not_known(unknown: list[str], others: tuple[str, ...]) -> None:
+    """The next of its quantity, all of it; no other form of a counter that is not known, and nothing that counts more:
+    a metric of three types is none of the one.
+    """
+    assert instead(unknown[0], set(unknown)) == others
+
+
+def test_what_is_asked_for_instead_is_understood() -> None:
+    """Its values are read as the first choice's would be."""
+    for capability in ("8.0", "9.0", "12.0"):
+        names = (*byte_metrics(capability), *flop_metrics(capability, tensor=True))
+        others = {other for name in names for other in instead(name, {name})}
+        assert len(others) > len(CUDA)
+        assert {dimension(other) for other in others} == {"byte", "count"}
+    read, write = {"dram__sectors_read.sum": 3.0}, {"dram__bytes_write.sum": 4.0}
+    assert figures({**read, **write}).dram_byte == 3 * 32 + 4
+    halves = _tensor("fp16_dst_fp16", "fp16_dst_fp32", fp16_dst_fp16=3, fp16_dst_fp32=4)
+    found = figures({**_sass(), **halves}, compute_capability="9.0")
+    assert found.flop_by_pipe is not None
+    assert found.flop_by_pipe["tensor_fp16"] == 7
