@@ -42,7 +42,7 @@ _AT_ONCE = 2**16
 class Hello:
     """:param tests: pytest's node ids of the collected tests that measure a model.
     :param cases: what each is called in results and tables.
-    :param files: source files of the modules loaded so far, but those of Python itself.
+    :param files: of the modules loaded so far, compiled ones too, but those of Python itself.
     """
 
     protocol: int

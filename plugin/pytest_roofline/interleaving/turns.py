@@ -6,6 +6,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Mapping
+from importlib.machinery import EXTENSION_SUFFIXES
 from types import ModuleType
 
 import pytest
@@ -68,7 +69,7 @@ class Turns:
         return step if self._slowdown is None else Slowed(step, self._slowdown, instruments, clock)
 
     def files(self) -> tuple[str, ...]:
-        """Source files loaded since the last call; see `loaded_files`."""
+        """Files loaded since the last call; see `loaded_files`."""
         found = loaded_files(sys.modules)
         fresh = tuple(sorted(found - self._told))
         self._told |= found
@@ -129,10 +130,13 @@ class TurnPace:
         self._turns.say(Took(wall_s=round.wall_s))
 
 
+_SUFFIXES = (".py", *EXTENSION_SUFFIXES)
+
+
 def loaded_files(modules: Mapping[str, ModuleType]) -> set[str]:
     """Where modules were loaded from: each file of a project, and of what is installed the packages' own files alone.
 
-    Python's own modules are left out.
+    Compiled modules are among them; Python's own are left out.
 
     :param modules: by name, as in ``sys.modules``.
     """
@@ -141,7 +145,7 @@ def loaded_files(modules: Mapping[str, ModuleType]) -> set[str]:
     for name, module in tuple(modules.items()):
         path = getattr(module, "__file__", None)
         # torch makes modules whose file is only a name.
-        if name == "__main__" or not isinstance(path, str) or not (os.path.isabs(path) and path.endswith(".py")):
+        if name == "__main__" or not isinstance(path, str) or not (os.path.isabs(path) and path.endswith(_SUFFIXES)):
             continue
         real = os.path.realpath(path)
         in_packages = real.startswith(installed)

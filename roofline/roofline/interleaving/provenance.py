@@ -1,7 +1,8 @@
 """Which code each side ran: a comparison of a tree with itself must not pass for one of two revisions.
 
 An editable install (``pip install -e``) and an installed copy both lie in wait: the tests are the revision's own, and
-the package they test is the same file on both sides.
+the package they test is the same file on both sides. So does a compiled module: a tree that was just checked out has
+its source alone, and what is loaded was built of another one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from roofline.interleaving.side import Side
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of what is installed. A virtual environment often lies within the tree, and is none of it."""
+
+_COMPILED = frozenset({".so", ".pyd"})
+"""Suffixes of compiled modules."""
+
+_SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".pyx", ".rs")
+"""Suffixes of what they are built of."""
 
 
 class WrongCode(RuntimeError):
@@ -50,6 +57,8 @@ class Provenance:
                 raise WrongCode(_elsewhere(side, path))
             elif _is_a_copy(side.root, path):
                 raise WrongCode(_copy(side, path))
+            elif side.python == other.python and _is_built_of(side.root, path):
+                raise WrongCode(_built_elsewhere(side, path))
 
     def lines(self) -> Sequence[str]:
         """What to say of the code that was loaded."""
@@ -86,7 +95,22 @@ def _is_a_copy(root: Path, path: Path) -> bool:
     return any((folder / path.name).exists() for folder in (root, root / "src"))
 
 
+def _is_built_of(root: Path, path: Path) -> bool:
+    """Whether a compiled module that is installed by itself has a source in the tree, at its root or a folder below."""
+    if path.suffix not in _COMPILED or path.parent.name not in _INSTALLED:
+        return False
+    names = [f"{_module(path)}{suffix}" for suffix in _SOURCES]
+    return any(any(root.glob(f"{below}{name}")) for below in ("", "*/") for name in names)
+
+
+def _module(path: Path) -> str:
+    """What is imported: ``fast`` of ``fast.cpython-312-x86_64-linux-gnu.so``."""
+    return path.name.partition(".")[0]
+
+
 def _elsewhere(side: Side, path: Path) -> str:
+    if path.suffix in _COMPILED:
+        return _built_elsewhere(side, path)
     return (
         f"{side.name} ({side.what}) loaded {path}, which is not in its own tree {side.root}: both sides would run the "
         "same code. A package that is installed in editable mode (pip install -e) is found before the tree's. Let the "
@@ -95,8 +119,16 @@ def _elsewhere(side: Side, path: Path) -> str:
     )
 
 
+def _built_elsewhere(side: Side, path: Path) -> str:
+    return (
+        f"{side.name} ({side.what}) loaded the compiled module {path}, which was not built in its own tree "
+        f"{side.root}: both sides would run the same code. Compare two trees in which it is built (--base-path, "
+        "--new-path), or give each side a Python that has its own installed (--base-python, --new-python)."
+    )
+
+
 def _copy(side: Side, path: Path) -> str:
-    package = path.parent.name if path.name == "__init__.py" else path.stem
+    package = path.parent.name if path.name == "__init__.py" else _module(path)
     return (
         f"{side.name} ({side.what}) loaded the installed copy of {package} ({path}), not the one in its own tree: both "
         f"sides would run the same code. Uninstall it (pip uninstall {package}), or put the tree's folder first with "

@@ -6,6 +6,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 
@@ -103,22 +104,29 @@ def test_a_word_out_of_place_is_told(ends: tuple[Turns, Channel]) -> None:
 
 
 def test_files_are_those_of_projects(tmp_path: Path) -> None:
-    """Python's own are left out; of installed packages only the package itself is told."""
+    """Python's own are left out; of installed packages only the package itself is told. Compiled ones are told, too."""
     installed = Path(sysconfig.get_path("purelib"))
-    places = {
+    mine = {
         "mine": tmp_path / "mine.py",
         "mine.part": tmp_path / "part.py",
+        "mine.fast": tmp_path / f"fast{EXTENSION_SUFFIXES[0]}",
         "package": installed / "package" / "__init__.py",
+        "fast": installed / f"fast{EXTENSION_SUFFIXES[-1]}",
+    }
+    places = {
+        **mine,
         "package.part": installed / "package" / "part.py",
+        "package.fast": installed / "package" / f"fast{EXTENSION_SUFFIXES[0]}",
         "json": Path(os.__file__),
-        "compiled": tmp_path / "compiled.so",
+        "_json": Path(os.__file__).parent / "lib-dynload" / f"_json{EXTENSION_SUFFIXES[0]}",
+        "data": tmp_path / "data.txt",
         "__main__": tmp_path / "main.py",
     }
     modules = {name: ModuleType(name) for name in ("builtin", *places)}
     for name, place in places.items():
         modules[name].__file__ = str(place)
     modules["builtin"].__file__ = "_only_a_name.py"
-    assert loaded_files(modules) == {os.path.realpath(places[name]) for name in ("mine", "mine.part", "package")}
+    assert loaded_files(modules) == {os.path.realpath(place) for place in mine.values()}
 
 
 def test_files_are_told_once(ends: tuple[Turns, Channel], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -63,6 +63,48 @@ def test_an_installed_copy_of_the_project_is_refused(trees: Path, installed: str
             watched(trees).watch("base", [str(root / installed)])
 
 
+FAST = "site-packages/fast.cpython-312-x86_64-linux-gnu.so"
+
+
+@pytest.mark.parametrize("source", ["fast.pyx", "csrc/fast.cpp"])
+def test_an_installed_compiled_module_of_the_project_is_refused(trees: Path, source: str) -> None:
+    """A revision's tree has its source alone, so both sides load what is installed; unless each has its own Python."""
+    sides = watched(trees).sides
+    path = trees / "base" / source
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
+    with pytest.raises(WrongCode) as told:
+        Provenance(sides).watch("base", [f"/usr/lib/{FAST}"])
+    assert f"base (the base) loaded the compiled module /usr/lib/{FAST}, which was not built in its" in str(told.value)
+    assert "(--base-python, --new-python)" in str(told.value)
+    Provenance({**sides, "base": replace(sides["base"], python="other")}).watch("base", [f"/usr/lib/{FAST}"])
+
+
+@pytest.mark.parametrize("place", [FAST, "site-packages/other/fast.so", "site-packages/fast.py"])
+def test_a_compiled_module_of_others_is_none_of_the_project(trees: Path, place: str) -> None:
+    """Nothing in the tree is called as it is; or it is a part of another package, or isn't compiled."""
+    (trees / "base" / "fast.md").write_text("")
+    if place != FAST:
+        (trees / "base" / "fast.c").write_text("")
+    code = watched(trees)
+    code.watch("base", [f"/usr/lib/{place}"])
+    assert "0 files" in code.lines()[0]
+
+
+@pytest.mark.parametrize("place", ["tree", "new"])
+def test_a_module_that_was_built_in_another_tree_is_refused(trees: Path, place: str) -> None:
+    """As an editable install loads it; no path makes it the side's own."""
+    with pytest.raises(WrongCode, match=r"loaded the compiled module .*\(--base-path, --new-path\)"):
+        watched(trees).watch("base", [str(trees / place / "build/cp312/fast.so")])
+
+
+def test_a_module_that_was_built_in_the_side_s_own_tree_is_right(trees: Path) -> None:
+    """It is one of its files."""
+    code = watched(trees)
+    code.watch("base", [str(trees / "base/package/fast.so")])
+    assert "1 files" in code.lines()[0]
+
+
 def test_other_packages_in_an_environment_of_the_tree_are_no_code_of_it(trees: Path) -> None:
     """They are installed, and not in the tree by another name."""
     code = watched(trees)
