@@ -13,9 +13,10 @@ The bound of a kernel, from its time t under the counters and the least times by
 t is taken with the kernels one after the other and a profiler around them: it serves this sorting out, and is never a
 timing of the step.
 
-A kernel's FLOPs are known where all pipes that it may have used were counted. They aren't of a kernel whose name tells
-of tensor cores, and none of whose pipes is theirs: what is left is its epilogue. Nor, where the step's FLOPs lack a
-metric and no such kernel is why, of any kernel.
+A kernel's FLOPs are known where all pipes that it may have used were counted; where not, its record says what lacks.
+Older records don't. Of theirs they aren't known of a kernel whose name tells of tensor cores, and none of whose pipes
+is theirs: what is left is its epilogue. Nor, where the step's FLOPs lack a metric and no such kernel is why, of any
+kernel.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def counted_kernels(record: Record, roofs: Roofs) -> tuple[CountedKernel, ...]:
         return ()
     latency = roofs.value("latency", "launch")
     lacks = lacks_flop(counters)
-    every = lacks and not any(map(_lacks_tensor_cores, counters.kernels))
+    every = lacks and not any(one.flop_lacks or _lacks_tensor_cores(one) for one in counters.kernels)
     counted = [
         _counted(kernel, _why_no_flop(kernel, lacks=lacks, every=every), roofs, latency) for kernel in counters.kernels
     ]
@@ -130,6 +131,8 @@ def _why_no_flop(kernel: KernelCounters, *, lacks: bool, every: bool) -> str | N
     by_pipe = kernel.flop_by_pipe
     if by_pipe is None or not all(map(usable_or_zero, by_pipe.values())):
         return _NOT_READ
+    if kernel.flop_lacks is not None:
+        return kernel.flop_lacks
     if _lacks_tensor_cores(kernel):
         return _TENSOR_CORES_NOT_READ
     return _METRIC_LACKS if every or (lacks and _CUDA_CORES - by_pipe.keys()) else None

@@ -50,8 +50,7 @@ def about_counted(record: Record, kernels: Sequence[CountedKernel]) -> list[str]
     launches = sum(one.launches for one in kernels)
     read = f"Read by {counters.source}: " if counters.source else "Read: "
     read += f"{count(len(kernels), 'kernel')} in {launches} launch{'' if launches == 1 else 'es'}"
-    if counters.passes is not None:
-        read += f", each replayed at most {count(counters.passes, 'time')}"
+    read += _replayed(counters)
     time_s = total_of(one.time_s for one in kernels)
     together = "" if time_s is None else f" of {scaled(time_s, 's')}"
     read += f". Their time{together} is under that profiler, and no timing"
@@ -61,6 +60,13 @@ def about_counted(record: Record, kernels: Sequence[CountedKernel]) -> list[str]
 def about_reasons(rows: Sequence[Reconciled]) -> list[str]:
     """Below the table of count and counters."""
     return [f"{row.name[0].upper()}{row.name[1:]}: {reason}" for row in rows for reason in row.reasons]
+
+
+def _replayed(counters: Counters) -> str:
+    """How often each kernel ran, in each of the runs of which that is known."""
+    known = ((counters.passes, "for the bytes"), (counters.flop_passes, "for the FLOPs"))
+    told = [f"{count(passes, 'time')} {what}" for passes, what in known if passes is not None]
+    return f", each replayed at most {' and '.join(told)}" if told else ""
 
 
 def _tensor_cores(kernels: Sequence[CountedKernel]) -> list[str]:

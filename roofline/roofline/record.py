@@ -108,7 +108,11 @@ class Rounds:
     device_memory_byte: tuple[int, ...] | None = None
     """In use on the device, by all programs."""
     throttle: tuple[str | None, ...] | None = None
-    """Why the device's clocks were held down, in NVML's words; None where they weren't."""
+    """Why the device's clocks were held down right after the round, in NVML's words; None where they weren't."""
+    power_held_s: tuple[float, ...] | None = None
+    """For how long the power limit held the clocks below those that programs ask for, by NVML's counter of it."""
+    heat_held_s: tuple[float, ...] | None = None
+    """The same of heat, which not every device counts: 0 doesn't say that there was none."""
     disturbed: tuple[str | None, ...] | None = None
 
 
@@ -258,7 +262,8 @@ class KernelCounters:
     """All launches in one step of one kernel, by hardware counters. ``time_s`` is under the profiler: never a timing.
 
     ``flop_by_pipe`` has what ran on the CUDA cores by dtype (``fp32``, ``fp64``, ``fp16``) and on the tensor cores by
-    source type (``tensor_bf16``, ``tensor_tf32``, ...).
+    source type (``tensor_bf16``, ``tensor_tf32``, ...). ``flop_lacks`` says why those are not all of the kernel's
+    FLOPs; None where they are, and where there are none.
     """
 
     name: str
@@ -268,6 +273,7 @@ class KernelCounters:
     dram_byte: float | None = None
     l2_byte: float | None = None
     l1_byte: float | None = None
+    flop_lacks: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,7 +304,9 @@ class Counters:
     metrics: dict[str, str] = field(default_factory=dict)
     """Which metric answered, by quantity (``dram_read_byte``: ``dram__bytes_read.sum``)."""
     passes: int | None = None
-    """How often each kernel was replayed at most."""
+    """How often each kernel was replayed at most in the run that counted bytes."""
+    flop_passes: int | None = None
+    """The same of the run that counted FLOPs."""
     unit_check: float | None = None
     """FLOPs counted of a matrix product of known size, over 2 M N K."""
     context_byte: int | None = None
@@ -339,7 +347,11 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """What ``/usr/bin/time -v`` would say of the case: from before warm-up to after the last timed step."""
+    """What ``/usr/bin/time -v`` would say of the case: from before warm-up to after the last timed step.
+
+    ``max_rss_byte`` is the largest resident size in that time; None where only the whole process's is told, and that is
+    from before.
+    """
 
     real_s: float | None = None
     user_s: float

@@ -130,6 +130,16 @@ def test_where_a_metric_of_the_flops_lacks(
     assert (one.flop, one.no_flop) == (flop, None if flop else "a metric of the FLOPs lacks")
 
 
+def test_a_kernel_of_whose_flops_a_part_lacks_has_none() -> None:
+    """As its record says, whatever its pipes look like; it is why the step has none, and the others keep theirs."""
+    lacks = "tensor_bf16: 1 of 2 kernels have none"
+    assert _one(flop_lacks=lacks).no_flop == lacks
+    kernels = (kernel(flop_by_pipe=CUDA_CORES, flop_lacks=lacks), kernel(ADD, flop_by_pipe=CUDA_CORES))
+    record = build.record(counters=counters(*kernels, status="missing_metric", flop=None))
+    found = {one.name: (one.flop, one.no_flop) for one in counted_kernels(record, _ROOFS)}
+    assert found == {GEMM: (None, lacks), ADD: (1e6, None)}
+
+
 def test_how_many_kernels_have_no_flops() -> None:
     """With the reasons that are known, each once."""
     known, odd = kernel(ADD), kernel("hmma", flop_by_pipe=CUDA_CORES)

@@ -80,7 +80,9 @@ def _record() -> Record:
                 KernelTime(name="add", launches=9.0, time_s=0.01),
             ),
         ),
-        counters=counters(kernel(), kernel(ADD, launches=9), dram_read_byte=1e9, passes=5, unit_check=1.0),
+        counters=counters(
+            kernel(), kernel(ADD, launches=9), dram_read_byte=1e9, passes=5, flop_passes=5, unit_check=1.0
+        ),
         memory=Memory(peak_predicted_byte=100, peak_allocated_byte=110, peak_reserved_byte=120),
         process=Process(
             user_s=3.0,

@@ -37,12 +37,16 @@ def test_names_without_what_all_have(name: str, shown: str) -> None:
 
 
 def test_where_the_numbers_are_from() -> None:
-    """The program, kernels, launches, passes, and that its times are none."""
+    """The program, kernels, launches, passes of each run, and that its times are none."""
     record = build.record(counters=counters(kernel(launches=3), kernel(ADD, time_s=0.002), passes=5))
     assert _about(record)[0] == (
-        "Read by ncu 2025.3.1: 2 kernels in 4 launches, each replayed at most 5 times."
+        "Read by ncu 2025.3.1: 2 kernels in 4 launches, each replayed at most 5 times for the bytes."
         " Their time of 12.0 ms is under that profiler, and no timing"
     )
+    both = build.record(counters=counters(kernel(), passes=1, flop_passes=5))
+    assert ", each replayed at most 1 time for the bytes and 5 times for the FLOPs. Their" in _about(both)[0]
+    flops = build.record(counters=counters(kernel(), flop_passes=5))
+    assert ", each replayed at most 5 times for the FLOPs. Their" in _about(flops)[0]
 
 
 def test_where_less_is_known() -> None:

@@ -12,10 +12,16 @@ from pytest_roofline.analysis import Answer
 from pytest_roofline.profilers import ncu_counters
 from pytest_roofline.profilers.ncu_counters import counters, of_flops, of_step
 from pytest_roofline.profilers.ncu_run import NotCounted
+from roofline.counted_kernels import counted_kernels
+from roofline.ncu_metrics import TIME, byte_metrics, flop_metrics
 from roofline.record import Counters, KernelCounters
+from roofline.roofs import Roofs
+from tests.roofline import build
+from tests.roofline.profilers.ncu_made import raw
 
 
-def launch(name: str, **values: Any) -> dict[str, Any]:
+def row(name: str, **values: Any) -> dict[str, Any]:
+    """All launches of one kernel, as `roofline ncu --by kernel` has them."""
     return {
         "name": name,
         "kind": "gemm",
@@ -32,12 +38,12 @@ def launch(name: str, **values: Any) -> dict[str, Any]:
     }
 
 
-def answer(*launches: dict[str, Any], **total: Any) -> dict[str, Any]:
-    """Of these launches; ``total`` names what is other than for two that are alike."""
+def answer(*rows: dict[str, Any], **total: Any) -> dict[str, Any]:
+    """Of these kernels; ``total`` names what is other than for two that are alike."""
     return {
-        "kernels": list(launches),
+        "kernels": list(rows),
         "total": {
-            "kernels": len(launches),
+            "kernels": len(rows),
             "time_s": 4e-6,
             "flop": 60.0,
             "flop_by_pipe": {"fp32": 20.0, "tensor_bf16": 40.0},
@@ -56,8 +62,8 @@ def answer(*launches: dict[str, Any], **total: Any) -> dict[str, Any]:
 
 
 def test_sums_and_metrics_are_taken_over() -> None:
-    """As they stand, with the program that counted."""
-    assert counters(answer(launch("a"), launch("a")), "ncu 2025.3") == Counters(
+    """As they stand, kernel by kernel and in their order, with the program that counted."""
+    assert counters(answer(row("a", launches=2), row("b", time_s=None)), "ncu 2025.3") == Counters(
         status="ok",
         source="ncu 2025.3",
         flop=60.0,
@@ -72,11 +78,19 @@ def test_sums_and_metrics_are_taken_over() -> None:
             KernelCounters(
                 name="a",
                 launches=2,
-                time_s=4e-6,
-                flop_by_pipe={"fp32": 20.0, "tensor_bf16": 40.0},
-                dram_byte=200.0,
-                l2_byte=400.0,
-                l1_byte=600.0,
+                time_s=2e-6,
+                flop_by_pipe={"fp32": 10.0, "tensor_bf16": 20.0},
+                dram_byte=100.0,
+                l2_byte=200.0,
+                l1_byte=300.0,
+            ),
+            KernelCounters(
+                name="b",
+                launches=1,
+                flop_by_pipe={"fp32": 10.0, "tensor_bf16": 20.0},
+                dram_byte=100.0,
+                l2_byte=200.0,
+                l1_byte=300.0,
             ),
         ),
         metrics={"l2_byte": "lts__t_bytes.sum"},
@@ -84,36 +98,37 @@ def test_sums_and_metrics_are_taken_over() -> None:
     )
 
 
-def test_kernels_stand_longest_first() -> None:
-    """By the time of all their launches together; one without a time is last."""
-    found = counters(
-        answer(launch("none", time_s=None), launch("long", time_s=5e-6), launch("often"), *[launch("often")] * 2), "ncu"
-    )
-    assert [(kernel.name, kernel.launches) for kernel in found.kernels] == [("often", 3), ("long", 1), ("none", 1)]
-
-
 def test_a_sum_that_lacks_a_part_is_none() -> None:
-    """Of a kernel as of the step; and a pipe that one launch has not is no sum."""
+    """Of a kernel as of the step, with the step's reason."""
     found = counters(
-        answer(
-            launch("a", dram_byte=None),
-            launch("a", flop_by_pipe={"fp32": 1.0}),
-            dram_byte=None,
-            missing={"dram_byte": "dram__bytes_read.sum is n/a"},
-        ),
-        "ncu",
+        answer(row("a", dram_byte=None), dram_byte=None, missing={"dram_byte": "dram__bytes_read.sum is n/a"}), "ncu"
     )
     (kernel,) = found.kernels
-    assert (kernel.dram_byte, kernel.l2_byte) == (None, 400.0)
-    assert kernel.flop_by_pipe == {"fp32": 11.0}
+    assert (kernel.dram_byte, kernel.l2_byte, kernel.flop_lacks) == (None, 200.0, None)
     assert (found.status, found.dram_byte, found.l2_byte) == ("missing_metric", None, 400.0)
     assert found.reason == "dram_byte: dram__bytes_read.sum is n/a"
+
+
+@pytest.mark.parametrize(
+    ("values", "lacks"),
+    [
+        ({"flop": None, "missing": {"flop": "fp32 is not counted: x: n/a"}}, "fp32 is not counted: x: n/a"),
+        ({"missing": {"flop_by_pipe.fp16": "1 of 2 kernels have none"}}, "fp16: 1 of 2 kernels have none"),
+        ({"flop": None}, "not told"),
+        ({"missing": {"l2_byte": "not collected"}}, None),
+        ({"flop": None, "flop_by_pipe": None, "missing": {"flop": "not collected"}}, None),
+    ],
+)
+def test_flops_of_a_kernel_that_are_a_part_of_them_say_so(values: dict[str, Any], lacks: str | None) -> None:
+    """Where its FLOPs as a whole aren't known, or some launches lack a pipe; where there are none, nothing lacks."""
+    (kernel,) = counters(answer(row("a", **values)), "ncu").kernels
+    assert kernel.flop_lacks == lacks
 
 
 def test_reasons_that_are_the_same_stand_once() -> None:
     """With all that they explain."""
     gone = {"l2_byte": "not collected", "l1_byte": "not collected"}
-    found = counters(answer(launch("a"), l2_byte=None, l1_byte=None, flop=None, missing=gone), "ncu")
+    found = counters(answer(row("a"), l2_byte=None, l1_byte=None, flop=None, missing=gone), "ncu")
     assert found.reason == "flop: not told; l2_byte, l1_byte: not collected"
 
 
@@ -139,7 +154,7 @@ def test_what_can_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         "failed",
         "what ncu wrote can't be read: a.csv: line 1: no header",
     )
-    assert asked == [("ncu", "a.csv", "--format", "json")]
+    assert asked == [("ncu", "a.csv", "--by", "kernel", "--format", "json")]
 
 
 # --- files of several runs ---
@@ -154,19 +169,20 @@ class Files:
         self._passes = passes
 
     def __call__(self, _command: str, *words: str) -> Answer:
-        passes = [self._passes[name] for name in words[:-2]]
+        passes = [self._passes[name] for name in words[:-4]]
         if None in passes:
             return Answer(command="ncu", code=3, out="", err="Error: b: cut off")
-        found = answer(launch("a"), **({} if "b" in words else FLOPLESS))
-        most = max(one for one in passes if one is not None)
-        return Answer(command="ncu", code=0, out=json.dumps({**found, "passes": most}), err="")
+        found = answer(row("a"), **({} if "b" in words else FLOPLESS))
+        told = {"passes": max(one for one in passes if one is not None), "passes_by_file": self._passes}
+        return Answer(command="ncu", code=0, out=json.dumps({**found, **told}), err="")
 
 
-def test_the_passes_are_those_of_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many the FLOPs took."""
+def test_each_run_has_its_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the bytes, however many the FLOPs took."""
     monkeypatch.setattr(ncu_counters.analysis, "ask", Files(a=1, b=5))
     found = of_step([Path("a"), Path("b")], "ncu")
-    assert (found.status, found.reason, found.passes, found.flop, found.dram_byte) == ("ok", None, 1, 60.0, 200.0)
+    assert (found.status, found.reason, found.flop, found.dram_byte) == ("ok", None, 60.0, 200.0)
+    assert (found.passes, found.flop_passes) == (1, 5)
 
 
 def test_bytes_of_several_passes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +201,7 @@ def test_flops_that_can_not_be_read_leave_the_bytes(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(ncu_counters.analysis, "ask", Files(a=1, b=None))
     found = of_step([Path("a"), Path("b")], "ncu")
     assert (found.status, found.flop, found.dram_byte) == ("missing_metric", None, 200.0)
+    assert (found.passes, found.flop_passes) == (1, None)
     assert found.reason == "flop: what ncu wrote can't be read: b: cut off"
 
 
@@ -194,9 +211,36 @@ def test_flops_that_lack_a_part_are_none(monkeypatch: pytest.MonkeyPatch) -> Non
     found = of_step([Path("a"), Path("b")], "ncu", no_flop="this ncu lacks x")
     assert (found.status, found.flop, found.reason) == ("missing_metric", None, "flop: this ncu lacks x")
     assert found.flop_by_pipe == {"fp32": 20.0, "tensor_bf16": 40.0}
+    assert [kernel.flop_lacks for kernel in found.kernels] == ["this ncu lacks x"]
 
 
 def test_a_run_for_flops_alone_is_read_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """As that of a matrix product."""
     monkeypatch.setattr(ncu_counters.analysis, "ask", Files(b=5))
-    assert of_flops(Path("b"), "ncu").flop == 60.0
+    assert of_flops(Path("b")) == 60.0
+
+
+FLOPS = ("5", *["0"] * (len(flop_metrics("8.0", tensor=True)) - 1))
+BF16 = "sm__ops_path_tensor_src_bf16_dst_fp32.sum"
+
+
+def test_a_pipe_that_one_launch_lacks_is_told_all_the_way_to_the_table(tmp_path: Path) -> None:
+    """ncu's own files, through `roofline ncu` and the record: the kernel has no FLOPs and says which launch lacks what.
+    The other kernel keeps its own.
+    """
+    names = flop_metrics("8.0", tensor=True)
+    without = tuple("n/a" if name == BF16 else value for name, value in zip(names, FLOPS, strict=True))
+    passes = '==PROF== Profiling "a" - 0: 0%....50%....100% - {} passes\n'
+    first, second = tmp_path / "bytes.csv", tmp_path / "flop.csv"
+    bytes_ = raw(dict.fromkeys(byte_metrics("8.0"), "byte") | {TIME: "ns"}, [(name, ("64",) * 5) for name in "aab"])
+    first.write_text(passes.format(1) + bytes_)
+    flops = raw(dict.fromkeys(names, ""), [("a", FLOPS), ("a", without), ("b", FLOPS)])
+    second.write_text(passes.format(5) + flops)
+    found = of_step([first, second], "ncu")
+    lacks = f"1 of 2 launches have none, first 'a': tensor_bf16 is not counted: {BF16}: ncu printed 'n/a'"
+    assert (found.status, found.flop, found.dram_byte) == ("missing_metric", None, 3 * 2 * 64.0)
+    assert found.reason == f"flop: {lacks.replace('of 2', 'of 3')}"
+    assert (found.passes, found.flop_passes) == (1, 5)
+    shown = {one.name: one for one in counted_kernels(build.record(counters=found), Roofs(roofs=build.roofs()))}
+    assert (shown["a"].launches, shown["a"].flop, shown["a"].no_flop) == (2, None, lacks)
+    assert (shown["b"].launches, shown["b"].flop, shown["b"].no_flop) == (1, 5.0, None)

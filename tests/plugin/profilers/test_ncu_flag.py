@@ -72,6 +72,7 @@ def test_a_step_is_counted_after_its_test_and_nothing_else_changes(
     assert (counters.dram_byte, counters.dram_read_byte, counters.l2_byte) == (4 * 4096, 2 * 4096, 2 * 4096)
     assert counters.flop == 2 * 1024 * (4 + 4 + 8 + 10)
     assert counters.time_s == pytest.approx(4e-6)
+    assert (counters.passes, counters.flop_passes) == (1, 1)
     assert {kernel.name for kernel in counters.kernels} == {"void gemm<float, 256>(int, char*)", "relu(float*)"}
     assert counters.metrics["dram_read_byte"] == "dram__bytes_read.sum"
     assert [case.get("name") for case in ElementTree.parse(counted.path / "out.xml").iter("testcase")] == [name]
