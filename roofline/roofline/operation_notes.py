@@ -33,12 +33,29 @@ def short(name: str) -> str:
 
 
 def kernel(name: str, width: int) -> str:
-    """A kernel's name in at most ``width`` characters. It keeps its end, for those of inductor's end in a number:
+    """A kernel's name in at most ``width`` columns of a terminal. It keeps its end, for those of inductor's end in a
+    number:
 
     >>> kernel("triton_red_fused_convolution_backward_17", 24)
     'triton_red_fus…ckward_17'
     """
-    return name if len(name) <= width else f"{name[: width - 10]}…{name[-9:]}"
+    if _within(name, width) == name:
+        return name
+    begin, end = _within(name, width - 10), _within(name[::-1], 9)
+    return f"{begin}…{end[::-1]}"
+
+
+def _within(text: str, width: int) -> str:
+    """As many of its first characters as take at most ``width`` columns."""
+    # Some take two columns, others none.
+    from rich.cells import cell_len
+
+    taken = 0
+    for place, character in enumerate(text):
+        taken += cell_len(character)
+        if taken > width:
+            return text[:place]
+    return text
 
 
 def about_step(point: Point, step: Breakdown) -> list[str]:
@@ -154,7 +171,7 @@ def _one_point(point: Point, step: Breakdown) -> list[str]:
         return []
     low, high = significant(place.intensity_low, 2), significant(place.intensity_high, 2)
     knee = "" if place.knee is None else f", knee {significant(place.knee, 2)}"
-    by = " by counters" if place.provenance == "counters" else ""
+    by = "" if place.work_source in ("analytic", "time_only") else f" by {place.work_source}"
     return [
         f"As one point: {point.bound.kind} ({low if low == high else f'{low} to {high}'} FLOP/byte{by}{knee}), at"
         f" {percent(place.fraction_of_compute)} of its compute roof. Taken apart:"

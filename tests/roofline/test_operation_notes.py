@@ -197,3 +197,10 @@ def test_a_kernels_name_keeps_its_end() -> None:
     assert operation_notes.kernel(name, 40) == name
     assert operation_notes.kernel(name, 39) == "triton_red_fused_convolution_…ckward_17"
     assert len(operation_notes.kernel(name, 24)) == 24
+
+
+def test_a_kernels_name_is_as_wide_as_a_terminal_shows_it() -> None:
+    """Of characters that take two columns half as many are left, of those that take none all."""
+    assert operation_notes.kernel("核" * 30, 24) == "核" * 7 + "…" + "核" * 4
+    assert operation_notes.kernel("核" * 12, 24) == "核" * 12
+    assert operation_notes.kernel("a\u0301" * 24, 24) == "a\u0301" * 24
