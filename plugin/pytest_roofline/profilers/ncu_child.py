@@ -6,6 +6,7 @@ for the counters, and the test ends. What belongs to a run (results, reports, se
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Callable, Generator
@@ -38,8 +39,12 @@ _OFF: dict[str, Any] = {
     "basetemp": None,
     "log_file": os.devnull,
     "xmlpath": None,
-    "report_log": None,
-    "htmlpath": None,
+    "pastebin": None,
+    "report_log": None,  # pytest-reportlog
+    "htmlpath": None,  # pytest-html
+    "json_report": False,  # pytest-json-report
+    "allure_report_dir": None,  # allure-pytest
+    "cov_source": [],  # pytest-cov
     "benchmark_json": None,
     "benchmark_save": None,
     "benchmark_autosave": False,
@@ -51,7 +56,29 @@ _OFF: dict[str, Any] = {
     "numprocesses": 0,
     "reruns": 0,
 }
-"""Options of pytest and of other plugins, where they are there."""
+"""Options of pytest and of other plugins, where they are there, wherever their values are from."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
+    """Switch off what begins before the command line is read in full, as pytest-cov does."""
+    _switch_off(early_config.known_args_namespace)
+    # After the plugins that are installed and before any conftest.py: pytest configures the last one first.
+    early_config.pluginmanager.register(_StaysOff(), "roofline-ncu-stays-off")
+    return (yield)
+
+
+class _StaysOff:
+    """Switches off what a conftest.py has switched on while it was configured, before the plugins look at it."""
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        _switch_off(config.option)
+
+
+def _switch_off(options: argparse.Namespace) -> None:
+    for name, value in _OFF.items():
+        if hasattr(options, name):
+            setattr(options, name, value)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -81,9 +108,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
         assert_bounds=False,
         expected_bounds=None,
     )
-    for name, value in _OFF.items():
-        if hasattr(config.option, name):
-            setattr(config.option, name, value)
+    _switch_off(config.option)
     if given.file is not None:
         config.args[:] = [str(given.file)]
     config.pluginmanager.register(CountingChild(config, given), "roofline-ncu-child")

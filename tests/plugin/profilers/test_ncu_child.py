@@ -60,6 +60,44 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
     assert {(project.path / name).read_text() for name in ("out.json", "out.xml", "out.log")} == {"of the run"}
 
 
+REPORTS = """
+    # With the options, and at the times, of pytest-html, pytest-json-report, allure-pytest and pytest-cov.
+    from pathlib import Path
+
+    def pytest_addoption(parser):
+        parser.addoption("--to-html", dest="htmlpath")
+        parser.addoption("--to-json", dest="json_report", action="store_true")
+        parser.addoption("--to-allure", dest="allure_report_dir")
+        parser.addoption("--measure-coverage", dest="cov_source", action="append")
+
+    def pytest_load_initial_conftests(early_config):
+        begin(early_config.known_args_namespace, "cov_source")
+
+    def pytest_configure(config):
+        for name in ("htmlpath", "json_report", "allure_report_dir"):
+            begin(config.option, name)
+
+    def begin(options, name):
+        if getattr(options, name):
+            Path(name).write_text("begun anew")
+"""
+
+
+def test_reports_that_the_project_asks_for_stay_those_of_the_run(project: pytest.Pytester) -> None:
+    """In its ini file, or in a conftest.py while it is configured; whenever a plugin looks at its options."""
+    project.makepyfile(test_it=MEASURES, reports=REPORTS)
+    project.makeconftest("def pytest_configure(config): config.option.htmlpath = config.option.xmlpath = 'out.xml'")
+    options = "-p reports --to-json --to-allure=x --measure-coverage=src"
+    project.makeini(f"[pytest]\nroofline_markers = true\naddopts = --strict-markers -p no:playwright {options}\n")
+    files = [project.path / name for name in ("out.xml", "htmlpath", "json_report", "allure_report_dir", "cov_source")]
+    for file in files:
+        file.write_text("of the run")
+    assert told(project, "test_it.py::test_mine") == COUNTED
+    assert {file.read_text() for file in files} == {"of the run"}
+    project.runpytest_subprocess("--collect-only")
+    assert "of the run" not in {file.read_text() for file in files}
+
+
 def test_only_the_file_of_the_test_is_collected(project: pytest.Pytester) -> None:
     """Where it is named: others may take long."""
     project.makepyfile(test_it=MEASURES, test_other="open('collected', 'w')")
@@ -117,7 +155,7 @@ def test_without_an_order_it_refuses_to_run(project: pytest.Pytester) -> None:
 def test_what_is_switched_off_is_named_as_pytest_and_its_plugins_name_it(request: pytest.FixtureRequest) -> None:
     """All but options of plugins that are not installed here."""
     missing = {name for name in ncu_child._OFF if not hasattr(request.config.option, name)}
-    assert missing <= {"report_log", "htmlpath", "reruns"}
+    assert missing <= {"report_log", "htmlpath", "json_report", "allure_report_dir", "cov_source", "reruns"}
 
 
 # --- the step ---
