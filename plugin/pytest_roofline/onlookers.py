@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from roofline.record import Flag
 
@@ -18,32 +19,70 @@ _PROFILERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     ("nvprof", ("NVPROF_ID",)),
-    ("a tool that CUDA loads into the process", ("CUDA_INJECTION64_PATH",)),
 )
-"""Profilers, and the variables that each gives to the program it starts (GROMACS looks at the same).
+"""Profilers, and the variables that each gives to the program it starts (GROMACS looks at the same)."""
 
-The last is the CUDA driver's own: the library that it names is loaded when CUDA starts, for CUPTI to record or count.
+INJECTION = "CUDA_INJECTION64_PATH"
+"""The CUDA driver's own variable: it loads the library that it names when CUDA starts, for CUPTI to record or count.
+
+Profilers set it for the program they start; on some clusters it is set for good, for a monitor.
 """
 
+_LIBRARIES = {"libToolsInjection": "Nsight Systems", "libcuda-injection": "Nsight Compute"}
+"""Whose library it is whose name begins so."""
 
-def profilers(environment: Mapping[str, str]) -> tuple[Flag, ...]:
+_MAPS = Path("/proc/self/maps")
+
+
+def profilers(environment: Mapping[str, str], maps: Path = _MAPS) -> tuple[Flag, ...]:
     """The invalid flag for a process that a profiler was started around, of its environment variables.
 
     Launches are traced or replayed there, one kernel after the other, and clocks may be held down: times are not the
-    step's, and nothing may be compared with them.
+    step's, and nothing may be compared with them. A library of which it isn't known whether it does that is taken for a
+    profiler; one that CUDA has not loaded, as in a process that doesn't use CUDA, does nothing.
+
+    :param maps: what is mapped into the process, as Linux lists it.
     """
+    evidence = _around(environment) or _injected(environment.get(INJECTION), maps)
+    return () if evidence is None else (Flag(name="profiled", evidence=evidence, invalid=True),)
+
+
+def _around(environment: Mapping[str, str]) -> str | None:
     for profiler, variables in _PROFILERS:
         found = next((name for name in variables if environment.get(name)), None)
         if found is not None:
-            return (
-                Flag(
-                    name="profiled",
-                    evidence=f"this process ran under {profiler} ({found} was set): its times are those of a profiled"
-                    " program. Measure without it; --roofline-ncu counts in a pass of its own",
-                    invalid=True,
-                ),
-            )
-    return ()
+            return _under(profiler, f"{found} was set")
+    return None
+
+
+def _under(profiler: str, seen: str) -> str:
+    return (
+        f"this process ran under {profiler} ({seen}): its times are those of a profiled program. Measure without it;"
+        " --roofline-ncu counts in a pass of its own"
+    )
+
+
+def _injected(library: str | None, maps: Path) -> str | None:
+    if not library or not _may_be_loaded(library, maps):
+        return None
+    name = os.path.basename(library)
+    owner = next((profiler for begins, profiler in _LIBRARIES.items() if name.startswith(begins)), None)
+    if owner is not None:
+        return _under(owner, f"{INJECTION} names its {name}")
+    return (
+        f"CUDA loads {name} into this process ({INJECTION} names it): whether it records or counts kernels isn't known,"
+        " and if it does, times are those of a profiled program. Measure with that variable unset"
+    )
+
+
+def _may_be_loaded(library: str, maps: Path) -> bool:
+    """Whether the process has the library, as far as that can be seen: without a folder, the loader looks for it."""
+    if not os.path.isabs(library):
+        return True
+    try:
+        return os.path.realpath(library) in maps.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
 
 
 def onlookers() -> tuple[Flag, ...]:

@@ -82,7 +82,7 @@ class Run:
         self.bounds = bounds
         self.asserted = 0
         """Cases of which something was expected, and which were held against it."""
-        self.perf_stat = PerfStat.here() if options.perf_stat else None
+        self.perf_stat = PerfStat.here(options.perf_path) if options.perf_stat else None
         """Counts events of steps where that was asked for."""
         self.measuring_s = 0.0
         self.printed: list[str] = [f"note: {note}" for note in notes]
@@ -170,8 +170,14 @@ class Run:
     def summarise(self, width: int) -> bool:
         """Let the ``roofline`` program show the file, and make the report where one was asked for.
 
+        What is wrong with all rows, a profiler around the process, is said once before.
+
         :returns: whether it did what it was asked for.
         """
+        flags = [flag for stats in self.stats for flag in stats.extra_info[KEY].get("flags", ())]
+        told = [flag["evidence"] for flag in flags if flag["name"] == "profiled"]
+        if told:
+            self.printed.append(f"{len(told)} of {len(self.stats)} rows are no measurement: {told[0]}.")
         if self.file is None:
             return True
         if not self.stats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from pytest_roofline import bench, plain_bench
 from pytest_roofline.fixture import Disproved, judge
-from pytest_roofline.onlookers import onlookers, profilers
+from pytest_roofline.onlookers import INJECTION, onlookers, profilers
 from roofline.record import Case
 from tests.plugin.fake_run import WINDOW, run_on, workload
+from tests.plugin.foreign import MEASURES, QUICK
 from tests.plugin.measuring.fakes import Lab
 
 
@@ -73,7 +75,6 @@ def test_its_test_fails(lab: Lab) -> None:
         ("NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "Nsight Compute"),
         ("NV_COMPUTE_PROFILER_PERFWORKS_DIR", "Nsight Compute"),
         ("NVPROF_ID", "nvprof"),
-        ("CUDA_INJECTION64_PATH", "a tool that CUDA loads into the process"),
     ],
 )
 def test_a_profiler_around_the_process_is_named(variable: str, profiler: str) -> None:
@@ -83,10 +84,59 @@ def test_a_profiler_around_the_process_is_named(variable: str, profiler: str) ->
     assert f"ran under {profiler} ({variable} was set)" in flag.evidence
 
 
+def _mapped(tmp_path: Path, *libraries: str) -> Path:
+    """What Linux lists for a process that has loaded these."""
+    maps = tmp_path / "maps"
+    maps.write_text("".join(f"7f0000000000-7f0000001000 r-xp 00000000 08:01 77    {one}\n" for one in libraries))
+    return maps
+
+
+@pytest.mark.parametrize(
+    ("library", "told"),
+    [
+        ("/opt/nsys/libToolsInjection64.so", "this process ran under Nsight Systems (CUDA_INJECTION64_PATH names"),
+        ("/opt/ncu/libcuda-injection.so", "this process ran under Nsight Compute (CUDA_INJECTION64_PATH names"),
+        ("/opt/site/libmonitor.so", "CUDA loads libmonitor.so into this process (CUDA_INJECTION64_PATH names it)"),
+    ],
+)
+def test_a_library_that_cuda_has_loaded_may_record(tmp_path: Path, library: str, told: str) -> None:
+    """A profiler's own is told as such; of another that isn't known, and the row is invalid as well."""
+    (flag,) = profilers({INJECTION: library}, _mapped(tmp_path, "/usr/lib/libc.so.6", library))
+    assert (flag.name, flag.invalid) == ("profiled", True)
+    assert flag.evidence.startswith(told)
+    assert "/opt" not in flag.evidence
+
+
+def test_a_library_that_cuda_has_not_loaded_does_nothing(tmp_path: Path) -> None:
+    """As where a cluster sets the variable for good, and the case runs on the CPU."""
+    assert profilers({INJECTION: "/opt/site/libmonitor.so"}, _mapped(tmp_path, "/usr/lib/libc.so.6")) == ()
+
+
+def test_where_it_can_not_be_seen_the_library_is_taken_to_be_loaded(tmp_path: Path) -> None:
+    """By its file behind a link; without a folder; without a list of what is mapped."""
+    library, link = tmp_path / "libmonitor.so.1", tmp_path / "libmonitor.so"
+    link.symlink_to(library)
+    assert profilers({INJECTION: str(link)}, _mapped(tmp_path, str(library)))
+    assert profilers({INJECTION: "libmonitor.so"}, _mapped(tmp_path))
+    assert profilers({INJECTION: str(link)}, tmp_path / "none")
+
+
+def test_it_is_said_once_for_all_rows(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line with what to do, beside the tests, each of which fails."""
+    monkeypatch.setenv(INJECTION, "libmonitor.so")
+    other = "\n    def test_other(roofline):\n        roofline(nn.Linear(8, 4), torch.ones(1, 8))\n"
+    project.makepyfile(MEASURES + other)
+    run = project.runpytest_subprocess(*QUICK)
+    run.assert_outcomes(failed=2)
+    told = "2 of 2 rows are no measurement: CUDA loads libmonitor.so into this process *"
+    run.stdout.fnmatch_lines(["*= roofline =*", f"{told} Measure with that variable unset."])
+    assert run.stdout.str().count("rows are no measurement") == 1
+
+
 def test_the_profiler_is_told_rather_than_what_it_loads() -> None:
     """Nsight Systems is loaded by CUDA as well: one flag, by its own name."""
-    (flag,) = profilers({"CUDA_INJECTION64_PATH": "/opt/nsys/libToolsInjection64.so", "NSYS_PROFILING_SESSION_ID": "7"})
-    assert "Nsight Systems" in flag.evidence
+    (flag,) = profilers({INJECTION: "libmonitor.so", "NSYS_PROFILING_SESSION_ID": "7"})
+    assert "Nsight Systems (NSYS_PROFILING_SESSION_ID was set)" in flag.evidence
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import pytest_roofline
 import roofline
 from pytest_roofline import nvml
+from pytest_roofline.onlookers import INJECTION
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.preflight import Finding, check_permission
 from pytest_roofline.profilers.system import System
@@ -55,6 +56,7 @@ def software(system: System, findings: tuple[Finding, ...]) -> list[Line]:
         *torch_lines(system, has_driver=has_driver),
         driver,
         nvml_line(has_driver=has_driver),
+        *injection_lines(system),
         *(finding_line(finding) for finding in findings),
         finding_line(check_permission(system)),
     ]
@@ -168,3 +170,12 @@ def nvml_line(*, has_driver: bool) -> Line:
     if first.missing:
         return Line(what="nvml", state="warning", why=f"the first GPU does not tell {', '.join(first.missing)}")
     return Line(what="nvml", state="ok", why="clocks, power, temperature, memory and energy can be read")
+
+
+def injection_lines(system: System) -> list[Line]:
+    """What CUDA is told to load into every process; nothing where it isn't told to."""
+    library = system.environment.get(INJECTION)
+    if not library:
+        return []
+    why = f"{INJECTION} has CUDA load {library}, which may record kernels: rows measured so are invalid (profiled)"
+    return [Line(what="injection", state="warning", why=why, remedy=f"Measure with {INJECTION} unset.")]

@@ -191,3 +191,12 @@ def test_all_of_the_software(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     lines = checkup.software(machine(tmp_path, reported(torch="2.11.0")), findings)
     names = ["python", "torch", "cpu", "driver", "nvml", "ncu", "nsys", "perf", "counters"]
     assert [line.what for line in lines] == names
+
+
+def test_a_library_that_cuda_is_told_to_load(tmp_path: Path) -> None:
+    """Every row that is measured on a GPU would be invalid: said before, with what to do; else nothing is."""
+    system = Stubs(tmp_path).system(environment={"CUDA_INJECTION64_PATH": "/opt/site/libmonitor.so"})
+    (line,) = checkup.injection_lines(system)
+    assert (line.what, line.state, line.remedy) == ("injection", "warning", "Measure with CUDA_INJECTION64_PATH unset.")
+    assert "load /opt/site/libmonitor.so" in line.why
+    assert checkup.injection_lines(Stubs(tmp_path).system(environment={"CUDA_INJECTION64_PATH": ""})) == []
