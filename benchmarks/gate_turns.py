@@ -6,37 +6,46 @@
 Recording takes turns between two processes of unchanged code, in as many fresh pairs of processes as ``--record`` says,
 so many seconds a case in each, and writes ``benchmarks/data/gate_turns_quiet.npz``. From these pairs of processes
 comparisons are drawn, all cases of one at once: as many pairs as `roofline ab` takes, with its looks after each from
-the third on. As they are, every *slower* or *faster* is a false alarm; with all turns of the new side made 5 or 3 %
-longer, *slower* is right, and *same* is wrong.
+the third on. As they are, every *slower* or *faster* is a false alarm: at most 1 % of ours may be one. With all turns
+of the new side made 5 or 3 % longer, *slower* is right: it must be found in 99 and 95 % of the comparisons, except in a
+loud hour. *Same* is wrong then: in at most 1 % of the comparisons, and never in a loud hour.
+
+Beside our own stand three rules that others use (`gate_others`), on all turns of the same pairs, disturbed or not. Ours
+must not have more false alarms than any of them, and except in a loud hour be at least as informed (`gate_rates`).
 
 Comparisons of one recording share pairs of processes, so the Clopper-Pearson intervals, which take them for
-independent, are too narrow.
+independent, are too narrow: of eight pairs there are no more than 70 sets of four.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.figures import Figure
-from benchmarks.gate import DATA, MOST_FALSE_ALARMS, Count, count_of, share
-from benchmarks.gate_record import CASES
-from roofline.compare.paired import PairTurns
-from roofline.compare.verdict import CONFIDENCE
+from benchmarks.gate_others import Values, by_rule
+from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, against_others, count_of, loud, pace, rates, told, total
+from benchmarks.gate_record import CASES, DATA
+from roofline.compare.paired import LEAST_PAIRS, PairTurns
 from roofline.interleaving.trial import CaseTrial, Rules, look
 from roofline.interleaving.turns_file import read
 
-CAUGHT = {0.05: 0.99, 0.03: 0.95}
+LEAST_CAUGHT = {0.05: 0.99, 0.03: 0.95}
 """Slowdown -> the share of comparisons that must find it."""
+
+TRIALS = 500
+"""Comparisons drawn, at most."""
 
 _ROOT = Path(__file__).parents[1]
 
@@ -115,6 +124,29 @@ def _marks(disturbed: Sequence[bool]) -> tuple[str | None, ...]:
     return tuple("marked" if mark else None for mark in disturbed)
 
 
+def draws(recorded: int, rules: Rules, most: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """Numbers of the pairs of processes of each comparison, in the order that they are looked at.
+
+    Every way to draw them, once each, if these are at most ``most``: nobody looks before the third pair, so of the
+    first three the order is nothing. Else so many at random.
+
+    :raises ValueError: fewer pairs were recorded than a comparison takes.
+    """
+    if recorded < rules.pairs:
+        raise ValueError(f"{recorded} pairs of processes were recorded, and a comparison takes {rules.pairs}")
+    first = min(LEAST_PAIRS, rules.pairs)
+    later = rules.pairs - first
+    ways = math.comb(recorded, first) * math.perm(recorded - first, later)
+    if ways > most:
+        return [tuple(rng.permutation(recorded)[: rules.pairs].tolist()) for _ in range(most)]
+    every = [
+        (*seen, *rest)
+        for seen in combinations(range(recorded), first)
+        for rest in permutations([number for number in range(recorded) if number not in seen], later)
+    ]
+    return [every[index] for index in rng.permutation(ways)]
+
+
 def compare(turns: Turns, chosen: Sequence[int], rules: Rules, slowed: float = 0.0) -> dict[str, Count]:
     """The verdicts of one comparison over these pairs of processes, in this order."""
     cases = {case: CaseTrial(test=case, case=case) for case in turns}
@@ -127,45 +159,40 @@ def compare(turns: Turns, chosen: Sequence[int], rules: Rules, slowed: float = 0
     return {name: count_of(case.outcome) for name, case in cases.items()}
 
 
+def step_times(turns: Turns, chosen: Sequence[int], slowed: float = 0.0) -> Iterator[tuple[Values, Values]]:
+    """What the others are asked about: of each case all turns of base and new in these pairs of processes."""
+    for pairs in turns.values():
+        base, new = np.array([times for number in chosen for times in pairs[number].step_times_s]).T
+        yield base, new * (1 + slowed)
+
+
 def run(*, quick: bool = False) -> tuple[Figure, ...]:
-    """Error rates on every recording."""
+    """Error rates of every rule on every recording."""
     rng = np.random.default_rng(0)
     rules = Rules()
-    figures = []
+    figures: list[Figure] = []
     for label, turns in recordings().items():
         recorded = min(len(pairs) for pairs in turns.values())
-        draws = [rng.permutation(recorded)[: rules.pairs].tolist() for _ in range(10 if quick else 500)]
-        for slowed in (0.0, *CAUGHT):
-            counts: dict[str, Count] = {}
-            for draw in draws:
-                for case, count in compare(turns, draw, rules, slowed).items():
-                    counts[case] = counts.get(case, Count()) + count
-            total = sum(counts.values(), Count())
-            alarms = total.slower if slowed else total.slower + total.faster
-            title = f"{label}, " + (f"{slowed:.0%} slower" if slowed else "unchanged")
-            print(
-                f"{title}: {'caught' if slowed else 'false alarms'} {share(alarms, total.comparisons)},"
-                f" same {share(total.same, total.comparisons)}"
-            )
-            for case, count in counts.items():
-                print(f"  {case:36} {count}")
-            figures.extend(_figures(label, title, slowed, total))
+        drawn = draws(recorded, rules, 10 if quick else TRIALS, rng)
+        # The others look once, at the end, so that the order is nothing to them.
+        sets = list(dict.fromkeys(tuple(sorted(draw)) for draw in drawn))
+        title = f"{label}, in turns"
+        counts = {}
+        for slowed in (0.0, *SLOWDOWNS):
+            own = [compare(turns, draw, rules, slowed) for draw in drawn]
+            counts[slowed] = {
+                OURS: total(count for cases in own for count in cases.values()),
+                **by_rule(step_times(turns, chosen, slowed) for chosen in sets),
+            }
+            print(f"{title}, {pace(slowed)}")
+            for case in turns:
+                print(f"  {case:36} {total(cases[case] for cases in own)}")
+        distinct = f"{len(sets)} different sets of {rules.pairs} of {recorded} pairs of processes"
+        print(told(title, len(drawn), distinct, counts))
+        figures.append(Figure(name=f"different sets of pairs, {title}", unit="", samples=(float(len(sets)),)))
+        figures.extend(rates(label, title, counts, LEAST_CAUGHT))
+        figures.extend(against_others(title, counts, informed=not loud(label)))
     return tuple(figures)
-
-
-def _figures(label: str, title: str, slowed: float, total: Count) -> list[Figure]:
-    if not slowed:
-        rate = (total.slower + total.faster) / total.comparisons
-        return [Figure(name=f"false alarms, {title}", unit="", samples=(rate,), at_most=MOST_FALSE_ALARMS)]
-    # A loud hour may leave open what a quiet one shows.
-    least = CAUGHT[slowed] if label == "quiet" else None
-    figures = [
-        Figure(name=f"caught, {title}", unit="", samples=(total.slower / total.comparisons,), at_least=least),
-    ]
-    if slowed == max(CAUGHT):
-        rate = total.same / total.comparisons
-        figures.append(Figure(name=f"called same, {title}", unit="", samples=(rate,), at_most=1 - CONFIDENCE))
-    return figures
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.figures import Figure, as_json
+from benchmarks.figures import Figure, Share, as_json, show
 
 
 def figure(*samples: float, at_least: float | None = None, at_most: float | None = None) -> Figure:
@@ -70,3 +70,25 @@ def test_everything_a_figure_was_concluded_from_is_stored() -> None:
             "samples": [1.0, 3.0],
         }
     ]
+
+
+def test_a_rate_is_stored_with_its_counts_and_interval() -> None:
+    """One in a hundred: the exact interval at 95 %, two-sided, is 0.025 to 5.446 % (Clopper and Pearson's)."""
+    rate = Figure.of_share("f", Share(1, 100), at_most=0.01)
+    assert rate.reached
+    (stored,) = as_json("b", [rate], {})["figures"]
+    assert (stored["median"], stored["count"], stored["of"]) == (0.01, 1, 100)
+    assert stored["interval"] == pytest.approx([0.000253, 0.054459], abs=1e-6)
+
+
+def test_a_share_is_shown_in_percent_with_its_interval() -> None:
+    """No event in 100 trials: up to 3.62 % is possible at 95 %, two-sided."""
+    assert str(Share(0, 100)) == "0.00 % [0.00, 3.62]"
+
+
+def test_the_table_shows_what_a_rate_is_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its interval in place of quartiles, and the comparisons in place of samples."""
+    show("b", [Figure.of_share("f", Share(0, 100))])
+    row = next(line for line in capsys.readouterr().out.splitlines() if "0 .." in line)
+    assert "0.03622" in row
+    assert " 100 " in row

@@ -1,4 +1,4 @@
-"""The rules that the gate is held against, and how comparisons are drawn."""
+"""How comparisons are drawn from recorded sessions, and what the gate and the others are told of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks import gate
-from benchmarks.gate import Count, Session, Split
+from benchmarks.gate import Session, Split
+from benchmarks.gate_others import by_rule
+from benchmarks.gate_rates import Count
 
 RNG = np.random.default_rng(0)
 
@@ -15,27 +17,7 @@ def quiet(mean_s: float, rounds: int = 30, spread: float = 0.01) -> Session:
     return Session(mean_s * (1 + spread * RNG.standard_normal(rounds)), np.zeros(rounds, dtype=bool))
 
 
-@pytest.mark.parametrize(("change", "kind"), [(1.051, "slower"), (1.049, "inconclusive"), (0.5, "inconclusive")])
-def test_mean_beyond(change: float, kind: str) -> None:
-    """pytest-benchmark's rule looks at the mean alone, and at one direction."""
-    base = np.array([1.0, 1.2, 0.8])
-    assert gate.mean_beyond(base, base * change) == kind
-
-
-@pytest.mark.parametrize(("change", "kind"), [(1.1, "slower"), (0.9, "faster"), (1.0, "inconclusive")])
-@pytest.mark.parametrize("rule", [gate.mann_whitney, gate.criterion])
-def test_tests_of_rounds(rule: gate.Rule, change: float, kind: str) -> None:
-    """A clear change is seen by both, either way; the same values are none."""
-    base = np.linspace(0.98, 1.02, 40)
-    assert rule(base, base * change) == kind
-
-
-def test_criterion_has_a_noise_threshold() -> None:
-    """A difference that is significant and below 1 % is none to criterion, and is one to the rank test."""
-    base = np.linspace(0.999, 1.001, 200)
-    assert gate.criterion(base, base * 1.009) == "inconclusive"
-    assert gate.criterion(base, base * 1.011) == "slower"
-    assert gate.mann_whitney(base, base * 1.009) == "slower"
+LOUD = Session(np.full(10, 1e-3), np.ones(10, dtype=bool))
 
 
 def test_splits_draw_each_session_once() -> None:
@@ -46,37 +28,45 @@ def test_splits_draw_each_session_once() -> None:
     assert not all(max(split.base) < min(split.new) for split in drawn[::2])
 
 
+def test_different_draws_are_those_of_other_sessions() -> None:
+    """The order within a side is nothing; which side they are on is not."""
+    drawn = [Split((0, 1), (2, 3)), Split((1, 0), (3, 2)), Split((2, 3), (0, 1)), Split((0, 2), (1, 3))]
+    assert gate.distinct(drawn) == 3
+
+
 def test_our_verdicts() -> None:
     """Five quiet sessions a side find 20 %, and call nothing slower that didn't change."""
     sessions = {"a": tuple(quiet(1e-3) for _ in range(10)), "b": tuple(quiet(2e-3) for _ in range(10))}
     split = Split(base=(0, 2, 4, 6, 8), new=(1, 3, 5, 7, 9))
-    unchanged, slowed = gate.ours(sessions, split), gate.ours(sessions, split, 0.2)
-    assert all(count.slower == count.faster == 0 for count in unchanged.values())
-    assert slowed == {"a": Count(slower=1), "b": Count(slower=1)}
+    seen, slowed = gate.see(sessions), gate.see(sessions, 0.2)
+    assert all(count.slower == count.faster == 0 for count in gate.ours(seen, seen, split).values())
+    assert gate.ours(seen, slowed, split) == {"a": Count(slower=1), "b": Count(slower=1)}
 
 
 def test_disturbed_sessions_are_undecided() -> None:
     """A case of which no session was left alone counts as undecided, not as passed over."""
-    loud = Session(np.full(10, 1e-3), np.ones(10, dtype=bool))
-    assert gate.ours({"a": (loud, loud)}, Split((0,), (1,)), 0.5) == {"a": Count(undecided=1)}
+    sessions = {"a": (LOUD, LOUD)}
+    split = Split((0,), (1,))
+    assert gate.ours(gate.see(sessions), gate.see(sessions, 0.5), split) == {"a": Count(undecided=1)}
 
 
 def test_others_see_all_rounds() -> None:
     """Their rules get the rounds of all sessions of a side, the disturbed ones too, and the slowdown."""
-    loud = Session(np.full(10, 1e-3), np.ones(10, dtype=bool))
-    counts = gate.by_rule({"a": (loud, loud)}, Split((0,), (1,)), 0.06)
-    assert counts["pytest-benchmark mean:5%"] == Count(slower=1)
+    sessions = {"a": (LOUD, quiet(1e-3), LOUD, LOUD)}
+    ((base, new),) = gate.rounds(sessions, Split((0, 1), (2, 3)), 0.06)
+    assert (len(base), len(new)) == (40, 20)
+    assert new == pytest.approx(np.full(20, 1.06e-3))
+    assert by_rule([[(base, new)]])["pytest-benchmark mean:5%"] == Count(slower=1)
 
 
-def test_share_has_an_exact_interval() -> None:
-    """No event in 100 trials: up to 3.62 % is possible at 95 %, two-sided."""
-    assert gate.share(0, 100) == " 0.00 % [0.00, 3.62]"
-
-
-def test_the_recordings_are_there() -> None:
-    """At least 20 sessions of 8 cases."""
-    found = gate.recordings()
-    assert found
-    for sessions in found.values():
-        assert len(sessions) >= 8
-        assert all(len(series) >= 20 for series in sessions.values())
+def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On every recording and number of sessions a side, with how many of the draws differ."""
+    monkeypatch.setattr(gate, "recordings", lambda: {"loud": {"a": [quiet(1e-3) for _ in range(12)]}})
+    figures = {figure.name: figure for figure in gate.run(quick=True)}
+    for title in ("loud, 1 a side", "loud, 3 a side", "loud, 5 a side"):
+        for rule in ("this gate", "pytest-benchmark mean:5%", "Mann-Whitney", "criterion"):
+            share = figures[f"false alarms, {title}, unchanged: {rule}"].share
+            assert share is not None
+            assert share.of == 20
+        assert figures[f"called same, {title}, 5% slower: this gate"].at_most == 0.0
+        assert 1 < figures[f"different draws, {title}"].median <= 20

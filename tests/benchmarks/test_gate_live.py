@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import gate_live
-from benchmarks.gate import Count
+from benchmarks.gate_rates import Count
 from roofline.compare.paired import PairTurns
 from roofline.interleaving.selftest import selftest_table, tried
 from roofline.interleaving.trial import CaseTrial
@@ -66,17 +66,17 @@ def test_what_went_wrong_is_told_apart_from_what_was_left_open(tmp_path: Path, m
     gate_live.pack([file], tmp_path / "gate_live_loud.json", {})
     figures = {figure.name: figure for figure in gate_live.run()}
     assert {name: figure.median for name, figure in figures.items()} == {
-        "false alarms, loud, unchanged": 0.5,
-        "inconclusive, loud, unchanged": 0.25,
-        "caught, loud, 5% slower": 0.25,
-        "missed, loud, 5% slower": 0.5,
-        "inconclusive, loud, 5% slower": 0.25,
+        "false alarms, loud, live, unchanged: this gate": 0.5,
+        "inconclusive, loud, live, unchanged: this gate": 0.25,
+        "caught, loud, live, 5% slower: this gate": 0.25,
+        "missed, loud, live, 5% slower: this gate": 0.5,
+        "inconclusive, loud, live, 5% slower: this gate": 0.25,
     }
     reached = [name for name, figure in figures.items() if figure.reached]
     assert reached == [
-        "inconclusive, loud, unchanged",
-        "caught, loud, 5% slower",
-        "inconclusive, loud, 5% slower",
+        "inconclusive, loud, live, unchanged: this gate",
+        "caught, loud, live, 5% slower: this gate",
+        "inconclusive, loud, live, 5% slower: this gate",
     ]
 
 

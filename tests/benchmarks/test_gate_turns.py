@@ -1,7 +1,8 @@
-"""Recorded turns: packed and read back, and compared as ``roofline ab`` would."""
+"""Recorded turns: packed and read back, drawn, and compared as ``roofline ab`` would."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import gate_turns
-from benchmarks.gate import Count
+from benchmarks.gate_rates import Count
 from roofline.compare.paired import PairTurns
 from roofline.interleaving.trial import Rules
 
@@ -38,9 +39,63 @@ def test_packed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert [mark is None for mark in after.base_disturbed] == [mark is None for mark in before.base_disturbed]
 
 
+def test_few_pairs_are_drawn_in_every_way_once() -> None:
+    """Four of six: the sets of the first three, which are looked at together, with each other pair as the fourth."""
+    drawn = gate_turns.draws(6, Rules(), 500, np.random.default_rng(0))
+    assert len(drawn) == 20 * 3
+    assert len({(frozenset(draw[:3]), draw[3]) for draw in drawn}) == 60
+    assert all(len(set(draw)) == 4 for draw in drawn)
+    assert set(Counter(frozenset(draw) for draw in drawn).values()) == {4}
+
+
+def test_of_many_ways_so_many_are_drawn_at_random() -> None:
+    """No pair twice in a comparison."""
+    drawn = gate_turns.draws(6, Rules(), 59, np.random.default_rng(0))
+    assert len(drawn) == 59
+    assert all(len(set(draw)) == 4 and set(draw) <= set(range(6)) for draw in drawn)
+
+
+def test_fewer_pairs_than_a_comparison_takes_are_refused() -> None:
+    """They would be judged by the rules of another measurement."""
+    with pytest.raises(ValueError, match="3 pairs of processes were recorded, and a comparison takes 4"):
+        gate_turns.draws(3, Rules(), 500, np.random.default_rng(0))
+
+
 def test_compared_as_ab_does() -> None:
     """Quiet turns: 5 % longer is slower, unchanged is neither."""
     turns = {"mlp": [pair() for _ in range(6)]}
     assert gate_turns.compare(turns, [5, 0, 2, 3], Rules(), 0.05) == {"mlp": Count(slower=1)}
     unchanged = gate_turns.compare(turns, [5, 0, 2, 3], Rules())["mlp"]
     assert unchanged.slower == unchanged.faster == 0
+
+
+def test_others_see_all_turns() -> None:
+    """Of all pairs drawn, in steps' times, the disturbed ones too, and the slowdown."""
+    pairs = [pair(30), pair(40), pair(50)]
+    ((base, new),) = gate_turns.step_times({"mlp": pairs}, [2, 0], 0.05)
+    assert base == pytest.approx([time / 2 for time in (*pairs[2].base_s, *pairs[0].base_s)])
+    assert new == pytest.approx([1.05 * time / 2 for time in (*pairs[2].new_s, *pairs[0].new_s)])
+
+
+def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are asked about each set of pairs once; how many there are is a figure, too. Except in a loud hour a
+    slowdown must be found, and ours be as informed as each.
+    """
+    turns = {"mlp": [pair() for _ in range(5)]}
+    monkeypatch.setattr(gate_turns, "recordings", lambda: {"one_build": turns, "loud": turns})
+    monkeypatch.setattr(gate_turns, "TRIALS", 20)
+    figures = {figure.name: figure for figure in gate_turns.run()}
+    for label in ("one_build", "loud"):
+        assert figures[f"different sets of pairs, {label}, in turns"].median == 5
+        for rule, comparisons in (("this gate", 20), ("pytest-benchmark mean:5%", 5), ("criterion", 5)):
+            share = figures[f"caught, {label}, in turns, 3% slower: {rule}"].share
+            assert share is not None
+            assert share.of == comparisons
+    bounded = [name for name, figure in figures.items() if figure.at_least is not None]
+    assert bounded == [
+        "caught, one_build, in turns, 5% slower: this gate",
+        "caught, one_build, in turns, 3% slower: this gate",
+        "informedness beyond pytest-benchmark mean:5%, one_build, in turns",
+        "informedness beyond Mann-Whitney, one_build, in turns",
+        "informedness beyond criterion, one_build, in turns",
+    ]

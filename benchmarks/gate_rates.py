@@ -1,0 +1,154 @@
+"""Verdicts counted, and the figures that the counts make: what `gate`, `gate_turns` and `gate_live` have in common.
+
+**Better than each of the others** is two figures for each of their rules, ours less theirs, and either can fail:
+
+- *false alarms beyond* it: ours must not be more, in a quiet hour or a loud one. (``mean:5%`` looks in one direction
+  only, which is to its advantage here.)
+- *informedness beyond* it: how much oftener code made 5 % slower is called slower than unchanged code raises an alarm
+  (caught less false alarms: W. J. Youden, "Index for Rating Diagnostic Tests", Cancer 3 (1950)). A coin, however it is
+  loaded, has none, so catching much by alarming much doesn't count. Ours must not be less where turns were taken in a
+  quiet hour, which is how we say to compare. Elsewhere it is told and nothing is asked: a loud hour may leave all open,
+  and five stored sessions a side don't know 5 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from benchmarks.figures import Figure, Share
+from roofline.compare.verdict import CONFIDENCE
+
+OURS = "this gate"
+
+MOST_FALSE_ALARMS = 0.01
+
+SLOWDOWNS = (0.05, 0.03)
+"""Of the new side, relative, beside unchanged code. Both are more than the least effect that matters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How many comparisons of a case ended how."""
+
+    slower: int = 0
+    faster: int = 0
+    same: int = 0
+    undecided: int = 0
+
+    @property
+    def comparisons(self) -> int:
+        return self.slower + self.faster + self.same + self.undecided
+
+    @property
+    def alarms(self) -> Share:
+        """In either direction. Of unchanged code all are false."""
+        return Share(self.slower + self.faster, self.comparisons)
+
+    @property
+    def found_slower(self) -> Share:
+        return Share(self.slower, self.comparisons)
+
+    @property
+    def called_same(self) -> Share:
+        return Share(self.same, self.comparisons)
+
+    @property
+    def left_open(self) -> Share:
+        return Share(self.undecided, self.comparisons)
+
+    def __add__(self, other: Count) -> Count:
+        return Count(
+            slower=self.slower + other.slower,
+            faster=self.faster + other.faster,
+            same=self.same + other.same,
+            undecided=self.undecided + other.undecided,
+        )
+
+
+Counts = Mapping[float, Mapping[str, Count]]
+"""Slowdown (0: unchanged code) -> rule -> how its comparisons ended."""
+
+
+def count_of(kind: str) -> Count:
+    """One comparison that ended so."""
+    return Count(
+        slower=kind == "slower", faster=kind == "faster", same=kind == "same", undecided=kind == "inconclusive"
+    )
+
+
+def total(counts: Iterable[Count]) -> Count:
+    return sum(counts, Count())
+
+
+def pace(slowed: float) -> str:
+    """Of the new side, in words."""
+    return f"{slowed:.0%} slower" if slowed else "unchanged"
+
+
+def figure_name(what: str, title: str, slowed: float, rule: str = OURS) -> str:
+    """What a rate is stored under: ``caught, quiet, in turns, 5% slower: criterion``.
+
+    :param title: which recording, and how the comparisons were drawn from it.
+    """
+    return f"{what}, {title}, {pace(slowed)}: {rule}"
+
+
+def loud(label: str) -> bool:
+    """Whether a recording is of a loud hour, by its label; any other is held to what a quiet one shows."""
+    return label.startswith("loud")
+
+
+def most_same(label: str) -> float:
+    """Share of slowed code that may be called the same: of a loud hour, which may leave all open, nothing."""
+    return 0.0 if loud(label) else 1 - CONFIDENCE
+
+
+def rates(label: str, title: str, counts: Counts, least_caught: Mapping[float, float]) -> Iterator[Figure]:
+    """Of every rule its false alarms and what it caught, and of ours what it called the same.
+
+    :param least_caught: slowdown -> share of comparisons in which ours must find it, in an hour that isn't loud.
+    """
+    least = {} if loud(label) else least_caught
+    for slowed, by_rule in counts.items():
+        for rule, count in by_rule.items():
+            own = rule == OURS
+            if slowed:
+                name, bound = figure_name("caught", title, slowed, rule), least.get(slowed) if own else None
+                yield Figure.of_share(name, count.found_slower, at_least=bound)
+            else:
+                name = figure_name("false alarms", title, slowed, rule)
+                yield Figure.of_share(name, count.alarms, at_most=MOST_FALSE_ALARMS if own else None)
+            if own:
+                name = figure_name("called same", title, slowed)
+                yield Figure.of_share(name, count.called_same, at_most=most_same(label) if slowed else None)
+
+
+def against_others(title: str, counts: Counts, *, informed: bool) -> Iterator[Figure]:
+    """Ours less each of the others'.
+
+    :param informed: whether ours must be as informed as each.
+    """
+    unchanged, slowed = counts[0.0], counts[max(SLOWDOWNS)]
+    informedness = {rule: slowed[rule].found_slower.rate - count.alarms.rate for rule, count in unchanged.items()}
+    for rule, count in unchanged.items():
+        if rule == OURS:
+            continue
+        yield Figure(
+            name=f"false alarms beyond {rule}, {title}",
+            unit="",
+            samples=(unchanged[OURS].alarms.rate - count.alarms.rate,),
+            at_most=0.0,
+        )
+        yield Figure(
+            name=f"informedness beyond {rule}, {title}",
+            unit="",
+            samples=(informedness[OURS] - informedness[rule],),
+            at_least=0.0 if informed else None,
+        )
+
+
+def told(title: str, draws: int, distinct: str, counts: Counts) -> str:
+    """How much stands behind the rates: the draws, how many of them are different, and each rule's comparisons."""
+    of = ", ".join(f"{rule} {count.comparisons}" for rule, count in counts[0.0].items())
+    return f"{title}: {draws} draws, {distinct}; comparisons of a case each with unchanged and slowed code: {of}"

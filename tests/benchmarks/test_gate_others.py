@@ -1,0 +1,85 @@
+"""The rules that the gate is held against: each as its own project has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import gate_others
+from benchmarks.gate_others import OTHERS, Other
+from benchmarks.gate_rates import Count
+
+
+@pytest.mark.parametrize(("change", "kind"), [(1.051, "slower"), (1.049, "inconclusive"), (0.5, "inconclusive")])
+def test_mean_beyond(change: float, kind: str) -> None:
+    """pytest-benchmark's rule looks at the mean alone, and at one direction."""
+    base = np.array([1.0, 1.2, 0.8])
+    assert gate_others.mean_beyond(base, base * change) == kind
+
+
+@pytest.mark.parametrize(("change", "kind"), [(1.1, "slower"), (0.9, "faster"), (1.0, "inconclusive")])
+@pytest.mark.parametrize("rule", [gate_others.mann_whitney, gate_others.criterion])
+def test_tests_of_rounds(rule: gate_others.Rule, change: float, kind: str) -> None:
+    """A clear change is seen by both, either way; the same values are none."""
+    base = np.linspace(0.98, 1.02, 40)
+    assert rule(base, base * change) == kind
+
+
+def test_criterion_has_a_noise_threshold() -> None:
+    """A difference that is significant and below 1 % is none to criterion, and is one to the rank test."""
+    base = np.linspace(0.999, 1.001, 200)
+    assert gate_others.criterion(base, base * 1.009) == "inconclusive"
+    assert gate_others.criterion(base, base * 1.011) == "slower"
+    assert gate_others.mann_whitney(base, base * 1.009) == "slower"
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"), [(1.013, "inconclusive"), (1.02, "slower"), (0.987, "inconclusive"), (0.98, "faster")]
+)
+def test_criterion_asks_both_ends_of_the_interval(change: float, kind: str) -> None:
+    """Significant and estimated at 1.3 %, but with 0.7 to 1.9 % possible: within the noise threshold."""
+    base = np.linspace(0.977, 1.023, 40)  # standard deviation 1.36 %: of the difference of two means, 0.30 %
+    assert gate_others.chance_of_difference(base, base * change) < 0.05
+    assert gate_others.criterion(base, base * change) == kind
+
+
+def test_the_interval_is_of_the_relative_change() -> None:
+    """Two standard errors to either side: of 40 values a side with a deviation of 1.36 %, 0.30 % each."""
+    base = np.linspace(0.977, 1.023, 40)
+    low, high = gate_others.change_interval(base, base * 1.05)
+    assert low == pytest.approx(0.05 - 1.05 * 1.96 * 0.0030, abs=0.001)
+    assert high == pytest.approx(0.05 + 1.05 * 1.96 * 0.0030, abs=0.001)
+
+
+def test_a_difference_that_chance_makes_is_not_significant() -> None:
+    """Half a standard error: seen by chance in six of ten."""
+    base = np.linspace(0.977, 1.023, 40)
+    assert gate_others.chance_of_difference(base, base * 1.0015) == pytest.approx(0.62, abs=0.09)
+
+
+def test_the_same_times_get_the_same_answer() -> None:
+    """Whatever was asked before."""
+    base = np.linspace(0.977, 1.023, 40)
+    first = gate_others.chance_of_difference(base, base * 1.006)
+    gate_others.criterion(base * 2, base)
+    assert gate_others.chance_of_difference(base, base * 1.006) == first
+
+
+def test_every_case_of_every_comparison_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By each rule; one that takes long is asked about the first comparisons only, and counts no others."""
+    monkeypatch.setattr(
+        gate_others,
+        "OTHERS",
+        {"mean": Other(gate_others.mean_beyond), "long": Other(gate_others.mean_beyond, most_draws=2)},
+    )
+    one = np.array([1.0, 1.0])
+    comparisons = [[(one, one), (one, one * 1.1)], [(one, one), (one, one)], [(one, one * 2), (one, one * 2)]]
+    assert gate_others.by_rule(comparisons) == {
+        "mean": Count(slower=3, undecided=3),
+        "long": Count(slower=1, undecided=3),
+    }
+
+
+def test_only_the_bootstrap_is_spared() -> None:
+    """The rules that cost nothing are asked about all that ours is asked about."""
+    assert [name for name, other in OTHERS.items() if other.most_draws is not None] == ["criterion"]
