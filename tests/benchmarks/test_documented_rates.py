@@ -1,0 +1,191 @@
+"""The rates in docs/gate.md and docs/ab.md are those that ``python -m benchmarks gate turns live`` stored last.
+
+A table of rates looks like this; what is measured stands in the first cell of its first row:
+
+    | quiet, 5 a side | false alarms | 5 % caught | 3 % caught | 5 % called same |
+    |---|---:|---:|---:|---:|
+    | this gate | 0.24 % | 1.1 % | 0.54 % | 0 % |
+    | Mann-Whitney | 86 % | 60 % | 59 % | |
+
+A column is a rate of unchanged code, or of code that was so many percent slower. A cell is a percentage, rounded as the
+author likes, or ``9 of 10``; empty where no such rate was stored. ``0 %`` is none at all, not a few that were rounded.
+Backquotes and stars are for the eye.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.figures import RESULTS
+from benchmarks.gate_others import OTHERS
+from benchmarks.gate_rates import OURS, figure_name
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+EVERY = (OURS, *OTHERS)
+DRAWN = {"false alarms", "5 % caught", "3 % caught", "5 % called same"}
+LIVE = {"false alarms", "5 % caught", "5 % missed"}
+
+TABLES = [
+    ("gate.md", "gate", "quiet, 5 a side", EVERY, DRAWN),
+    ("gate.md", "gate", "loud, 5 a side", EVERY, DRAWN),
+    ("ab.md", "turns", "quiet, in turns", EVERY, DRAWN),
+    ("ab.md", "live", "quiet, live", (OURS,), LIVE),
+]
+"""Tables that must be there: page, results, title, and at least which rows and columns."""
+
+Figures = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    columns: tuple[str, ...]
+    rows: Mapping[str, tuple[str, ...]]
+
+
+def tables(text: str) -> Iterator[Table]:
+    """Of a page, those that have a column of false alarms."""
+    for match in re.finditer(r"(?:^\|.*\n){3,}", text, re.MULTILINE):
+        (title, *columns), _, *rows = (_cells(line) for line in match[0].splitlines())
+        if "false alarms" in columns:
+            yield Table(title, tuple(columns), {rule: tuple(cells) for rule, *cells in rows})
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in re.sub(r"[`*]", "", line).strip().strip("|").split("|")]
+
+
+def figures(benchmark: str) -> Figures:
+    """What was stored. It fails where nothing was."""
+    document = json.loads((RESULTS / f"{benchmark}.json").read_text(encoding="utf-8"))
+    return {figure["name"]: figure for figure in document["figures"]}
+
+
+def wrong(table: Table, stored: Figures) -> list[str]:
+    """The cells that say something else than was measured."""
+    found = []
+    for rule, cells in table.rows.items():
+        if len(cells) != len(table.columns):
+            found.append(f"{table.title}: {rule}: {len(cells)} cells in {len(table.columns)} columns")
+        for column, cell in zip(table.columns, cells, strict=False):
+            slowed = re.fullmatch(r"(\d+) % (.+)", column)
+            what, pace = (slowed[2], int(slowed[1]) / 100) if slowed else (column, 0.0)
+            name = figure_name(what, table.title, pace, rule)
+            if not agrees(cell, stored.get(name)):
+                is_so = f"{stored[name]['count']} of {stored[name]['of']}" if name in stored else "nothing"
+                found.append(f"{name}: {cell!r} is written, and {is_so} was measured")
+    return found
+
+
+def agrees(cell: str, figure: Mapping[str, Any] | None) -> bool:
+    if not cell or figure is None:
+        return not cell and figure is None
+    count, of = figure["count"], figure["of"]
+    if match := re.fullmatch(r"(\d+) of (\d+)", cell):
+        return (count, of) == (int(match[1]), int(match[2]))
+    if match := re.fullmatch(r"\d+(?:\.(\d+))? %", cell):
+        written, places = float(cell.removesuffix(" %")), len(match[1] or "")
+        if not written or not count:
+            return not written and not count
+        return abs(written - 100 * count / of) <= 0.5 * 10**-places + 1e-9
+    return False
+
+
+@pytest.mark.parametrize(("page", "benchmark", "title", "rules", "columns"), TABLES)
+def test_a_table_shows_what_was_measured(
+    page: str, benchmark: str, title: str, rules: tuple[str, ...], columns: set[str]
+) -> None:
+    """Each is there once, with all its rows and columns, and every cell is what was stored."""
+    found = list(tables((DOCS / page).read_text(encoding="utf-8")))
+    assert [table.title for table in found].count(title) == 1
+    (table,) = (table for table in found if table.title == title)
+    assert set(table.rows) == set(rules)
+    assert set(table.columns) >= columns
+    assert not wrong(table, figures(benchmark))
+
+
+@pytest.mark.parametrize("page", sorted({page for page, *_ in TABLES}))
+def test_no_table_shows_what_was_not_measured(page: str) -> None:
+    """Also those that needn't be there, such as of three sessions a side."""
+    benchmarks = sorted({benchmark for at, benchmark, *_ in TABLES if at == page})
+    stored = {name: figure for benchmark in benchmarks for name, figure in figures(benchmark).items()}
+    assert not [line for table in tables((DOCS / page).read_text(encoding="utf-8")) for line in wrong(table, stored)]
+
+
+PAGE = """
+| quiet, 5 a side | false alarms | 5 % caught | 5 % called *same* |
+|---|---:|---:|---:|
+| this gate | 0.24 % | 3 of 7 | 0 % |
+| pytest-benchmark `mean:5%` | 65 % | 67.9 % | |
+
+| something | else |
+|---|---|
+| is | 5 % |
+"""
+
+
+def stored() -> dict[str, dict[str, int]]:
+    counts = {
+        "false alarms, quiet, 5 a side, unchanged: this gate": (12, 5000),
+        "caught, quiet, 5 a side, 5% slower: this gate": (3, 7),
+        "called same, quiet, 5 a side, 5% slower: this gate": (0, 5000),
+        "false alarms, quiet, 5 a side, unchanged: pytest-benchmark mean:5%": (3254, 5000),
+        "caught, quiet, 5 a side, 5% slower: pytest-benchmark mean:5%": (3396, 5000),
+    }
+    return {name: {"count": count, "of": of} for name, (count, of) in counts.items()}
+
+
+def test_a_table_is_read() -> None:
+    """By its column of false alarms; other tables are none of these."""
+    (table,) = tables(PAGE)
+    assert table.title == "quiet, 5 a side"
+    assert set(table.rows) == {OURS, "pytest-benchmark mean:5%"}
+    assert not wrong(table, stored())
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ("0.24 %", "0.2 %"),
+        ("0.24 %", "0.240 %"),
+        ("3 of 7", "43 %"),
+        ("3 of 7", "42.86 %"),
+        ("65 %", "65.1 %"),
+    ],
+)
+def test_a_rate_may_be_rounded(written: str, instead: str) -> None:
+    """As far as its author likes."""
+    (table,) = tables(PAGE.replace(written, instead))
+    assert not wrong(table, stored())
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ("0.24 %", "0.25 %"),
+        ("0.24 %", "0 %"),
+        ("0.24 %", ""),
+        ("0.24 %", "some"),
+        ("3 of 7", "6 of 14"),
+        ("3 of 7", "42.8 %"),
+        ("| 0 % |", "| 0.01 % |"),
+        ("65 %", "66 %"),
+        ("67.9 % | |", "67.9 % | 0 % |"),
+        ("67.9 % | |", "67.9 % |"),
+        ("5 a side", "3 a side"),
+        ("this gate", "that gate"),
+    ],
+)
+def test_a_wrong_cell_is_found(written: str, instead: str) -> None:
+    """Another rate, none where there is one, one where there is none, and few that are rounded to nothing."""
+    assert written in PAGE
+    (table,) = tables(PAGE.replace(written, instead, 1))
+    assert wrong(table, stored())

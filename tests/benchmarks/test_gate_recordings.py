@@ -1,0 +1,41 @@
+"""The recordings that the gate's rates are measured on are all there, and as large as the rates need."""
+
+from __future__ import annotations
+
+from benchmarks import gate, gate_live, gate_turns
+from roofline.interleaving.trial import Rules
+
+SESSIONS = {"quiet", "loud"}
+TURNS = {"quiet"}
+LIVE = {"quiet"}
+"""Labels that must be there. Others may lie beside them, and are held to the same."""
+
+
+def test_sessions() -> None:
+    """At least 20 sessions of 8 cases, each with rounds."""
+    found = gate.recordings()
+    assert set(found) >= SESSIONS
+    for sessions in found.values():
+        assert len(sessions) >= 8
+        assert all(len(series) >= 20 for series in sessions.values())
+        assert all(len(session.times) >= 2 for series in sessions.values() for session in series)
+
+
+def test_turns() -> None:
+    """Of 8 cases twice as many pairs of processes as a comparison takes, each with turns."""
+    found = gate_turns.recordings()
+    assert set(found) >= TURNS
+    for turns in found.values():
+        assert len(turns) >= 8
+        assert all(len(pairs) >= 2 * Rules().pairs for pairs in turns.values())
+        assert all(pair.base_s for pairs in turns.values() for pair in pairs)
+
+
+def test_live_trials() -> None:
+    """At least 20, of unchanged and of slowed code."""
+    found = gate_live.recordings()
+    assert set(found) >= LIVE
+    for trials in found.values():
+        assert trials.unchanged.comparisons > 0
+        assert trials.slowed.comparisons > 0
+        assert trials.unchanged.comparisons + trials.slowed.comparisons >= 20
