@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,9 +48,15 @@ def _machine(content: dict[str, Any]) -> None:
     content["machine_info"][KEY] |= {"fingerprint": "0123", "cpu": "Intel Xeon 8481C"}
 
 
-def _gpu(content: dict[str, Any]) -> None:
-    for row in content["benchmarks"]:
-        row["extra_info"][KEY]["device"] |= {"kind": "cuda", "name": "NVIDIA L4"}
+def _gpu(name: str, *, of_machine: bool = False) -> Change:
+    """All was measured on this GPU: as its rows say, or the machine, too."""
+
+    def change(content: dict[str, Any]) -> None:
+        machine = [content["machine_info"][KEY]] if of_machine else []
+        for place in (*machine, *(row["extra_info"][KEY] for row in content["benchmarks"])):
+            place["device"] |= {"kind": "cuda", "name": name}
+
+    return change
 
 
 def _workload(content: dict[str, Any]) -> None:
@@ -135,7 +143,7 @@ _MUTATIONS: list[tuple[str, str, Change, str]] = [
     ("test errored", "new", _not_measured("failed", "assert 1 == 2"), "(failed: assert 1 == 2)"),
     ("test errored after measuring", "new", errored, "test_failed: the test measured, but did not pass"),
     ("other machine", "new", _machine, "another machine: processor Intel Xeon 8481C, baseline AMD EPYC 7B13"),
-    ("other GPU", "new", _gpu, "another device: NVIDIA L4 (cuda), baseline AMD EPYC 7B13 (cpu)"),
+    ("a GPU for a CPU", "new", _gpu("NVIDIA L4"), "another device: NVIDIA L4 (cuda), baseline AMD EPYC 7B13 (cpu)"),
     ("workload changed", "new", _workload, "another workload under the same id: optimizer adam, baseline none"),
     ("precision changed", "new", _precision, "another workload under the same id: precision tf32, baseline fp32"),
     ("baseline NaN", "base", _mean(float("nan")), "the statistics' mean is missing or not finite"),
@@ -177,6 +185,25 @@ def test_no_mutation_passes(
     assert str(files[0]) in line
 
 
+@pytest.mark.parametrize(
+    ("of_machine", "reason"),
+    [
+        (False, "another device: NVIDIA L4 (cuda), baseline NVIDIA A100-SXM4-80GB (cuda)"),
+        (True, "another machine: device NVIDIA L4 (cuda), baseline NVIDIA A100-SXM4-80GB (cuda)"),
+    ],
+    ids=["of one machine", "of two machines"],
+)
+def test_another_gpu_does_not_pass(run: Run, base: list[Path], new: list[Path], of_machine: bool, reason: str) -> None:
+    """Though both sides are GPUs of one maker: no case of theirs is compared."""
+    for paths, name in ((base, "NVIDIA A100-SXM4-80GB"), (new, "NVIDIA L4")):
+        for path in paths:
+            sessions.edited(path, _gpu(name, of_machine=of_machine))
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 3
+    assert out.startswith("Cannot compare: nothing matched (2 not comparable)\n")
+    assert err.count(reason) == 2
+
+
 @pytest.mark.parametrize("where", ["base", "new"])
 @pytest.mark.parametrize(
     ("content", "reason"),
@@ -205,7 +232,18 @@ def test_a_side_that_can_not_be_read_does_not_pass(
     assert reason in err
 
 
-def test_benchmarks_disabled_under_xdist_do_not_pass(run: Run, base: list[Path], tmp_path: Path) -> None:
-    """pytest-benchmark then writes no file at all: what isn't there is named."""
-    code, _, err = run("check", tmp_path / "new.json", "--baseline", *base)
-    assert (code, err) == (3, f"Error: no new results: {tmp_path / 'new.json'} doesn't exist.\n")
+def test_benchmarks_disabled_under_xdist_do_not_pass(
+    run: Run, base: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pytest-benchmark then writes no file at all, though the test passes: what isn't there is named."""
+    pytest.importorskip("xdist")
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    project, result = tmp_path / "project", tmp_path / "new.json"
+    project.mkdir()
+    (project / "pytest.ini").write_text("[pytest]\naddopts = -p no:playwright\n")
+    (project / "test_speed.py").write_text("def test_speed(benchmark):\n    benchmark(sum, [1])\n")
+    command = [sys.executable, "-m", "pytest", "-n1", f"--benchmark-json={result}"]
+    pytest_run = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120, check=False)
+    assert "1 passed" in pytest_run.stdout, pytest_run.stdout + pytest_run.stderr
+    code, _, err = run("check", result, "--baseline", *base)
+    assert (code, err) == (3, f"Error: no new results: {result} doesn't exist.\n")
