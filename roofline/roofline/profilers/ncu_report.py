@@ -1,9 +1,13 @@
-"""Nsight Compute's own reports (``.ncu-rep``), through the Python module that NVIDIA delivers with it."""
+"""Nsight Compute's own reports (``.ncu-rep``), through NVIDIA's Python module: that of the package ncu-report, or the one
+that Nsight Compute brings along.
+"""
 
 from __future__ import annotations
 
 import importlib
 import math
+import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +22,17 @@ from roofline.profilers.ncu_units import factors, plausible
 from roofline.reader import ReadError
 
 _MODULE = "ncu_report"
+_PACKAGE = "ncu-report"
+_VARIABLE = "ROOFLINE_NCU"
+_ROOT = Path("/")
+_INSTALLED = (
+    "opt/nvidia/nsight-compute/*/extras/python",
+    "usr/local/cuda*/nsight-compute-*/extras/python",
+    "opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/extras/python",
+    "opt/cuda/nsight_compute/extras/python",
+)
+"""Where installers put the module, below the root."""
+
 _PASSES = "profiler__replayer_passes"
 _CAPABILITY = ("device__attribute_compute_capability_major", "device__attribute_compute_capability_minor")
 _DIMENSIONS = ("x", "y", "z")
@@ -51,20 +66,23 @@ def parse(path: Path) -> Capture:
 
 
 def _remedy(path: Path) -> str:
-    return f"Print it where ncu is: LC_ALL=C ncu --import {path} --csv --page raw --print-units base > {path.stem}.csv"
+    report, printed = shlex.quote(str(path)), shlex.quote(f"{path.stem}.csv")
+    return f"Print it where ncu is: LC_ALL=C ncu --import {report} --csv --page raw --print-units base > {printed}"
 
 
 def _folders() -> tuple[Path, ...]:
-    """Where an installed Nsight Compute has the module: ``extras/python`` beside the program, or, where ``ncu`` is the
-    CUDA toolkit's script, beside the one that it starts.
+    """Where an installed Nsight Compute has the module: ``extras/python`` beside the program that ROOFLINE_NCU names or
+    PATH has (its folder may be named, too), or, where that is the CUDA toolkit's script, beside the one that it starts;
+    then where installers put it.
     """
-    ncu = shutil.which("ncu")
-    if ncu is None:
-        return ()
-    home = Path(ncu).resolve().parent
-    beside = sorted(home.parent.glob("nsight-compute-*"), reverse=True)
-    folders = dict.fromkeys(one / "extras" / "python" for one in (home, home.parent, *beside))
-    return tuple(folder for folder in folders if folder.is_dir())
+    folders: list[Path] = []
+    for program in filter(None, (os.environ.get(_VARIABLE), shutil.which("ncu"))):
+        path = Path(program).resolve()
+        home = path if path.is_dir() else path.parent
+        beside = sorted(home.parent.glob("nsight-compute-*"), reverse=True)
+        folders += [one / "extras" / "python" for one in (home, home.parent, *beside)]
+    folders += [one for pattern in _INSTALLED for one in sorted(_ROOT.glob(pattern), reverse=True)]
+    return tuple(folder for folder in dict.fromkeys(folders) if folder.is_dir())
 
 
 def _load(path: Path, folders: Sequence[Path]) -> ModuleType:
@@ -75,10 +93,11 @@ def _load(path: Path, folders: Sequence[Path]) -> ModuleType:
     try:
         return importlib.import_module(_MODULE)
     except (ImportError, OSError) as error:
-        where = f", nor from {', '.join(map(str, folders))}" if folders else ", and no ncu is on PATH"
+        where = f", nor from {', '.join(map(str, folders))}" if folders else ", and no Nsight Compute was found"
         raise ReadError(
             f"{path}: a report of Nsight Compute, which only NVIDIA's Python module {_MODULE} reads; it can't be"
-            f" imported{where} ({error}). Put its folder, extras/python of Nsight Compute, on PYTHONPATH. Or:"
+            f" imported{where} ({error}). Install it: {shlex.quote(sys.executable)} -m pip install {_PACKAGE}. Or put"
+            f" its folder, extras/python of Nsight Compute, on PYTHONPATH, or set {_VARIABLE} to the path of ncu. Or:"
             f" {_remedy(path)}"
         ) from error
     finally:
