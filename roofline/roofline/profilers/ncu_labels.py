@@ -37,8 +37,8 @@ _NOT_PRINTED = (
 
 
 def is_label(printed: str) -> bool:
-    """Whether what stands for a metric is a label alone; all names have two underscores."""
-    return bool(printed) and "__" not in printed
+    """Whether what stands for a metric is a label alone: names are in lower case, or have ``__``."""
+    return bool(printed) and "__" not in printed and not printed.islower()
 
 
 def metric_of(printed: str, unit: str, section: str | None = None, item: str | None = None) -> str:

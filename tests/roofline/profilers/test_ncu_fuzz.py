@@ -14,16 +14,23 @@ from roofline.profilers.ncu_files import read_all
 from roofline.profilers.ncu_tables import document, table
 from roofline.reader import ReadError
 from roofline.tables import FORMATS, render
-from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, summary
+from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, sections, summary
 
 fuzzed = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 _FMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 _METRICS: list[Metric] = [TIME, READ, WRITE, (_FMA, "inst", "1,000,000"), ("lts__t_bytes.sum", "Mbyte", "2.50")]
+_LABELS: list[Metric] = [
+    ("Duration", "us", "6.75"),
+    ("SM Frequency", "Ghz", "2.15"),
+    ("DRAM Bandwidth", "Gbyte/s", "345.14"),
+    ("Predicated-On FFMA Thread Instructions Executed Per Cycle", "inst/cycle", "79.06"),
+]
 _VALID = (
     details([("void f<float, 256>(int, char*)", _METRICS), ("g", _METRICS)]),
     raw({TIME[0]: "ns", READ[0]: "Kbyte", _FMA: "inst"}, [("f", ("4896", "2.50", "77")), ("g", ("32", "n/a", "1"))]),
     summary([("f", 7, _METRICS), ("g", 100, _METRICS)]),
+    sections([("GPU Speed Of Light Throughput", "", one) for one in _LABELS]),
     "==PROF== Connected\nepoch 1, loss 0.5\n" + details([("k", _METRICS)]) + "==WARNING== x\ndone\n",
 )
 _CELLS = st.sampled_from(
