@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
-import pytest_roofline
-import roofline
 from pytest_roofline import nvml
 from pytest_roofline.onlookers import INJECTION
 from pytest_roofline.profilers import tools
@@ -55,11 +53,16 @@ def software(system: System, findings: tuple[Finding, ...]) -> list[Line]:
         Line(what="python", state="ok", why=f"{platform.python_version()} ({system.python})"),
         *torch_lines(system, has_driver=has_driver),
         driver,
-        nvml_line(has_driver=has_driver),
+        nvml_line(system, has_driver=has_driver),
         *injection_lines(system),
         *(finding_line(finding) for finding in findings),
-        finding_line(check_permission(system)),
+        finding_line(check_permission(system, _ncu_of(findings))),
     ]
+
+
+def _ncu_of(findings: tuple[Finding, ...]) -> Path | None:
+    """The ncu that was found, which commands have to name; what only has its name is none."""
+    return next((one.path for one in findings if one.tool == "ncu" and (one.version or one.status != "failed")), None)
 
 
 def finding_line(finding: Finding) -> Line:
@@ -75,12 +78,10 @@ def finding_line(finding: Finding) -> Line:
 
 def torch_lines(system: System, *, has_driver: bool) -> list[Line]:
     """torch, and each device that it knows; CUDA without a driver is no device of this machine."""
-    places = {str(Path(one.__file__).parents[1]) for one in (pytest_roofline, roofline) if one.__file__}
-    inherited = system.environment.get("PYTHONPATH", "")
     ended = system.run(
         [system.python, "-P", "-m", "pytest_roofline.profilers.torch_report"],
         timeout_s=TORCH_S,
-        environment={**system.environment, "PYTHONPATH": os.pathsep.join(filter(None, [*sorted(places), inherited]))},
+        environment={**system.environment, "PYTHONPATH": system.python_path},
     )
     if ended.fault == "timeout":
         return [Line(what="torch", state="no", why=f"it was not loaded after {TORCH_S:g} s")]
@@ -89,16 +90,21 @@ def torch_lines(system: System, *, has_driver: bool) -> list[Line]:
     except (IndexError, json.JSONDecodeError):
         found = None
     if not isinstance(found, dict):
-        return [_without_torch(ended.err, ended.code)]
+        return [_without_torch(system, ended.err, ended.code)]
     return [_torch_line(found), *_device_lines(found, has_driver)]
 
 
-def _without_torch(err: str, code: int | None) -> Line:
+def _without_torch(system: System, err: str, code: int | None) -> Line:
     words = _first_of_error(err) or f"exit code {code}"
     if re.search(r"No module named '?torch'?$", words):
         why = "it is not installed: results can be read, and nothing measured"
-        return Line(what="torch", state="no", why=why, remedy="Install it: pip install torch.")
+        return Line(what="torch", state="no", why=why, remedy=_install("torch", system))
     return Line(what="torch", state="no", why=f"it can't be loaded: {words}", remedy="Install it anew.")
+
+
+def _install(package: str, system: System) -> str:
+    """How this interpreter gets a package: the pip on PATH may be another's."""
+    return f"Install it: {quote(str(system.python))} -m pip install {package}."
 
 
 def _first_of_error(err: str) -> str:
@@ -156,14 +162,14 @@ def driver_line(system: System) -> Line:
     return Line(what="driver", state="no", why=why, remedy="Where there is an NVIDIA GPU, install its driver.")
 
 
-def nvml_line(*, has_driver: bool) -> Line:
+def nvml_line(system: System, *, has_driver: bool) -> Line:
     """Whether clocks, power and temperature can be read during the rounds."""
     try:
         first = nvml.open_nvml("")  # which every UUID contains
     except nvml.NoNvml as error:
         why = f"no clocks, power or temperature of a GPU: {error}"
         installs = has_driver and find_spec("pynvml") is None
-        remedy = "Install it: pip install nvidia-ml-py." if installs else None
+        remedy = _install("nvidia-ml-py", system) if installs else None
         return Line(what="nvml", state="no", why=why, remedy=remedy)
     first.state()
     first.energy_j()

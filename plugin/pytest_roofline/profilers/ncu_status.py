@@ -34,13 +34,14 @@ _LOCK = re.compile(r"InterprocessLockFailed|nsight-compute-lock")
 _LOCK_FILE = re.compile(r"[^\s\"']*nsight-compute-lock")
 _BUSY = re.compile(r"driver resource was unavailable", re.IGNORECASE)
 _NOT_HERE = re.compile(r"profiling is not supported on|no supported gpus|windows subsystem for linux", re.IGNORECASE)
+_NOT_LOADED = re.compile(r"LibraryNotLoaded")
 _NO_METRIC = re.compile(r"failed to find metric|no metrics to collect found", re.IGNORECASE)
 _NO_KERNELS = re.compile(r"no kernels were profiled", re.IGNORECASE)
 
 _SPOKEN = re.compile(r"==(ERROR|WARNING)==[ \t]*(.*)")
 """A line of ncu's; anything else may be the application's."""
 
-_ANNOUNCES = "An error was reported by the driver"
+_ANNOUNCES = "An error was reported by the"
 """Beginning of an error that only announces the next one."""
 
 
@@ -95,6 +96,8 @@ def judge(text: str, system: System, ncu: Path | None = None) -> Verdict:
         return denied(system, ncu)
     if _NOT_HERE.search(words):
         return _wsl() if system.wsl else Verdict("unsupported_platform", f"ncu can't profile this GPU: {told(errors)}")
+    if _NOT_LOADED.search(words):
+        return _not_loaded(system)
     if _NO_METRIC.search("\n".join(errors)):
         return Verdict("missing_metric", f"this ncu or this GPU lacks a metric that was asked for: {told(errors)}")
     if _NO_KERNELS.search(words):
@@ -149,6 +152,25 @@ def permission_remedy(system: System, ncu: Path | None = None) -> str:
     return (
         f"Run as root: sudo {' '.join(map(quote, words))} ...; or allow all users for good: put the line 'options "
         "nvidia NVreg_RestrictProfilingToAdminUsers=0' into a file of /etc/modprobe.d and restart the machine."
+    )
+
+
+def _not_loaded(system: System) -> Verdict:
+    """ncu finds nothing in the driver that would count. Inside of gVisor that is so unless its host allows profiling
+    (github.com/google/gvisor, pull requests 12945 and 14055), elsewhere where ncu is older than the GPU.
+    """
+    if system.gvisor:
+        return Verdict(
+            "unsupported_platform",
+            "the sandbox (gVisor) keeps the GPU's counters from all that runs in it (LibraryNotLoaded)",
+            "Nothing inside changes that. Its host can, with a gVisor of August 2026 or later, started with "
+            "--nvproxy-allowed-driver-capabilities=all,profiling: ask them.",
+        )
+    return Verdict(
+        "unsupported_platform",
+        "ncu finds no counters in this GPU's driver (LibraryNotLoaded)",
+        "Use an ncu that has this GPU in its --list-chips. In a sandbox, as on some rented machines, only the host can "
+        "allow it: ask them.",
     )
 
 

@@ -113,11 +113,13 @@ def check_all(
     return check_ncu(system, ncu), check_nsys(system, nsys), check_perf(system, perf)
 
 
-def check_permission(system: System) -> Finding:
+def check_permission(system: System, ncu: Path | None = None) -> Finding:
     """What the driver's own settings say of its counters, whether or not there is an ncu.
 
     Status ``not_found``: there is no driver that would tell. ``sudo`` runs need no capability of this process, so the
     probe of `check_ncu` is what counts.
+
+    :param ncu: its path, which a remedy has to name.
     """
     text = system.read("driver/nvidia/params")
     if system.wsl:
@@ -133,7 +135,10 @@ def check_permission(system: System) -> Finding:
         if system.capable(number):
             return Finding(tool="counters", status="ok", why=f"{why}; this process has the capability {name}")
     return Finding(
-        tool="counters", status="permission_denied", why=f"{why}, and this is none", remedy=permission_remedy(system)
+        tool="counters",
+        status="permission_denied",
+        why=f"{why}, and this is none",
+        remedy=permission_remedy(system, ncu),
     )
 
 

@@ -16,6 +16,9 @@ from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, Literal, NoReturn, Protocol
 
+import pytest_roofline
+import roofline
+
 SYS_ADMIN = 21
 PERFMON = 38
 """Numbers of Linux capabilities (linux/capability.h)."""
@@ -193,6 +196,13 @@ class System:
         return "microsoft" in self.kernel_release.lower() or (self.root / "dev" / "dxg").exists()
 
     @property
+    def gvisor(self) -> bool:
+        """Whether this is a sandbox of gVisor. Its kernel is its own and calls itself so, or a bare 4.4.0."""
+        return self.platform.startswith("linux") and (
+            "gvisor" in self.kernel_release.lower() or self.kernel_release == "4.4.0"
+        )
+
+    @property
     def container(self) -> str | None:
         """What shows that this process is in a container; None where nothing does."""
         if not self.platform.startswith("linux"):
@@ -205,6 +215,12 @@ class System:
                 return f"{name}={self.environment[name]}"
         groups = self.read("self/cgroup") or ""
         return next((f"a control group of {word}" for word in _CONTAINER_GROUPS if word in groups), None)
+
+    @property
+    def python_path(self) -> str:
+        """PYTHONPATH with which a process of this interpreter finds these packages, installed or not."""
+        own = {str(Path(one.__file__).parents[1]) for one in (pytest_roofline, roofline) if one.__file__}
+        return os.pathsep.join(filter(None, [*sorted(own), self.environment.get("PYTHONPATH", "")]))
 
     def read(self, name: str) -> str | None:
         """The text of a file below ``proc``; None where it can't be read."""

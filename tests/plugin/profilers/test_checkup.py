@@ -100,6 +100,14 @@ def test_without_torch(tmp_path: Path, ended: Ended, why: str) -> None:
     assert (line.what, line.state, line.why) == ("torch", "no", why)
 
 
+def test_torch_is_installed_by_this_interpreter(tmp_path: Path) -> None:
+    """Its path is quoted for the shell."""
+    missing = Ended(code=1, err="ModuleNotFoundError: No module named 'torch'")
+    system = Stubs(tmp_path).system(run=lambda *_, **__: missing, python=Path("/my env/bin/python"))
+    (line,) = torch_lines(system, has_driver=False)
+    assert line.remedy == "Install it: '/my env/bin/python' -m pip install torch."
+
+
 def test_the_report_finds_this_package(tmp_path: Path) -> None:
     """Also where only the sources are there: their folders go before what PYTHONPATH has."""
     seen: list[str] = []
@@ -154,23 +162,31 @@ def test_no_driver(tmp_path: Path) -> None:
     assert (line.state, line.why) == ("no", "no NVIDIA driver")
 
 
-@pytest.mark.parametrize(("has_driver", "remedy"), [(True, "Install it: pip install nvidia-ml-py."), (False, None)])
-def test_nvml_is_not_installed(monkeypatch: pytest.MonkeyPatch, has_driver: bool, remedy: str | None) -> None:
-    """It is asked for only where there is a driver to ask."""
+@pytest.mark.parametrize(
+    ("has_driver", "remedy"),
+    [(True, "Install it: '/my env/bin/python' -m pip install nvidia-ml-py."), (False, None)],
+)
+def test_nvml_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_driver: bool, remedy: str | None
+) -> None:
+    """It is asked for only where there is a driver to ask, and by this interpreter's pip, whichever is on PATH."""
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    line = nvml_line(has_driver=has_driver)
+    line = nvml_line(Stubs(tmp_path).system(python=Path("/my env/bin/python")), has_driver=has_driver)
     assert (line.state, line.remedy) == ("no", remedy)
     assert line.why == "no clocks, power or temperature of a GPU: nvidia-ml-py is not installed"
 
 
-def test_nvml_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvml_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that rounds read, or what of it is missing."""
     missing: dict[str, str] = {}
     first = SimpleNamespace(state=DeviceState, energy_j=lambda: None, missing=missing)
     monkeypatch.setattr(nvml, "open_nvml", lambda _: first)
-    assert nvml_line(has_driver=True).state == "ok"
+    system = Stubs(tmp_path).system()
+    assert nvml_line(system, has_driver=True).state == "ok"
     missing["power_w"] = "NVML says: Not Supported"
-    assert nvml_line(has_driver=True) == Line(what="nvml", state="warning", why="the first GPU does not tell power_w")
+    assert nvml_line(system, has_driver=True) == Line(
+        what="nvml", state="warning", why="the first GPU does not tell power_w"
+    )
 
 
 def test_a_finding_as_a_line() -> None:
@@ -186,7 +202,7 @@ def test_a_finding_as_a_line() -> None:
 
 def test_all_of_the_software(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order in which one thing rests on the other."""
-    monkeypatch.setattr(checkup, "nvml_line", lambda **_: Line(what="nvml", state="ok", why=""))
+    monkeypatch.setattr(checkup, "nvml_line", lambda *_, **__: Line(what="nvml", state="ok", why=""))
     findings = tuple(Finding(tool=name, status="ok", why="") for name in ("ncu", "nsys", "perf"))
     lines = checkup.software(machine(tmp_path, reported(torch="2.11.0")), findings)
     names = ["python", "torch", "cpu", "driver", "nvml", "ncu", "nsys", "perf", "counters"]
@@ -200,3 +216,28 @@ def test_a_library_that_cuda_is_told_to_load(tmp_path: Path) -> None:
     assert (line.what, line.state, line.remedy) == ("injection", "warning", "Measure with CUDA_INJECTION64_PATH unset.")
     assert "load /opt/site/libmonitor.so" in line.why
     assert checkup.injection_lines(Stubs(tmp_path).system(environment={"CUDA_INJECTION64_PATH": ""})) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"status": "permission_denied", "version": "2025.3"}, True),
+        ({"status": "permission_denied", "version": None}, True),
+        ({"status": "failed", "version": "2025.3"}, True),
+        ({"status": "failed", "version": None}, False),
+        ({"status": "not_found", "path": None}, False),
+    ],
+)
+def test_the_command_that_helps_names_the_ncu_that_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], named: bool
+) -> None:
+    """sudo replaces PATH. What has ncu's name and is something else isn't named."""
+    monkeypatch.setattr(checkup, "nvml_line", lambda *_, **__: Line(what="nvml", state="ok", why=""))
+    system = machine(tmp_path, reported(torch="2.11.0"))
+    (system.proc / "driver" / "nvidia").mkdir(parents=True)
+    (system.proc / "driver" / "nvidia" / "params").write_text("RmProfilingAdminOnly: 1\n")
+    finding = Finding(**{"tool": "ncu", "why": "", "path": Path("/opt/ncu"), **changes})
+    line = checkup.software(system, (finding,))[-1]
+    assert line.what == "counters"
+    assert line.remedy is not None
+    assert line.remedy.startswith(f"Run as root: sudo {'env ROOFLINE_NCU=/opt/ncu ' if named else ''}{system.python} ")

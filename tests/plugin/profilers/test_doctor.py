@@ -62,6 +62,17 @@ def test_each_thing_has_a_line(stubs: Stubs) -> None:
     assert f"sudo env ROOFLINE_NCU={stubs.folder / 'ncu'}" in found["ncu"]["remedy"]
 
 
+def test_who_may_read_counters_is_told_with_the_ncu_that_was_found(stubs: Stubs) -> None:
+    """The driver's settings are looked at apart from ncu, and what helps is the same command."""
+    ncu = stubs.ncu("permission")
+    params = stubs.system().proc / "driver" / "nvidia" / "params"
+    params.parent.mkdir(parents=True)
+    params.write_text("RmProfilingAdminOnly: 1\n")
+    found = lines()
+    assert found["counters"]["why"].endswith("administrators only (RmProfilingAdminOnly: 1), and this is none")
+    assert f"sudo env ROOFLINE_NCU={ncu} {stubs.folder / 'python'} -m pytest" in found["counters"]["remedy"]
+
+
 def test_the_table_is_for_reading(stubs: Stubs) -> None:
     """Explanations are broken into lines that fit; remedies stand below, under the names of what they are for."""
     stubs.ncu("permission")

@@ -76,6 +76,11 @@ NO_KERNELS = "==WARNING== No kernels were profiled.\n"
             "failed",
             "ncu: An error was reported by the driver",
         ),
+        (
+            "==ERROR== An error was reported by the counter measurement library:\n==ERROR== Out of space.\n",
+            "failed",
+            "ncu: Out of space.",
+        ),
     ],
 )
 def test_each_status(tmp_path: Path, text: str, status: str, reason: str) -> None:
@@ -146,6 +151,33 @@ def test_root_without_its_capabilities(tmp_path: Path) -> None:
     (system.proc / "self").mkdir()
     (system.proc / "self" / "status").write_text("CapEff:\t0000000000000000\n")
     assert classify(DENIED, system)[1].endswith("leave the sandbox that took it away.")
+
+
+NOT_LOADED = (
+    "==ERROR== An error was reported by the counter measurement library:\n"
+    "==ERROR== Failed to initialize the profiler: LibraryNotLoaded. Check that a compatible driver library is loaded.\n"
+    "==ERROR== The application returned an error code (9).\n"
+    "==WARNING== No kernels were profiled.\n"
+)
+
+
+@pytest.mark.parametrize("release", ["4.19.0-gvisor", "4.4.0"])
+def test_in_gvisor_only_the_host_can_help(tmp_path: Path, release: str) -> None:
+    """No setting inside of the sandbox does; no other ncu either."""
+    assert classify(NOT_LOADED, Stubs(tmp_path).system(kernel_release=release), NCU) == (
+        "unsupported_platform",
+        "the sandbox (gVisor) keeps the GPU's counters from all that runs in it (LibraryNotLoaded). Nothing inside "
+        "changes that. Its host can, with a gVisor of August 2026 or later, started with "
+        "--nvproxy-allowed-driver-capabilities=all,profiling: ask them.",
+    )
+
+
+@pytest.mark.parametrize("release", ["6.8.0-31-generic", "4.4.0-210-generic"])
+def test_an_ncu_that_is_older_than_the_gpu(tmp_path: Path, release: str) -> None:
+    """It fails in the same words, and a newer one helps."""
+    status, reason = classify(NOT_LOADED, Stubs(tmp_path).system(kernel_release=release), NCU)
+    assert status == "unsupported_platform"
+    assert reason.startswith("ncu finds no counters in this GPU's driver (LibraryNotLoaded). Use an ncu that has this ")
 
 
 @pytest.mark.parametrize(
