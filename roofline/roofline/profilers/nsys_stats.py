@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -29,7 +29,7 @@ from roofline.reader import ReadError
 Kind = Literal["kernels", "times", "sizes"]
 Shape = Literal["csv", "box", "columns"]
 
-_SECTIONS: Mapping[Kind, str] = {"kernels": "kernels", "times": "memcpy", "sizes": "memcpy"}
+_TABLES: Mapping[Kind, str] = {"kernels": "kernels", "times": "copies by time", "sizes": "copies by size"}
 
 _REPORTS: Mapping[str, Kind] = {
     "cuda_gpu_kern_sum": "kernels",
@@ -54,13 +54,16 @@ _SAME = {
 }
 """What columns were called until 2021, and are now."""
 
-_FIGURES = {"time", "avg", "med", "min", "max", "stddev"}
 _NEEDED: Mapping[Kind, frozenset[str]] = {
-    "kernels": frozenset({"total time", "instances", "name"}),
-    "times": frozenset({"total time", "count", "operation"}),
-    "sizes": frozenset({"total", "count", "operation"}),
+    "kernels": frozenset({"time", "total time", "instances", "avg", "min", "max", "name"}),
+    "times": frozenset({"time", "total time", "count", "avg", "min", "max", "operation"}),
+    "sizes": frozenset({"total", "count", "avg", "min", "max", "operation"}),
 }
-"""A header is one of these with, or without, the columns of `_FIGURES`, and no others."""
+_LATER = {"med", "stddev"}
+"""A header is one of `_NEEDED`, with or without these, which early versions don't print, and has no other column."""
+
+_FIGURES = {"time", "avg", "min", "max"}
+"""Columns that tables made by hand leave out. nsys never does."""
 
 _SECONDS = {
     "ns": 1e-9,
@@ -217,10 +220,9 @@ def _header(line: str, number: int, title: str) -> _Header | None:
     """
     for shape, cells in _split(line):
         matches = [_COLUMN.fullmatch(cell.strip()) for cell in cells]
-        plain = [match["name"].strip().lower() for match in matches if match]
-        names = [_SAME.get(name, name) for name in plain]
-        kind = next((kind for kind, needed in _NEEDED.items() if needed <= set(names) <= needed | _FIGURES), None)
-        if kind is None or len(names) < len(cells) or len(set(names)) < len(names) or names[-1] not in _LAST:
+        names = _names(matches)
+        kind = next((kind for kind, needed in _NEEDED.items() if needed <= set(names) <= needed | _LATER), None)
+        if kind is None or len(set(names)) < len(cells) or names[-1] not in ("name", "operation"):
             continue
         units = [match["unit"].lower() if match and match["unit"] else None for match in matches]
         by_title = _TITLE_UNIT.search(title)
@@ -230,7 +232,21 @@ def _header(line: str, number: int, title: str) -> _Header | None:
     return None
 
 
-_LAST = ("name", "operation")
+def _names(matches: Iterable[re.Match[str] | None]) -> list[str]:
+    """What today's versions call these columns."""
+    plain = [match["name"].strip().lower() for match in matches if match]
+    return [_SAME.get(name, name) for name in plain]
+
+
+def _lacking(line: str) -> str | None:
+    """What is missing, where a line is a header but for columns that nsys always prints."""
+    for _, cells in _split(line):
+        names = set(_names(_COLUMN.fullmatch(cell.strip()) for cell in cells))
+        for kind, needed in _NEEDED.items():
+            if needed - _FIGURES <= names <= needed | _LATER and not needed <= names:
+                lacking = ", ".join(sorted(needed - names)).replace("time", "time (%)")
+                return f"a table of {_TABLES[kind]} without {lacking}, which nsys stats always prints"
+    return None
 
 
 def _split(line: str) -> Iterator[tuple[Shape, list[str]]]:
@@ -303,8 +319,8 @@ def _kernel(name: str, values: Mapping[str, float]) -> KernelRow:
         total_s=total_s,
         avg_s=total_s / instances,
         med_s=values.get("med"),
-        min_s=values.get("min"),
-        max_s=values.get("max"),
+        min_s=values["min"],
+        max_s=values["max"],
     )
 
 
@@ -356,7 +372,7 @@ def _cut(found: _Found, what: str) -> str | None:
 
 def _both(times: _Found, sizes: _Found) -> Section:
     """Of the two tables of copies: it takes both to be complete, but either may not have been asked for."""
-    parts = [_section(one, what) for one, what in ((times, "copies by time"), (sizes, "copies by size")) if _seen(one)]
+    parts = [_section(one, what) for one, what in ((times, _TABLES["times"]), (sizes, _TABLES["sizes"])) if _seen(one)]
     if not parts:
         return _section(times, "copies")
     worst = [part for part in parts if part.state != "ok"]
@@ -378,6 +394,9 @@ def _refusal(path: Path, lines: Sequence[str], others: Sequence[str]) -> str:
         return f"{path}:{number}: JSON. A trace of torch.profiler is read by roofline trace; of nsys give CSV: {HOW_TO}"
     if any("Kernel Name" in one or one.startswith("==PROF==") for one in lines[:200]):
         return f"{path}: by its words of ncu, not of nsys. It is read by roofline ncu."
+    for place, one in enumerate(lines, 1):
+        if (lacking := _lacking(one)) is not None:
+            return f"{path}:{place}: {lacking}. Tables made by hand aren't read. {HOW_TO}"
     shown = line if len(line) <= 80 else f"{line[:80]}\u2026"
     return (
         f"{path}:{number}: nothing that nsys stats prints: no table under its columns (Total Time, Instances, Name),"

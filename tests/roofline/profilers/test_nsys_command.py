@@ -173,7 +173,8 @@ def test_prints_of_nsys_stats(run: Run, tmp_path: Path) -> None:
     path.write_text(
         "Processing [x.sqlite] with [cuda_gpu_kern_sum.py]...\nSKIPPED: x.sqlite does not contain CUDA kernel data.\n\n"
         "Processing [x.sqlite] with [cuda_gpu_mem_time_sum.py]...\n"
-        "Time (%),Total Time (ns),Count,Operation\n100.0,1500,3,[CUDA memcpy Host-to-Device]\n"
+        "Time (%),Total Time (ns),Count,Avg (ns),Min (ns),Max (ns),Operation\n"
+        "100.0,1500,3,500.0,400,600,[CUDA memcpy Host-to-Device]\n"
     )
     code, out, err = run("nsys", path, "--format", "json")
     content = parsed(out)
@@ -198,7 +199,8 @@ def test_prints_with_nothing_but_skipped_reports(run: Run, tmp_path: Path) -> No
 def test_windows_writes_utf_16(run: Run, tmp_path: Path) -> None:
     """PowerShell's ``nsys stats ... > a.txt``."""
     path = tmp_path / "a.txt"
-    path.write_bytes("Time (%),Total Time (ns),Instances,Name\r\n100.0,1500,3,k\r\n".encode("utf-16"))
+    header = "Time (%),Total Time (ns),Instances,Avg (ns),Min (ns),Max (ns),Name"
+    path.write_bytes(f"{header}\r\n100.0,1500,3,500.0,400,600,k\r\n".encode("utf-16"))
     assert parsed(run("nsys", path, "--format", "json")[1])["gpu_time_s"] == pytest.approx(1.5e-6)
 
 

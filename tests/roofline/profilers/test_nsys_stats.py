@@ -107,6 +107,42 @@ CUDA Memory Operation Statistics (by size in KiB):
 """
 
 
+WHOLE = {
+    "kernels": {
+        "Time (%)": "100.0",
+        "Total Time (ns)": "1500",
+        "Instances": "3",
+        "Avg (ns)": "500.0",
+        "Min (ns)": "400",
+        "Max (ns)": "600",
+        "Name": "k",
+    },
+    "copies by time": {
+        "Time (%)": "100.0",
+        "Total Time (ns)": "1500",
+        "Count": "3",
+        "Avg (ns)": "500.0",
+        "Min (ns)": "400",
+        "Max (ns)": "600",
+        "Operation": "[CUDA memset]",
+    },
+    "copies by size": {
+        "Total (MB)": "1.5",
+        "Count": "3",
+        "Avg (MB)": "0.5",
+        "Min (MB)": "0.4",
+        "Max (MB)": "0.6",
+        "Operation": "[CUDA memset]",
+    },
+}
+"""The columns that each table has in every version, with one row."""
+
+
+def _table(what: str, without: str | None = None) -> str:
+    columns = {name: value for name, value in WHOLE[what].items() if name != without}
+    return f"{','.join(columns)}\n{','.join(columns.values())}\n"
+
+
 def read(text: str) -> Timeline:
     return read_stats(PATH, text)
 
@@ -155,13 +191,15 @@ def test_what_early_versions_print() -> None:
 )
 def test_units_are_those_of_the_header(unit: str, factor: float) -> None:
     """``nsys stats --timeunit`` changes them."""
-    content = read(f"Time (%),Total Time ({unit}),Instances,Avg ({unit}),Name\n100.0,3.5,2,1.75,k\n")
+    header = f"Time (%),Total Time ({unit}),Instances,Avg ({unit}),Min ({unit}),Max ({unit}),Name\n"
+    content = read(f"{header}100.0,3.5,2,1.75,1.5,2.0,k\n")
     assert content.gpu_time_s == pytest.approx(3.5 * factor)
 
 
 def test_an_unknown_unit_is_no_number() -> None:
     """It fails, rather than be taken for nanoseconds."""
-    content = read("Time (%),Total Time (fortnights),Instances,Name\n100.0,3.5,2,k\n")
+    header = "Time (%),Total Time (fortnights),Instances,Avg (ns),Min (ns),Max (ns),Name\n"
+    content = read(f"{header}100.0,3.5,2,1.75,1.5,2.0,k\n")
     assert (content.gpu_time_s, content.sections["kernels"].state) == (None, "failed")
 
 
@@ -227,17 +265,24 @@ def test_other_reports_are_left_alone() -> None:
 
 def test_a_section_that_wasnt_asked_for_is_skipped() -> None:
     """Kernels alone are a whole file; the copies are null, with the command that prints them."""
-    content = read("Time (%),Total Time (ns),Instances,Name\n100.0,10,1,k\n")
+    content = read(_table("kernels"))
     assert content.state == "ok"
     assert content.sections["memcpy"].state == "skipped"
-    assert content.kernels[0] == KernelRow(name="k", instances=1, total_s=1e-8, avg_s=1e-8)
+    assert content.kernels[0] == KernelRow(
+        name="k",
+        instances=3,
+        total_s=pytest.approx(1.5e-6),
+        avg_s=pytest.approx(5e-7),
+        min_s=pytest.approx(4e-7),
+        max_s=pytest.approx(6e-7),
+    )
 
 
 def test_sizes_alone_have_no_times() -> None:
     """And times alone no sizes."""
-    sizes = read("Total (MB),Count,Operation\n1.5,3,[CUDA memset]\n").copies
+    sizes = read(_table("copies by size")).copies
     assert sizes == (CopyRow(kind="memset", count=3, total_s=None, byte=pytest.approx(1.5e6)),)
-    times = read("Total Time (ns),Count,Operation\n1500,3,[CUDA memset]\n").copies
+    times = read(_table("copies by time")).copies
     assert times == (CopyRow(kind="memset", count=3, total_s=pytest.approx(1.5e-6), byte=None),)
 
 
@@ -270,7 +315,7 @@ def test_progress_in_between_is_no_row_and_no_end() -> None:
 
 def test_a_header_without_a_row_fails() -> None:
     """A summary that has no kernel is skipped by nsys; this one was cut off."""
-    content = read("Time (%),Total Time (ns),Instances,Name\n")
+    content = read(_table("kernels").splitlines()[0])
     assert content.sections["kernels"] == Section(
         state="failed", reason="line 1: a header of kernels and no row under it"
     )
@@ -304,6 +349,35 @@ def test_other_files_are_refused(text: str, told: str) -> None:
     with pytest.raises(ReadError) as refused:
         read(text)
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("what", WHOLE)
+def test_a_table_without_what_nsys_always_prints_is_made_by_hand(what: str) -> None:
+    """Whichever column lacks: the message has the table, its line and the column. As nsys prints it, it is read."""
+    assert OK in read(_table(what)).sections.values()
+    for column in ("Time (%)", "Avg", "Min", "Max"):
+        lacking = next((name for name in WHOLE[what] if name.startswith(column)), None)
+        if lacking is None:
+            continue
+        with pytest.raises(ReadError) as refused:
+            read(f"progress\n{_table(what, without=lacking)}")
+        told = f"stats.txt:2: a table of {what} without {column.lower()}, which nsys stats always prints."
+        assert str(refused.value).startswith(f"{told} Tables made by hand aren't read. nsys stats --report ")
+
+
+def test_all_that_is_missing_is_named() -> None:
+    """The least that a table by hand has."""
+    with pytest.raises(ReadError, match=r"a table of kernels without avg, max, min, time \(%\), which"):
+        read("Total Time (ns),Instances,Name\n1500,3,k\n")
+
+
+@pytest.mark.parametrize("what", WHOLE)
+def test_figures_that_early_versions_dont_print_may_be_there(what: str) -> None:
+    """Median and standard deviation, of which each may lack."""
+    unit = "MB" if what == "copies by size" else "ns"
+    for name, value in ((f"Med ({unit})", "0.5" if unit == "MB" else "500.0"), (f"StdDev ({unit})", "0.1")):
+        header, row = _table(what).splitlines()
+        assert OK in read(f"{name},{header}\n{value},{row}\n").sections.values()
 
 
 def outcome(text: str) -> Timeline | str:
