@@ -27,7 +27,7 @@ from scipy import stats
 
 from benchmarks.figures import Figure
 from benchmarks.margin_series import SERIES
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.measuring import Plan, measure
 from pytest_roofline.measuring.telemetry import Reading
 
@@ -123,6 +123,9 @@ class Playback:
 
     def state(self) -> DeviceState:
         return DeviceState()
+
+    def held_so_far(self) -> HeldDown:
+        return HeldDown()
 
     def energy_j(self) -> None:
         return None

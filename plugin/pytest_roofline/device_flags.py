@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from pytest_roofline.nvml import POWER_CAP, SLOWDOWNS
 from pytest_roofline.profilers.system import System
@@ -15,7 +15,7 @@ from roofline.record import Flag, Memory, Process, Rounds
 from roofline.units import percent, scaled
 
 HELD_SHARE = 0.1
-"""Of the rounds: clocks that were held down in fewer have hardly moved the mean."""
+"""Of the rounds, or of their time: clocks that were held down in less have hardly moved the mean."""
 
 THROTTLED_SHARE = 0.02
 """Of the wall time, as for time stolen by the hypervisor."""
@@ -34,13 +34,13 @@ def device_flags(rounds: Rounds, memory: Memory, process: Process, system: Syste
 
 
 def _throttled(rounds: Rounds, process: Process) -> Flag | None:
-    seen = [_held(rounds, SLOWDOWNS), _quota(process)]
+    seen = [_held(rounds, SLOWDOWNS, rounds.heat_held_s, "heat"), _quota(process)]
     evidence = "; ".join(what for what in seen if what is not None)
     return Flag(name="throttled", evidence=evidence) if evidence else None
 
 
 def _power_capped(rounds: Rounds) -> Flag | None:
-    evidence = _held(rounds, (POWER_CAP,))
+    evidence = _held(rounds, (POWER_CAP,), rounds.power_held_s, "the power limit")
     if evidence is None:
         return None
     if rounds.power_w:
@@ -48,21 +48,41 @@ def _power_capped(rounds: Rounds) -> Flag | None:
     return Flag(name="power_capped", evidence=evidence)
 
 
-def _held(rounds: Rounds, reasons: Collection[str]) -> str | None:
-    """In how many rounds any of the reasons held the clocks down, and what they were; None where in too few."""
-    told = [held.split("; ") if held else [] for held in rounds.throttle or ()]
-    ours = [[reason for reason in held if reason in reasons] for held in told]
-    count = sum(1 for held in ours if held)
-    if count == 0 or count < HELD_SHARE * len(told):
+def _held(rounds: Rounds, reasons: Collection[str], held_s: Sequence[float] | None, by: str) -> str | None:
+    """What shows that the clocks were held down, and how far; None where nothing shows enough of it.
+
+    The reasons stand right after a round, when the device may be idle again and no longer held; the counter ran with
+    it, and not every device has one. So either is enough.
+    """
+    seen = [what for what in (_in_rounds(rounds, reasons), _counted(rounds, held_s, by)) if what is not None]
+    if not seen:
         return None
-    names = ", ".join(name for name, _ in Counter(reason for held in ours for reason in held).most_common())
-    text = f"clocks held down in {count} of {len(told)} rounds ({names})"
+    text = f"clocks held down {', '.join(seen)}"
     if rounds.sm_clock_hz:
         low, high = min(rounds.sm_clock_hz) / 1e6, max(rounds.sm_clock_hz) / 1e6
         text += f", SM clock {low:.0f} MHz" if low == high else f", SM clock {low:.0f} to {high:.0f} MHz"
     if rounds.temperature_c:
         text += f", up to {max(rounds.temperature_c):.0f} °C"
     return text
+
+
+def _in_rounds(rounds: Rounds, reasons: Collection[str]) -> str | None:
+    """After how many rounds any of the reasons stood, and which; None where after too few."""
+    told = [held.split("; ") if held else [] for held in rounds.throttle or ()]
+    ours = [[reason for reason in held if reason in reasons] for held in told]
+    count = sum(1 for held in ours if held)
+    if count == 0 or count < HELD_SHARE * len(told):
+        return None
+    names = ", ".join(name for name, _ in Counter(reason for held in ours for reason in held).most_common())
+    return f"in {count} of {len(told)} rounds ({names})"
+
+
+def _counted(rounds: Rounds, held_s: Sequence[float] | None, by: str) -> str | None:
+    """For how long of the rounds, by the device's counter; None where for too short, and where there is no counter."""
+    sum_s, wall_s = sum(held_s or ()), sum(rounds.wall_s)
+    if sum_s <= 0 or sum_s < HELD_SHARE * wall_s:
+        return None
+    return f"for {scaled(sum_s, 's')} of {scaled(wall_s, 's')} (NVML's counter of {by})"
 
 
 def _quota(process: Process) -> str | None:

@@ -1,4 +1,4 @@
-"""What a device tells of itself at one moment: its clocks, its power, what holds them down."""
+"""What a device tells of itself: its clocks, its power, what holds them down now, and for how long that did so far."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceState:
-    """Readings, named as the series of `roofline.record.Rounds`; None where the device has no such reading.
+    """Readings at one moment, named as the series of `roofline.record.Rounds`; None where the device has no such
+    reading.
 
     :param device_memory_byte: in use on the device, by all programs.
     :param throttle: why its clocks are held down, in NVML's words; empty where they aren't.
@@ -19,3 +20,16 @@ class DeviceState:
     temperature_c: float | None = None
     device_memory_byte: int | None = None
     throttle: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldDown:
+    """Counters that only grow: for how long so far the device's clocks were held below those that programs ask for.
+    Named as the series of `roofline.record.Rounds`; None where the device doesn't count it.
+
+    :param power_held_s: by the power limit.
+    :param heat_held_s: by heat.
+    """
+
+    power_held_s: float | None = None
+    heat_held_s: float | None = None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.nvml import NoNvml, Nvml, open_nvml
 from pytest_roofline.rapl import Rapl
 
@@ -231,6 +231,9 @@ class CpuInstruments:
     def state(self) -> DeviceState:
         return DeviceState()
 
+    def held_so_far(self) -> HeldDown:
+        return HeldDown()
+
     def energy_j(self) -> float | None:
         return self._rapl.energy_j()
 
@@ -251,7 +254,8 @@ class AcceleratorInstruments:
         try:
             self._nvml = nvml_of(device)
         except NoNvml as why:
-            self._no_nvml = dict.fromkeys((*(one.name for one in fields(DeviceState)), "energy_j"), str(why))
+            told = (*fields(DeviceState), *fields(HeldDown))
+            self._no_nvml = dict.fromkeys((*(one.name for one in told), "energy_j"), str(why))
 
     @property
     def missing(self) -> Mapping[str, str]:
@@ -272,6 +276,9 @@ class AcceleratorInstruments:
 
     def state(self) -> DeviceState:
         return DeviceState() if self._nvml is None else self._nvml.state()
+
+    def held_so_far(self) -> HeldDown:
+        return HeldDown() if self._nvml is None else self._nvml.held_so_far()
 
     def energy_j(self) -> float | None:
         return None if self._nvml is None else self._nvml.energy_j()

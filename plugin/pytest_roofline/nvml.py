@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 
 T = TypeVar("T")
 
@@ -40,7 +40,8 @@ class NoNvml(RuntimeError):
 class Nvml:
     """One device.
 
-    What it doesn't tell stands in ``missing`` with NVML's reason: under the names of `DeviceState` and of the methods.
+    What it doesn't tell stands in ``missing`` with NVML's reason: under the names of `DeviceState`, `HeldDown` and the
+    methods.
     """
 
     def __init__(self, nvml: Any, handle: Any) -> None:
@@ -60,6 +61,19 @@ class Nvml:
             ),
             device_memory_byte=self._read("device_memory_byte", lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used)),
             throttle=self._read("throttle", lambda: held_down(self._event_reasons())),
+        )
+
+    def held_so_far(self) -> HeldDown:
+        """NVML's violation times: for how long the clocks were below the applications' ones, by the limiter's policy.
+
+        They see what happened while the device worked, which `state`, read when it is idle again, may miss. In
+        nanoseconds (nvml.h, nvmlViolationTime_t). By NVML's reference manual heat need not be counted: its counter may
+        stand at 0 on a device that does slow down, so growth alone says something.
+        """
+        nvml = self._nvml
+        return HeldDown(
+            power_held_s=self._read("power_held_s", lambda: self._violation_s(nvml.NVML_PERF_POLICY_POWER)),
+            heat_held_s=self._read("heat_held_s", lambda: self._violation_s(nvml.NVML_PERF_POLICY_THERMAL)),
         )
 
     def energy_j(self) -> float | None:
@@ -86,6 +100,9 @@ class Nvml:
 
     def _clock_hz(self, clock: int) -> float:
         return 1e6 * float(self._nvml.nvmlDeviceGetClockInfo(self._handle, clock))
+
+    def _violation_s(self, policy: int) -> float:
+        return float(self._nvml.nvmlDeviceGetViolationStatus(self._handle, policy).violationTime) / 1e9
 
     def _event_reasons(self) -> int:
         try:

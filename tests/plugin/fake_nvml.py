@@ -11,12 +11,14 @@ class FakeNvml:
 
     :param uuids: of the devices, as NVML writes them.
     :param refuses: functions -> the error that they raise.
-    :param bits: event reasons of the clocks.
+    :param bits: event reasons of the clocks; ``violation_ns`` is for how long each policy has held them down so far.
     """
 
     NVML_CLOCK_SM = 1
     NVML_CLOCK_MEM = 2
     NVML_TEMPERATURE_GPU = 0
+    NVML_PERF_POLICY_POWER = 0
+    NVML_PERF_POLICY_THERMAL = 1
 
     class NVMLError(Exception):
         pass
@@ -29,6 +31,7 @@ class FakeNvml:
         self.refuses = refuses or {}
         self.bits = bits
         self.energy_mj = 5_000
+        self.violation_ns = {self.NVML_PERF_POLICY_POWER: 1_500_000_000, self.NVML_PERF_POLICY_THERMAL: 250_000_000}
         self._uuids = uuids
 
     def __getattr__(self, name: str) -> Any:
@@ -51,6 +54,9 @@ class FakeNvml:
                 "nvmlDeviceGetMemoryInfo": lambda _: SimpleNamespace(total=80 * 10**9, used=7 * 10**9),
                 "nvmlDeviceGetCurrentClocksEventReasons": lambda _: self.bits,
                 "nvmlDeviceGetCurrentClocksThrottleReasons": lambda _: self.bits,
+                "nvmlDeviceGetViolationStatus": lambda _, policy: SimpleNamespace(
+                    referenceTime=0, violationTime=self.violation_ns[policy]
+                ),
                 "nvmlDeviceGetTotalEnergyConsumption": lambda _: self.energy_mj,
                 "nvmlDeviceGetPowerManagementLimit": lambda _: 700_000,
                 "nvmlSystemGetDriverVersion": lambda: "580.65.06",

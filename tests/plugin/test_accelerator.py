@@ -11,7 +11,7 @@ import torch
 
 from pytest_roofline import devices, roofs
 from pytest_roofline.device_memory import peak_memory, reset_peak
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.nvml import NoNvml
 from roofline.record import Memory
 from tests.plugin.fake_nvml import FakeNvml
@@ -69,8 +69,9 @@ def test_a_round_on_an_accelerator(calls: list[str]) -> None:
         "synchronize mps",
     ]
     assert instruments.between_s(first, last) == 0.25
-    assert (instruments.state(), instruments.energy_j()) == (DeviceState(), None)
+    assert (instruments.state(), instruments.held_so_far(), instruments.energy_j()) == (DeviceState(), HeldDown(), None)
     assert instruments.missing["power_w"] == instruments.missing["energy_j"] == "no NVML for this device"
+    assert instruments.missing["heat_held_s"] == "no NVML for this device"
 
 
 @pytest.mark.usefixtures("properties", "calls")
@@ -79,6 +80,7 @@ def test_nvml_is_asked_for_the_device_that_torch_means(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(f"GPU-{OTHER}", f"GPU-{UUID}"))
     instruments = devices.instruments(CUDA)
     assert (instruments.state().sm_clock_hz, instruments.energy_j()) == (1001e6, 5.0)
+    assert instruments.held_so_far() == HeldDown(power_held_s=1.5, heat_held_s=0.25)
     assert instruments.missing == {}
     with pytest.raises(NoNvml, match="no NVML for this device"):
         devices.nvml_of(CPU)
@@ -103,8 +105,9 @@ def test_without_nvml_there_is_no_clock_and_no_error(monkeypatch: pytest.MonkeyP
     with pytest.raises(NoNvml):
         devices.nvml_of(CUDA)
     instruments = devices.instruments(CUDA)
-    assert (instruments.state(), instruments.energy_j()) == (DeviceState(), None)
-    assert set(instruments.missing) == {*DeviceState.__dataclass_fields__, "energy_j"}
+    assert (instruments.state(), instruments.held_so_far(), instruments.energy_j()) == (DeviceState(), HeldDown(), None)
+    told = {*DeviceState.__dataclass_fields__, *HeldDown.__dataclass_fields__, "energy_j"}
+    assert set(instruments.missing) == told
 
 
 @pytest.mark.usefixtures("properties")

@@ -44,7 +44,8 @@ def _flags(
 ) -> dict[str, str]:
     """Evidence by name; none of them is invalid."""
     count = len(held) or 1
-    rounds = Rounds(steps=1, wall_s=(0.1,) * count, throttle=held or None, **series)
+    values: dict[str, Any] = {"wall_s": (0.1,) * count, "throttle": held or None, **series}
+    rounds = Rounds(steps=1, **values)
     flags: tuple[Flag, ...] = device_flags(rounds, memory or Memory(), process or _process(), system)
     assert not any(flag.invalid for flag in flags)
     return {flag.name: flag.evidence for flag in flags}
@@ -84,6 +85,36 @@ def test_the_power_limit_is_another_flag() -> None:
 def test_one_round_in_ten_is_enough(of: int, flagged: bool) -> None:
     """Less has hardly moved the mean."""
     assert ("throttled" in _flags("HW Slowdown", *[None] * (of - 1))) is flagged
+
+
+@pytest.mark.parametrize(
+    ("series", "evidence"),
+    [
+        ("power_held_s", {"power_capped": "clocks held down for 500 ms of 4.00 s (NVML's counter of the power limit)"}),
+        ("heat_held_s", {"throttled": "clocks held down for 500 ms of 4.00 s (NVML's counter of heat)"}),
+    ],
+)
+def test_what_a_counter_saw_while_the_device_worked(series: str, evidence: dict[str, str]) -> None:
+    """Right after each round, when it was idle again, no reason stood."""
+    rounds: dict[str, Any] = {"wall_s": (1.0,) * 4, series: (0.25, 0.25, 0.0, 0.0)}
+    assert _flags(None, None, None, None, **rounds) == evidence
+
+
+@pytest.mark.parametrize(("held_s", "flagged"), [(0.8, True), (0.75, False), (0.0, False)])
+def test_a_tenth_of_the_time_is_enough(held_s: float, flagged: bool) -> None:
+    """Clocks boost up to the power limit: less of it is normal under load, and has hardly moved the mean."""
+    assert ("power_capped" in _flags(None, wall_s=(8.0,), power_held_s=(held_s,))) is flagged
+
+
+def test_a_reason_and_a_counter_are_one_evidence() -> None:
+    """Each says what the other doesn't: by what, and for how long. A counter of no growth takes nothing away."""
+    both = _flags("HW Slowdown", None, wall_s=(1.0, 1.0), heat_held_s=(0.5, 0.25), sm_clock_hz=(0.6e9, 1.9e9))
+    assert both == {
+        "throttled": "clocks held down in 1 of 2 rounds (HW Slowdown), for 750 ms of 2.00 s (NVML's counter of heat), "
+        "SM clock 600 to 1900 MHz"
+    }
+    still = _flags("HW Slowdown", None, heat_held_s=(0.0, 0.0))
+    assert still == {"throttled": "clocks held down in 1 of 2 rounds (HW Slowdown)"}
 
 
 def test_clocks_that_the_user_set_are_neither() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pytest_roofline import devices
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.devices import DeviceError, Wanted
 
 
@@ -129,6 +129,7 @@ def test_cpu_instruments_have_no_device_clock() -> None:
     """Nothing to wait for, no event that could be misread as a device time, and nothing that NVML would tell."""
     instruments = devices.CpuInstruments()
     assert (instruments.synchronize(), instruments.mark(), instruments.state()) == (None, None, DeviceState())
+    assert instruments.held_so_far() == HeldDown()
     assert (instruments.energy_j() is None) is ("energy_j" in instruments.missing)
     with pytest.raises(TypeError):
         instruments.between_s(None, None)

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.nvml import POWER_CAP, SLOWDOWNS, NoNvml, Nvml, held_down, open_nvml
 from tests.plugin.fake_nvml import FakeNvml
 
 
 def test_a_state_is_in_si_units() -> None:
-    """MHz, mW and mJ become Hz, W and J; memory is what all programs use."""
+    """MHz, mW, mJ and ns become Hz, W, J and s; memory is what all programs use."""
     nvml = Nvml(FakeNvml("GPU-a", bits=0x24), 0)
     assert nvml.state() == DeviceState(
         sm_clock_hz=1e9,
@@ -22,6 +22,7 @@ def test_a_state_is_in_si_units() -> None:
         device_memory_byte=7 * 10**9,
         throttle=("SW Power Cap", "SW Thermal Slowdown"),
     )
+    assert nvml.held_so_far() == HeldDown(power_held_s=1.5, heat_held_s=0.25)
     assert (nvml.energy_j(), nvml.power_limit_w(), nvml.driver()) == (5.0, 700.0, "580.65.06")
     assert nvml.missing == {}
 
@@ -43,6 +44,13 @@ def test_a_reading_that_is_refused_is_none_with_nvmls_reason(function: str, name
     for name in DeviceState.__dataclass_fields__:
         assert getattr(state, name) == (None if name in names else getattr(whole, name))
     assert nvml.missing == dict.fromkeys(names, "NVML says: Not Supported")
+
+
+def test_what_is_not_counted_is_none_with_nvmls_reason() -> None:
+    """As on a device or in a virtual machine without the counters."""
+    nvml = Nvml(FakeNvml("GPU-a", refuses={"nvmlDeviceGetViolationStatus": "Not Supported"}), 0)
+    assert nvml.held_so_far() == HeldDown()
+    assert nvml.missing == dict.fromkeys(("power_held_s", "heat_held_s"), "NVML says: Not Supported")
 
 
 @pytest.mark.parametrize(

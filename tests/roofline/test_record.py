@@ -89,6 +89,8 @@ def test_a_null_that_is_a_value_needs_no_reason() -> None:
         temperature_c=(50.0,),
         device_memory_byte=(10**9,),
         throttle=(None,),
+        power_held_s=(0.0,),
+        heat_held_s=(0.0,),
         disturbed=(None,),
     )
     record = _explained(

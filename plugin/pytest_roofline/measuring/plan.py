@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from roofline.record import Timing
 
 if TYPE_CHECKING:
@@ -98,13 +98,17 @@ class Instruments(Protocol):
         """What the device tells of itself now."""
         ...
 
+    def held_so_far(self) -> HeldDown:
+        """For how long the device's clocks were held down since some moment before."""
+        ...
+
     def energy_j(self) -> float | None:
         """What the device has used since some moment before; None where it tells no energy."""
         ...
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """Why readings of the device are None: under the names of its state, and ``energy_j``."""
+        """Why readings of the device are None: under the names of `DeviceState` and `HeldDown`, and ``energy_j``."""
         ...
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TypeVar
 
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.measuring.plan import Clock, Instruments, Step
 from pytest_roofline.measuring.telemetry import Telemetry
 
@@ -26,6 +26,7 @@ class Round:
 
     :param others_cpu_s: CPU time that other programs used on the process's CPUs meanwhile.
     :param device: what the device told right after the round.
+    :param held: for how long its clocks were held down meanwhile.
     """
 
     wall_s: float
@@ -36,6 +37,7 @@ class Round:
     steal_s: float | None
     others_cpu_s: float | None
     device: DeviceState
+    held: HeldDown
 
 
 class Stopwatch:
@@ -64,6 +66,7 @@ class Stopwatch:
     def round(self, steps: int) -> Round:
         """Time ``steps`` free-running steps, and read the telemetry before and after."""
         instruments, clock, step, input_wait = self._instruments, self._clock, self._step, self._input_wait
+        held = instruments.held_so_far()
         before = self._telemetry.read()
         waited_s = None if input_wait is None else input_wait()
         turns = repeat(None, steps)
@@ -85,6 +88,7 @@ class Stopwatch:
             steal_s=difference(before.steal_s, after.steal_s),
             others_cpu_s=difference(before.others_cpu_s, after.others_cpu_s),
             device=instruments.state(),
+            held=_held_meanwhile(held, instruments.held_so_far()),
         )
         if self._after_round is not None:
             self._after_round()
@@ -112,6 +116,13 @@ class Stopwatch:
                 synchronize()
             costs.append((clock() - start) / _SYNC_BATCH)
         return statistics.median(costs)
+
+
+def _held_meanwhile(before: HeldDown, after: HeldDown) -> HeldDown:
+    return HeldDown(
+        power_held_s=difference(before.power_held_s, after.power_held_s),
+        heat_held_s=difference(before.heat_held_s, after.heat_held_s),
+    )
 
 
 def difference(before: Number | None, after: Number | None) -> Number | None:

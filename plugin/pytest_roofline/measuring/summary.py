@@ -102,6 +102,8 @@ def _rounds(rounds: list[Round], steps: int) -> Rounds:
         temperature_c=_series(round.device.temperature_c for round in rounds),
         device_memory_byte=_series(round.device.device_memory_byte for round in rounds),
         throttle=_throttle(rounds),
+        power_held_s=_series(round.held.power_held_s for round in rounds),
+        heat_held_s=_series(round.held.heat_held_s for round in rounds),
         disturbed=disturbances(rounds),
     )
 

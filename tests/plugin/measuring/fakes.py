@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from typing import TypeVar
 
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.measuring.stopwatch import Round
 from pytest_roofline.measuring.telemetry import Reading
 
@@ -77,6 +77,10 @@ class Lab:
         self.calls.append("state")
         return DeviceState(sm_clock_hz=next(self._hz))
 
+    def held_so_far(self) -> HeldDown:
+        self.calls.append("held")
+        return HeldDown()
+
     def energy_j(self) -> float | None:
         self.calls.append("energy")
         return None if self._power_w is None else self._power_w * self.now
@@ -116,4 +120,5 @@ def a_round(
         steal_s=steal_s,
         others_cpu_s=others_cpu_s,
         device=DeviceState(sm_clock_hz=hz),
+        held=HeldDown(),
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.measuring import Measured, Plan, measure
 from pytest_roofline.measuring.telemetry import Reading
 from roofline.margin import UNSEEN_S
@@ -281,7 +281,7 @@ def test_what_is_missing_has_a_reason() -> None:
 
 
 def test_what_the_device_tells_is_stored_round_by_round() -> None:
-    """Its clocks, power, heat, memory, and why its clocks were held down; a round in which they weren't has None."""
+    """Its clocks, power, heat, memory, and why and for how long its clocks were held down: None in a quiet round."""
     lab = Lab(0.25)
     held = iter([("SW Power Cap", "HW Slowdown"), ()])
     lab.state = lambda: DeviceState(  # type: ignore[method-assign]
@@ -292,13 +292,15 @@ def test_what_the_device_tells_is_stored_round_by_round() -> None:
         device_memory_byte=10**9,
         throttle=next(held, ()),
     )
+    lab.held_so_far = lambda: HeldDown(power_held_s=lab.now / 2, heat_held_s=3.0)  # type: ignore[method-assign]
     measured = _measure(lab, Plan(steps=1, max_time_s=0.75))
     rounds = measured.timing.rounds
     assert (rounds.sm_clock_hz, rounds.memory_clock_hz) == ((1.2e9,) * 3, (2.6e9,) * 3)
     assert (rounds.power_w, rounds.temperature_c) == ((600.0,) * 3, (80.0,) * 3)
     assert rounds.device_memory_byte == (10**9,) * 3
     assert rounds.throttle == ("SW Power Cap; HW Slowdown", None, None)
-    assert not [path for path in measured.missing if "throttle" in path or "_hz" in path]
+    assert (rounds.power_held_s, rounds.heat_held_s) == ((0.125,) * 3, (0.0,) * 3)
+    assert not [path for path in measured.missing if "throttle" in path or "_hz" in path or "held" in path]
 
 
 def test_a_clock_that_can_be_read_only_sometimes_is_missing() -> None:

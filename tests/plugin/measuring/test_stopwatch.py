@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.measuring.stopwatch import Stopwatch
 from tests.plugin.measuring.fakes import Lab
 
@@ -18,6 +18,7 @@ def test_order_of_calls_in_a_round() -> None:
     lab = Lab(events=True)
     _stopwatch(lab, waits=True).round(3)
     assert lab.calls == [
+        "held",
         "telemetry",
         "input_wait",
         "synchronize",
@@ -33,6 +34,7 @@ def test_order_of_calls_in_a_round() -> None:
         "between",
         "input_wait",
         "state",
+        "held",
     ]
 
 
@@ -40,7 +42,7 @@ def test_after_a_round_everything_is_read() -> None:
     """What looks at a round's results can't be in any of its readings."""
     lab = Lab()
     Stopwatch(lab.step, lab, lab.clock, lab, None, lambda: lab.calls.append("after")).round(1)
-    assert lab.calls[-2:] == ["state", "after"]
+    assert lab.calls[-3:] == ["state", "held", "after"]
     assert lab.calls.count("after") == 1
 
 
@@ -97,7 +99,7 @@ def test_asynchronous_work_is_charged_to_the_round() -> None:
 def test_a_device_without_events_or_readings_gives_none() -> None:
     """What can't be read is None, not 0."""
     taken = _stopwatch(Lab()).round(1)
-    assert (taken.device_s, taken.input_wait_s, taken.device) == (None, None, DeviceState())
+    assert (taken.device_s, taken.input_wait_s, taken.device, taken.held) == (None, None, DeviceState(), HeldDown())
 
 
 def test_counters_are_differences() -> None:
@@ -107,6 +109,16 @@ def test_counters_are_differences() -> None:
     first, second = stopwatch.round(2), stopwatch.round(2)
     assert (first.involuntary_switches, second.involuntary_switches) == (10, 3)
     assert (first.device.sm_clock_hz, second.device.sm_clock_hz) == (1.5e9, 1.4e9)
+
+
+def test_how_long_the_clocks_were_held_down_is_of_the_round() -> None:
+    """The device counts on between rounds, too: that is in none of them. What it doesn't count stays None."""
+    lab = Lab()
+    counted_s = iter([5.0, 5.25, 7.0, 7.5])
+    lab.held_so_far = lambda: HeldDown(power_held_s=next(counted_s))  # type: ignore[method-assign]
+    stopwatch = _stopwatch(lab)
+    assert stopwatch.round(1).held == HeldDown(power_held_s=0.25)
+    assert stopwatch.round(1).held == HeldDown(power_held_s=0.5)
 
 
 def test_cost_of_a_synchronisation() -> None:
