@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,9 +44,34 @@ def counters(monkeypatch: pytest.MonkeyPatch) -> Counters:
     return counters
 
 
-def test_only_what_was_used_since_is_counted(counters: Counters) -> None:
+class Own:
+    """The process's folder of a proc file system, in which nothing happens by itself."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.asked = folder / "clear_refs"
+        self.asked.touch()
+        self.mark(1000)
+
+    def mark(self, size_kib: int) -> None:
+        """The kernel marks this largest size."""
+        text = f"Name:\tpython\nVmPeak:\t 9000000 kB\nVmHWM:\t{size_kib:8} kB\nVmRSS:\t     500 kB\n"
+        (self.folder / "status").write_text(text)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Own:
+    return Own(tmp_path)
+
+
+def _usage(own: Own) -> ProcessUsage:
+    """Without a quota."""
+    return ProcessUsage(dict, own.folder)
+
+
+def test_only_what_was_used_since_is_counted(counters: Counters, own: Own) -> None:
     """What was used before the usage was opened is not in it, nor what children used."""
-    usage = ProcessUsage()
+    usage = _usage(own)
     counters.user_s, counters.system_s, counters.elapsed_s = 7.5, 3.25, 1002.0
     counters.voluntary, counters.involuntary = 60, 6
     process = usage.stop()
@@ -54,59 +80,130 @@ def test_only_what_was_used_since_is_counted(counters: Counters) -> None:
 
 
 @pytest.mark.usefixtures("counters")
-def test_a_usage_that_stops_at_once_has_used_nothing() -> None:
+def test_a_usage_that_stops_at_once_has_used_nothing(own: Own) -> None:
     """Though the process itself has long used more."""
-    process = ProcessUsage().stop()
+    process = _usage(own).stop()
     assert (process.real_s, process.user_s, process.system_s) == (0.0, 0.0, 0.0)
     assert (process.voluntary_switches, process.involuntary_switches) == (0, 0)
 
 
-@pytest.mark.parametrize(("unit", "size"), [(1024, 2 * 2**20), (1, 2048)], ids=["Linux", "macOS"])
-def test_the_largest_resident_size_is_in_bytes(
-    counters: Counters, monkeypatch: pytest.MonkeyPatch, unit: int, size: int
+def test_a_small_case_after_a_large_one_has_its_own_size(counters: Counters, own: Own) -> None:
+    """The mark of the largest resident size is set back before it: 5 is what Linux wants to hear."""
+    own.mark(4_000_000)
+    counters.max_rss = 4_000_000
+    usage = _usage(own)
+    assert own.asked.read_text() == "5"
+    own.mark(300_000)
+    assert usage.stop().max_rss_byte == 300_000 * 1024
+    assert usage.missing == {}
+
+
+@pytest.mark.parametrize(("unit", "size"), [(1024, 3 * 2**20), (1, 3072)], ids=["Linux", "macOS"])
+def test_without_a_mark_a_size_that_rose_is_of_the_case(
+    counters: Counters, own: Own, monkeypatch: pytest.MonkeyPatch, unit: int, size: int
 ) -> None:
-    """That of the whole process: the system tells it in KiB, on macOS in bytes."""
+    """The process had never been as large before. The system tells it in KiB, on macOS in bytes."""
     monkeypatch.setattr("pytest_roofline.measuring.process._RSS_UNIT_BYTE", unit)
-    usage = ProcessUsage()
-    assert counters.max_rss == 2048
+    own.asked.unlink()
+    usage = _usage(own)
+    counters.max_rss = 3072
     assert usage.stop().max_rss_byte == size
+    assert usage.missing == {}
+
+
+def _no_file(own: Own) -> None:
+    own.asked.unlink()
+
+
+def _refused(own: Own) -> None:
+    own.asked.unlink()
+    own.asked.symlink_to("/dev/full")
+
+
+def _no_mark(own: Own) -> None:
+    (own.folder / "status").write_text("Name:\tpython\nVmRSS:\t     500 kB\n")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/dev/full is Linux's")
+@pytest.mark.usefixtures("counters")
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (_no_file, "its mark can't be set back (clear_refs: No such file or directory)"),
+        (_refused, "its mark can't be set back (clear_refs: No space left on device)"),
+        (_no_mark, "linux has no mark of it that could be set back"),
+    ],
+)
+def test_a_size_from_before_the_case_is_not_the_cases(own: Own, change: Callable[[Own], None], why: str) -> None:
+    """None, with the reason: the process was as large before."""
+    change(own)
+    usage = _usage(own)
+    assert usage.stop().max_rss_byte is None
+    assert usage.missing == {"process.max_rss_byte": f"the process was larger before (2.10 MB), and {why}"}
+
+
+@pytest.mark.usefixtures("counters")
+def test_a_mark_that_is_gone(own: Own) -> None:
+    """It was there when it was set back."""
+    usage = _usage(own)
+    (own.folder / "status").unlink()
+    assert usage.stop().max_rss_byte is None
+    assert usage.missing["process.max_rss_byte"].endswith(", and its mark is no longer told")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no resource module")
 def test_the_real_counters() -> None:
-    """They are there and never fall; a Python with pytest takes tens of megabytes, and less than a terabyte."""
+    """They are there and never fall."""
     process = ProcessUsage().stop()
     assert process.user_s >= 0
     assert process.system_s >= 0
-    assert process.max_rss_byte is not None
-    assert 1e7 < process.max_rss_byte < 1e12
     assert process.voluntary_switches is not None
     assert process.voluntary_switches >= 0
 
 
-def test_without_a_resource_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Windows: times, and None for the rest."""
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this kernel sets no mark back")
+def test_the_real_size_of_a_small_case_after_a_large_one() -> None:
+    """A Python with pytest takes tens of megabytes, and less than a terabyte; a block of 64 MiB is seen in its case
+    alone.
+    """
+    large = ProcessUsage()
+    assert len(b"x" * 2**26) == 2**26
+    large_byte = large.stop().max_rss_byte
+    small_byte = ProcessUsage().stop().max_rss_byte
+    assert large_byte is not None
+    assert small_byte is not None
+    assert 1e7 < small_byte < large_byte - 2**25 < 1e12
+
+
+def test_without_a_resource_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As on Windows: times, and None with a reason for the rest."""
     monkeypatch.setattr("pytest_roofline.measuring.process.resource", None)
-    process = ProcessUsage().stop()
+    usage = ProcessUsage(dict, tmp_path)
+    process = usage.stop()
     assert process.user_s >= 0
     assert (process.max_rss_byte, process.voluntary_switches, process.involuntary_switches) == (None, None, None)
+    assert usage.missing == {
+        "process.max_rss_byte": f"{sys.platform} doesn't tell it",
+        "process.voluntary_switches": f"{sys.platform} doesn't count them",
+        "process.involuntary_switches": f"{sys.platform} doesn't count them",
+    }
 
 
-def test_how_long_a_quota_held_it_back() -> None:
+def test_how_long_a_quota_held_it_back(own: Own) -> None:
     """Since the usage was opened, by the group that waited longest; one that came later has no beginning."""
-    parent, own, new = Path("/parent"), Path("/parent/own"), Path("/parent/new")
-    held = iter([{parent: 5.0, own: 1.0}, {parent: 5.5, own: 3.0, new: 9.0}])
-    usage = ProcessUsage(lambda: next(held))
+    parent, group, new = Path("/parent"), Path("/parent/own"), Path("/parent/new")
+    held = iter([{parent: 5.0, group: 1.0}, {parent: 5.5, group: 3.0, new: 9.0}])
+    usage = ProcessUsage(lambda: next(held), own.folder)
     assert usage.stop().throttled_s == 2.0
 
 
-def test_a_group_that_is_gone_tells_nothing() -> None:
+def test_a_group_that_is_gone_tells_nothing(own: Own) -> None:
     """The process was moved to another one meanwhile."""
     held = iter([{Path("/one"): 1.0}, {Path("/two"): 3.0}])
-    usage = ProcessUsage(lambda: next(held))
+    usage = ProcessUsage(lambda: next(held), own.folder)
     assert usage.stop().throttled_s is None
 
 
-def test_without_a_quota_nothing_holds_back() -> None:
+def test_without_a_quota_nothing_holds_back(own: Own) -> None:
     """None, not 0: nobody looked."""
-    assert ProcessUsage(dict).stop().throttled_s is None
+    assert _usage(own).stop().throttled_s is None
