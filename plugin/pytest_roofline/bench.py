@@ -21,7 +21,7 @@ from pytest_roofline.options import Options
 from pytest_roofline.profilers.system import System
 from pytest_roofline.run import Run, without_folders
 from pytest_roofline.workload import Step, Workload
-from roofline.record import Counters, Flag, Record
+from roofline.record import Counters, Flag, HostCounters, Record
 
 
 def plan_of(options: Options) -> Plan:
@@ -96,11 +96,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         finite = proof.check_finite(step, losses)
         compiled = workload.compile or before.graphs.made > first.graphs.made
         observed = _observed(run, step, measured, compiled=compiled)
-        events = None
-        if run.perf_stat is not None and pace is None:
-            events = run.perf_stat.count(step, measured, run.instruments)
-            # The file is published; where this machine has its programs is nobody's business.
-            events = replace(events, reason=events.reason and without_folders(events.reason))
+        events, uncounted = _events(run, step, measured)
     ended = measured.input_ended or observed.input_ended
     # Batches that lie ready don't end: of them there is nothing to prove.
     fed = ended is not None or workload.batches.wait_s() is not None
@@ -138,7 +134,9 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             **measured.missing,
             **uncompiled,
             **observed.missing,
+            **uncounted,
             **missing,
+            **process.missing,
         },
     )
     return explained(record), measured, seconds
@@ -157,6 +155,17 @@ def _observed(run: Run, step: Step, measured: Measured, *, compiled: bool) -> Ob
     except torch.OutOfMemoryError as error:
         # Uncompiled, as it is counted, a step may need more memory than as it was timed.
         return unobserved(f"out of memory after the timed rounds: {str(error).partition('. ')[0]}")
+
+
+def _events(run: Run, step: Step, measured: Measured) -> tuple[HostCounters | None, dict[str, str]]:
+    """Events on the host's cores where they were asked for; else why there are none, by the path in the record."""
+    if run.perf_stat is None:
+        return None, {}
+    if run.turns is not None:
+        return None, {"host_counters": "perf stat counts in no process that takes turns with others"}
+    events = run.perf_stat.count(step, measured, run.instruments)
+    # The file is published; where this machine has its programs is nobody's business.
+    return replace(events, reason=events.reason and without_folders(events.reason)), {}
 
 
 def _compile_s(measured: Measured, graphs: int, *, asked: bool) -> tuple[float | None, dict[str, str]]:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from roofline.record import Record, unexplained
+from roofline.record import Mode, Record, unexplained
 
-_KINDS = {"roof": "the kernel of a roof", "input": "a loader alone"}
+_KINDS: dict[Mode, str] = {"roof": "the kernel of a roof", "input": "a loader alone"}
+
+
+def _uncounted(mode: Mode) -> str:
+    if mode in _KINDS:
+        return f"perf stat counts the steps of a model, not {_KINDS[mode]}"
+    return "perf stat was not asked for"
+
 
 _REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("device.index", lambda record: f"there is one {record.device.kind} only"),
@@ -22,19 +29,21 @@ _REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("timing.rounds.disturbed", lambda _: "nothing that would show it was read"),
     *(
         (f"timing.rounds.{name}", lambda record: f"not read for {record.device.kind}")
-        for name in ("memory_clock_hz", "power_w", "temperature_c", "device_memory_byte", "throttle")
+        for name in (
+            *("memory_clock_hz", "power_w", "temperature_c", "device_memory_byte"),
+            *("throttle", "power_held_s", "heat_held_s"),
+        )
     ),
     ("process.throttled_s", lambda _: "no CPU quota is set, or nothing tells how long it held threads back"),
     ("profile.device_busy_s", lambda record: f"not read for {record.device.kind}"),
     ("profile.longest_gap_s", lambda record: f"not read for {record.device.kind}"),
-    ("host_counters", lambda _: "perf stat was not asked for"),
+    ("host_counters", lambda record: _uncounted(record.case.mode)),
     ("operations.time_s", lambda record: record.missing.get("profile", "operations are not timed one by one")),
     ("work.uncovered.time_s", lambda record: record.missing.get("profile", "operations are not timed one by one")),
     ("profile", lambda record: f"no profile is taken of {_KINDS.get(record.case.mode, 'this row')}"),
     ("counters", lambda _: "hardware counters were not asked for"),
     ("energy_j_per_step", lambda record: f"not read for {record.device.kind}"),
     ("work", lambda record: f"not counted for {_KINDS.get(record.case.mode, 'inference')}"),
-    ("process", lambda record: f"not read for {_KINDS.get(record.case.mode, 'this row')}"),
     ("memory", lambda record: f"not read for {_KINDS.get(record.case.mode, 'this row')}"),
     ("timing.input_wait_s", lambda record: f"not apart from the step of {_KINDS.get(record.case.mode, 'this row')}"),
 )

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from pytest_roofline import roofs
 from pytest_roofline.bench import plan_of, timing_flags
 from pytest_roofline.conditions import conditions
+from pytest_roofline.device_flags import device_flags
 from pytest_roofline.measuring import Measured, Plan, measure
+from pytest_roofline.measuring.process import ProcessUsage
 from pytest_roofline.missing import explained
 from pytest_roofline.onlookers import profilers
 from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.profilers.system import System
 from pytest_roofline.workload import workload_hash
-from roofline.record import Case, Counters, Record, Work
+from roofline.record import Case, Counters, Memory, Process, Record, Work
 
 if TYPE_CHECKING:
     from pytest_roofline.run import Run
@@ -26,14 +29,17 @@ ROOF_BUDGET_S = 1.5
 INPUT_BUDGET_S = 3.0
 """Timed rounds of a loader alone: its rate is set against a step's, not compared within a percent."""
 
+Used = tuple[Process, dict[str, str]]
+"""What the process used while steps were timed, and why values are missing, by their path in the record."""
+
 
 def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Record, Measured, float]:
     """Measure a data loader alone: a step fetches one batch and does nothing with it."""
     start = run.clock()
     plan = plan_of(run.options)
     plan = replace(plan, max_time_s=min(INPUT_BUDGET_S, plan.max_time_s))
-    measured = measure(fetch, plan, run.instruments, clock=run.clock)
-    record = _record(run, case, measured, None, {"work": "a loader alone computes nothing for the model"})
+    measured, used = _timed(run, fetch, plan)
+    record = _record(run, case, measured, used, None, {"work": "a loader alone computes nothing for the model"})
     return record, measured, run.clock() - start
 
 
@@ -47,7 +53,7 @@ def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
     with conditions(PRECISIONS[plan.precision], run.options, run.device, f"roof-{name}"):
         start = run.clock()
         winner = roofs.find_best(plan, run.instruments, run.clock)
-        measured = measure(winner.prepare(), _roof_timing(run), run.instruments, clock=run.clock)
+        measured, used = _timed(run, winner.prepare(), _roof_timing(run))
         seconds = run.clock() - start
     rounds = measured.timing.rounds
     best_step_s = min(rounds.wall_s) / rounds.steps
@@ -63,7 +69,7 @@ def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
     )
     work = _work(plan, winner)
     missing = {} if work else {"work": "a launch has neither FLOPs nor bytes to count"}
-    return _record(run, case, measured, work, missing), measured, seconds
+    return _record(run, case, measured, used, work, missing), measured, seconds
 
 
 def _roof_timing(run: Run) -> Plan:
@@ -89,15 +95,26 @@ def _work(plan: roofs.RoofPlan, winner: roofs.Candidate) -> Work | None:
     return None
 
 
-def _record(run: Run, case: Case, measured: Measured, work: Work | None, missing: dict[str, str]) -> Record:
+def _timed(run: Run, step: Callable[[], object], plan: Plan) -> tuple[Measured, Used]:
+    usage = ProcessUsage()
+    measured = measure(step, plan, run.instruments, clock=run.clock)
+    return measured, (usage.stop(), usage.missing)
+
+
+def _record(run: Run, case: Case, measured: Measured, used: Used, work: Work | None, missing: dict[str, str]) -> Record:
+    process, untold = used
+    # Nothing of torch's allocator belongs to this row; what all programs hold of the device was read after each round.
+    memory = Memory(device_total_byte=run.machine.device.memory_byte)
+    held = device_flags(measured.timing.rounds, memory, process, System.here())
     record = Record(
         case=case,
         device=run.machine.device,
         timing=measured.timing,
         work=work,
         counters=Counters(status="not_requested"),
+        process=process,
         energy_j_per_step=measured.energy_j_per_step,
-        flags=profilers(os.environ) + timing_flags(measured),
-        missing={**measured.missing, **missing},
+        flags=profilers(os.environ) + timing_flags(measured) + held,
+        missing={**measured.missing, **missing, **untold},
     )
     return explained(record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,14 +16,29 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from pytest_roofline import bench, observing, plain_bench, proof, roofs
 from pytest_roofline.device_state import DeviceState
 from pytest_roofline.measuring import Measured
+from pytest_roofline.nvml import Nvml
 from pytest_roofline.profilers.perf_stat import PerfStat
+from pytest_roofline.profilers.system import System
 from pytest_roofline.roofs import Candidate, RoofPlan
+from pytest_roofline.run import Run
 from pytest_roofline.workload import ReadyBatches, Step, sgd
-from roofline.record import Case, Counters, HostCounters, Record, RoofKind
+from roofline.record import Case, Counters, HostCounters, Process, Record, RoofKind
 from roofline.record_json import from_json, to_json
+from tests.plugin.fake_nvml import FakeNvml
 from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Ticking, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab
 from tests.plugin.measuring.test_pace import Turns
+
+LOADER = Case(
+    id="input-alone",
+    workload_hash="0",
+    samples_per_step=4,
+    sample_unit="image",
+    model="loader",
+    mode="input",
+    precision="fp32",
+    batch=4,
+)
 
 
 def test_proofs_and_counting_are_outside_the_timed_rounds(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,8 +66,10 @@ def test_proofs_and_counting_are_outside_the_timed_rounds(lab: Lab, monkeypatch:
         *warm_up,
         "snapshot",
         "energy",
+        "held",
         *timed,
         "state",
+        "held",
         "energy",
         "clock",
         "snapshot",
@@ -330,17 +348,7 @@ def test_a_launch_has_a_time_and_no_work(lab: Lab, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("max_time", "budget_s"), [(10.0, plain_bench.INPUT_BUDGET_S), (1.0, 1.0)])
 def test_a_loader_alone_has_a_budget_of_its_own(lab: Lab, max_time: float, budget_s: float) -> None:
     """At most three seconds of rounds, less where less was asked for; it has no work, with the reason."""
-    case = Case(
-        id="input-alone",
-        workload_hash="0",
-        samples_per_step=4,
-        sample_unit="image",
-        model="loader",
-        mode="input",
-        precision="fp32",
-        batch=4,
-    )
-    record, _, seconds = plain_bench.measure_input(run_on(lab, max_time), lab.step, case)
+    record, _, seconds = plain_bench.measure_input(run_on(lab, max_time), lab.step, LOADER)
     assert sum(timing_of(record).rounds.wall_s) == budget_s
     assert record.work is None
     assert record.missing["work"] == "a loader alone computes nothing for the model"
@@ -364,6 +372,80 @@ def test_what_held_the_device_back_is_flagged(lab: Lab) -> None:
     record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
     assert [flag.name for flag in record.flags] == ["throttled"]
     assert record.valid
+
+
+def test_what_held_the_device_back_while_it_worked_is_flagged(lab: Lab) -> None:
+    """By NVML's counter: right after a round the device is idle again, and gives no reason."""
+    fake = FakeNvml("GPU-a")
+    nvml, step = Nvml(fake, 0), lab.step
+
+    def hot() -> None:
+        step()
+        fake.violation_ns[fake.NVML_PERF_POLICY_POWER] += 125_000_000
+
+    lab.step, lab.state, lab.held_so_far = hot, nvml.state, nvml.held_so_far  # type: ignore[method-assign]
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+    rounds = timing_of(record).rounds
+    assert (rounds.throttle, rounds.power_held_s, rounds.heat_held_s) == ((None,), (0.5,), (0.0,))
+    (flag,) = record.flags
+    assert flag.name == "power_capped"
+    assert flag.evidence.startswith("clocks held down for 500 ms of 1.00 s (NVML's counter of the power limit)")
+
+
+def plain_rows(run: Run, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> tuple[Record, Record]:
+    """A roof and a loader alone."""
+    roof_plan(monkeypatch, "flop", "fp32", kernel(lab, "fast", 1e9, STEP_S))
+    return plain_bench.measure_roof(run, "fp32")[0], plain_bench.measure_input(run, lab.step, LOADER)[0]
+
+
+def test_what_held_the_device_back_is_flagged_on_roofs_and_loaders(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every fraction of a roof rests on it."""
+    lab.state = lambda: DeviceState(throttle=("HW Thermal Slowdown",))  # type: ignore[method-assign]
+    for record in plain_rows(run_on(lab), lab, monkeypatch):
+        assert [flag.name for flag in record.flags] == ["throttled"]
+        assert record.valid
+
+
+def test_memory_that_spilled_is_flagged_on_roofs_and_loaders(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what all programs hold, where the driver goes on in the host's memory."""
+    monkeypatch.setattr(System, "wsl", True)
+    lab.state = lambda: DeviceState(device_memory_byte=99)  # type: ignore[method-assign]
+    run = run_on(lab)
+    monkeypatch.setattr(run.machine, "device", replace(DEVICE, memory_byte=100))
+    for record in plain_rows(run, lab, monkeypatch):
+        assert [flag.name for flag in record.flags] == ["spilled"]
+
+
+def test_what_the_process_used_stands_in_every_row(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From before warm-up to after the last round, with the reasons for what isn't told of it."""
+    opened: list[float] = []
+
+    class Usage:
+        def __init__(self) -> None:
+            self.missing: dict[str, str] = {}
+            opened.append(lab.now)
+
+        def stop(self) -> Process:
+            self.missing["process.max_rss_byte"] = "nothing tells it"
+            return Process(
+                real_s=lab.now - opened[-1],
+                user_s=0.0,
+                system_s=0.0,
+                max_rss_byte=None,
+                voluntary_switches=1,
+                involuntary_switches=1,
+            )
+
+    for module in (bench, plain_bench):
+        monkeypatch.setattr(module, "ProcessUsage", Usage)
+    run = run_on(lab)
+    case = bench.measure_workload(run, workload(lab), "case", WINDOW)[0]
+    for record in (case, *plain_rows(run, lab, monkeypatch)):
+        timing = timing_of(record)
+        assert record.process is not None
+        assert record.process.real_s == timing.warmup_s + sum(timing.rounds.wall_s)
+        assert record.missing["process.max_rss_byte"] == "nothing tells it"
+    assert len(opened) == 3
 
 
 class Events:
@@ -393,3 +475,25 @@ def test_events_are_counted_in_a_pass_of_their_own(lab: Lab) -> None:
     )
     assert "host_counters" not in record.missing
     assert lab.calls[-2:] == ["perf", "step"]
+
+
+def test_no_events_are_counted_of_roofs_and_loaders(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not they were asked for, and it isn't said that they weren't."""
+    run = run_on(lab)
+    run.perf_stat = cast(PerfStat, Events())
+    roof, loader = plain_rows(run, lab, monkeypatch)
+    assert "perf" not in lab.calls
+    assert (roof.host_counters, loader.host_counters) == (None, None)
+    assert roof.missing["host_counters"] == "perf stat counts the steps of a model, not the kernel of a roof"
+    assert loader.missing["host_counters"] == "perf stat counts the steps of a model, not a loader alone"
+
+
+def test_no_events_are_counted_in_turns(lab: Lab) -> None:
+    """The reason is that, where they were asked for."""
+    run, turns = run_on(lab), Turns(lab, 3)
+    run.turns = cast(Any, SimpleNamespace(last=True, pace=lambda _case: turns, slowed=lambda step, *_: step))
+    run.perf_stat = cast(PerfStat, Events())
+    record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
+    assert "perf" not in lab.calls
+    assert record.host_counters is None
+    assert record.missing["host_counters"] == "perf stat counts in no process that takes turns with others"
