@@ -173,6 +173,12 @@ SETTINGS: tuple[Setting, ...] = (
         "cycles, instructions, cache and branch misses.",
     ),
     Setting(
+        name="perf_path",
+        metavar="FILE",
+        parse=_file,
+        help="The perf to use. Default: ROOFLINE_PERF, that on PATH, or the newest in the usual folders.",
+    ),
+    Setting(
         name="label",
         metavar="TEXT",
         parse=_label,
@@ -261,6 +267,7 @@ class Options:
     compile: bool
     nvtx: bool
     perf_stat: bool
+    perf_path: Path | None
     ncu: Counters | None
     ncu_path: Path | None
     ncu_timeout: float

@@ -128,6 +128,7 @@ ROWS = (
     Row("ncu_path", "--ncu-path ncu", lambda run: run.options.ncu_path == Path("ncu")),
     Row("ncu_timeout", "--ncu-timeout 5", lambda run: run.options.ncu_timeout == 5.0),
     Row("perf_stat", "--perf-stat", lambda run: run.options.perf_stat),
+    Row("perf_path", "--perf-path perf", lambda run: run.options.perf_path == Path("perf")),
     Row("label", "--label box", lambda run: run.options.label == "box"),
     Row("results", "--results there", lambda run: run.options.results == Path("there")),
     Row("report", "--report", lambda run: run.options.report),

@@ -44,6 +44,7 @@ def options(**changes: Any) -> Options:
         "ncu_path": None,
         "ncu_timeout": 300.0,
         "perf_stat": False,
+        "perf_path": None,
         "label": None,
         "results": None,
         "report": False,

@@ -25,7 +25,7 @@ QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "2", "--roofline-steps
 
 
 def _counted(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, behaviour: Literal["ok", "denied"] | None
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, behaviour: Literal["ok", "denied"] | None, *flags: str
 ) -> tuple[HostCounters, str]:
     """What the record has of the host's events, and what the run printed."""
     stubs = Stubs(project.path / "bin")
@@ -34,7 +34,7 @@ def _counted(
         stubs.perf(behaviour, values={"cycles": 3e9, "instructions": 6e9})
     monkeypatch.setenv("ROOFLINE_PERF", str(stubs.folder / "perf"))
     project.makepyfile(MEASURES)
-    ran = project.runpytest_subprocess(*QUICK, "--roofline-perf-stat", "--benchmark-json", "out.json")
+    ran = project.runpytest_subprocess(*QUICK, "--roofline-perf-stat", *flags, "--benchmark-json", "out.json")
     ran.assert_outcomes(passed=1)
     (row,) = json.loads(Path(project.path, "out.json").read_text())["benchmarks"]
     record = from_json(Record, row["extra_info"][KEY], row["name"])
@@ -65,3 +65,21 @@ def test_where_perf_cannot_count_the_run_goes_on(
     assert counters.reason
     assert counters.cycles is None
     assert printed.count(f"{status}: ") == 1
+
+
+def test_the_perf_that_was_named_is_used(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before that in the environment, which may not count here."""
+    named = Stubs(project.path / "elsewhere").perf("ok", values={"cycles": 3e9})
+    counters, _ = _counted(project, monkeypatch, "denied", "--roofline-perf-path", str(named))
+    assert counters.status == "ok"
+
+
+def test_the_perf_that_was_named_is_replaced_by_no_other(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is none, that is the reason, though the environment has one that counts."""
+    counters, printed = _counted(project, monkeypatch, "ok", "--roofline-perf-path", "gone/perf")
+    assert counters.status == "not_found"
+    assert counters.reason is not None
+    assert counters.reason.startswith("the path given for perf is perf, and there is no such file")
+    assert printed.count("not_found: ") == 1
