@@ -105,6 +105,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
         sessions=1,
         gate=None,
         ncu=None,
+        perf_stat=False,
         assert_bounds=False,
         expected_bounds=None,
     )

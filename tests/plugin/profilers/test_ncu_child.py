@@ -42,6 +42,9 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
 """
     )
     (project.path / "base").mkdir()
+    perf = project.path / "perf"
+    perf.write_text(f"#!/bin/sh\ntouch '{perf}-was-tried'\n")
+    perf.chmod(0o755)
     for name in ("out.json", "out.xml", "out.log"):
         (project.path / name).write_text("of the run")
     escaped = "a b-é::[x]".encode("unicode_escape").decode()
@@ -51,12 +54,13 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
         *("--roofline-results", "results", "--roofline-report", "--roofline-sessions", "3", "--roofline-assert-bounds"),
         *("--roofline-gate", "nowhere", "--roofline-ncu=require", "--benchmark-json", "out.json"),
         *("--junit-xml", "out.xml", "--log-file", "out.log", "--basetemp", "base", "-n0", "-k", "named", "--pdb"),
-        *("-o", f"cache_dir={project.path / 'cache'}"),
+        *("--roofline-perf-stat", "--roofline-perf-path", str(perf), "-o", f"cache_dir={project.path / 'cache'}"),
     )
     assert answer == COUNTED
     assert (project.path / "ran").read_text() == "a b-é::[x] False;"
     assert not (project.path / "results").exists()
     assert (project.path / "base").exists()
+    assert not (project.path / "perf-was-tried").exists()
     assert {(project.path / name).read_text() for name in ("out.json", "out.xml", "out.log")} == {"of the run"}
 
 
