@@ -85,10 +85,12 @@ class Run:
         self.perf_stat = PerfStat.here(options.perf_path) if options.perf_stat else None
         """Counts events of steps where that was asked for."""
         self.measuring_s = 0.0
+        self.announced: list[str] = []
+        """What is told before the first test, for which nobody should have to wait until the end."""
         self.printed: list[str] = [f"note: {note}" for note in notes]
         """What the terminal summary shows."""
         if self.perf_stat is not None and not self.perf_stat.finding.usable:
-            self.printed.append(self.perf_stat.finding.line)
+            self.announced.append(self.perf_stat.finding.line)
         self._arguments = arguments
         self._notes = notes
         self._place = place
@@ -133,11 +135,17 @@ class Run:
         if stats is not None:
             self.stats.append(stats)
 
-    def give_counters(self, stats: Any, counters: Counters) -> None:
-        """Put hardware counters into the record of a case that has been measured."""
+    def give_counters(self, stats: Any, counters: Counters, missing: Mapping[str, str]) -> None:
+        """Put hardware counters into the record of a case that has been measured.
+
+        :param missing: why values of them are None, by their names, where that isn't told by their reason.
+        """
         record = from_json(Record, stats.extra_info[KEY], stats.fullname)
         reason = None if counters.reason is None else without_folders(counters.reason)
-        stats.extra_info[KEY] = to_json(replace(record, counters=replace(counters, reason=reason)))
+        whys = {f"counters.{name}": without_folders(why) for name, why in missing.items()}
+        stats.extra_info[KEY] = to_json(
+            replace(record, counters=replace(counters, reason=reason), missing={**record.missing, **whys})
+        )
 
     def session(self) -> Session:
         return Session(

@@ -49,6 +49,7 @@ class SessionHooks:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
+        self._announce()
         # Here and not at the session's finish: pytest-benchmark saves its own file there, and may fail.
         try:
             result = yield
@@ -80,6 +81,12 @@ class SessionHooks:
             gated = self._run.check(_width(self._config))
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = gated
+
+    def _announce(self) -> None:
+        reporter: pytest.TerminalReporter | None = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            for text in self._run.announced:
+                reporter.write_line(text)
 
     def _write(self, *, force: bool) -> None:
         """Rewrite the results. A disk that is full now may have room again for the next, so the run goes on."""

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_roofline import devices
@@ -15,12 +16,25 @@ if TYPE_CHECKING:
     import torch
 
 
-def release(device: torch.device) -> int | None:
+_NOT_TOLD = "NVML has no figure of this process: in a container it has another number, and Windows keeps it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Memory on a device that this process holds, its CUDA context with it.
+
+    :param why: there is no figure, where ``byte`` is None.
+    """
+
+    byte: int | None = None
+    why: str | None = None
+
+
+def release(device: torch.device) -> Held:
     """Give back what can be given back after a test.
 
-    :returns: what this process still holds in bytes, its CUDA context with it; None where NVML doesn't tell that of
-        this process, as in containers, whose processes it knows by other numbers. The allocator's own figure is no
-        stand-in: it leaves the context out, and would be 0.
+    What is left is what NVML tells of this process. The allocator's own figure is no stand-in: it leaves the context
+    out, and would be 0.
     """
     # The last failure's frames hold whatever its test had; pytest forgets them when the next test begins.
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
@@ -28,11 +42,15 @@ def release(device: torch.device) -> int | None:
             delattr(sys, name)
     gc.collect()
     if device.type != "cuda":
-        return None
+        return Held(why=f"not read for {device.type}")
     import torch
 
     torch.cuda.empty_cache()
     try:
-        return devices.nvml_of(device).process_byte(os.getpid())
-    except NoNvml:
-        return None
+        nvml = devices.nvml_of(device)
+    except NoNvml as error:
+        return Held(why=str(error))
+    byte = nvml.process_byte(os.getpid())
+    if byte is None:
+        return Held(why=nvml.missing.get("process_byte", _NOT_TOLD))
+    return Held(byte=byte)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from pytest_roofline.profilers.ncu_run import Ncu, NotCounted, Ran
 from pytest_roofline.profilers.ncu_status import Status
 from pytest_roofline.profilers.system import unwound_when_terminated
 from pytest_roofline.same_project import CommandLine
-from roofline.ncu_metrics import byte_metrics, flop_metrics
+from roofline.ncu_metrics import byte_metrics, flop_metrics, instead
 from roofline.record import Counters
 
 FOR_ALL: tuple[Status, ...] = ("permission_denied", "unsupported_platform", "not_found")
@@ -48,6 +48,17 @@ class Command:
     has_cache: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitCheck:
+    """What a matrix product of known size showed: FLOPs counted over those it has.
+
+    :param ratio: None where it wasn't counted, and ``why``.
+    """
+
+    ratio: float | None = None
+    why: str | None = None
+
+
 class CaseCounter:
     """Counts steps of tests with one ncu.
 
@@ -64,7 +75,7 @@ class CaseCounter:
         self._device = device
         self._limit_s = limit_s
         self._clock = clock
-        self._unit_checks: dict[str, float | None] = {}
+        self._unit_checks: dict[str, UnitCheck] = {}
         self._unknown: set[str] = set()
         """Metrics that this ncu has said not to know."""
 
@@ -93,17 +104,21 @@ class CaseCounter:
             found = replace(found, reason=f"{found.reason}; {_lacking(unknown)}")
         return found
 
-    def unit_check(self, precision: str) -> float | None:
-        """FLOPs counted of a matrix product of known size over those it has, in what the precision computes in: the
-        farthest from 1 where that is more than one. Each is counted once.
+    def unit_check(self, precision: str) -> UnitCheck:
+        """A matrix product of known size, in what the precision computes in: the ratio farthest from 1 where that is
+        more than one type. Each is counted once.
 
         :raises NotCounted: nothing can be counted here.
         """
-        dtypes = PRECISIONS[precision].computes_in
-        for dtype in sorted(dtypes - self._unit_checks.keys()):
-            self._unit_checks[dtype] = self._check(dtype)
-        ratios = [ratio for dtype in sorted(dtypes) if (ratio := self._unit_checks[dtype]) is not None]
-        return max(ratios, key=lambda ratio: abs(ratio - 1), default=None)
+        dtypes = sorted(PRECISIONS[precision].computes_in)
+        for dtype in dtypes:
+            if dtype not in self._unit_checks:
+                self._unit_checks[dtype] = self._check(dtype)
+        checks = {dtype: self._unit_checks[dtype] for dtype in dtypes}
+        ratios = [check.ratio for check in checks.values() if check.ratio is not None]
+        if not ratios:
+            return UnitCheck(why="; ".join(f"{dtype}: {check.why}" for dtype, check in checks.items()))
+        return UnitCheck(ratio=max(ratios, key=lambda ratio: abs(ratio - 1)))
 
     def _repeat(
         self, test: str, file: Path, metrics: Sequence[str], log: Path, end: float
@@ -149,54 +164,55 @@ class CaseCounter:
         return ran, unknown
 
     def _with_known(self, metrics: Sequence[str], run: Callable[[Sequence[str]], Ran]) -> tuple[Ran, tuple[str, ...]]:
-        """Run with those metrics that this ncu knows. It counts nothing where it is asked for one that it doesn't: then
-        the run is repeated without those that it names, and no later one asks for them.
+        """Run with metrics that this ncu knows. It counts nothing where it is asked for one that it doesn't: then the
+        run is repeated, with what tells the same in the place of those that it names, which no later run asks for.
 
-        :returns: the last run, and the metrics that were left out of it.
+        :returns: the last run, and the metrics that nothing stood in for.
         """
         while True:
-            asked = [name for name in metrics if name not in self._unknown]
+            asked = _known(metrics, self._unknown)
             ran = run(asked)
-            named = _named(ran, asked)
-            if not named or len(named) == len(asked):
-                return ran, tuple(name for name in metrics if name in self._unknown)
-            self._unknown.update(named)
+            unknown = self._unknown | set(_named(ran, asked))
+            if unknown == self._unknown or not _known(metrics, unknown):
+                return ran, tuple(name for name in metrics if not _known([name], self._unknown))
+            self._unknown = unknown
             ran.log.unlink(missing_ok=True)
 
-    def _check(self, dtype: str) -> float | None:
+    def _check(self, dtype: str) -> UnitCheck:
+        system = self._ncu.system
         with _private_folder() as folder:
 
             def run(asked: Sequence[str]) -> Ran:
                 return self._ncu.run(
-                    (str(self._ncu.system.python), "-m", ncu_check.__name__, dtype, self._device),
+                    (str(system.python), "-P", "-m", ncu_check.__name__, dtype, self._device),
                     asked,
                     log=folder / "check.csv",
-                    variables={},
+                    variables={"PYTHONPATH": system.python_path},
                     limit_s=self._limit_s,
                     cwd=self._command.folder,
                 )
 
-            ran, _ = self._with_known(flop_metrics(self._ncu.compute_capability, True), run)
+            ran, unknown = self._with_known(flop_metrics(self._ncu.compute_capability, True), run)
             try:
                 ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
-                flop = self._read([ran], lambda files, source: ncu_counters.of_flops(files[0], source)).flop
+                flop = ncu_counters.of_flops(ran.log)
             except NotCounted as refusal:
                 if refusal.status in FOR_ALL:
                     raise
-                return None
-        return None if flop is None else flop / ncu_check.FLOP
+                return UnitCheck(why=_without(folder, refusal.reason))
+        # FLOPs without one of their parts would pass for a counter that counts something else.
+        return UnitCheck(why=_lacking(unknown)) if unknown else UnitCheck(ratio=flop / ncu_check.FLOP)
 
     def _read(self, ran: Sequence[Ran], read: Callable[[Sequence[Path], str], Counters]) -> Counters:
-        folder = f"{ran[0].log.parent}{os.sep}"
+        folder = ran[0].log.parent
         try:
             found = read([one.log for one in ran], self._ncu.source)
-            # A file is told without its folder, which is gone by then.
-            return found if found.reason is None else replace(found, reason=found.reason.replace(folder, ""))
+            return found if found.reason is None else replace(found, reason=_without(folder, found.reason))
         except NotCounted as refusal:
             lacking = next((one.complaint for one in ran if one.complaint[0] == "missing_metric"), None)
             if lacking is not None:
                 raise NotCounted(*lacking) from refusal
-            raise NotCounted(refusal.status, refusal.reason.replace(folder, "")) from refusal
+            raise NotCounted(refusal.status, _without(folder, refusal.reason)) from refusal
 
 
 def _named(ran: Ran, asked: Sequence[str]) -> tuple[str, ...]:
@@ -212,9 +228,20 @@ def _named(ran: Ran, asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in asked if name in names or name.partition(".")[0] in names)
 
 
+def _known(metrics: Sequence[str], unknown: Set[str]) -> tuple[str, ...]:
+    """What to ask for: the metrics, and what tells the same in the place of those that ncu doesn't know."""
+    asked = ((name,) if name not in unknown else instead(name, unknown) for name in metrics)
+    return tuple(dict.fromkeys(name for names in asked for name in names))
+
+
 def _lacking(metrics: Sequence[str]) -> str | None:
     """Why what these metrics tell is not there."""
     return f"this ncu or this GPU lacks {', '.join(metrics)}" if metrics else None
+
+
+def _without(folder: Path, text: str) -> str:
+    """What is said of files, without their folder: it is gone when that is read."""
+    return text.replace(f"{folder}{os.sep}", "")
 
 
 @contextmanager

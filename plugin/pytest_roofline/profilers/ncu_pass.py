@@ -7,7 +7,7 @@ has, and gets the counters.
 from __future__ import annotations
 
 from collections import Counter as TallyOf
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,7 +60,7 @@ class NcuPass:
         # The last one: a test that is run again has a result for each time.
         for stats in self._run.stats[before:][-1:]:
             record = from_json(Record, stats.extra_info[KEY], stats.fullname)
-            self._run.give_counters(stats, self._counters(item, record))
+            self._run.give_counters(stats, *self._counters(item, record))
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -81,28 +81,34 @@ class NcuPass:
             )
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
-    def _counters(self, item: pytest.Item, record: Record) -> Counters:
+    def _counters(self, item: pytest.Item, record: Record) -> tuple[Counters, Mapping[str, str]]:
+        """What a record gets, and why values of it are None where its status doesn't tell, by their names."""
         if isinstance(self._counter, Counters):
-            return self._counter
+            return self._counter, {}
         if record.case.mode not in ("train", "infer"):
-            return Counters(status="not_requested", reason="ncu is asked about the steps of models")
+            return Counters(status="not_requested", reason="ncu is asked about the steps of models"), {}
         if not record.valid:
-            return Counters(status="not_requested", reason="nothing is counted for a row that is invalid")
-        counters = self._refused or self._counted(self._counter, item, record.case.precision)
+            return Counters(status="not_requested", reason="nothing is counted for a row that is invalid"), {}
+        if self._refused is None:
+            counters, missing = self._counted(self._counter, item, record.case.precision)
+        else:
+            counters, missing = self._refused, {}
         self._became[counters.status, counters.reason] += 1
-        return counters
+        return counters, missing
 
-    def _counted(self, counter: CaseCounter, item: pytest.Item, precision: str) -> Counters:
+    def _counted(self, counter: CaseCounter, item: pytest.Item, precision: str) -> tuple[Counters, Mapping[str, str]]:
         held = release(self._run.device)
+        whys = {"context_byte": held.why}
         try:
-            unit_check = counter.unit_check(precision)
-            counters = counter.count(item.nodeid, item.path)
+            check = counter.unit_check(precision)
+            counters = replace(counter.count(item.nodeid, item.path), unit_check=check.ratio)
+            whys["unit_check"] = check.why
         except NotCounted as refusal:
             counters = Counters(status=refusal.status, reason=refusal.reason)
             if refusal.status in FOR_ALL:
                 self._refused = counters
-            return counters
-        return replace(counters, unit_check=unit_check, context_byte=held)
+        # Of a refusal, too: a process that ran out of memory had what this one leaves.
+        return replace(counters, context_byte=held.byte), {name: why for name, why in whys.items() if why is not None}
 
 
 def prepare(config: pytest.Config, run: Run, system: System, *, required: str | None) -> NcuPass:
@@ -114,7 +120,7 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
     finding = preflight(run.device.type, system, run.options.ncu_path)
     if required is not None and not finding.usable:
         raise NotUsable(f"{required}: counters are required. {finding.line}")
-    run.printed.append(finding.line)
+    run.announced.append(finding.line)
     if not finding.usable:
         return NcuPass(run, Counters(status=finding.status, reason=finding.reason))
     assert finding.path is not None

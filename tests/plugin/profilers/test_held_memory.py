@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import torch
 
-from pytest_roofline.profilers.held_memory import release
+from pytest_roofline.profilers.held_memory import Held, release
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 UUID = "8c3e6f0a-0000-4000-8000-000000000001"
+NOT_TOLD = "NVML has no figure of this process: in a container it has another number, and Windows keeps it"
 
 
 def test_what_a_failure_holds_is_let_go() -> None:
@@ -27,7 +28,7 @@ def test_what_a_failure_holds_is_let_go() -> None:
         setattr(sys, name, error)
     alive = weakref.ref(model)
     del model, error
-    assert release(CPU) is None
+    assert release(CPU) == Held(why="not read for cpu")
     assert alive() is None
     assert not any(hasattr(sys, name) for name in ("last_exc", "last_value"))
 
@@ -74,21 +75,24 @@ def allocator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("nvml", "byte"),
+    ("nvml", "held"),
     [
-        (FakeNvml({1: 7, os.getpid(): 500}), 500),
-        (FakeNvml({1: 7}), None),
-        (FakeNvml({os.getpid(): None}), None),
-        (FakeNvml({os.getpid(): 500}, fails_in="nvmlInit"), None),
-        (FakeNvml({os.getpid(): 500}, fails_in="nvmlDeviceGetComputeRunningProcesses"), None),
-        (None, None),
+        (FakeNvml({1: 7, os.getpid(): 500}), Held(byte=500)),
+        (FakeNvml({1: 7}), Held(why=NOT_TOLD)),
+        (FakeNvml({os.getpid(): None}), Held(why=NOT_TOLD)),
+        (FakeNvml({os.getpid(): 500}, fails_in="nvmlInit"), Held(why="NVML says: nvmlInit")),
+        (
+            FakeNvml({os.getpid(): 500}, fails_in="nvmlDeviceGetComputeRunningProcesses"),
+            Held(why="NVML says: nvmlDeviceGetComputeRunningProcesses"),
+        ),
+        (None, Held(why="nvidia-ml-py is not installed")),
     ],
 )
 def test_what_is_still_held_is_the_drivers_figure_or_unknown(
-    allocator: list[str], monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None, byte: int | None
+    allocator: list[str], monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None, held: Held
 ) -> None:
     """The driver's has the CUDA context in it. In a container it knows this process by another number; what torch knows
     leaves the context out, and is no answer."""
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    assert release(CUDA) == byte
+    assert release(CUDA) == held
     assert allocator == ["emptied"]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_roofline.profilers import ncu_case, ncu_counters
-from pytest_roofline.profilers.ncu_case import CaseCounter, Command
+from pytest_roofline.profilers.ncu_case import CaseCounter, Command, UnitCheck
 from pytest_roofline.profilers.ncu_check import FLOP
 from pytest_roofline.profilers.ncu_order import VARIABLE
 from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
 from pytest_roofline.same_project import CommandLine
-from roofline.ncu_metrics import byte_metrics, flop_metrics
+from roofline.ncu_metrics import TIME, byte_metrics, flop_metrics
 from roofline.record import Counters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 
@@ -29,6 +31,7 @@ with open(answer, "w") as told:
 """In place of pytest: a process that carries the order out, or says why it can't."""
 
 TEST = "sub/test_x.py::test_x[a b]"
+TENSOR = "sm__ops_path_tensor_src_{}.sum"
 
 
 class Reading:
@@ -49,12 +52,18 @@ class Reading:
             return Counters(status="missing_metric", source=source, reason=f"flop: {no_flop}", dram_byte=7.0)
         return Counters(status="ok", source=source, flop=self.flops[min(len(self.files), len(self.flops)) - 1])
 
+    def of_flops(self, file: Path) -> float:
+        flop = self([file], "").flop
+        if flop is None:
+            raise NotCounted("missing_metric", "no FLOPs")
+        return flop
+
 
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
     reading = Reading()
     monkeypatch.setattr(ncu_counters, "of_step", reading)
-    monkeypatch.setattr(ncu_counters, "of_flops", lambda file, source: reading([file], source))
+    monkeypatch.setattr(ncu_counters, "of_flops", reading.of_flops)
     return reading
 
 
@@ -76,11 +85,18 @@ def make(stubs: Stubs, tmp_path: Path) -> Make:
     program = tmp_path / "program.py"
 
     def counter(
-        *behaviours: NcuBehaviour, problem: str | None = None, rejects: Sequence[str] = (), **changes: Any
+        *behaviours: NcuBehaviour,
+        problem: str | None = None,
+        rejects: Sequence[str] = (),
+        python_path: str | None = None,
+        **changes: Any,
     ) -> CaseCounter:
         program.write_text(ANSWERS.format(variable=VARIABLE, problem=problem))
         path = stubs.ncu(*behaviours, rejects=rejects)
-        ncu = Ncu(path=path, version="2025.3", system=stubs.system(), compute_capability="9.0")
+        system = stubs.system()
+        if python_path is not None:
+            system = replace(system, environment={**system.environment, "PYTHONPATH": python_path})
+        ncu = Ncu(path=path, version="2025.3", system=system, compute_capability="9.0")
         command = Command(
             start=(sys.executable, "-IS", str(program)),
             again=CommandLine(arguments=["-k", "x", "sub"]),
@@ -99,9 +115,7 @@ def test_bytes_and_flops_are_counted_in_runs_of_their_own(
     """The first with what a single pass collects; the second with all pipes."""
     found = make().count(TEST, tmp_path / "project" / "sub" / "test_x.py")
     assert found == Counters(status="ok", source="ncu 2025.3", flop=1.0)
-    calls = stubs.calls("ncu")
-    metrics = [call.arguments[call.arguments.index("--metrics") + 1].split(",") for call in calls]
-    assert metrics == [list(byte_metrics("9.0")), list(flop_metrics("9.0", True))]
+    assert metrics_of(stubs) == [list(byte_metrics("9.0")), list(flop_metrics("9.0", True))]
     assert reading.files == [("bytes.csv", "flop.csv")]
 
 
@@ -126,6 +140,11 @@ def test_a_file_that_may_go_by_another_name_is_found_by_the_runs_own_paths(
     make().count(TEST, tmp_path / place)
     assert [json.loads(call.environment[VARIABLE])[1] for call in stubs.calls("ncu")] == [None, None]
     assert reading.files
+
+
+def metrics_of(stubs: Stubs) -> list[list[str]]:
+    """Those that each call of ncu was asked for."""
+    return [call.arguments[call.arguments.index("--metrics") + 1].split(",") for call in stubs.calls("ncu")]
 
 
 def test_tensor_cores_are_asked_about(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
@@ -192,30 +211,54 @@ def test_a_run_for_flops_that_fails_leaves_the_bytes(
     assert reading.files == [("bytes.csv",)]
 
 
-def test_a_metric_that_ncu_does_not_know_is_left_out_and_the_run_repeated(
+def test_what_ncu_knows_of_no_way_to_is_left_out_and_the_run_repeated(
     make: Make, stubs: Stubs, reading: Reading, tmp_path: Path
 ) -> None:
-    """Each is asked for once in all cases; FLOPs without one of their pipes are not summed, and the metric is named."""
-    first, second = byte_metrics("9.0")[0], flop_metrics("9.0", True)[-1]
+    """Each metric is asked for once in all cases; FLOPs without one of their pipes are not summed, and it is named."""
+    first, second = TIME, flop_metrics("9.0", True)[-1]
     counter = make(rejects=[first, second])
     for runs in (4, 6):
         found = counter.count(TEST, tmp_path)
         assert (found.status, found.flop) == ("missing_metric", None)
         assert found.reason == f"flop: this ncu or this GPU lacks {second}; this ncu or this GPU lacks {first}"
         assert len(stubs.calls("ncu")) == runs
-    asked = [call.arguments[call.arguments.index("--metrics") + 1].split(",") for call in stubs.calls("ncu")]
+    asked = metrics_of(stubs)
     assert asked[1] == [name for name in asked[0] if name != first]
     assert asked[3] == [name for name in asked[2] if name != second]
     assert asked[4:] == [asked[1], asked[3]]
     assert reading.files == [("bytes.csv", "flop.csv")] * 2
 
 
-def test_a_metric_that_ncu_refuses_is_the_reason_that_nothing_can_be_read(
-    make: Make, reading: Reading, tmp_path: Path
+def test_in_the_place_of_a_metric_that_ncu_does_not_know_the_next_is_asked_for(
+    make: Make, stubs: Stubs, tmp_path: Path
 ) -> None:
-    """And not what its absence does to the file."""
-    reading.fault = NotCounted("failed", "what ncu wrote can't be read: no header")
+    """In bytes, CUDA cores and tensor cores alike, as often as it takes; all is there, and which answered is told."""
+    ffma, other = (f"{unit}__sass_thread_inst_executed_op_ffma_pred_on.sum" for unit in ("smsp", "sm"))
+    fp16, halves = TENSOR.format("fp16"), [TENSOR.format("fp16_dst_fp16"), TENSOR.format("fp16_dst_fp32")]
+    counter = make(rejects=["dram__bytes_read.sum", "dram__bytes_op_read.sum", ffma, fp16])
+    found = counter.count(TEST, tmp_path)
+    assert (found.status, found.reason) == ("ok", None)
+    asked = metrics_of(stubs)
+    read = [names[0] for names in asked[:3]]
+    assert read == ["dram__bytes_read.sum", "dram__bytes_op_read.sum", "dram__sectors_read.sum"]
+    assert [set(names) - set(asked[3]) for names in asked[3:]] == [set(), {other, *halves}]
+    assert found.metrics["dram_read_byte"] == "32 dram__sectors_read.sum"
+    assert f"2 {other}" in found.metrics["flop_by_pipe.fp32"]
+    assert found.metrics["flop_by_pipe.tensor_fp16"] == " + ".join(halves)
+    # Two kernels, each of 1024 of every count and 4096 of every byte.
+    assert (found.dram_read_byte, found.dram_write_byte) == (2 * 32 * 1024, 2 * 4096)
+    assert found.flop_by_pipe is not None
+    assert (found.flop_by_pipe["fp32"], found.flop_by_pipe["tensor_fp16"]) == (2 * 1024 * 4, 2 * 1024 * 2)
+    counter.count(TEST, tmp_path)
+    assert metrics_of(stubs)[5:] == [asked[2], asked[4]]
 
+
+def test_a_metric_that_ncu_refuses_is_the_reason_that_nothing_can_be_read(
+    make: Make, reading: Reading, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And not what its absence does to the file, where its words name none that could be left out."""
+    monkeypatch.setattr(ncu_case, "_named", lambda *_: ())
+    reading.fault = NotCounted("failed", "what ncu wrote can't be read: no header")
     status, _ = refused(make("unknown_metric"), tmp_path)
     assert status == "missing_metric"
 
@@ -256,35 +299,45 @@ def test_each_dtype_is_checked_once(make: Make, stubs: Stubs, reading: Reading) 
     """By a process of its own, on the run's device, with the metrics that count it."""
     reading.flops = [FLOP * 1.5]
     counter = make()
-    assert [counter.unit_check(name) for name in ("amp_bf16", "bf16", "fp32")] == [1.5, 1.5, 1.5]
+    checks = [counter.unit_check(name) for name in ("amp_bf16", "bf16", "fp32")]
+    assert checks == [UnitCheck(ratio=1.5)] * 3
     calls = stubs.calls("ncu")
     assert [call.wrapped[1:] for call in calls] == [
-        ["-m", "this", "bf16", "cuda:0"],
-        ["-m", "this", "fp32", "cuda:0"],
+        ["-P", "-m", "this", "bf16", "cuda:0"],
+        ["-P", "-m", "this", "fp32", "cuda:0"],
     ]
-    metrics = [call.arguments[call.arguments.index("--metrics") + 1] for call in calls]
-    assert metrics == [",".join(flop_metrics("9.0", True))] * 2
+    assert metrics_of(stubs) == [list(flop_metrics("9.0", True))] * 2
 
 
 @pytest.mark.usefixtures("products")
 def test_of_several_dtypes_the_worst_counts(make: Make, reading: Reading) -> None:
     """The one farthest from 1, in either direction."""
     reading.flops = [FLOP * 1.01, FLOP * 0.5]
-    assert make().unit_check("torch_default") == 0.5
+    assert make().unit_check("torch_default") == UnitCheck(ratio=0.5)
     reading.flops = [None, None, FLOP, None]
-    assert make().unit_check("torch_default") == 1.0
-    assert make().unit_check("torch_default") is None
+    assert make().unit_check("torch_default") == UnitCheck(ratio=1.0)
+    assert make().unit_check("torch_default") == UnitCheck(why="fp32: no FLOPs; tf32: no FLOPs")
 
 
 @pytest.mark.usefixtures("products")
-@pytest.mark.parametrize("behaviour", ["no_kernels", "silent", "crash"])
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        ("no_kernels", "ncu saw no kernel"),
+        ("silent", "ncu wrote no file, and ended with exit code 0"),
+        ("crash", "its process ended with exit code -9 before the step"),
+    ],
+)
 def test_a_check_that_fails_costs_nothing_but_itself(
-    make: Make, stubs: Stubs, reading: Reading, behaviour: NcuBehaviour
+    make: Make, stubs: Stubs, behaviour: NcuBehaviour, why: str
 ) -> None:
-    """It isn't tried again, and cases are counted."""
+    """It isn't tried again, and cases are counted. It tells why."""
     counter = make(behaviour)
-    reading.fault = NotCounted("failed", "nothing to read")
-    assert [counter.unit_check("fp32") for _ in range(2)] == [None, None]
+    first, second = (counter.unit_check("fp32") for _ in range(2))
+    assert first == second
+    assert first.ratio is None
+    assert first.why is not None
+    assert first.why.startswith(f"fp32: {why}")
     assert len(stubs.calls("ncu")) == 1
 
 
@@ -294,3 +347,24 @@ def test_where_nothing_can_be_counted_the_check_says_so(make: Make) -> None:
     with pytest.raises(NotCounted) as refusal:
         make("permission").unit_check("fp32")
     assert refusal.value.status == "permission_denied"
+
+
+@pytest.mark.usefixtures("products")
+def test_a_check_that_can_not_be_read_or_summed_says_so(make: Make, reading: Reading) -> None:
+    """Without the folder, which is gone; FLOPs without one of their pipes are not compared with all of them."""
+    reading.fault = NotCounted("failed", "{}: no header")
+    assert make().unit_check("fp32") == UnitCheck(why="fp32: check.csv: no header")
+    reading.fault = None
+    lacking = flop_metrics("9.0", True)[-1]
+    check = make(rejects=[lacking]).unit_check("fp32")
+    assert check == UnitCheck(why=f"fp32: this ncu or this GPU lacks {lacking}")
+
+
+def test_the_product_is_found_where_only_the_sources_are(make: Make, stubs: Stubs) -> None:
+    """By the folders of these packages, before those that the user has; nothing of the project's folder is imported."""
+    counter = make("crash", python_path="own")
+    counter.unit_check("fp32")
+    (call,) = stubs.calls("ncu")
+    *places, last = call.environment["PYTHONPATH"].split(os.pathsep)
+    assert str(Path(ncu_case.__file__).parents[2]) in places
+    assert (last, call.wrapped[1:4]) == ("own", ["-P", "-m", "pytest_roofline.profilers.ncu_check"])

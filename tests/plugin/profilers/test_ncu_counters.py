@@ -215,9 +215,16 @@ def test_flops_that_lack_a_part_are_none(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_run_for_flops_alone_is_read_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As that of a matrix product."""
-    monkeypatch.setattr(ncu_counters.analysis, "ask", Files(b=5))
+    """As that of a matrix product. That it lacks bytes is no matter; that it lacks FLOPs is told."""
+    monkeypatch.setattr(ncu_counters.analysis, "ask", Files(a=1, b=5))
     assert of_flops(Path("b")) == 60.0
+    with pytest.raises(NotCounted, match="^not collected$") as refusal:
+        of_flops(Path("a"))
+    assert refusal.value.status == "missing_metric"
+    empty = Answer(command="ncu", code=0, out=json.dumps(answer()), err="")
+    monkeypatch.setattr(ncu_counters.analysis, "ask", lambda *_: empty)
+    with pytest.raises(NotCounted, match="ncu wrote down no kernel"):
+        of_flops(Path("b"))
 
 
 FLOPS = ("5", *["0"] * (len(flop_metrics("8.0", tensor=True)) - 1))

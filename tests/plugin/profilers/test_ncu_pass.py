@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from pytest_roofline.profilers import ncu_pass
-from pytest_roofline.profilers.ncu_case import CaseCounter
+from pytest_roofline.profilers.held_memory import Held
+from pytest_roofline.profilers.ncu_case import CaseCounter, UnitCheck
 from pytest_roofline.profilers.ncu_pass import NcuPass, NotUsable, preflight, prepare
 from pytest_roofline.profilers.ncu_run import NotCounted
 from pytest_roofline.profilers.preflight import Finding
@@ -22,6 +23,7 @@ from tests.plugin.profilers.stubs import Stubs
 from tests.roofline import build
 
 DENIED = NotCounted("permission_denied", "administrators only")
+CHECKED = UnitCheck(ratio=1.0)
 
 
 class FakeRun:
@@ -31,6 +33,7 @@ class FakeRun:
 
     def __init__(self) -> None:
         self.stats: list[Any] = []
+        self.announced: list[str] = []
         self.printed: list[str] = []
         self.device = torch.device("cpu")
         self.machine = SimpleNamespace(device=SimpleNamespace(compute_capability="9.0"))
@@ -49,13 +52,13 @@ class FakeRun:
 class FakeCounter:
     """Counts what it is told to: answers in turn, the last for all that follow."""
 
-    def __init__(self, *answers: Counters | NotCounted, unit_check: float | NotCounted | None = 1.0) -> None:
+    def __init__(self, *answers: Counters | NotCounted, unit_check: UnitCheck | NotCounted = CHECKED) -> None:
         self.asked: list[tuple[str, str]] = []
         self.checked: list[str] = []
         self._answers = answers
         self._unit_check = unit_check
 
-    def unit_check(self, precision: str) -> float | None:
+    def unit_check(self, precision: str) -> UnitCheck:
         self.checked.append(precision)
         if isinstance(self._unit_check, NotCounted):
             raise self._unit_check
@@ -97,10 +100,8 @@ def end(counting: NcuPass, exitstatus: int = 0) -> int:
 
 
 def test_a_case_is_counted_after_its_test_by_name_and_file() -> None:
-    """Its record keeps all else; the ratio of the product of known size, in the case's precision, and the memory still
-    held stand with it.
-    """
-    run, counter = FakeRun(), FakeCounter(OK, unit_check=1.25)
+    """Its record keeps all else; the ratio of the product of known size, in the case's precision, stands with it."""
+    run, counter = FakeRun(), FakeCounter(OK, unit_check=UnitCheck(ratio=1.25))
     record = build.record(case=build.case(precision="amp_bf16"))
 
     def test() -> None:
@@ -113,6 +114,52 @@ def test_a_case_is_counted_after_its_test_by_name_and_file() -> None:
     (found,) = run.records()
     assert found.counters == Counters(status="ok", source="ncu", flop=1.0, unit_check=1.25)
     assert found.timing == record.timing
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The measuring process holds 500 byte of the device."""
+    monkeypatch.setattr(ncu_pass, "release", lambda _device: Held(byte=500))
+
+
+OUT_OF_MEMORY = NotCounted("failed", "the test failed under ncu: out of memory: no room")
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("answer", [OK, OUT_OF_MEMORY])
+def test_the_memory_that_is_still_held_stands_with_the_counters(answer: Counters | NotCounted) -> None:
+    """And with their refusal: a process that found no room had what this one left."""
+    run = FakeRun()
+    take(passing(run, FakeCounter(answer)), lambda: run.measure(build.record()))
+    (found,) = run.records()
+    assert found.counters is not None
+    assert (found.counters.status, found.counters.context_byte) == (answer.status, 500)
+    assert "counters.context_byte" not in found.missing
+
+
+def test_why_nothing_is_known_is_told() -> None:
+    """Of the memory and of the product of known size, beside the reasons that the record has, and without folders."""
+    run = FakeRun()
+    counter = FakeCounter(OK, unit_check=UnitCheck(why="fp32: /tmp/x/check.csv: no header"))
+    record = build.record(missing={"profile": "not taken"})
+    take(passing(run, counter), lambda: run.measure(record))
+    (found,) = run.records()
+    assert found.counters == OK
+    assert found.missing == {
+        "profile": "not taken",
+        "counters.context_byte": "not read for cpu",
+        "counters.unit_check": "fp32: check.csv: no header",
+    }
+
+
+@pytest.mark.usefixtures("held")
+def test_what_another_case_met_says_nothing_of_this_ones_memory() -> None:
+    """It isn't tried."""
+    run = FakeRun()
+    counting = passing(run, FakeCounter(DENIED))
+    for _ in range(2):
+        take(counting, lambda: run.measure(build.record()))
+    assert [counters.context_byte for counters in run.counters() if counters is not None] == [500, None]
 
 
 def test_what_measured_nothing_is_not_counted() -> None:
@@ -247,7 +294,7 @@ def test_a_usable_ncu_is_told_and_used(found: Callable[[Finding], None], tmp_pat
     found(Finding(tool="ncu", status="ok", why="", path=Path("/opt/ncu"), version="2025.3"))
     counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
     assert isinstance(counting._counter, CaseCounter)
-    assert run.printed == ["ncu 2025.3: usable (/opt/ncu)"]
+    assert (run.announced, run.printed) == (["ncu 2025.3: usable (/opt/ncu)"], [])
 
 
 def test_one_that_is_not_usable_is_told_and_the_run_goes_on(found: Callable[[Finding], None], tmp_path: Path) -> None:
@@ -258,7 +305,7 @@ def test_one_that_is_not_usable_is_told_and_the_run_goes_on(found: Callable[[Fin
     counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
     take(counting, lambda: run.measure(build.record()))
     assert run.counters() == [Counters(status="permission_denied", reason="administrators only. Ask.")]
-    assert run.printed == ["ncu: permission_denied: administrators only. Ask."]
+    assert (run.announced, run.printed) == (["ncu: permission_denied: administrators only. Ask."], [])
     with pytest.raises(NotUsable) as refusal:
         prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required="--ncu")
     assert str(refusal.value) == ("--ncu: counters are required. ncu: permission_denied: administrators only. Ask.")
