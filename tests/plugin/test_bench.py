@@ -402,7 +402,7 @@ def test_what_held_the_device_back_is_flagged_on_roofs_and_loaders(lab: Lab, mon
     """Every fraction of a roof rests on it."""
     lab.state = lambda: DeviceState(throttle=("HW Thermal Slowdown",))  # type: ignore[method-assign]
     for record in plain_rows(run_on(lab), lab, monkeypatch):
-        assert [flag.name for flag in record.flags] == ["throttled"]
+        assert {flag.name for flag in record.flags} - {"margin"} == {"throttled"}
         assert record.valid
 
 
@@ -413,7 +413,7 @@ def test_memory_that_spilled_is_flagged_on_roofs_and_loaders(lab: Lab, monkeypat
     run = run_on(lab)
     monkeypatch.setattr(run.machine, "device", replace(DEVICE, memory_byte=100))
     for record in plain_rows(run, lab, monkeypatch):
-        assert [flag.name for flag in record.flags] == ["spilled"]
+        assert {flag.name for flag in record.flags} - {"margin"} == {"spilled"}
 
 
 def test_what_the_process_used_stands_in_every_row(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
