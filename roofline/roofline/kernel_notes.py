@@ -35,8 +35,10 @@ def about_status(record: Record) -> list[str]:
     counters = record.counters
     if counters is None or counters.status in ("ok", "not_requested"):
         return []
-    what = "No counters" if counters_of(record) is None else "Counters are incomplete"
-    return [f"{what} ({counters.status}): {counters.reason or 'no reason is told'}"]
+    why = f"({counters.status}): {counters.reason or 'no reason is told'}"
+    if counters_of(record) is not None:
+        return [f"Counters are incomplete {why}"]
+    return [f"No counters {why}", *_held(counters)]
 
 
 def about_counted(record: Record, kernels: Sequence[CountedKernel]) -> list[str]:
@@ -54,7 +56,7 @@ def about_counted(record: Record, kernels: Sequence[CountedKernel]) -> list[str]
     time_s = total_of(one.time_s for one in kernels)
     together = "" if time_s is None else f" of {scaled(time_s, 's')}"
     read += f". Their time{together} is under that profiler, and no timing"
-    return [read, *_tensor_cores(kernels), *_unit_check(counters)]
+    return [read, *_tensor_cores(kernels), *_unit_check(record, counters), *_held(counters)]
 
 
 def about_reasons(rows: Sequence[Reconciled]) -> list[str]:
@@ -89,12 +91,24 @@ def _tensor_cores(kernels: Sequence[CountedKernel]) -> list[str]:
     ]
 
 
-def _unit_check(counters: Counters) -> list[str]:
+def _unit_check(record: Record, counters: Counters) -> list[str]:
     """What a product of known size showed of the counters' unit."""
     ratio = counters.unit_check
+    why = record.missing.get("counters.unit_check")
+    if ratio is None and why is not None:
+        return [f"A matrix product of known size, which would show what a counted FLOP is, was not counted: {why}"]
     if ratio is None or not usable(ratio):
         return []
     told = f"A matrix product of known size was counted at {significant(ratio, 4)} of its FLOPs"
     if abs(ratio - 1) <= UNIT_AGREEMENT:
         return [told]
     return [f"{told}: the counters' FLOPs are not to be trusted on this machine"]
+
+
+def _held(counters: Counters) -> list[str]:
+    """What was not free of the device's memory."""
+    byte = counters.context_byte
+    if byte is None or not usable(byte):
+        return []
+    held = scaled(byte, "B")
+    return [f"The process that had measured still held {held} of the device's memory while the step was counted"]

@@ -81,7 +81,13 @@ def _record() -> Record:
             ),
         ),
         counters=counters(
-            kernel(), kernel(ADD, launches=9), dram_read_byte=1e9, passes=5, flop_passes=5, unit_check=1.0
+            kernel(),
+            kernel(ADD, launches=9),
+            dram_read_byte=1e9,
+            passes=5,
+            flop_passes=5,
+            unit_check=1.0,
+            context_byte=10**8,
         ),
         memory=Memory(peak_predicted_byte=100, peak_allocated_byte=110, peak_reserved_byte=120),
         process=Process(

@@ -97,6 +97,27 @@ def test_the_unit_of_the_counters(ratio: float | None, told: list[str]) -> None:
     assert _about(build.record(counters=counters(kernel(), unit_check=ratio)))[2:] == told
 
 
+def test_why_the_unit_of_the_counters_is_not_known() -> None:
+    """Where the record tells it."""
+    record = build.record(counters=counters(kernel()), missing={"counters.unit_check": "fp32: it hung"})
+    assert _about(record)[2:] == [
+        "A matrix product of known size, which would show what a counted FLOP is, was not counted: fp32: it hung"
+    ]
+
+
+HELD = "The process that had measured still held 500 MB of the device's memory while the step was counted"
+
+
+@pytest.mark.parametrize(("byte", "told"), [(500_000_000, [HELD]), (0, []), (None, [])])
+def test_memory_that_was_not_free(byte: int | None, told: list[str]) -> None:
+    """It stands below the counters, and below the reason that there are none: a process may have found no room."""
+    assert _about(build.record(counters=counters(kernel(), context_byte=byte)))[2:] == told
+    failed = Counters(status="failed", reason="out of memory", context_byte=byte)
+    assert about_status(build.record(counters=failed)) == ["No counters (failed): out of memory", *told]
+    lacking = counters(kernel(), status="missing_metric", reason="no FLOPs", context_byte=byte)
+    assert about_status(build.record(counters=lacking)) == ["Counters are incomplete (missing_metric): no FLOPs"]
+
+
 @pytest.mark.parametrize(
     ("counters", "told"),
     [

@@ -52,6 +52,8 @@ _OFF: dict[str, Any] = {
     "benchmark_compare_fail": [],
     "benchmark_histogram": False,
     "benchmark_cprofile": None,
+    # pytest-timeout: replay takes longer than the test that the limit is for.
+    "timeout": 0,
     # pytest-xdist; and a test that failed fails again.
     "numprocesses": 0,
     "reruns": 0,
@@ -141,9 +143,11 @@ class CountingChild:
         items[:] = [item for item in items if item.nodeid == self._order.test][:1]
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self) -> Generator[None, object, object]:
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         from pytest_roofline.plugin import run_of
 
+        for item in session.items:
+            _without_limit(item)
         self._run = run_of(self._config)
         if self._run is not None:
             self._run.counting = self
@@ -179,6 +183,12 @@ class CountingChild:
         self._counted = True
         self._order.tell(Answer(problem=problem))
         pytest.skip("one step was taken for the counters")
+
+
+def _without_limit(item: pytest.Item) -> None:
+    """Take the markers of pytest-timeout off, which stand above its option: see `_OFF`."""
+    for node in item.listchain():
+        node.own_markers[:] = [marker for marker in node.own_markers if marker.name != "timeout"]
 
 
 def count_step(workload: Workload, case: str) -> str | None:

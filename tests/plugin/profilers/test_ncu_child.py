@@ -102,6 +102,104 @@ def test_reports_that_the_project_asks_for_stay_those_of_the_run(project: pytest
     assert "of the run" not in {file.read_text() for file in files}
 
 
+LIMITS = """
+    import pytest
+
+    def pytest_addoption(parser):
+        parser.addoption("--timeout", type=float)
+        parser.addini("timeout", "seconds")
+
+    def pytest_configure(config):
+        config.addinivalue_line("markers", "timeout(seconds): of one test")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(item):
+        marker = item.get_closest_marker("timeout")
+        limit = item.config.getoption("timeout") if marker is None else marker.args[0]
+        open("limit", "w").write(str(float(item.config.getini("timeout") if limit is None else limit)))
+        return (yield)
+"""
+"""Finds a test's limit as pytest-timeout does: by the closest marker, else the option, else the configuration file."""
+
+
+@pytest.mark.parametrize("given", [("--timeout", "0.1"), ("-o", "timeout=0.2")])
+def test_a_limit_of_the_timed_test_is_none_of_this_one(project: pytest.Pytester, given: tuple[str, str]) -> None:
+    """Under ncu it takes longer: the run has a limit of its own for that. Neither option nor markers count, wherever
+    they are.
+    """
+    project.makeconftest(LIMITS)
+    project.makepyfile(
+        test_it="""
+    import pytest, torch
+    from torch import nn
+
+    pytestmark = pytest.mark.timeout(0.3)
+
+    @pytest.mark.timeout(0.4)
+    class TestIt:
+        @pytest.mark.timeout(0.5)
+        def test_mine(self, roofline):
+            roofline(nn.Linear(8, 4), torch.randn(2, 8))
+
+    class TestOther:
+        def test_mine(self, roofline):
+            roofline(nn.Linear(8, 4), torch.randn(2, 8))
+"""
+    )
+    for test in ("TestIt", "TestOther"):
+        assert told(project, f"test_it.py::{test}::test_mine", "-p", "no:timeout", *given) == COUNTED
+        assert (project.path / "limit").read_text() == "0.0"
+
+
+RANGES = """
+    import os
+    from contextlib import contextmanager
+    from pytest_roofline.profilers import profiled_range
+
+    @contextmanager
+    def noted(device, name):
+        with open("ranges", "a") as file:
+            file.write(f"{os.getpid()} ")
+        yield
+
+    profiled_range.profiled_range = noted
+"""
+
+
+def test_a_loaders_workers_are_never_profiled(project: pytest.Pytester) -> None:
+    """ncu follows them, for it follows all that the test starts; only the process with the step says from where on it
+    is to count.
+    """
+    project.makeconftest(RANGES)
+    project.makepyfile(
+        test_it="""
+    import os
+    import torch
+    from torch import nn
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, _index):
+            with open("workers", "a") as file:
+                file.write(f"{os.getpid()} ")
+            return torch.ones(8)
+
+    def test_mine(roofline):
+        with open("main", "w") as file:
+            file.write(str(os.getpid()))
+        batches = iter(torch.utils.data.DataLoader(Rows(), batch_size=2, num_workers=1))
+        roofline(nn.Linear(8, 4), next(batches))
+"""
+    )
+    assert told(project, "test_it.py::test_mine") == COUNTED
+    main, ranges, workers = ((project.path / name).read_text().split() for name in ("main", "ranges", "workers"))
+    assert ranges == main
+    assert len(set(workers)) == 1
+    assert set(workers).isdisjoint(main)
+
+
 def test_only_the_file_of_the_test_is_collected(project: pytest.Pytester) -> None:
     """Where it is named: others may take long."""
     project.makepyfile(test_it=MEASURES, test_other="open('collected', 'w')")
@@ -159,7 +257,7 @@ def test_without_an_order_it_refuses_to_run(project: pytest.Pytester) -> None:
 def test_what_is_switched_off_is_named_as_pytest_and_its_plugins_name_it(request: pytest.FixtureRequest) -> None:
     """All but options of plugins that are not installed here."""
     missing = {name for name in ncu_child._OFF if not hasattr(request.config.option, name)}
-    assert missing <= {"report_log", "htmlpath", "json_report", "allure_report_dir", "cov_source", "reruns"}
+    assert missing <= {"report_log", "htmlpath", "json_report", "allure_report_dir", "cov_source", "timeout", "reruns"}
 
 
 # --- the step ---

@@ -218,7 +218,7 @@ def test_a_run_for_flops_alone_is_read_by_itself(monkeypatch: pytest.MonkeyPatch
     """As that of a matrix product. That it lacks bytes is no matter; that it lacks FLOPs is told."""
     monkeypatch.setattr(ncu_counters.analysis, "ask", Files(a=1, b=5))
     assert of_flops(Path("b")) == 60.0
-    with pytest.raises(NotCounted, match="^not collected$") as refusal:
+    with pytest.raises(NotCounted, match=r"^not collected$") as refusal:
         of_flops(Path("a"))
     assert refusal.value.status == "missing_metric"
     empty = Answer(command="ncu", code=0, out=json.dumps(answer()), err="")
