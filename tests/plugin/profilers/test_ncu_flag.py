@@ -66,6 +66,8 @@ def test_a_step_is_counted_after_its_test_and_nothing_else_changes(
     counters = record.counters
     assert counters is not None
     assert (counters.status, counters.reason, counters.unit_check) == ("ok", None, None)
+    assert "its process ended with exit code -9 before the step" in record.missing["counters.unit_check"]
+    assert (counters.context_byte, record.missing["counters.context_byte"]) == (None, "not read for cpu")
     assert counters.source is not None
     assert counters.source.startswith("ncu 2025.3.1")
     # Two kernels, each of 4096 byte by every counter of bytes and 1024 of every instruction and tensor operation.
@@ -79,11 +81,11 @@ def test_a_step_is_counted_after_its_test_and_nothing_else_changes(
     calls = stubs.calls("ncu")
     assert len(calls) == 4
     assert not [variable for call in calls[1:] for variable in call.environment if variable.startswith("PYTEST_")]
-    run.stdout.fnmatch_lines(["*= roofline =*", "ncu 2025.3.1*: usable (*", "ncu: 1 case(s) ok"])
+    run.stdout.fnmatch_lines(["ncu 2025.3.1*: usable (*", "test_it.py .*", "*= roofline =*", "ncu: 1 case(s) ok"])
 
 
 def test_without_permission_the_run_goes_on_and_is_told_once(counted: pytest.Pytester, stubs: Stubs) -> None:
-    """Timing is kept, every counter is null, and there is one sentence for two tests."""
+    """Timing is kept, every counter is null, and there is one sentence for two tests, before the first."""
     stubs.ncu("permission_on_stdout")
     counted.makepyfile(
         MEASURES + "\n    def test_other(roofline):\n        roofline(nn.Linear(8, 4), torch.ones(1, 8))\n"
@@ -98,6 +100,7 @@ def test_without_permission_the_run_goes_on_and_is_told_once(counted: pytest.Pyt
         assert record.counters.reason is not None
         assert record.counters == Counters(status="permission_denied", reason=record.counters.reason)
     assert run.stdout.str().count("permission_denied") == 1
+    run.stdout.fnmatch_lines(["collected 2 items", "ncu 2025.3.1*: permission_denied: *", "test_*.py ..*"])
     assert len(stubs.calls("ncu")) == 1
 
 
@@ -187,7 +190,7 @@ HELD = """
         return result
 
     ncu_pass.preflight = lambda *_: Finding(tool="ncu", status="ok", why="", path=Path("ncu"))
-    ncu_case.CaseCounter.unit_check = lambda *_: None
+    ncu_case.CaseCounter.unit_check = lambda *_: ncu_case.UnitCheck(ratio=1.0)
     ncu_case.CaseCounter.count = count
 """
 

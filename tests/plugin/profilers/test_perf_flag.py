@@ -59,12 +59,13 @@ def test_where_perf_cannot_count_the_run_goes_on(
     behaviour: Literal["denied"] | None,
     status: str,
 ) -> None:
-    """One line says why, and so does every record."""
+    """One line says why, before any test, and so does every record."""
     counters, printed = _counted(project, monkeypatch, behaviour)
     assert counters.status == status
     assert counters.reason
     assert counters.cycles is None
     assert printed.count(f"{status}: ") == 1
+    assert printed.index(f"{status}: ") < printed.index("\ntest_")
 
 
 def test_the_perf_that_was_named_is_used(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
