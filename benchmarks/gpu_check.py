@@ -2,7 +2,8 @@
 
 Writes into the folder given, as each part ends, so that nothing of it is lost at the limit; five files at most:
 
-- ``gpu_check.json``: what was found, and which parts ran for how long, and what was left out and why;
+- ``gpu_check.json``: what was found, how far count and counters agree, which parts ran for how long, what was left out
+  and why, and what is wrong;
 - ``speed.json``, ``counters.json``: result files of the suite, for the ``roofline`` program;
 - ``unit_bf16.csv``: what ncu itself wrote for one matrix product of known size;
 - ``log.txt``: what the runs printed.
@@ -18,19 +19,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from roofline.counted_kernels import counted_kernels
-from roofline.reader import ReadError, ResultFile, read_file
-from roofline.reconciliation import reconcile
-from roofline.record import Record, Roof
+from benchmarks.gpu_figures import agreement, figures_of, in_words
+from roofline.profilers.ncu_files import read
+from roofline.reader import ReadError, read_file
 from roofline.record_json import without_nonfinite
-from roofline.roofs import Roofs
 
 _ROOT = Path(__file__).parents[1]
 
@@ -41,7 +40,10 @@ GRACE_S = 15.0
 """For a run to write what it has, once it is interrupted; of its own share."""
 
 UNIT_S = 40.0
-"""At most for the product of known size."""
+"""At most for the product of known size, which is counted twice."""
+
+SMI_S = 20.0
+"""For the driver's tool to answer: one that meets a broken driver may never."""
 
 _RESULTS = "results"
 """One folder for all parts while they run: those after the first take its roofs over."""
@@ -187,13 +189,14 @@ def machine() -> dict[str, Any]:
     """The programs' versions, and what the driver's tool says."""
     import torch
 
+    from pytest_roofline.profilers.system import System
+
     asked = "name,driver_version,memory.total,power.limit,clocks.sm,clocks.max.sm,compute_cap"
-    try:
-        answer = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={asked}", "--format=csv"], capture_output=True, text=True, check=False
-        ).stdout.splitlines()
-    except OSError:
-        answer = []
+    system = System.here()
+    ended = system.run(
+        ["nvidia-smi", f"--query-gpu={asked}", "--format=csv"], timeout_s=SMI_S, environment=system.environment
+    )
+    answer = [f"no answer within {SMI_S:g} s"] if ended.fault == "timeout" else ended.out.splitlines()
     return {
         "python": sys.version.split()[0],
         "torch": torch.__version__,
@@ -216,7 +219,9 @@ def preflight() -> list[dict[str, Any]]:
 
 
 def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
-    """One product of known size under ncu, with ncu's own file kept."""
+    """One product of known size under ncu, with ncu's own file kept; then once more without the tensor cores' counters,
+    for the passes that take.
+    """
     import torch
 
     from pytest_roofline.profilers import ncu_check, ncu_counters, ncu_pass
@@ -226,67 +231,63 @@ def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
     from pytest_roofline.run import without_folders
     from roofline.ncu_metrics import byte_metrics, flop_metrics
 
+    end = time.monotonic() + limit_s
     system = System.here()
     finding = ncu_pass.preflight(device.partition(":")[0], system, None)
     if not finding.usable or finding.path is None:
         return {"status": finding.status, "reason": without_folders(finding.reason)}
     capability = ".".join(map(str, torch.cuda.get_device_capability(device)))
     ncu = Ncu(path=finding.path, version=finding.version, system=system, compute_capability=capability)
-    with TemporaryDirectory() as folder:
-        log = Path(folder, "unit_bf16.csv")
+
+    def count(log: Path, *, tensor: bool) -> None:
+        """:raises NotCounted: ncu wrote down nothing."""
         ran = ncu.run(
             (sys.executable, "-m", ncu_check.__name__, "bf16", device),
-            (*byte_metrics(capability), *flop_metrics(capability, True)),
+            (*byte_metrics(capability), *flop_metrics(capability, tensor)),
             log=log,
             variables={},
-            limit_s=limit_s,
+            limit_s=max(0.0, end - time.monotonic()),
         )
-        if log.exists():
-            shutil.copy(log, out)
+        ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
+
+    with TemporaryDirectory() as folder:
+        whole, lean = Path(folder, "unit_bf16.csv"), Path(folder, "lean.csv")
         try:
-            ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
-            counters = ncu_counters.of_flops(log, ncu.source)
+            count(whole, tensor=True)
+            flop = ncu_counters.of_flops(whole)
         except NotCounted as refusal:
             return {"status": refusal.status, "reason": without_folders(refusal.reason)}
-    ratio = None if counters.flop is None else counters.flop / ncu_check.FLOP
-    return {"status": counters.status, "reason": counters.reason, "ratio": ratio, "passes": counters.passes}
+        finally:
+            if whole.exists():
+                shutil.copy(whole, out)
+        found = {"status": "ok", "reason": None, "ratio": flop / ncu_check.FLOP, "passes": read(whole).passes}
+        try:
+            count(lean, tensor=False)
+            return {**found, "passes_without_tensor": read(lean).passes}
+        except (NotCounted, ReadError) as refusal:
+            why = f"without the tensor cores: {refusal}"
+            return {**found, "passes_without_tensor": None, "reason": without_folders(why)}
 
 
-def figures_of(result: ResultFile) -> dict[str, Any]:
-    """What a result file says: roofs, throughput, and the counters against what was counted."""
-    roofs = result.session.roofs if result.session is not None else ()
-    lacking = result.session.not_measured if result.session is not None else ()
-    records = [benchmark.record for benchmark in result.benchmarks if benchmark.record is not None]
-    return {
-        "roofs": [{"kind": roof.kind, "name": roof.name, "value": roof.value, "spread": roof.spread} for roof in roofs],
-        "not_measured": [asdict(one) for one in lacking],
-        "cases": [case(record, roofs) for record in records if record.case.mode in ("train", "infer")],
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What became of a part: how it ended, or why it wasn't begun; what it measured, None: nothing; what is wrong."""
 
-
-def case(record: Record, roofs: Sequence[Roof]) -> dict[str, Any]:
-    """One row: its rate, and of its counters what there is."""
-    timing, counters, work = record.timing, record.counters, record.work
-    rows = reconcile(record, counted_kernels(record, Roofs(roofs=tuple(roofs))))
-    counted: Mapping[str, Any] = {} if counters is None else asdict(counters)
-    return {
-        "id": record.case.id,
-        "valid": record.valid,
-        "flags": [asdict(flag) for flag in record.flags],
-        "samples_per_s": None if timing is None else record.case.samples_per_step / timing.step_time_s,
-        "margin": None if timing is None else timing.margin,
-        "flop_per_step": None if work is None else work.flop_per_step,
-        "byte_range_per_step": None if work is None else [work.byte_low_per_step, work.byte_high_per_step],
-        "counters": {name: value for name, value in counted.items() if name != "kernels"},
-        "reconciled": [{**asdict(row), "ratio": row.ratio, "standing": row.standing} for row in rows],
-    }
+    how: Mapping[str, Any]
+    figures: Mapping[str, Any] | None
+    problems: tuple[str, ...]
 
 
 def not_reached(part: Part, ran: Ran, figures: Mapping[str, Any]) -> dict[str, str]:
     """The cases that a part was to have and doesn't have, with the reason."""
     had = {case["id"] for case in figures["cases"]}
-    why = f"interrupted after {ran.seconds:.0f} s" if ran.code is None else f"the run ended with {ran.code}, see {_LOG}"
-    return {case: why for case in part.cases if case not in had}
+    return {case: _ended(ran) for case in part.cases if case not in had}
+
+
+def _ended(ran: Ran) -> str:
+    if ran.code is None:
+        return f"interrupted after {ran.seconds:.0f} s"
+    return f"the run ended with {ran.code}, see {_LOG}"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -302,9 +303,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def check(out: Path, device: str, limit_s: float, *, quick: bool, clock: Callable[[], float] = time.monotonic) -> int:
-    """Run all parts. Exit status 0: each ended by itself and measured something."""
+    """Run all parts. Exit status 0: each ended by itself and measured something; on a GPU counters were read, too."""
     end = clock() + limit_s
     found: dict[str, Any] = {"device": device, "quick": quick, "machine": machine(), "parts": {}}
+    problems: list[str] = []
 
     def keep(name: str, value: object) -> None:
         found[name] = value
@@ -316,29 +318,45 @@ def check(out: Path, device: str, limit_s: float, *, quick: bool, clock: Callabl
     for name in (_LOG, *(f"{part.name}.json" for part in parts(device, quick=quick))):
         (out / name).unlink(missing_ok=True)
     keep("unit", unit(device, out, min(UNIT_S, limit_s)))
-    good = True
     for part in parts(device, quick=quick):
-        left_s = end - clock()
-        if left_s < part.least_s:
-            found["parts"][part.name] = {
-                "left_out": f"{left_s:.0f} s were left, and it takes {part.least_s:g} s at least"
-            }
-            keep(part.name, None)
-            good = False
-            continue
-        ran = run(part, out, min(part.most_s, left_s))
-        found["parts"][part.name] = asdict(ran)
-        try:
-            figures = figures_of(read_file(out / f"{part.name}.json"))
-            if why := not_reached(part, ran, figures):
-                found["parts"][part.name]["left_out"] = why
-            keep(part.name, figures)
-        except ReadError as error:
-            keep(part.name, {"unreadable": str(error)})
-            good = False
-        good &= ran.code == 0
+        measured = _measured(part, out, end - clock())
+        found["parts"][part.name] = measured.how
+        problems += measured.problems
+        keep(part.name, measured.figures)
     shutil.rmtree(out / _RESULTS, ignore_errors=True)
-    return 0 if good else 1
+    cases = (found["counters"] or {}).get("cases", ())
+    keep("agreement", agreement(cases, found["unit"]))
+    if device.partition(":")[0] == "cuda":
+        problems += _not_counted(found["unit"], found["agreement"])
+    keep("problems", problems)
+    print(in_words(found["agreement"]), *problems, sep="\n", flush=True)
+    return 1 if problems else 0
+
+
+def _measured(part: Part, out: Path, left_s: float) -> Measured:
+    """Run a part, and read what it wrote."""
+    if left_s < part.least_s:
+        why = f"{left_s:.0f} s were left, and it takes {part.least_s:g} s at least"
+        return Measured(how={"left_out": why}, figures=None, problems=(f"{part.name}: not begun: {why}",))
+    ran = run(part, out, min(part.most_s, left_s))
+    problems = [] if ran.code == 0 else [f"{part.name}: {_ended(ran)}"]
+    try:
+        figures = figures_of(read_file(out / f"{part.name}.json"))
+    except ReadError as error:
+        return Measured(
+            how=asdict(ran), figures={"unreadable": str(error)}, problems=(*problems, f"{part.name}: {error}")
+        )
+    left_out = not_reached(part, ran, figures)
+    how = {**asdict(ran), "left_out": left_out} if left_out else asdict(ran)
+    return Measured(how=how, figures=figures, problems=tuple(problems))
+
+
+def _not_counted(product: Mapping[str, Any], agreed: Mapping[str, Any]) -> Iterator[str]:
+    """What lacks of the counters, where there should be some."""
+    if product["status"] != "ok":
+        yield f"unit: the product of known size was not counted: {product['status']}: {product['reason']}"
+    if not agreed["counted"]:
+        yield "counters: no case has any"
 
 
 if __name__ == "__main__":
