@@ -95,7 +95,7 @@ def _share(
     agrees: Callable[[_Row], bool],
 ) -> dict[str, Any]:
     """A case without the row can't be said to agree: it is one of the others."""
-    others = []
+    others: list[dict[str, Any]] = []
     for one in counted:
         row = pick(one["reconciled"])
         if row is None:
