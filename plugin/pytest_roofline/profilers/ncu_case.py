@@ -125,7 +125,7 @@ class CaseCounter:
     ) -> tuple[Ran, tuple[str, ...]]:
         """One step under ncu.
 
-        :returns: the run, and the metrics that were left out of it, for this ncu doesn't know them.
+        :returns: the run, and the metrics that this ncu doesn't know and that nothing stood in for.
         """
         command = self._command
         # Where a test stands outside the root, its name hangs on the paths that were given.

@@ -42,6 +42,33 @@ def test_wsl_by_its_device(tmp_path: Path) -> None:
     assert system.wsl
 
 
+@pytest.mark.parametrize(
+    ("release", "platform", "gvisor"),
+    [
+        ("4.19.0-gvisor", "linux", True),
+        ("4.4.0", "linux", True),
+        ("4.4.0-210-generic", "linux", False),
+        ("4.4.0", "sunos5", False),
+    ],
+)
+def test_gvisor_by_its_kernels_name(tmp_path: Path, release: str, platform: str, gvisor: bool) -> None:
+    """Linux' own 4.4.0 has the name of its build behind it."""
+    assert Stubs(tmp_path).system(kernel_release=release, platform=platform).gvisor is gvisor
+
+
+def test_another_process_finds_these_packages(tmp_path: Path) -> None:
+    """By folders that go before the user's own."""
+    code = "import pytest_roofline.profilers.system, roofline.record, mine"
+    (tmp_path / "mine.py").touch()
+    system = Stubs(tmp_path / "bin").system(environment={"PYTHONPATH": str(tmp_path)})
+    assert system.python_path.endswith(f"{os.pathsep}{tmp_path}")
+    # Without the packages that are installed: only PYTHONPATH leads to them.
+    ended = run_program(
+        [sys.executable, "-S", "-c", code], timeout_s=60.0, environment={"PYTHONPATH": system.python_path}
+    )
+    assert (ended.code, ended.text) == (0, "")
+
+
 def test_no_container(tmp_path: Path) -> None:
     """A machine on which nothing shows one."""
     system = Stubs(tmp_path).system()
