@@ -19,7 +19,7 @@ import pytest
 
 from pytest_roofline import analysis
 from pytest_roofline.precision import PRECISIONS
-from roofline.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation
+from roofline.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches
 from roofline.expected_file import NAME, beside, read
 from roofline.record import KEY, Machine, Record, Session
 from roofline.record_json import to_json
@@ -113,6 +113,37 @@ def assert_bounds(run: Run, record: Record, test: str) -> None:
     if faults:
         told = "\n".join(map(_wrapped, faults)).replace(f"{run.bounds.root}{os.sep}", "")
         raise NotAsExpected(f"measured, but not as expected.\n{told}", pytrace=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NotHeld:
+    """What the suite's files expect on this device and machine that no case of a run was held against.
+
+    ``lost``: of a case that was to be measured and has no number, with the reason. ``absent``: patterns that no case of
+    the run is of, such as one that was renamed; in a run of a few chosen tests there are many of these.
+    """
+
+    lost: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+def not_held(run: Run) -> NotHeld:
+    """To be asked at the end of a run that asserts bounds."""
+    assert run.bounds is not None
+    machine = run.machine
+    names = (machine.device.kind, machine.device.name, machine.label)
+    measured = [(case["id"], case["precision"]) for case in (stats.extra_info[KEY]["case"] for stats in run.stats)]
+    given_up = run.session().not_measured
+    lost: dict[str, None] = {}
+    absent: dict[str, None] = {}
+    for one in dict.fromkeys(one for _, of_file in run.bounds.files.values() for one in of_file):
+        if not (one.is_on(names) and one.is_of_machine(machine.fingerprint)):
+            continue
+        if any(one.is_for(case=case, precision=precision) for case, precision in measured):
+            continue
+        why = [f"{case.id}: {case.why}" for case in given_up if matches(one.case, case.id)]
+        (lost if why else absent).update(dict.fromkeys(why or [one.case]))
+    return NotHeld(lost=tuple(lost), absent=tuple(absent))
 
 
 def _of_marker(marker: pytest.Mark, item: pytest.Item) -> Expected:

@@ -103,7 +103,7 @@ def verdict(of: Baseline, new: Sequence[Path], options: Sequence[str], width: in
     said = {
         exit_codes.PASSED: "passed",
         exit_codes.FAILED: "FAILED: slower than the baseline",
-    }.get(code, "FAILED: not comparable, so nothing was shown")
+    }.get(code, "FAILED: not all of it could be compared, or settled")
     return Gated(code=code, lines=(*lines, f"gate against {of.path}: {said}"))
 
 

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.expecting import NotAsExpected
+from pytest_roofline.expecting import NotAsExpected, not_held
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.results import ResultsError, with_short_parameters
 from pytest_roofline.run import Run
+
+
+_NAMED = 5
+"""So many patterns that no case of the run is of are named."""
 
 
 class SessionHooks:
@@ -74,6 +78,8 @@ class SessionHooks:
         elif green and not failed and self._run.bounds is not None and not self._run.asserted:
             self._run.printed.append(f"ERROR: no bound was asserted. {nothing_expected(self._run)}")
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif green and not failed and self._run.bounds is not None and not self._tell_not_held():
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
         elif exitstatus == pytest.ExitCode.OK and not worked:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
@@ -81,6 +87,17 @@ class SessionHooks:
             gated = self._run.check(_width(self._config))
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = gated
+
+    def _tell_not_held(self) -> bool:
+        """Whether all that bounds were to be asserted of had a number. What no test of this run is of passes."""
+        without = not_held(self._run)
+        self._run.printed += [f"ERROR: no bound was asserted of {one}" for one in without.lost]
+        if without.absent:
+            shown, more = ", ".join(without.absent[:_NAMED]), len(without.absent) - _NAMED
+            self._run.printed.append(
+                f"bounds of no case of this run: {shown}{f' and {more} more' if more > 0 else ''}. Was one renamed?"
+            )
+        return not without.lost
 
     def _announce(self) -> None:
         reporter: pytest.TerminalReporter | None = self._config.pluginmanager.getplugin("terminalreporter")

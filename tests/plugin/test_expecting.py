@@ -148,6 +148,34 @@ def test_the_suite_s_file_is_asserted(project: pytest.Pytester) -> None:
         assert f"{failed} on here: failed. Expected memory-bound ({where}). Got launch-bound" in _text(run)
 
 
+def test_bounds_of_cases_without_a_number(project: pytest.Pytester) -> None:
+    """Of a test that was skipped: exit code 4, with the reason. Of none that ran: they are named, and the run passes,
+    for tests may have been chosen. Those for other devices and machines are no matter of this run.
+    """
+    project.makepyfile(
+        HEAD
+        + "\n    def test_a(roofline): measure(roofline)\n"
+        + "    @pytest.mark.skip(reason='not today')\n    def test_b(roofline): measure(roofline)\n"
+    )
+    entry = "[[expected]]\ncase = '{}'\nbound = 'launch'\n"
+    (project.path / "expected_bounds.toml").write_text(
+        "".join(map(entry.format, ("test_a", "test_b", *(f"test_{number}" for number in range(7)))))
+        + entry.format("test_gpu")
+        + "device = 'cuda'\n"
+        + entry.format("test_other")
+        + "fingerprint = '0123456789abcdef'\n"
+    )
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds", "-k", "test_a")
+    run.assert_outcomes(passed=1, deselected=1)
+    assert run.ret == 0
+    assert "bounds of no case of this run: test_b, test_0, test_1, test_2, test_3 and 3 more. Was one" in _text(run)
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run.assert_outcomes(passed=1, skipped=1)
+    assert run.ret == 4
+    assert "ERROR: no bound was asserted of test_b: skipped: not today" in _text(run)
+    assert "bounds of no case of this run: test_0, test_1, test_2, test_3, test_4 and 2 more." in _text(run)
+
+
 def test_what_can_not_be_judged_does_not_pass(project: pytest.Pytester) -> None:
     """Without roofs there is no bound, and what is of another machine says nothing here: the test fails and says so."""
     (old,) = (project.path / "results").rglob("*.json")

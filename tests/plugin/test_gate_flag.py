@@ -94,7 +94,7 @@ def test_a_run_hands_its_file_to_the_check(tmp_path: Path, asked: list[tuple[str
     assert run.printed == [
         "a table",
         "Error: another machine",
-        f"gate against {tmp_path / 'base'}: FAILED: not comparable, so nothing was shown",
+        f"gate against {tmp_path / 'base'}: FAILED: not all of it could be compared, or settled",
     ]
 
 

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, device_table, devices_option, emit, table_options, tell
+from roofline.commands.common import (
+    CannotCompare,
+    chosen_format,
+    device_table,
+    devices_option,
+    emit,
+    table_options,
+    tell,
+)
 from roofline.commands.expectations import BESIDE_THE_TESTS, checked
 from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
@@ -62,6 +70,11 @@ def check(
     """
     if not base and expect is None:
         raise click.UsageError("nothing to check against: give --baseline BASE, --expect, or both.")
+    if base and expect is not None and chosen_format(form, output) == "csv":
+        raise click.UsageError(
+            "--baseline and --expect give two tables, and CSV is one: check them one after the other, or use --format"
+            " json."
+        )
     found = None if expect is None else checked(new, expect, devices)
     expected = None if found is None else findings_table(found)
     code = 0 if found is None else found.exit_code
@@ -81,7 +94,7 @@ def check(
         context.exit(_worse(code, error.exit_code))
     outcome = gate(comparison, allow_removed=allow_removed, strict=strict)
     worst = _worse(outcome.exit_code, code)
-    show(comparison, sentence(comparison, outcome.exit_code), worst, form, output, width, expected)
+    show(comparison, sentence(comparison, outcome.exit_code), worst, form, output, width, expected, outcome)
     for warning in outcome.warnings:
         tell(f"Warning: {warning}", width)
     for failure in outcome.failures:

@@ -2,57 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from roofline.commands.common import CannotCompare, Command
+from roofline.commands.parameters import Seconds, Share
 from roofline.interleaving.preparing import AskedWrongly, NotPrepared
 from roofline.interleaving.process import ProcessFailed, supported
 from roofline.interleaving.provenance import WrongCode
 from roofline.interleaving.trial import NothingInCommon, Rules
 from roofline.interleaving.turns_file import TurnsFileError
-
-if TYPE_CHECKING:
-    FloatType = click.ParamType[float]
-else:
-    FloatType = click.ParamType
-
-
-class Seconds(FloatType):
-    """A time above 0 s that ends."""
-
-    name = "seconds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            seconds = float(value)
-        except ValueError:
-            seconds = math.nan
-        if not (math.isfinite(seconds) and seconds > 0):
-            self.fail(f"{value!r} is no time: use a finite number of seconds above 0, such as 60", param, ctx)
-        return seconds
-
-
-class Share(FloatType):
-    """A share, as ``2%`` or ``0.02``: above 0 and below 1."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            number = 0.0
-        if not 0 < number < 1:
-            self.fail(f"{value!r} is no share: use a number above 0 and below 1, such as 2% or 0.02", param, ctx)
-        return number
 
 
 def rule_options(function: Command) -> Command:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -11,7 +10,10 @@ from typing import Any, TypeVar, get_args
 import click
 
 from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, terminal_width
+from roofline.commands.parameters import Seconds, Share
 from roofline.compare.comparison import Comparison, Settings, compare
+from roofline.compare.copies import copies
+from roofline.compare.gate import Gate
 from roofline.compare.matching import OneMachine
 from roofline.compare.report import as_json, markdown, table
 from roofline.compare.sides import By, read_side
@@ -70,31 +72,6 @@ class TwoSides(click.Command):
         return spread
 
 
-def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
-    """``2%`` or ``0.02``.
-
-    :raises click.BadParameter: no share above 0 and below 1.
-    """
-    try:
-        share = float(text.strip()[:-1]) / 100 if text.strip().endswith("%") else float(text)
-    except ValueError:
-        share = math.nan
-    if not 0 < share < 1:
-        raise click.BadParameter(f"{text!r} is no share above 0 and below 1. Write 2% or 0.02.", ctx, param)
-    return share
-
-
-def _seconds(ctx: click.Context, param: click.Parameter, text: str) -> float:
-    """:raises click.BadParameter: no time of 0 seconds or more."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds >= 0):
-        raise click.BadParameter(f"{text!r} is no time of 0 seconds or more. Write 10e-6 for 10 µs.", ctx, param)
-    return seconds
-
-
 PATH = click.Path(path_type=Path)
 """Not checked by click: that a baseline is missing means that nothing can be compared, and is no wrong usage."""
 
@@ -104,7 +81,7 @@ def judging_options(function: Command) -> Command:
     options = (
         click.option(
             "--least-effect",
-            callback=_share,
+            type=Share(),
             default=f"{LEAST_EFFECT:.0%}",
             show_default=True,
             metavar="SHARE",
@@ -112,7 +89,7 @@ def judging_options(function: Command) -> Command:
         ),
         click.option(
             "--confidence",
-            callback=_share,
+            type=Share(),
             default=f"{CONFIDENCE:.0%}",
             show_default=True,
             metavar="SHARE",
@@ -120,7 +97,7 @@ def judging_options(function: Command) -> Command:
         ),
         click.option(
             "--floor",
-            callback=_seconds,
+            type=Seconds(zero=True),
             default="0",
             show_default=True,
             metavar="SECONDS",
@@ -151,9 +128,10 @@ def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings,
         if not path.exists():
             raise CannotCompare(f"no new results: {path} doesn't exist.")
     try:
-        of_new = read_side(new, settings.by, devices)
-        files = frozenset(real_path(path) for path, _ in files_under(new))
-        of_base = read_side(base, settings.by, devices, without=files)
+        files = [path for path, _ in files_under(new)]
+        copied = copies([*files, *(path for path, _ in files_under(base))])
+        of_new = read_side(new, settings.by, devices, copied=copied)
+        of_base = read_side(base, settings.by, devices, without=frozenset(map(real_path, files)), copied=copied)
         return compare(of_base, of_new, settings)
     except (ReadError, OneMachine) as error:
         raise CannotCompare(str(error)) from error
@@ -167,21 +145,23 @@ def show(
     output: Path | None,
     width: int | None,
     expected: Table[Any] | None = None,
+    gate: Gate | None = None,
 ) -> None:
     """Print the comparison, or write it to ``output``.
 
     :param expected: a table that goes with it; in JSON under ``expected_bounds``.
+    :param gate: what a check came to; None where nothing is gated.
     """
     match chosen_format(form, output):
         case "json":
-            text = as_json(comparison, title, exit_code)
+            text = as_json(comparison, title, exit_code, gate)
             if expected is not None:
                 both = {**json.loads(text), "expected_bounds": json.loads(render(expected, "json", 0))}
                 text = json.dumps(both, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
             emit_text(text, output)
         case "markdown":
             more = "" if expected is None else "\n" + render(expected, "markdown", 0)
-            emit_text(markdown(comparison, title) + more, output)
+            emit_text(markdown(comparison, title, gate) + more, output)
         case _:
             more_tables = [] if expected is None else [expected]
             emit([table(comparison, title), *more_tables], form, output, terminal_width(width))
@@ -191,5 +171,5 @@ def _how_to_make(path: Path) -> str:
     if path.suffix == ".json":
         command = f"pytest TESTS --benchmark-json={path}"
     else:
-        command = f"pytest TESTS --roofline-results={path}"
+        command = f"pytest TESTS --roofline-sessions=5 --roofline-results={path}"
     return f"Make one on this machine, of code that is good: {command}"

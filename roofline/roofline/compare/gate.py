@@ -23,11 +23,16 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """``failures`` say why the exit code isn't 0, ``warnings`` what a pass does not cover. One line each."""
+    """``failures`` say why the exit code isn't 0, ``warnings`` what a pass does not cover, one line each.
+
+    ``strict`` and ``allow_removed`` are what it was judged by.
+    """
 
     exit_code: int
     failures: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    strict: bool = False
+    allow_removed: bool = False
 
 
 def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
@@ -48,7 +53,24 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
         barred.insert(0, nothing_judged(comparison))
     barred += _at_most([f"not read: {reason}" for reason in comparison.unreadable], "not read", "files")
     failures += barred
-    return Gate(exit_code=1 if slower else 3 if failures else 0, failures=tuple(failures), warnings=tuple(warnings))
+    return Gate(
+        exit_code=1 if slower else 3 if failures else 0,
+        failures=tuple(failures),
+        warnings=(*_older(comparison), *warnings),
+        strict=strict,
+        allow_removed=allow_removed,
+    )
+
+
+def _older(comparison: Comparison) -> Iterable[str]:
+    """A file that lay there before passes for the one that a run was to write: it is older than the baseline."""
+    base, new = ([run.moment for run in runs] for runs in (comparison.base_runs, comparison.new_runs))
+    of_base, of_new = ([moment for moment in moments if moment is not None] for moments in (base, new))
+    if len(of_base) == len(base) and len(of_new) == len(new) and max(of_new) < min(of_base):
+        yield (
+            f"the new side is older than the baseline ({max(of_new):%Y-%m-%d %H:%M} UTC, {min(of_base):%Y-%m-%d %H:%M}"
+            f" UTC): is {_first(run.file for run in comparison.new_runs)} what the run just measured wrote?"
+        )
 
 
 def nothing_judged(comparison: Comparison) -> str:

@@ -9,17 +9,20 @@ processor is told.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from roofline.reader import ResultFile
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A machine. ``parts`` are what it is told by, in pairs of words and values; ``label`` is for people."""
+    """A machine. ``parts`` are what it is told by, in pairs of words and values; ``label`` is for people. ``hashed`` is
+    what a fingerprint is made from, in words: it says which of it differs, and decides nothing.
+    """
 
     label: str
     parts: tuple[tuple[str, str], ...]
+    hashed: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     @property
     def proven(self) -> bool:
@@ -34,12 +37,21 @@ def identity_of(result: ResultFile) -> Identity:
     """The machine of a result."""
     host, machine = result.host, result.machine
     told: dict[str, str | None]
+    hashed: dict[str, str | None] = {}
     if machine is not None:
         told = {
             "processor": machine.cpu,
             "device": f"{machine.device.name} ({machine.device.kind})",
             "processor as pytest-benchmark has it": host.cpu,
             _FINGERPRINT: machine.fingerprint,
+        }
+        device, cache = machine.device, machine.device.last_level_cache_byte
+        hashed = {
+            "processors": str(machine.limits.get("effective_cpus", machine.cpu_count)),
+            "memory": _gib(machine.memory_byte),
+            "compute capability": device.compute_capability,
+            "device memory": _gib(device.memory_byte),
+            "last-level cache": None if cache is None else f"{cache} byte",
         }
     else:
         told = {
@@ -49,9 +61,16 @@ def identity_of(result: ResultFile) -> Identity:
             "architecture": host.architecture,
             "host": host.node if host.cpu is None else None,
         }
-    return Identity(
-        label=result.machine_label, parts=tuple((name, value) for name, value in told.items() if value is not None)
-    )
+    return Identity(label=result.machine_label, parts=_known(told), hashed=_known(hashed))
+
+
+def _known(values: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in values.items() if value is not None)
+
+
+def _gib(byte: int | None) -> str | None:
+    """As a fingerprint has it: what a system keeps for itself wobbles."""
+    return None if byte is None else f"{round(byte / 2**30)} GiB"
 
 
 def told_apart(base: Identity, new: Identity) -> str | None:
@@ -65,7 +84,10 @@ def told_apart(base: Identity, new: Identity) -> str | None:
         if not set(of_base) & set(of_new):
             return "whether it is the same machine is not known: the files tell nothing in common of it"
         return None
-    named = [name for name in differing if name != _FINGERPRINT] or differing
+    named = [name for name in differing if name != _FINGERPRINT]
+    if not named:
+        of_base, of_new = {**of_base, **dict(base.hashed)}, {**of_new, **dict(new.hashed)}
+        named = [name for name, _ in base.hashed if name in of_new and of_base[name] != of_new[name]] or differing
     return "another machine: " + ", ".join(f"{name} {of_new[name]}, baseline {of_base[name]}" for name in named)
 
 

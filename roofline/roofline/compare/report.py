@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from roofline.compare.columns import CASE, VERDICT, WHY, columns, display
 from roofline.compare.comparison import LARGE_IMPROVEMENT, OUTCOMES, Compared, Comparison, Outcome
+from roofline.compare.gate import Gate
 from roofline.compare.identity import setup_differences
-from roofline.compare.sides import Run
+from roofline.compare.sides import Run, Seen
 from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
 from roofline.units import percent
 
 _SHOWN_COMMIT = 8
 _DIFFERENCES = 12
+_LEFT_OUT = 20
+"""Sessions of a case that are named one by one."""
 _COUNTS = 5
 """Cases with other work that are named one by one."""
 
@@ -69,12 +71,19 @@ def table(comparison: Comparison, title: str) -> Table[Compared]:
     )
 
 
-def as_json(comparison: Comparison, title: str, exit_code: int) -> str:
-    """All of it, in the record's names and units."""
+def as_json(comparison: Comparison, title: str, exit_code: int, gate: Gate | None = None) -> str:
+    """All of it, in the record's names and units.
+
+    :param gate: what a check came to; None where nothing is gated.
+    """
     settings = comparison.settings
+    judged: dict[str, Any] = {}
+    if gate is not None:
+        judged = {name: getattr(gate, name) for name in ("failures", "warnings", "strict", "allow_removed")}
     document = {
         "title": title,
         "exit_code": exit_code,
+        **judged,
         "coverage": {
             "matched": comparison.matched,
             **{outcome.replace(" ", "_"): comparison.counts[outcome] for outcome in _NOT_MATCHED},
@@ -102,22 +111,29 @@ def as_json(comparison: Comparison, title: str, exit_code: int) -> str:
     return json.dumps(without_nonfinite(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def markdown(comparison: Comparison, title: str) -> str:
-    """The verdict first, then what is in the way of a pass, then coverage; the rest is folded."""
+def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> str:
+    """The verdict first, then what is in the way of a pass, then coverage; the rest is folded.
+
+    :param gate: what a check came to; None where nothing is gated.
+    """
     worst, barred = comparison.of("slower"), comparison.of("removed", "not comparable", "invalid")
-    rest = comparison.of(*_PASSING)
+    undecided = comparison.of("inconclusive") if gate is not None and gate.strict else ()
+    passing = [outcome for outcome in _PASSING if not (undecided and outcome == "inconclusive")]
+    rest = comparison.of(*passing)
     blocks = [f"### {title}"]
     if worst:
         blocks.append(_plain(Table(title="Slower", columns=display(comparison), rows=worst)))
     if barred:
         blocks.append(_plain(Table(title="Not compared", columns=[CASE, VERDICT, WHY], rows=barred)))
+    if undecided:
+        blocks.append(_plain(Table(title="Not settled", columns=[*display(comparison), WHY], rows=undecided)))
     blocks.append(f"{coverage(comparison)}")
     notes = [*_left_out(comparison), *_counted(comparison), *sides(comparison)]
     blocks.append("\n".join(f"- {' '.join(note.split())}" for note in notes))
     if rest:
         shown = _plain(Table(title="Not slower", columns=[*display(comparison), WHY], rows=rest))
         summary = ", ".join(
-            f"{comparison.counts[outcome]} {outcome}" for outcome in _PASSING if comparison.counts[outcome]
+            f"{comparison.counts[outcome]} {outcome}" for outcome in passing if comparison.counts[outcome]
         )
         blocks.append(f"<details><summary>The rest: {summary}</summary>\n\n{shown}\n\n</details>")
     return "\n\n".join(blocks) + "\n"
@@ -148,6 +164,7 @@ def sides(comparison: Comparison) -> list[str]:
         lines.append(
             "Of one session a side how far sessions scatter is not seen but taken from experience: give several"
         )
+    lines += _marks(comparison)
     won = [case for case in comparison.of("faster") if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
     if won:
         lines.append(
@@ -155,6 +172,26 @@ def sides(comparison: Comparison) -> list[str]:
             " baseline, or it hides a later loss of as much"
         )
     return [*lines, *comparison.left_out, *(f"Not read: {reason}" for reason in comparison.unreadable)]
+
+
+def _marks(comparison: Comparison) -> list[str]:
+    """Disturbed rounds that could be left out of one side only, because the other wasn't looked at for them."""
+    pairs = [case.pair for case in comparison.cases if case.effect is not None]
+    for name, other, uneven in (
+        ("baseline", "new side", [pair for pair in pairs if _uneven(pair.base, pair.new)]),
+        ("new side", "baseline", [pair for pair in pairs if _uneven(pair.new, pair.base)]),
+    ):
+        if uneven:
+            return [
+                f"Rounds of the {name} don't tell what disturbed them, so disturbed ones were left out of the {other}"
+                f" alone, in {_cases(len(uneven))} ({_named([pair.id for pair in uneven])}): measure it anew"
+            ]
+    return []
+
+
+def _uneven(unmarked: Sequence[Seen], marked: Sequence[Seen]) -> bool:
+    left_out = any(seen.observation is not None and seen.observation.left_out for seen in marked)
+    return left_out and any(not seen.marked for seen in unmarked)
 
 
 def _side(runs: Sequence[Run]) -> str:
@@ -168,19 +205,11 @@ def _side(runs: Sequence[Run]) -> str:
 
 def _age(base: Sequence[Run], new: Sequence[Run]) -> str:
     """How long before the new side the baseline was taken; empty where that isn't told, or less than a day."""
-    moments = [_moment(max(run.when for run in runs)) for runs in (base, new)]
-    if moments[0] is None or moments[1] is None:
+    of_base, of_new = (max(runs, key=lambda run: run.when).moment for runs in (base, new))
+    if of_base is None or of_new is None:
         return ""
-    days = (moments[1] - moments[0]).days
+    days = (of_new - of_base).days
     return f", {days} day{'s' if days > 1 else ''} older than the new side" if days > 0 else ""
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -208,6 +237,8 @@ def _left_out(comparison: Comparison) -> list[str]:
     left_out = [(case.pair.id, session) for case in comparison.cases for session in case.pair.left_out]
     loud = [name for name, session in left_out if session.loud]
     lines = [f"Left out of {name}: {session.file}: {session.why}" for name, session in left_out if not session.loud]
+    more = len(lines) - _LEFT_OUT
+    lines = [*lines[:_LEFT_OUT], *([f"Left out: {more} more sessions of cases"] if more > 0 else [])]
     if loud:
         cases = _cases(len(set(loud)))
         lines.append(f"Left out, hardly a round of them undisturbed: {len(loud)} sessions of {cases}")

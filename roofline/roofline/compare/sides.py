@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -45,7 +46,9 @@ By = Literal["time", "roof"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One session: a run that wrote one file. ``not_measured``: id of a case -> why it has no number in it."""
+    """One session: a run that wrote one file. ``not_measured``: id of a case -> why it has no number in it. ``when`` it
+    began: ISO 8601, or empty.
+    """
 
     file: str
     machine: Identity
@@ -54,6 +57,15 @@ class Run:
     commit: str | None
     dirty: bool | None
     not_measured: Mapping[str, str]
+
+    @property
+    def moment(self) -> datetime | None:
+        """When it began; None where that isn't told."""
+        try:
+            moment = datetime.fromisoformat(self.when)
+        except ValueError:
+            return None
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +85,8 @@ class Seen:
     ``observation`` ``problem`` tells why; ``loud`` where it was the machine's fault and not the row's. ``bimodal`` is
     the flag's evidence. By roof, the observation is of the step time over the least that the machine's own measured
     roofs allow; ``step_time_s`` is always seconds, and ``provenance`` where the work is from. ``fastest_s`` and
-    ``slowest_s`` are of the session's rounds. ``counted`` is None where the work was not counted.
+    ``slowest_s`` are of the session's rounds. ``counted`` is None where the work was not counted. ``marked``: it was
+    looked for what disturbed the rounds from outside.
     """
 
     run: Run
@@ -92,12 +105,14 @@ class Seen:
     fraction_of_sol: float | None = None
     provenance: str = ""
     counted: Counted | None = None
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """Of the files of a folder ``skipped`` are left out, as no results or none of this side; ``unreadable`` should be
-    results and can't be read. ``repeated`` tells of rows that stand in a file several times. With file and reason.
+    """``skipped`` files are left out: those of a folder that are no results or none of this side, and copies of others.
+    ``unreadable`` ones of a folder should be results and can't be read. ``repeated`` tells of rows that stand in a file
+    several times. With file and reason.
     """
 
     seen: tuple[Seen, ...]
@@ -107,14 +122,22 @@ class Side:
     repeated: tuple[str, ...] = ()
 
 
-def read_side(paths: Iterable[Path], by: By, devices: DeviceTable, without: AbstractSet[Path] = frozenset()) -> Side:
+def read_side(
+    paths: Iterable[Path],
+    by: By,
+    devices: DeviceTable,
+    without: AbstractSet[Path] = frozenset(),
+    copied: Mapping[Path, Path] | None = None,
+) -> Side:
     """Read the sessions of one side.
 
     :param without: files of the other side: a folder that holds both sides is read without them.
-    :raises ReadError: a file that was named can't be read, is one of the other side or was measured under a profiler,
-        or there is none to read.
+    :param copied: files with the same content as another one of either side, and that one (see `copies`): within a side
+        it is one session, taken once.
+    :raises ReadError: a file that was named can't be read, is one of the other side or a copy of one, or was measured
+        under a profiler, or there is none to read.
     """
-    paths = tuple(paths)
+    paths, copied = tuple(paths), copied or {}
     seen: list[Seen] = []
     runs: list[Run] = []
     skipped: list[str] = []
@@ -126,6 +149,15 @@ def read_side(paths: Iterable[Path], by: By, devices: DeviceTable, without: Abst
         try:
             if real_path(path) in without:
                 raise _NotOfThisSide(f"{path}: on both sides. A result is not slower than itself.")
+            first = copied.get(real_path(path))
+            if first is not None and real_path(first) in without:
+                raise ReadError(
+                    f"{path}: the same content as {from_here(first)} of the other side. A result is not slower than"
+                    " itself: give the files of the two runs."
+                )
+            if first is not None:
+                skipped.append(f"{path}: the same content as {from_here(first)}: one session, taken once")
+                continue
             result = read_times(path) if by == "time" else read_file(path)
             _refuse_profiled(result)
         except (NoResultError, _NotOfThisSide) as error:
@@ -248,6 +280,7 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
         step_time_s=observation.step_time_s,
         fastest_s=min(rounds.wall_s) / rounds.steps,
         slowest_s=max(rounds.wall_s) / rounds.steps,
+        marked=rounds.disturbed is not None,
     )
 
 

@@ -3,7 +3,8 @@
 Both are worked out from a time and from roofs, so three things leave them open:
 
 - **timing**: the margin that the session reached (`Timing.margin`; where none can be claimed, the deviation of its
-  rounds); of several sessions the widest.
+  rounds); of several sessions the widest. Of a session whose rounds were mostly disturbed from outside it isn't known:
+  by such a time no floor is shown to be missed.
 - **sessions**: the standard deviation between sessions, where there are several.
 - **roofs**: a roof is the best of its samples. By the worst of them (value x (1 - spread)) the same time is a larger
   fraction; this is the share by which. A roof that was sampled once shows no spread, and that is told.
@@ -16,6 +17,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from roofline.compare.observation import mostly_disturbed
 from roofline.placement import place
 from roofline.points import Point
 from roofline.record import Roof
@@ -126,5 +128,7 @@ def _fraction_of_speed_of_light(point: Point, roofs: Roofs) -> float | None:
 def _timing(point: Point) -> float | None:
     record = point.benchmark.record
     timing = None if record is None else record.timing
+    if timing is not None and mostly_disturbed(timing.rounds) is not None:
+        return None
     margin = None if timing is None else timing.margin
     return margin if margin is not None and math.isfinite(margin) else point.spread

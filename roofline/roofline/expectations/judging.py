@@ -8,8 +8,9 @@
 - A finding is failed where a part is; else not evaluable where a part is; else held.
 - An expectation that was worked out on another machine of the same name, or from another work under the same id, is not
   evaluable: it says nothing of this one.
-- A case whose rows are all invalid is not evaluable. A case that the file expects on this device and that isn't in the
-  results is **not measured**.
+- A case is not evaluable where half or more of its sessions have no usable row of it: invalid, or told as not measured.
+  What is left of them is no measurement of the case. Fewer are left out, and that is told.
+- A case that the file expects on this device and that isn't in the results is **not measured**.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from roofline.compare.shortfall import TOO_MANY
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
 from roofline.expected import ANY, Expected, matches
 from roofline.machines import Machine, machine_of
 from roofline.points import Point, cases
+from roofline.reader import ResultFile
 from roofline.units import percent
 
 Judged = Literal["held", "failed", "not_evaluable"]
@@ -43,8 +46,8 @@ class Finding:
     """What came of one expectation for one case of one machine.
 
     ``case`` is the case's id, or the pattern for which there is none. ``points`` are its sessions, oldest first, those
-    that were judged; all of them where none is valid. ``why`` tells why nothing could be judged, and which sessions
-    were left out.
+    that were judged; all of them where none was. ``why`` tells why nothing could be judged, and which sessions were
+    left out.
     """
 
     expected: Expected
@@ -90,9 +93,11 @@ def check_expectations(points: Iterable[Point], from_file: Sequence[Expected] = 
     unexpected: list[str] = []
     keys = {machine.key for machine in machines}
     for machine, groups in machines.items():
+        results = {point.result.path: point.result for sessions in groups.values() for point in sessions}
         for sessions in groups.values():
             expected = _expected_of(sessions[-1], from_file)
-            findings += [_judge(one, sessions) for one in expected]
+            lost = _lost(sessions, results.values()) if expected else []
+            findings += [_judge(one, sessions, lost) for one in expected]
             # A loader alone has no bound: nothing could be expected of it.
             unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
         everything = [point for sessions in groups.values() for point in sessions]
@@ -134,14 +139,33 @@ def _expected_of(point: Point, from_file: Sequence[Expected]) -> list[Expected]:
     return fitting
 
 
-def _judge(expected: Expected, sessions: Sequence[Point]) -> Finding:
-    """:param sessions: of one case, all of one machine and one work."""
+def _lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[str]:
+    """The machine's results that tell that they have no number of the case, and why. What was simply not run there (the
+    tests in several parts) is not lost.
+    """
+    case, there = sessions[-1].id, {point.result.path for point in sessions}
+    return [
+        f"{result.path.name}: not measured: {given_up.why}"
+        for result in results
+        if result.path not in there and result.session is not None
+        for given_up in result.session.not_measured
+        if given_up.id == case
+    ]
+
+
+def _judge(expected: Expected, sessions: Sequence[Point], lost: Sequence[str]) -> Finding:
+    """:param sessions: of one case, all of one machine and one work.
+    :param lost: sessions without it that should have it, with the reason.
+    """
     valid = [point for point in sessions if point.valid]
     left_out = [f"{point.result.path.name}: {_invalid(point)}" for point in sessions if not point.valid]
-    why = "; ".join(left_out)
+    left_out += lost
+    why, all_of_it = "; ".join(left_out), len(valid) + len(left_out)
+    if valid and left_out:
+        why = f"{len(left_out)} of {all_of_it} sessions have no usable row: {why}"
     case, machine = sessions[-1].id, sessions[-1].result.machine_label
     of_another = _of_another(expected, sessions[-1])
-    if of_another is not None or not valid:
+    if of_another is not None or not valid or len(left_out) >= TOO_MANY * all_of_it:
         return Finding(
             expected=expected,
             case=case,
@@ -169,7 +193,7 @@ def _judge(expected: Expected, sessions: Sequence[Point]) -> Finding:
         claims=tuple(claims),
         roof=roof,
         speed_of_light=light,
-        why=f"left out: {why}" if why else "",
+        why=f"Left out: {why}" if why else "",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from roofline.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
+from roofline.compare.observation import mostly_disturbed
 from roofline.expectations.fraction import roofs_over
 from roofline.expectations.judging import Claim, Finding
 from roofline.points import Point
@@ -42,6 +43,11 @@ def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
     fraction = finding.roof if claim.what == "roof" else finding.speed_of_light
     if fraction is None:
         return None
+    for one in finding.points:
+        timing = None if one.benchmark.record is None else one.benchmark.record.timing
+        loud = None if timing is None else mostly_disturbed(timing.rounds)
+        if loud is not None:
+            return f"the machine was busy: {loud}: measure again when it is left alone"
     return "one window doesn't tell how well its time is known: measure several (--repeats 3)"
 
 

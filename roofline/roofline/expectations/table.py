@@ -35,6 +35,7 @@ def findings_table(checked: Checked) -> Table[Finding]:
         notes=[
             *(message(finding) for finding in rows if finding.verdict != "held"),
             *_within(rows),
+            *_left_out(rows),
             *_mixed(rows),
             *_rest(checked),
         ],
@@ -94,6 +95,15 @@ def _within(rows: Sequence[Finding]) -> list[str]:
         for finding in rows
         for claim in finding.claims
         if finding.verdict == "held" and "not shown" in claim.got
+    ]
+
+
+def _left_out(rows: Sequence[Finding]) -> list[str]:
+    """Of what is held: sessions that it wasn't judged by."""
+    return [
+        f"{finding.case} on {finding.machine}: held. {finding.why}."
+        for finding in rows
+        if finding.verdict == "held" and finding.why
     ]
 
 

@@ -41,10 +41,17 @@ def document(
     return build.document(records, of=build.session(build.roofs(), started_at=started), on=build.machine(**machine))
 
 
-def side(folder: Path, times: Mapping[str, float], count: int = COUNT, first: int = 0, **machine: Any) -> list[Path]:
+def side(
+    folder: Path,
+    times: Mapping[str, float],
+    count: int = COUNT,
+    first: int = 0,
+    started_at: str | None = None,
+    **machine: Any,
+) -> list[Path]:
     """So many sessions of one side, an hour apart."""
     return [
-        build.write(folder / f"{number:02}.json", document(times, number, **machine))
+        build.write(folder / f"{number:02}.json", document(times, number, started_at, **machine))
         for number in range(first, first + count)
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def test_shown_to_be_the_same(run: Run, base: list[Path], new: list[Path]) -> No
     ("name", "command"),
     [
         ("main.json", "pytest TESTS --benchmark-json={path}"),
-        ("baseline", "pytest TESTS --roofline-results={path}"),
+        ("baseline", "pytest TESTS --roofline-sessions=5 --roofline-results={path}"),
     ],
 )
 def test_a_missing_baseline_says_how_to_make_one(
@@ -129,6 +130,26 @@ def test_the_result_itself_is_no_baseline(run: Run, base: list[Path]) -> None:
     code, _, err = run("check", base[0], "--baseline", base[0])
     assert code == 3
     assert "on both sides. A result is not slower than itself." in err
+
+
+def test_a_copy_of_the_result_is_no_baseline(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """Under another name, and in a folder beside others, it is the same run: exit code 3."""
+    copy = Path(shutil.copy(base[0], tmp_path / "new.json"))
+    for baseline in ([base[0]], [base[0].parent]):
+        code, _, err = run("check", copy, "--baseline", *baseline)
+        assert code == 3
+        assert f"{base[0]}: the same content as {copy} of the other side." in " ".join(err.split())
+
+
+def test_a_session_that_was_copied_is_one_session(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
+    """Copies don't scatter: four of one session would be as good as four, and show that nothing changed."""
+    copies = [Path(shutil.copy(new[0], tmp_path / f"copy-{number}.json")) for number in range(3)]
+    code, out, _ = run("check", new[0], *copies, "--baseline", *base, "--format", "json")
+    assert code == 0
+    document = json.loads(out)
+    assert [Path(one["file"]) for one in document["new"]] == [new[0]]
+    told = [note for note in document["notes"] if "the same content as" in note]
+    assert told == [f"{copy}: the same content as {new[0]}: one session, taken once" for copy in copies]
 
 
 def test_a_folder_of_both_sides_is_the_baseline_without_the_new_files(run: Run, base: list[Path]) -> None:
@@ -402,3 +423,71 @@ def test_lines_fit_the_terminal(run: Run, tmp_path: Path, base: list[Path], widt
     new = sessions.side(tmp_path / "new", {"resnet50": 0.15, "vgg16": 0.2}, first=10)
     _, out, _ = run("check", *new, "--baseline", *base, "--width", width)
     assert [line for line in out.splitlines() if len(line) > width and str(tmp_path) not in line] == []
+
+
+def test_an_older_file_in_the_new_one_s_place_is_told(run: Run, base: list[Path], tmp_path: Path) -> None:
+    """A run that wrote nothing leaves what lay there: it passes, with a warning that has both times and the file."""
+    old = sessions.side(tmp_path / "old", TIMES, count=1, started_at="2026-11-19T07:30:00+00:00")
+    code, _, err = run("check", *old, "--baseline", *base)
+    assert code == 0
+    assert (
+        "Warning: the new side is older than the baseline (2026-11-19 07:30 UTC, 2026-11-20 00:00 UTC): is"
+        f" {old[0]} what the run just measured wrote?" in err
+    )
+    assert "older than the baseline" not in run("compare", *base, "--with", *old)[2]
+
+
+def test_json_has_what_is_in_the_way_of_a_pass(run: Run, base: list[Path], new: list[Path]) -> None:
+    """The lines of standard error, and the options it was judged by."""
+    code, out, err = run("check", new[0], "--baseline", base[0], "--strict", "--allow-removed", "--format", "json")
+    document = json.loads(out)
+    assert document["exit_code"] == code == 3
+    assert (document["strict"], document["allow_removed"]) == (True, True)
+    assert err.splitlines() == [f"Error: {line}" for line in document["failures"]]
+    assert document["failures"][0].startswith("inconclusive, neither slower nor the same: ")
+    code, out, err = run("check", new[0], "--baseline", base[0], "--format", "json")
+    document = json.loads(out)
+    assert (code, document["strict"], document["failures"]) == (0, False, [])
+    assert err.splitlines() == [f"Warning: {line}" for line in document["warnings"]]
+    assert "failures" not in json.loads(run("compare", base[0], "--with", new[0], "--format", "json")[1])
+
+
+def test_in_markdown_what_fails_is_not_folded(run: Run, base: list[Path], new: list[Path]) -> None:
+    """What is inconclusive is in the way of a pass under --strict, and only then."""
+    given = ("check", new[0], "--baseline", base[0], "--format", "markdown")
+    shown, folded = run(*given)[1].split("<details>")
+    assert ID in folded
+    assert "Not settled" not in shown
+    out = run(*given, "--strict")[1]
+    assert "<details>" not in out
+    assert ID in out.partition("Not settled")[2].partition("Coverage")[0]
+
+
+def test_two_tables_are_no_csv(run: Run, base: list[Path], new: list[Path], tmp_path: Path) -> None:
+    """They were one below the other in one file, which nothing reads."""
+    given = ("check", new[0], "--baseline", base[0], "--expect")
+    for more in (("--format", "csv"), ("-o", tmp_path / "both.csv")):
+        code, out, err = run(*given, *more)
+        assert (code, out) == (2, "")
+        assert "--baseline and --expect give two tables, and CSV is one" in err
+
+
+def _one_disturbed(content: dict[str, Any]) -> None:
+    rounds = sessions.record_of(content)["timing"]["rounds"]
+    rounds["disturbed"] = ["steal"] + [None] * (len(rounds["wall_s"]) - 1)
+
+
+def test_rounds_left_out_of_one_side_alone_are_told(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Where the other side's were not looked at, for it isn't known which of them were disturbed."""
+    for path in new:
+        sessions.edited(path, _one_disturbed)
+    told = "Rounds of the baseline don't tell what disturbed them"
+    assert told in " ".join(run("check", *new, "--baseline", *base)[1].split())
+    for path in base:
+        sessions.edited(path, _none_disturbed)
+    assert told not in " ".join(run("check", *new, "--baseline", *base)[1].split())
+
+
+def _none_disturbed(content: dict[str, Any]) -> None:
+    rounds = sessions.record_of(content)["timing"]["rounds"]
+    rounds["disturbed"] = [None] * len(rounds["wall_s"])

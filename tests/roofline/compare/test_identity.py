@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,13 @@ def _apart(base: ResultFile, new: ResultFile) -> str | None:
         ({"os": "Linux 6.9"}, None),
         ({"versions": {"torch": "2.11"}}, None),
         ({"fingerprint": "1"}, "another machine: fingerprint 1, baseline fingerprint of epyc-2cpu"),
+        ({"cpu_count": 64}, None),  # nor is what a fingerprint is made from, where that is the same
+        ({"cpu_count": 64, "fingerprint": "1"}, "another machine: processors 64, baseline 2"),
+        ({"limits": {"effective_cpus": 1}, "fingerprint": "1"}, "another machine: processors 1, baseline 2"),
+        (
+            {"device": replace(build.CPU, last_level_cache_byte=16 * 2**20), "fingerprint": "1"},
+            "another machine: last-level cache 16777216 byte, baseline 33554432 byte",
+        ),
         ({"cpu": "Xeon", "fingerprint": "1"}, "another machine: processor Xeon, baseline AMD EPYC 7B13"),
         (
             {"device": Device(kind="cuda", name="NVIDIA L4")},

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from roofline.expectations.judging import Checked, Finding, check_expectations
-from roofline.expectations.table import message
+from roofline.expectations.table import findings_table, message
 from roofline.expected import Expected
 from roofline.points import Point
-from roofline.record import Flag, Memory, NotMeasured, Record
+from roofline.record import Flag, Memory, NotMeasured, Record, Rounds
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 
@@ -344,3 +344,73 @@ def test_roofs_are_no_cases(tmp_path: Path) -> None:
     loader = build_points.record(case=build.case(id="loader", mode="input"), work=None)
     checked = check_expectations(build_points.points(tmp_path, roof, loader))
     assert (checked.findings, checked.unexpected) == ((), ())
+
+
+def _sessions(folder: Path, bad: int, record: Record | None) -> tuple[Point, ...]:
+    """Five, of which so many hold ``record`` instead of the case, or where that is None don't have it at all."""
+    other = build_points.record(case=build.case(model="resnet18"))
+    held = NotMeasured(id=ID, outcome="failed", reason="assert 1 == 2")
+    points: list[Point] = []
+    for number in range(5):
+        spoilt = number < bad
+        session = {"started_at": f"2026-11-20T{number:02}:00:00+00:00"}
+        if spoilt and record is None:
+            session["not_measured"] = (held,)
+        case = [record] if spoilt and record is not None else [] if spoilt else [build_points.record()]
+        points += build_points.points(folder, other, *case, name=str(number), session=session)
+    return tuple(points)
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        (
+            build_points.record(flags=(Flag(name="test_failed", evidence="it did not pass", invalid=True),)),
+            "the row is invalid: test_failed: it did not pass",
+        ),
+        (None, "not measured: failed: assert 1 == 2"),
+    ],
+    ids=["invalid", "not measured"],
+)
+@pytest.mark.parametrize("floor", [0.05, 0.9])
+def test_what_is_left_of_the_sessions_is_no_pass(
+    tmp_path: Path, record: Record | None, told: str, floor: float
+) -> None:
+    """Where three of five have no usable row, two don't speak for the case: exit code 3, whatever they say. Two of five
+    are left out, which is told of what is held, too.
+    """
+    one = expected(case=ID, min_fraction_of_roof=floor)
+    checked = check_expectations(_sessions(tmp_path / "3", 3, record), [one])
+    (finding,) = checked.findings
+    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert f"3 of 5 sessions have no usable row: 0.json: {told}" in message(finding)
+    checked = check_expectations(_sessions(tmp_path / "2", 2, record), [one])
+    (finding,) = checked.findings
+    assert (finding.verdict, len(finding.points)) == ("held" if floor == 0.05 else "failed", 3)
+    (note,) = [note for note in findings_table(checked).notes if "2 of 5 sessions have no usable row" in note]
+    assert f"0.json: {told}" in note
+
+
+def test_tests_in_parts_lose_nothing(tmp_path: Path) -> None:
+    """A session that was not to have the case is none that lacks it."""
+    other = build_points.record(case=build.case(model="resnet18"))
+    points = (
+        *build_points.points(tmp_path, other, name="other"),
+        *build_points.points(tmp_path, build_points.record(), name="own"),
+    )
+    checked = check_expectations(points, [expected(case=ID)])
+    assert [(finding.verdict, finding.why) for finding in checked.findings] == [("held", "")]
+
+
+@pytest.mark.parametrize(("disturbed", "verdict", "code"), [(9, "failed", 1), (11, "not_evaluable", 3)])
+def test_a_floor_is_not_missed_by_a_session_of_a_busy_machine(
+    tmp_path: Path, disturbed: int, verdict: str, code: int
+) -> None:
+    """Where most of twenty rounds were disturbed from outside, the time says nothing of the code: measure again."""
+    marks = ("steal",) * disturbed + (None,) * (20 - disturbed)
+    rounds = Rounds(steps=1, wall_s=(0.1,) * 20, disturbed=marks)
+    record = build_points.record(timing=build.timing(rounds=rounds, margin=None))
+    finding, checked = check(tmp_path, record, expected(bound=None, min_fraction_of_roof=0.9))
+    assert (finding.verdict, checked.exit_code) == (verdict, code)
+    busy = "Likely: the machine was busy: 11 of 20 rounds were disturbed from outside: measure again"
+    assert (busy in message(finding)) is (code == 3)

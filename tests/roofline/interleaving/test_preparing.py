@@ -124,7 +124,7 @@ def test_a_budget_that_never_ends_is_refused(command: tuple[str, ...], time: str
     """So is one that is no number, or leaves no time."""
     code, _, err = run(*command, "--max-time", time)
     assert code == 2
-    assert f"{time!r} is no time: use a finite number of seconds above 0, such as 60" in err
+    assert f"{time!r} is no time above 0 seconds. Write 60." in err
 
 
 @pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])

@@ -1,0 +1,50 @@
+"""Types of options that several commands have: a share, a time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    FloatType = click.ParamType[float]
+else:
+    FloatType = click.ParamType
+
+
+class Share(FloatType):
+    """A share, as ``2%`` or ``0.02``: above 0 and below 1."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        try:
+            share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            share = math.nan
+        if not 0 < share < 1:
+            self.fail(f"{value!r} is no share above 0 and below 1. Write 2% or 0.02.", param, ctx)
+        return share
+
+
+class Seconds(FloatType):
+    """A time that ends: above 0 s, or with ``zero`` from 0 s on."""
+
+    name = "seconds"
+
+    def __init__(self, *, zero: bool = False) -> None:
+        self._zero = zero
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = math.nan
+        if not (math.isfinite(seconds) and (seconds > 0 or (self._zero and seconds == 0))):
+            allowed = "of 0 seconds or more. Write 10e-6 for 10 µs." if self._zero else "above 0 seconds. Write 60."
+            self.fail(f"{value!r} is no time {allowed}", param, ctx)
+        return seconds
