@@ -12,7 +12,6 @@ from pytest_roofline.items import uses_roofline
 from pytest_roofline.results import ResultsError, with_short_parameters
 from pytest_roofline.run import Run
 
-
 _NAMED = 5
 """So many patterns that no case of the run is of are named."""
 
