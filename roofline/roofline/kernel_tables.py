@@ -50,10 +50,7 @@ def profiled_table(point: Point, top: int) -> Table[KernelLine] | None:
         title=f"Kernels of {point.id}, by torch's profiler",
         columns=_KERNELS,
         rows=_topped(rows, top),
-        display=[
-            *_pick("kernel", "kind", "launches", "time_s"),
-            *_of_step(),
-        ],
+        display=[*_pick("kernel", "kind", "launches", "time_s"), *_of_step()],
         notes=_about_profiled(point),
     )
 
