@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text
+from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, tell
 from roofline.profilers.captured_text import printable
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_files import UNREADABLE, documents, joined_rows, tables_of_files, unreadable
@@ -108,7 +108,7 @@ def _emit(
     if chosen in ("csv", "json"):
         for one in useful:
             for note in about(one):
-                click.echo(_lines(f"{one.path}: {note}"), err=True)
+                tell(_lines(f"{one.path}: {note}"), width)
 
 
 def _useless(timeline: Timeline) -> bool:
