@@ -6,7 +6,9 @@
 Recording takes turns between two processes of unchanged code, in as many fresh pairs of processes as ``--record`` says,
 so many seconds a case in each, and writes ``benchmarks/data/gate_turns_quiet.npz``. From these pairs of processes
 comparisons are drawn, all cases of one at once: as many pairs as `roofline ab` takes, with its looks after each from
-the third on. As they are, every *slower* or *faster* is a false alarm: at most 1 % of ours may be one. With all turns
+the third on. The code is the same on both sides, so each comparison is made twice, with either of them as the new one:
+what one side had in its favour all the time then counts as often against it. As they are, every *slower* or *faster* is
+a false alarm: at most 1 % of ours may be one. With all turns
 of the new side made 5 or 3 % longer, *slower* is right: it must be found in 99 and 95 % of the comparisons, except in a
 loud hour. *Same* is wrong then: in at most 1 % of the comparisons, and never in a loud hour.
 
@@ -147,6 +149,23 @@ def draws(recorded: int, rules: Rules, most: int, rng: np.random.Generator) -> l
     return [every[index] for index in rng.permutation(ways)]
 
 
+def exchanged(turns: Turns) -> Turns:
+    """With base and new in each other's place."""
+    return {
+        case: [
+            replace(
+                pair,
+                base_s=pair.new_s,
+                new_s=pair.base_s,
+                base_disturbed=pair.new_disturbed,
+                new_disturbed=pair.base_disturbed,
+            )
+            for pair in pairs
+        ]
+        for case, pairs in turns.items()
+    }
+
+
 def compare(turns: Turns, chosen: Sequence[int], rules: Rules, slowed: float = 0.0) -> dict[str, Count]:
     """The verdicts of one comparison over these pairs of processes, in this order."""
     cases = {case: CaseTrial(test=case, case=case) for case in turns}
@@ -177,18 +196,19 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
         # The others look once, at the end, so that the order is nothing to them.
         sets = list(dict.fromkeys(tuple(sorted(draw)) for draw in drawn))
         title = f"{label}, in turns"
+        ways = (turns, exchanged(turns))
         counts = {}
         for slowed in (0.0, *SLOWDOWNS):
-            own = [compare(turns, draw, rules, slowed) for draw in drawn]
+            own = [compare(way, draw, rules, slowed) for draw in drawn for way in ways]
             counts[slowed] = {
                 OURS: total(count for cases in own for count in cases.values()),
-                **by_rule(step_times(turns, chosen, slowed) for chosen in sets),
+                **by_rule(step_times(way, chosen, slowed) for chosen in sets for way in ways),
             }
             print(f"{title}, {pace(slowed)}")
             for case in turns:
                 print(f"  {case:36} {total(cases[case] for cases in own)}")
         distinct = f"{len(sets)} different sets of {rules.pairs} of {recorded} pairs of processes"
-        print(told(title, len(drawn), distinct, counts))
+        print(told(title, len(drawn), f"{distinct}, each both ways", counts))
         figures.append(Figure(name=f"different sets of pairs, {title}", unit="", samples=(float(len(sets)),)))
         figures.extend(rates(label, title, counts, LEAST_CAUGHT))
         figures.extend(against_others(title, counts, informed=not loud(label)))
