@@ -88,7 +88,7 @@ def test_others_see_all_turns() -> None:
 
 
 def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are asked about each set of pairs once; how many there are is a figure, too. All of it both ways. Except
+    """The others are asked about each set of pairs once; how many there are is a figure, too; all both ways. Except
     in a loud hour a slowdown must be found, and ours be as informed as each.
     """
     turns = {"mlp": [pair() for _ in range(5)]}
