@@ -159,9 +159,11 @@ def hold(
         first: SideName = SIDES[started % 2]
         started += 1
         with ExitStack() as stack:
+            # Which process is there first may last, as which pages it got does: it is either side as often.
+            order = SIDES if first == "base" else SIDES[::-1]
             players = {
                 name: stack.enter_context(start(sides[name], arguments, folder / f"{name}-{started}.log", environment))
-                for name in SIDES
+                for name in order
             }
             hellos = {name: players[name].hello() for name in SIDES}
             for name in SIDES:

@@ -63,9 +63,13 @@ def test_a_clear_slowdown_is_settled_after_three_pairs() -> None:
 
 
 def test_the_sides_begin_in_turn() -> None:
-    """Base first in the first pair, new first in the second: whoever is first has no lasting advantage."""
-    case = only(Lab(Table(base=(0.1,), new=(0.15,))).hold())
+    """Base first in the first pair, new first in the second, from the start of its process on: whoever is first has no
+    lasting advantage.
+    """
+    lab = Lab(Table(base=(0.1,), new=(0.15,)))
+    case = only(lab.hold())
     assert [pair.first for pair in case.pairs] == ["base", "new", "base"]
+    assert [process.side.name for process in lab.started] == ["base", "new", "new", "base", "base", "new"]
 
 
 def test_equal_sides_are_the_same() -> None:
