@@ -98,7 +98,8 @@ def _t(base: Values, new: Values) -> Values:
     """Of samples in rows: difference of the means over its standard error."""
     variance = base.var(1, ddof=1) / base.shape[1] + new.var(1, ddof=1) / new.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):  # a sample of one value, drawn again and again
-        return (base.mean(1) - new.mean(1)) / np.sqrt(variance)
+        statistics: Values = (base.mean(1) - new.mean(1)) / np.sqrt(variance)
+    return statistics
 
 
 OTHERS = {

@@ -65,8 +65,8 @@ def _cells(line: str) -> list[str]:
 
 def figures(benchmark: str) -> Figures:
     """What was stored. It fails where nothing was."""
-    document = json.loads((RESULTS / f"{benchmark}.json").read_text(encoding="utf-8"))
-    return {figure["name"]: figure for figure in document["figures"]}
+    content = json.loads((RESULTS / f"{benchmark}.json").read_text(encoding="utf-8"))
+    return {figure["name"]: figure for figure in content["figures"]}
 
 
 def wrong(table: Table, stored: Figures) -> list[str]:
@@ -99,25 +99,27 @@ def agrees(cell: str, figure: Mapping[str, Any] | None) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("page", "benchmark", "title", "rules", "columns"), TABLES)
+@pytest.mark.parametrize(("document", "results", "title", "rules", "columns"), TABLES)
 def test_a_table_shows_what_was_measured(
-    page: str, benchmark: str, title: str, rules: tuple[str, ...], columns: set[str]
+    document: str, results: str, title: str, rules: tuple[str, ...], columns: set[str]
 ) -> None:
     """Each is there once, with all its rows and columns, and every cell is what was stored."""
-    found = list(tables((DOCS / page).read_text(encoding="utf-8")))
+    found = list(tables((DOCS / document).read_text(encoding="utf-8")))
     assert [table.title for table in found].count(title) == 1
     (table,) = (table for table in found if table.title == title)
     assert set(table.rows) == set(rules)
     assert set(table.columns) >= columns
-    assert not wrong(table, figures(benchmark))
+    assert not wrong(table, figures(results))
 
 
-@pytest.mark.parametrize("page", sorted({page for page, *_ in TABLES}))
-def test_no_table_shows_what_was_not_measured(page: str) -> None:
+@pytest.mark.parametrize("document", sorted({document for document, *_ in TABLES}))
+def test_no_table_shows_what_was_not_measured(document: str) -> None:
     """Also those that needn't be there, such as of three sessions a side."""
-    benchmarks = sorted({benchmark for at, benchmark, *_ in TABLES if at == page})
+    benchmarks = sorted({benchmark for at, benchmark, *_ in TABLES if at == document})
     stored = {name: figure for benchmark in benchmarks for name, figure in figures(benchmark).items()}
-    assert not [line for table in tables((DOCS / page).read_text(encoding="utf-8")) for line in wrong(table, stored)]
+    assert not [
+        line for table in tables((DOCS / document).read_text(encoding="utf-8")) for line in wrong(table, stored)
+    ]
 
 
 PAGE = """
