@@ -218,6 +218,11 @@ def test_a_range_without_a_kernel_has_none(tmp_path: Path) -> None:
         ({KERNELS: None}, {}, "no kernel with a time was recorded"),
         ({CALLS: []}, {}, f"none of the 3 kernels was launched by a call in {CALLS}"),
         ({CALLS: [build.call(1, 110, pid=9)]}, {}, f"none of the 3 kernels was launched by a call in {CALLS}"),
+        (
+            {CALLS: [], KERNELS: [{**build.kernel(120, 150, call=1), "globalPid": None}]},
+            {},
+            f"none of the 1 kernels was launched by a call in {CALLS}",
+        ),
     ],
 )
 def test_kernels_that_cant_be_had_are_none(
