@@ -144,6 +144,16 @@ def test_it_keeps_to_the_width(tmp_path: Path, width: int) -> None:
             assert title in heading
 
 
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_names_in_wide_characters_keep_to_the_width(tmp_path: Path, width: int) -> None:
+    """Of which each takes two columns of a terminal."""
+    table = counted_table(_point(tmp_path, counted(kernel("核" * 200), kernel())), 15)
+    assert table is not None
+    text = render(table, "table", width)
+    assert "核核" in text
+    assert max(map(cell_len, text.splitlines())) <= width
+
+
 def test_csv_has_every_kernel_of_both(tmp_path: Path) -> None:
     """With its source: plain numbers, the full name, every level, and the reason of the bound."""
     record = profiled(counters=_two().counters)

@@ -1,5 +1,5 @@
-"""Nsight Compute's own reports (``.ncu-rep``), through NVIDIA's Python module: that of the package ncu-report, or the one
-that Nsight Compute brings along.
+"""Nsight Compute's own reports (``.ncu-rep``), by NVIDIA's Python module: of the package ncu-report, or what Nsight
+Compute brings along.
 """
 
 from __future__ import annotations
