@@ -101,7 +101,7 @@ def selftest_table(cases: tuple[Tried, ...], share: float, notes: tuple[str, ...
     known = [case.least_detectable for case in cases if case.least_detectable is not None]
     said = [failure for case in cases for failure in case.failures]
     if known:
-        said.append(f"Detectable here in 19 of 20 tries: slowdowns from {percent(max(known))} in every case.")
+        said.append(f"Detectable here in 19 of 20 tries: slowdowns from {percent(max(known))} in every case compared.")
     return Table(
         title=_title(cases),
         columns=[
