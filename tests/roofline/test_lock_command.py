@@ -33,8 +33,8 @@ def test_disturbed_sessions_are_told_where_somebody_sees_it(run: Run, tmp_path: 
     path = build.result(tmp_path / "a.json", records, of=build.session(build_points.roofs())).path
     code, out, err = run("lock", path)
     told = (
-        "20 of 20 rounds were disturbed from outside in a.json: what is expected of it may be less than the machine"
-        " reaches. Lock it from sessions of a quiet hour."
+        "20 of 20 rounds were disturbed from outside in a.json: no floor comes from such a time. Lock the case from"
+        " sessions of a quiet hour."
     )
     assert (code, err) == (0, f"Warning: resnet50-train-b32-fp32 on epyc-2cpu: {told}\n")
     assert told in " ".join(out.replace("#", "").split())

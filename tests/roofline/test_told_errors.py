@@ -49,24 +49,18 @@ def run(run: Run) -> Run:
     return run
 
 
-@pytest.fixture
-def at_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Standard error is one, `WIDTH` wide."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", str(WIDTH))
-    return run
-
-
 def _fits(err: str) -> bool:
     """No line is too long, and it took several."""
     return len(" ".join(err.split())) > WIDTH and max(map(len, err.splitlines())) <= WIDTH
 
 
 @pytest.mark.parametrize("case", EARLY)
-def test_at_a_terminal_no_line_is_wider(at_terminal: Run, case: str) -> None:
+def test_at_a_terminal_no_line_is_wider(run: Run, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """What is wrong is told in whole words, and the exit code is the same."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
     line, code, told = EARLY[case]
-    got, _, err = at_terminal(*line.split())
+    got, _, err = run(*line.split())
     assert got == code
     assert told in " ".join(err.split())
     assert _fits(err)

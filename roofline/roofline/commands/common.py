@@ -139,7 +139,8 @@ def tell_error(error: click.ClickException) -> None:
     error.show(said)
     context = error.ctx if isinstance(error, click.UsageError | CannotCompare) else None
     width = None if context is None else context.params.get("width")
-    tell(said.getvalue().removesuffix("\n"), width)
+    # An option that click hadn't come to holds a mark of its own.
+    tell(said.getvalue().removesuffix("\n"), width if isinstance(width, int) else None)
 
 
 def _broken(line: str, columns: int) -> list[str]:

@@ -46,8 +46,8 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
     """Write what RESULTS (files or folders of good sessions) reached as expected bounds, for review.
 
     Several sessions of a machine tell how far sessions scatter: give at least three. Left out, with the reason: invalid
-    rows, undetermined bounds, sessions that contradict each other. Sessions in which other programs disturbed most of
-    the rounds are locked with a warning. Each entry names the machine and the workload that it is of.
+    rows, undetermined bounds, sessions that contradict each other. Where other programs disturbed most rounds of a
+    session no floor is written, with a warning. Each entry names the machine and the workload that it is of.
     """
     locked, left_out = lock(read_points(results, devices), safety)
     for one in left_out:

@@ -3,7 +3,8 @@
 A floor is the lowest fraction over the sessions x (1 - safety), rounded down to two digits. The safety is twice the
 scatter, at least `LEAST_SAFETY`: the margin of the timing and the deviation between sessions, independent of each
 other. A single session knows no deviation: its roofs' spread stands in its place, and the safety is at least
-`ONE_SESSION_SAFETY`. Where it is more than `MOST_SAFETY` no floor would mean anything, and none is written.
+`ONE_SESSION_SAFETY`. Where it is more than `MOST_SAFETY` no floor would mean anything, and none is written; nor is one
+where a session was mostly disturbed from outside, for nothing tells how well such a time is known.
 
 What was worked out of one machine and one work is expected of that machine and that work alone: an entry names both.
 """
@@ -75,10 +76,11 @@ def _lock(sessions: Sequence[Point], least_safety: float) -> Locked | LeftOut:
     record = newest.benchmark.record
     assert record is not None
     assert newest.bound.kind != "undetermined"
+    warning = _disturbed(sessions)
     evidence = [f"{newest.bound.why}: {newest.bound.evidence}."]
     floors: dict[str, float] = {}
     for name, of, fraction in (("min_fraction_of_roof", "its roof", roof), (_LIGHT, "the speed of light", light)):
-        floor, told = _floor(of, fraction, least_safety)
+        floor, told = _floor(of, fraction, least_safety, loud=bool(warning))
         evidence.append(told)
         if floor is not None:
             floors[name] = floor
@@ -92,9 +94,8 @@ def _lock(sessions: Sequence[Point], least_safety: float) -> Locked | LeftOut:
         workload_hash=record.case.workload_hash,
         source=f"locked from {_sessions(sessions)}",
     )
-    warning = _disturbed(sessions)
-    told = (f"Locked from {_sessions(sessions)}.", *([f"{warning}."] if warning else []), *evidence)
-    return Locked(expected=expected, evidence=told, warning=warning)
+    head = [f"Locked from {_sessions(sessions)}.", *([f"{warning}."] if warning else [])]
+    return Locked(expected=expected, evidence=(*head, *evidence), warning=warning)
 
 
 _LIGHT = "min_fraction_of_speed_of_light"
@@ -111,10 +112,7 @@ def _disturbed(sessions: Sequence[Point]) -> str:
     if not found:
         return ""
     more = f", and most of them in {len(found) - 1} more of {len(sessions)} sessions" if len(found) > 1 else ""
-    return (
-        f"{found[0]}{more}: what is expected of it may be less than the machine reaches. Lock it from sessions of a"
-        " quiet hour"
-    )
+    return f"{found[0]}{more}: no floor comes from such a time. Lock the case from sessions of a quiet hour"
 
 
 def _why_loud(point: Point) -> str | None:
@@ -143,12 +141,16 @@ def _why_not(sessions: Sequence[Point]) -> str | None:
     return None
 
 
-def _floor(of: str, fraction: Fraction | None, least_safety: float) -> tuple[float | None, str]:
-    """A floor, and what it was worked out from."""
+def _floor(of: str, fraction: Fraction | None, least_safety: float, *, loud: bool) -> tuple[float | None, str]:
+    """A floor, and what it was worked out from.
+
+    :param loud: sessions were mostly disturbed.
+    """
     if fraction is None:
         return None, f"No fraction of {of}."
     if fraction.timing is None:
-        return None, f"{percent(fraction.value, 3)} of {of}; one window doesn't tell how well: no floor."
+        what = "a disturbed time" if loud else "one window"
+        return None, f"{percent(fraction.value, 3)} of {of}; {what} doesn't tell how well: no floor."
     if fraction.sessions is None:
         safety = max(least_safety, ONE_SESSION_SAFETY, 2 * math.hypot(fraction.scatter, fraction.roofs))
     else:

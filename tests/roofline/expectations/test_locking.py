@@ -141,7 +141,7 @@ def test_roofs_are_not_locked_and_machines_are_told_apart(tmp_path: Path) -> Non
 
 
 def test_sessions_that_others_disturbed_are_locked_with_a_warning(tmp_path: Path) -> None:
-    """Among the evidence, too; half of the rounds left alone are enough, as they are in a comparison."""
+    """And with no floor; half of the rounds left alone are enough, as they are in a comparison."""
 
     def record(disturbed: int) -> Record:
         marks = (*("steal",) * disturbed, *(None,) * (4 - disturbed))
@@ -149,17 +149,18 @@ def test_sessions_that_others_disturbed_are_locked_with_a_warning(tmp_path: Path
         return build_points.record(timing=build.timing(0.1, margin=0.0, rounds=rounds))
 
     ((locked,), _) = lock(sessions(tmp_path, record(2)))
-    assert locked.warning == ""
+    assert (locked.warning, locked.expected.min_fraction_of_roof) == ("", 0.075)
     ((locked,), left_out) = lock(sessions(tmp_path, record(2), record(4), record(3)))
     assert left_out == ()
-    assert locked.expected.min_fraction_of_roof == 0.09
+    assert (locked.expected.bound, locked.expected.min_fraction_of_roof) == ("compute", None)
     assert locked.warning == (
-        "4 of 4 rounds were disturbed from outside in s1.json, and most of them in 1 more of 3 sessions: what is"
-        " expected of it may be less than the machine reaches. Lock it from sessions of a quiet hour"
+        "4 of 4 rounds were disturbed from outside in s1.json, and most of them in 1 more of 3 sessions: no floor comes"
+        " from such a time. Lock the case from sessions of a quiet hour"
     )
     assert f"{locked.warning}." in locked.evidence
+    assert locked.evidence[-1] == "10.0 % of the speed of light; a disturbed time doesn't tell how well: no floor."
     ((locked,), _) = lock(sessions(tmp_path, record(3)))
-    assert locked.warning.startswith("3 of 4 rounds were disturbed from outside in s0.json: what is expected")
+    assert locked.warning.startswith("3 of 4 rounds were disturbed from outside in s0.json: no floor comes")
 
 
 def test_what_was_locked_is_of_its_machine_and_work_alone(tmp_path: Path) -> None:
