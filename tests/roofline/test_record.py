@@ -48,7 +48,7 @@ def test_a_reason_for_every_none_leaves_nothing_unexplained() -> None:
                 for series in (
                     *("device_s", "process_cpu_s", "input_wait_s", "involuntary_switches", "steal_s"),
                     *("sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c", "device_memory_byte", "throttle"),
-                    "disturbed",
+                    *("power_held_s", "heat_held_s", "disturbed"),
                 )
             ),
         ),
