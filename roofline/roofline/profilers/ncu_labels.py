@@ -62,5 +62,5 @@ def unprinted(had: Iterable[str]) -> dict[str, str]:
 
     :param had: what a launch has. Where it has instructions, those are the ones that were collected.
     """
-    instructions = () if any("__sass_thread_inst_executed" in name for name in had) else (_SASS.format("ffma"),)
+    instructions = () if any("__sass_thread_inst_executed" in name for name in had) else (_SASS.format(_OPERATIONS[0]),)
     return dict.fromkeys((*_AMOUNTS, *instructions), _NOT_PRINTED)

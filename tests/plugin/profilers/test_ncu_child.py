@@ -89,9 +89,9 @@ REPORTS = """
 
 def test_reports_that_the_project_asks_for_stay_those_of_the_run(project: pytest.Pytester) -> None:
     """In its ini file, or in a conftest.py while it is configured; whenever a plugin looks at its options."""
-    project.makepyfile(test_it=MEASURES, reports=REPORTS)
+    project.makepyfile(test_it=MEASURES, writes=REPORTS)
     project.makeconftest("def pytest_configure(config): config.option.htmlpath = config.option.xmlpath = 'out.xml'")
-    options = "-p reports --to-json --to-allure=x --measure-coverage=src"
+    options = "-p writes --to-json --to-allure=x --measure-coverage=src"
     project.makeini(f"[pytest]\nroofline_markers = true\naddopts = --strict-markers -p no:playwright {options}\n")
     files = [project.path / name for name in ("out.xml", "htmlpath", "json_report", "allure_report_dir", "cov_source")]
     for file in files:

@@ -201,7 +201,7 @@ def test_a_page_of_labels_without_instructions(run: Run, tmp_path: Path) -> None
     """Neither FLOP nor bytes, and for each the command; no word of rates."""
     page = sections([("GPU Speed Of Light Throughput", "", ("Duration", "us", "10.00"))])
     out = " ".join(run("ncu", written(tmp_path / "f.csv", page))[1].split())
-    assert "No FLOP: fp32 is not counted: smsp__sass_thread_inst_executed_op_ffma_pred_on.sum: not on this page;" in out
+    assert "No FLOP: fp32 is not counted: smsp__sass_thread_inst_executed_op_fadd_pred_on.sum: not on this page;" in out
     assert "No DRAM bytes: dram__bytes_read.sum: not on this page;" in out
     assert "0.01 a cycle" not in out
 

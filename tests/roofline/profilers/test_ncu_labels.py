@@ -72,8 +72,8 @@ def test_what_is_a_label() -> None:
 
 def test_what_is_not_printed() -> None:
     """Time, bytes of each level, and the instructions where a launch has none of them."""
-    ffma = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
+    fadd = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"
     told = unprinted([TIME])
-    assert {"lts__t_bytes.sum", "l1tex__t_bytes.sum", "dram__bytes_read.sum", ffma} <= told.keys()
+    assert {"lts__t_bytes.sum", "l1tex__t_bytes.sum", "dram__bytes_read.sum", fadd} <= told.keys()
     assert all("--page raw" in why for why in told.values())
-    assert ffma not in unprinted([f"{ffma}.per_cycle_elapsed"])
+    assert fadd not in unprinted([f"{fadd}.per_cycle_elapsed"])
