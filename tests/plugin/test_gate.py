@@ -238,7 +238,11 @@ def test_options_are_tried_before_anything_is_measured(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     ("code", "exit_code", "says"),
-    [(0, 0, "passed"), (3, 4, "FAILED: not all of it could be compared, or settled"), (2, 4, "FAILED: not all of it could be compared")],
+    [
+        (0, 0, "passed"),
+        (3, 4, "FAILED: not all of it could be compared, or settled"),
+        (2, 4, "FAILED: not all of it could be compared"),
+    ],
 )
 def test_how_it_ended_is_told(monkeypatch: pytest.MonkeyPatch, code: int, exit_code: int, says: str) -> None:
     """A check that could not compare is no pass."""
