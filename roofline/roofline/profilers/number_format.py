@@ -170,7 +170,8 @@ class Evidence:
             return POINT if "." in self._undecided else COMMA
         if self._undecided:
             first = min(self._undecided.values(), key=lambda seen: seen.line)
-            small, large = (float(re.sub("[.,]", mark, first.text.strip(), count=1)) for mark in (".", ""))
+            bare = _without_blanks(first.text.strip())
+            small, large = (float(re.sub("[.,]", mark, bare, count=1)) for mark in (".", ""))
             raise NumberFormatError(
                 f"{first.text!r} in line {first.line} may be {small:g} or {large:,.0f}, and no other number of the file"
                 f" tells which. {REMEDY}, {TELL}"

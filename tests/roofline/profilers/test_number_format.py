@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roofline.profilers.number_format import COMMA, POINT, Evidence, NumberFormat, NumberFormatError
@@ -141,6 +141,7 @@ def test_a_row_of_the_other_format_is_seen() -> None:
 
 
 @given(st.text(alphabet="0123456789.,' eE+-n/a", max_size=14), st.booleans())
+@example("1.00'0", whole=False)
 def test_evidence_takes_any_cell(text: str, whole: bool) -> None:
     """A number that is undecided either way is the only one that a file of its own is refused for."""
     try:
