@@ -140,8 +140,8 @@ def test_a_row_of_the_other_format_is_seen() -> None:
         evidence.decide()
 
 
-@given(st.text(alphabet="0123456789.,' eE+-n/a", max_size=14), st.booleans())
-@example("1.00'0", whole=False)
+@given(text=st.text(alphabet="0123456789.,' eE+-n/a", max_size=14), whole=st.booleans())
+@example(text="1.00'0", whole=False)
 def test_evidence_takes_any_cell(text: str, whole: bool) -> None:
     """A number that is undecided either way is the only one that a file of its own is refused for."""
     try:
