@@ -106,7 +106,7 @@ def test_files_of_two_chips_are_refused(tmp_path: Path) -> None:
     ("content", "told"),
     [
         (b"SQLite format 3\0" + bytes(80), "roofline nsys FILE"),
-        (gzip.compress(b"{}"), "roofline trace FILE"),
+        (gzip.compress(b"{}", mtime=0), "roofline trace FILE"),
         (b'\n{"traceEvents": []}', "roofline trace FILE"),
         (b"PK\x03\x04", "a spreadsheet"),
     ],
