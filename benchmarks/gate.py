@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, Share
 from benchmarks.gate_others import Values, by_rule
 from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, against_others, count_of, rates, told, total
 from benchmarks.gate_record import DATA
@@ -112,12 +112,14 @@ def _observed(session: Session, number: int) -> Observation | None:
 
 
 def ours(base: Seen, new: Seen, split: Split) -> dict[str, Count]:
-    """The gate's own verdicts on one comparison of all cases. A case that a side knows nothing of is left open."""
+    """The gate's own verdicts on one comparison, of all cases that both sides know something of: in a loud hour a side
+    may have no session with enough rounds left alone, and where nothing is compared nothing can be wrong.
+    """
     sides = {case: (_usable(base[case], split.base), _usable(new[case], split.new)) for case in base}
     compared = {case: pair for case, pair in sides.items() if all(pair)}
     verdicts = judge([effect_of(*pair) for pair in compared.values()], [LEAST_EFFECT] * len(compared), CONFIDENCE)
     kinds = {case: verdict.kind for case, verdict in zip(compared, verdicts, strict=True)}
-    return {case: count_of(kinds.get(case, "inconclusive")) for case in base}
+    return {case: count_of(kind) for case, kind in kinds.items()}
 
 
 def _usable(series: Sequence[Observation | None], chosen: Sequence[int]) -> list[Observation]:
@@ -151,6 +153,8 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
             title = f"{label}, {a_side} a side"
             print(told(title, len(drawn), f"{distinct(drawn)} of them different", counts))
             figures.append(Figure(name=f"different draws, {title}", unit="", samples=(float(distinct(drawn)),)))
+            asked = Share(counts[0.0][OURS].comparisons, len(drawn) * len(sessions))
+            figures.append(Figure.of_share(f"compared at all, {title}", asked))
             figures.extend(rates(label, title, counts, {}))
             figures.extend(against_others(title, counts, informed=False))
     return tuple(figures)

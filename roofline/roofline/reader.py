@@ -132,10 +132,13 @@ class ResultFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What came of the paths that were given. ``skipped`` says which files of a folder were left out and why."""
+    """What came of the paths that were given. ``skipped`` says which files of a folder were left out and why;
+    ``unreadable`` are those of them that should be results.
+    """
 
     files: tuple[ResultFile, ...]
     skipped: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
 
 
 def read(paths: Iterable[Path]) -> Reading:
@@ -146,6 +149,7 @@ def read(paths: Iterable[Path]) -> Reading:
     """
     files: dict[Path, ResultFile] = {}
     skipped: list[str] = []
+    unreadable: list[str] = []
     paths = tuple(paths)
     for path, named in files_under(paths):
         try:
@@ -154,11 +158,12 @@ def read(paths: Iterable[Path]) -> Reading:
             if named:
                 raise
             skipped.append(str(error))
+            unreadable += [] if isinstance(error, NoResultError) else [str(error)]
     if not files:
         reasons = "".join(f"\n  {reason}" for reason in skipped) or " No file there ends in .json."
         searched = ", ".join(map(str, paths)) or "no path given"
         raise ReadError(f"{searched}: no result file to read.{reasons}")
-    return Reading(files=tuple(files.values()), skipped=tuple(skipped))
+    return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
 
 
 def files_under(paths: Iterable[Path], endings: tuple[str, ...] = (".json",)) -> Iterator[tuple[Path, bool]]:

@@ -105,7 +105,7 @@ def test_catching_as_much_by_alarming_more_is_not_better() -> None:
     half, less = Count(slower=500, undecided=500), Count(slower=499, undecided=501)
     assert not missed(list(against_others("quiet", counts(slowed=half, **coin), informed=True)))
     figures = list(against_others("quiet", counts(slowed=less, **coin), informed=True))
-    assert missed(figures) == ["informedness beyond other, quiet"]
+    assert missed(figures) == [f"informedness beyond other, quiet, {by}% slower" for by in (5, 3)]
     assert figures[1].median == pytest.approx(-0.001)
     assert not missed(list(against_others("quiet", counts(slowed=less, **coin), informed=False)))
 

@@ -105,7 +105,10 @@ def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) 
     assert bounded == [
         "caught, one_build, in turns, 5% slower: this gate",
         "caught, one_build, in turns, 3% slower: this gate",
-        "informedness beyond pytest-benchmark mean:5%, one_build, in turns",
-        "informedness beyond Mann-Whitney, one_build, in turns",
-        "informedness beyond criterion, one_build, in turns",
+        "informedness beyond pytest-benchmark mean:5%, one_build, in turns, 5% slower",
+        "informedness beyond pytest-benchmark mean:5%, one_build, in turns, 3% slower",
+        "informedness beyond Mann-Whitney, one_build, in turns, 5% slower",
+        "informedness beyond Mann-Whitney, one_build, in turns, 3% slower",
+        "informedness beyond criterion, one_build, in turns, 5% slower",
+        "informedness beyond criterion, one_build, in turns, 3% slower",
     ]

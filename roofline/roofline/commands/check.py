@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -94,7 +95,11 @@ def check(
         context.exit(_worse(code, error.exit_code))
     outcome = gate(comparison, allow_removed=allow_removed, strict=strict)
     worst = _worse(outcome.exit_code, code)
-    show(comparison, sentence(comparison, outcome.exit_code), worst, form, output, width, expected, outcome)
+    title = sentence(comparison, outcome.exit_code)
+    if expected is not None and code:
+        outcome = replace(outcome, failures=(*outcome.failures, expected.title))
+        title = f"{'Not as expected' if code == 1 else 'Not all could be judged'}. Against the baseline: {title}"
+    show(comparison, title, worst, form, output, width, expected, outcome)
     for warning in outcome.warnings:
         tell(f"Warning: {warning}", width)
     for failure in outcome.failures:

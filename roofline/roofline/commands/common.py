@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
 from roofline.devices import DeviceFileError, DeviceTable, load
 from roofline.points import Point, place_all
-from roofline.reader import ReadError, ResultFile, read, read_file
+from roofline.reader import ReadError, Reading, ResultFile, read, read_file
+from roofline.same_session import told_apart
 from roofline.tables import FORMATS, Format, Table, render
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -77,6 +80,14 @@ def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:
 
     :raises CannotCompare: nothing could be read.
     """
+    return read_all(paths).files
+
+
+def read_all(paths: Iterable[Path]) -> Reading:
+    """The same, with what was left out.
+
+    :raises CannotCompare: nothing could be read.
+    """
     try:
         reading = read(paths)
     except ReadError as error:
@@ -85,7 +96,19 @@ def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:
         click.echo(f"skipped {reason}", err=True)
     for result in reading.files:
         _warn(result)
-    return reading.files
+    return reading
+
+
+def read_sessions(paths: Iterable[Path]) -> Reading:
+    """The same, each session once, in however many files it stands.
+
+    :raises CannotCompare: nothing could be read.
+    """
+    reading = read_all(paths)
+    files, again = told_apart(reading.files)
+    for line in again:
+        click.echo(f"skipped {line}", err=True)
+    return replace(reading, files=tuple(files))
 
 
 def read_one(path: Path) -> ResultFile:
@@ -130,7 +153,7 @@ def tell(text: str, width: int | None) -> None:
     if width is not None or (sys.stderr is not None and sys.stderr.isatty()):
         columns = terminal_width(width)
         text = "\n".join(part for line in text.split("\n") for part in _broken(line, columns))
-    click.echo(text, err=True)
+    _echo(f"{text}\n", sys.stderr)
 
 
 def tell_error(error: click.ClickException) -> None:
@@ -185,10 +208,19 @@ def emit_text(text: str, output: Path | None) -> None:
     if output is None and sys.stdout is None:
         raise click.UsageError("Standard output is closed: nothing can be shown. Write to a file with -o FILE.")
     if output is None:
-        click.echo(text, nl=False)
+        _echo(text, sys.stdout)
     else:
         write_text(output, text)
         click.echo(f"wrote {output}", err=True)
+
+
+def _echo(text: str, stream: TextIO | None) -> None:
+    """Show it. Where the reader (head, less) has seen enough, the command goes on: its exit code is the verdict."""
+    try:
+        click.echo(text, stream, nl=False)
+    except BrokenPipeError:
+        assert stream is not None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def write_text(path: Path, text: str) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, read_points
+from roofline.commands.common import CannotCompare, device_table, read_sessions
 from roofline.expectations.judging import Checked, check_expectations
 from roofline.expected_file import NAME, ExpectedFileError, beside, read
+from roofline.points import place_all
 
 BESIDE_THE_TESTS = ""
 """What ``--expect`` without a file stands for: the one beside the tests that were measured."""
@@ -22,7 +23,9 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
     :raises click.UsageError: the file can't be used.
     :raises CannotCompare: results can't be read, or nothing at all is expected of them.
     """
-    points = read_points(results, devices)
+    table = device_table(devices)
+    reading = read_sessions(results)
+    points = place_all(reading.files, table)
     path = Path(file) if file else beside((point.benchmark.fullname for point in points), Path())
     try:
         entries = () if path is None else read(path)
@@ -34,4 +37,4 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
             f"nothing is expected of these results: none of their tests has the marker expected_bound, and there is no"
             f" {NAME} beside the tests, looked for from here. Name one with --expect FILE; `roofline lock` writes one."
         )
-    return check_expectations(points, entries)
+    return check_expectations(points, entries, reading.unreadable)

@@ -7,10 +7,19 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument, tell, write_text
+from roofline.commands.common import (
+    CannotCompare,
+    device_table,
+    devices_option,
+    read_sessions,
+    results_argument,
+    tell,
+    write_text,
+)
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
 from roofline.expected_file import ExpectedFileError
+from roofline.points import place_all
 from roofline.reader import ReadError
 from roofline.reader import text_of as text_at
 
@@ -49,7 +58,7 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
     rows, undetermined bounds, sessions that contradict each other. Where other programs disturbed most rounds of a
     session no floor is written, with a warning. Each entry names the machine and the workload that it is of.
     """
-    locked, left_out = lock(read_points(results, devices), safety)
+    locked, left_out = lock(place_all(read_sessions(results).files, device_table(devices)), safety)
     for one in left_out:
         tell(f"left out {one.case} on {one.machine}: {one.why}", None)
     if not locked:

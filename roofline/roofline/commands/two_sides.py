@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -12,7 +13,6 @@ import click
 from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, terminal_width
 from roofline.commands.parameters import Seconds, Share
 from roofline.compare.comparison import Comparison, Settings, compare
-from roofline.compare.copies import copies
 from roofline.compare.gate import Gate
 from roofline.compare.matching import OneMachine
 from roofline.compare.report import as_json, markdown, table
@@ -128,10 +128,9 @@ def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings,
         if not path.exists():
             raise CannotCompare(f"no new results: {path} doesn't exist.")
     try:
-        files = [path for path, _ in files_under(new)]
-        copied = copies([*files, *(path for path, _ in files_under(base))])
-        of_new = read_side(new, settings.by, devices, copied=copied)
-        of_base = read_side(base, settings.by, devices, without=frozenset(map(real_path, files)), copied=copied)
+        of_new = read_side(new, settings.by, devices)
+        files = frozenset(real_path(path) for path, _ in files_under(new))
+        of_base = read_side(base, settings.by, devices, without=files, others=of_new.sessions)
         return compare(of_base, of_new, settings)
     except (ReadError, OneMachine) as error:
         raise CannotCompare(str(error)) from error
@@ -169,7 +168,7 @@ def show(
 
 def _how_to_make(path: Path) -> str:
     if path.suffix == ".json":
-        command = f"pytest TESTS --benchmark-json={path}"
+        command = f"pytest TESTS --benchmark-json={shlex.quote(str(path))}"
     else:
-        command = f"pytest TESTS --roofline-sessions=5 --roofline-results={path}"
+        command = f"pytest TESTS --roofline-sessions=5 --roofline-results={shlex.quote(str(path))}"
     return f"Make one on this machine, of code that is good: {command}"

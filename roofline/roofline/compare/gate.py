@@ -5,7 +5,8 @@ be compared. Else 3 where the gate had less to look at than it should: nothing m
 machine; a case was removed, moved or renamed; a row can't be judged (unless it couldn't in the baseline either);
 another machine, another workload; half or more of the new sessions lack a case or have no usable row of it; a file of
 a folder can't be read. Else 0. What is inconclusive passes with a warning, and does not under ``strict``; the same of
-a case that fewer sessions lack, or sessions of the baseline. What is new or faster passes.
+a case that fewer sessions lack, or sessions of the baseline, and where the new side is older than the baseline. What is
+new or faster passes.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     failures = list(_named(slower))
     barred = [*_named(comparison.of("not comparable")), *_named(lost)]
     warnings = list(_named(settled))
+    (barred if strict else warnings).extend(_older(comparison))
     (warnings if allow_removed else barred).extend(_named(removed))
     (barred if strict else warnings).extend(_short(comparison.of(*MATCHED, "new")))
     if undecided:
@@ -56,7 +58,7 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     return Gate(
         exit_code=1 if slower else 3 if failures else 0,
         failures=tuple(failures),
-        warnings=(*_older(comparison), *warnings),
+        warnings=tuple(warnings),
         strict=strict,
         allow_removed=allow_removed,
     )

@@ -237,6 +237,10 @@ def _both(
     changed, fitting = _same_work(usable_base, usable_new, by)
     if changed is not None:
         return because("not comparable", f"{changed} ({_files(usable_base)} -> {_files(usable_new)})")
+    counted = counted_otherwise(fitting, usable_new, by)
+    if counted and by == "roof":
+        # The least time that the roofs allow is worked out from the count: the case would be judged by that.
+        return because("not comparable", f"other work: {counted}")
     contradiction = _contradiction("baseline", fitting) or _contradiction("new", usable_new)
     if contradiction is not None:
         return because("not comparable", contradiction)
@@ -256,7 +260,7 @@ def _both(
         new=tuple(usable_new),
         left_out=(*left_out, *absent),
         shortfalls=short,
-        counted=counted_otherwise(fitting, usable_new, by),
+        counted=counted,
     )
 
 

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -40,6 +40,7 @@ from roofline.reader import (
 )
 from roofline.record import Case, Device, Flag, Record
 from roofline.roofs import Roofs, roofs_of
+from roofline.same_session import digest, same_as
 
 By = Literal["time", "roof"]
 
@@ -110,9 +111,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """``skipped`` files are left out: those of a folder that are no results or none of this side, and copies of others.
-    ``unreadable`` ones of a folder should be results and can't be read. ``repeated`` tells of rows that stand in a file
-    several times. With file and reason.
+    """``skipped`` files are left out: those of a folder that are no results or none of this side, and second files of
+    a session. ``unreadable`` ones of a folder should be results and can't be read. ``repeated`` tells of rows that
+    stand in a file several times. With file and reason. ``sessions``: the file of each, by `same_session.digest`.
     """
 
     seen: tuple[Seen, ...]
@@ -120,6 +121,7 @@ class Side:
     skipped: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
+    sessions: Mapping[bytes, Path] = field(default_factory=dict)
 
 
 def read_side(
@@ -127,17 +129,18 @@ def read_side(
     by: By,
     devices: DeviceTable,
     without: AbstractSet[Path] = frozenset(),
-    copied: Mapping[Path, Path] | None = None,
+    others: Mapping[bytes, Path] | None = None,
 ) -> Side:
     """Read the sessions of one side.
 
     :param without: files of the other side: a folder that holds both sides is read without them.
-    :param copied: files with the same content as another one of either side, and that one (see `copies`): within a side
-        it is one session, taken once.
-    :raises ReadError: a file that was named can't be read, is one of the other side or a copy of one, or was measured
-        under a profiler, or there is none to read.
+    :param others: sessions of the other side, by `same_session.digest`. Of those of this side that stand in several
+        files one is taken.
+    :raises ReadError: a file that was named can't be read, is of a session of the other side, or was measured under a
+        profiler, or there is none to read.
     """
-    paths, copied = tuple(paths), copied or {}
+    paths = tuple(paths)
+    sessions: dict[bytes, Path] = {}
     seen: list[Seen] = []
     runs: list[Run] = []
     skipped: list[str] = []
@@ -149,17 +152,14 @@ def read_side(
         try:
             if real_path(path) in without:
                 raise _NotOfThisSide(f"{path}: on both sides. A result is not slower than itself.")
-            first = copied.get(real_path(path))
-            if first is not None and real_path(first) in without:
-                raise ReadError(
-                    f"{path}: the same content as {from_here(first)} of the other side. A result is not slower than"
-                    " itself: give the files of the two runs."
-                )
-            if first is not None:
-                skipped.append(f"{path}: the same content as {from_here(first)}: one session, taken once")
-                continue
             result = read_times(path) if by == "time" else read_file(path)
             _refuse_profiled(result)
+            session = digest(result)
+            if others and session in others:
+                raise ReadError(
+                    f"{path}: the same session as {others[session]} of the other side. A result is not slower than"
+                    " itself: give the files of the two runs."
+                )
         except (NoResultError, _NotOfThisSide) as error:
             if named:
                 raise
@@ -169,6 +169,9 @@ def read_side(
             if named:
                 raise
             unreadable.append(str(error))
+            continue
+        if (first := sessions.setdefault(session, path)) is not path:
+            skipped.append(f"{path}: {same_as(first)}")
             continue
         run = _run(result)
         runs.append(run)
@@ -184,6 +187,7 @@ def read_side(
         skipped=tuple(skipped),
         unreadable=tuple(unreadable),
         repeated=tuple(repeated),
+        sessions=sessions,
     )
 
 

@@ -63,13 +63,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """All findings; the cases of which nothing is expected; and the file's entries that are for other devices or for
-    other machines of a name.
+    """All findings; the cases of which nothing is expected; the file's entries that are for other devices or for other
+    machines of a name; and files of a folder that should be results and can't be read.
     """
 
     findings: tuple[Finding, ...]
     unexpected: tuple[str, ...] = ()
     elsewhere: tuple[Expected, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -77,15 +78,20 @@ class Checked:
         verdicts = {finding.verdict for finding in self.findings}
         if "failed" in verdicts:
             return 1
-        return 0 if verdicts == {"held"} else 3
+        return 0 if verdicts == {"held"} and not self.unreadable else 3
 
 
-def check_expectations(points: Iterable[Point], from_file: Sequence[Expected] = ()) -> Checked:
+def check_expectations(
+    points: Iterable[Point], from_file: Sequence[Expected] = (), unreadable: Sequence[str] = ()
+) -> Checked:
     """Judge points by what the file and their own records expect of them.
 
     :param points: of one or several files; those of one case on one machine are sessions of it. Of the expectations in
         their records, the newest session's count.
+    :param unreadable: files that should be among them and can't be read, with the reason.
     """
+    points = tuple(points)
+    results = {point.result.path: point.result for point in points}
     machines: dict[Machine, dict[tuple[str, str], list[Point]]] = {}
     for point in sorted(cases(points), key=lambda point: point.result.when):
         machines.setdefault(machine_of(point), {}).setdefault(point.workload, []).append(point)
@@ -93,10 +99,10 @@ def check_expectations(points: Iterable[Point], from_file: Sequence[Expected] = 
     unexpected: list[str] = []
     keys = {machine.key for machine in machines}
     for machine, groups in machines.items():
-        results = {point.result.path: point.result for sessions in groups.values() for point in sessions}
+        of_machine = [result for result in results.values() if result.machine_key == machine.key]
         for sessions in groups.values():
             expected = _expected_of(sessions[-1], from_file)
-            lost = _lost(sessions, results.values()) if expected else []
+            lost = _lost(sessions, of_machine) if expected else []
             findings += [_judge(one, sessions, lost) for one in expected]
             # A loader alone has no bound: nothing could be expected of it.
             unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
@@ -109,7 +115,9 @@ def check_expectations(points: Iterable[Point], from_file: Sequence[Expected] = 
     elsewhere = tuple(
         one for one in from_file if one not in found and not any(_is_on(one, point) for point in measured)
     )
-    return Checked(findings=tuple(findings), unexpected=tuple(unexpected), elsewhere=elsewhere)
+    return Checked(
+        findings=tuple(findings), unexpected=tuple(unexpected), elsewhere=elsewhere, unreadable=tuple(unreadable)
+    )
 
 
 def _names(point: Point) -> tuple[str, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +140,7 @@ def test_a_copy_of_the_result_is_no_baseline(run: Run, tmp_path: Path, base: lis
     for baseline in ([base[0]], [base[0].parent]):
         code, _, err = run("check", copy, "--baseline", *baseline)
         assert code == 3
-        assert f"{base[0]}: the same content as {copy} of the other side." in " ".join(err.split())
+        assert f"{base[0]}: the same session as {copy} of the other side." in " ".join(err.split())
 
 
 def test_a_session_that_was_copied_is_one_session(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
@@ -148,8 +150,8 @@ def test_a_session_that_was_copied_is_one_session(run: Run, tmp_path: Path, base
     assert code == 0
     document = json.loads(out)
     assert [Path(one["file"]) for one in document["new"]] == [new[0]]
-    told = [note for note in document["notes"] if "the same content as" in note]
-    assert told == [f"{copy}: the same content as {new[0]}: one session, taken once" for copy in copies]
+    told = [note for note in document["notes"] if "the same session as" in note]
+    assert told == [f"{copy}: the same session as {new[0]}, taken once" for copy in copies]
 
 
 def test_a_folder_of_both_sides_is_the_baseline_without_the_new_files(run: Run, base: list[Path]) -> None:
@@ -434,6 +436,7 @@ def test_an_older_file_in_the_new_one_s_place_is_told(run: Run, base: list[Path]
         "Warning: the new side is older than the baseline (2026-11-19 07:30 UTC, 2026-11-20 00:00 UTC): is"
         f" {old[0]} what the run just measured wrote?" in err
     )
+    assert run("check", *old, "--baseline", *base, "--strict")[0] == 3
     assert "older than the baseline" not in run("compare", *base, "--with", *old)[2]
 
 
@@ -491,3 +494,40 @@ def test_rounds_left_out_of_one_side_alone_are_told(run: Run, base: list[Path], 
 def _none_disturbed(content: dict[str, Any]) -> None:
     rounds = sessions.record_of(content)["timing"]["rounds"]
     rounds["disturbed"] = [None] * len(rounds["wall_s"])
+
+
+def test_a_reader_that_has_seen_enough_changes_no_verdict(tmp_path: Path, base: list[Path]) -> None:
+    """`roofline check ... | head -1`, with and without standard error: the exit code is the gate's."""
+    new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.1 * sessions.SLOWER}, first=10)
+    command = [sys.executable, "-m", "roofline", "check", *map(str, new), "--baseline", *map(str, base)]
+    for error in (subprocess.DEVNULL, subprocess.STDOUT):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=error) as check:
+            assert check.stdout is not None
+            check.stdout.close()
+            assert check.wait() == 1
+
+
+def test_a_session_that_was_written_twice_is_one_session(
+    run: Run, tmp_path: Path, base: list[Path], new: list[Path]
+) -> None:
+    """By two options, in other bytes; as its own baseline, too."""
+    content = json.loads(new[0].read_text())
+    twin = build.write(tmp_path / "twin.json", {**content, "datetime": "2026-11-20T23:59:59+00:00"})
+    code, out, _ = run("check", new[0], twin, "--baseline", *base, "--format", "json")
+    document = json.loads(out)
+    assert (code, [one["file"] for one in document["new"]]) == (0, [str(new[0])])
+    code, _, err = run("check", new[0], "--baseline", *base, twin)
+    assert code == 3
+    assert f"{twin}: the same session as {new[0]} of the other side." in " ".join(err.split())
+
+
+def test_what_is_not_as_expected_is_in_the_title(run: Run, base: list[Path], new: list[Path], tmp_path: Path) -> None:
+    """Though no case is slower: the exit code is 1, and no form begins with "passed"."""
+    file = tmp_path / "e.toml"
+    file.write_text(f"[[expected]]\ncase = '{ID}'\nbound = 'capacity'\n")
+    code, out, err = run("check", *new, "--baseline", *base, "--expect", file, "--format", "json")
+    document = json.loads(out)
+    assert document["exit_code"] == code != 0
+    assert document["title"].startswith("Not ")
+    assert document["failures"][-1].startswith("Expected bounds: 1 ")
+    assert f"Error: {document['failures'][-1]}" in err

@@ -392,6 +392,26 @@ def test_what_is_left_of_the_sessions_is_no_pass(
     assert f"0.json: {told}" in note
 
 
+def test_a_session_of_roofs_alone_lacks_what_it_tells_of(tmp_path: Path) -> None:
+    """A run with roofs of which the only case failed has rows all the same, of no case."""
+    roof = build_points.record(case=build.case(model="roof", mode="roof"))
+    lost = NotMeasured(id=ID, outcome="failed", reason="boom")
+    points = [*build_points.points(tmp_path, build_points.record(), name="0")]
+    for number in range(1, 5):
+        points += build_points.points(tmp_path, roof, name=str(number), session={"not_measured": (lost,)})
+    (finding,) = check_expectations(points, [expected(case=ID)]).findings
+    assert finding.verdict == "not_evaluable"
+    assert "4 of 5 sessions have no usable row: 1.json: not measured: failed: boom" in message(finding)
+
+
+def test_what_can_not_be_read_is_no_pass(tmp_path: Path) -> None:
+    """It may have held a session; it is told."""
+    points = build_points.points(tmp_path, build_points.record())
+    checked = check_expectations(points, [expected()], ["b.json: truncated"])
+    assert checked.exit_code == 3
+    assert "Not read, so nothing of it is held: b.json: truncated" in findings_table(checked).notes
+
+
 def test_tests_in_parts_lose_nothing(tmp_path: Path) -> None:
     """A session that was not to have the case is none that lacks it."""
     other = build_points.record(case=build.case(model="resnet18"))
