@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from roofline.record import Counters, Device, Flag, Operation, OutsideTime, Record
+from roofline.record import Counters, Device, Flag, KernelTime, Operation, OutsideTime, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.kernels import ADD, counted, kernel, profiled
 
 _DEVICE = Device(kind="cpu", name="cpu", last_level_cache_byte=10**6)
+_UNUSABLE = (KernelTime(name="a", launches=1.0, time_s=-1.0), KernelTime(name="b", launches=-1.0, time_s=1.0))
 _CONVOLUTION = "2x3x8x8, 2x96x8x8, 96x1x3x3, stride 2, padding 1, groups 96, gradient of input and weight"
 
 
@@ -426,12 +427,17 @@ def test_by_counters(run: Run, tmp_path: Path) -> None:
             "no times of kernels (no CUPTI). Operations are timed",
         ),
         (
+            build.record(device=build.CUDA, profile=build.profile(source="kernels", kernels=_UNUSABLE)),
+            "kernel-kind",
+            "no kernel in its record has a usable time and number of launches (2 kernels).",
+        ),
+        (
             build.record(counters=Counters(status="permission_denied", reason="ERR_NVGPUCTRPERM")),
             "counters",
             "no hardware counters (permission denied).",
         ),
     ],
-    ids=["CPU", "not counted", "kinds on a CPU", "no profile", "refused"],
+    ids=["CPU", "not counted", "kinds on a CPU", "no profile", "unusable", "refused"],
 )
 def test_kernels_that_are_not_there(run: Run, tmp_path: Path, record: Record, by: str, told: str) -> None:
     """Exit code 3 with the reason."""

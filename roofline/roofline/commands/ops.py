@@ -28,7 +28,7 @@ from roofline.kernel_tables import (
     profiled_table,
     reconciliation_table,
 )
-from roofline.operation_notes import RESERVATIONS
+from roofline.operation_notes import RESERVATIONS, count
 from roofline.operation_tables import (
     cases_table,
     kinds_table,
@@ -234,6 +234,10 @@ def _why_no_kernels(record: Record, by: By) -> str:
         )
     if record.device.kind == "cpu":
         return "a CPU has no kernels apart from its operations: --by operation has those."
+    kernels = () if record.profile is None else record.profile.kernels
+    if kernels:
+        # Had any of them usable numbers, there would be a table.
+        return f"no kernel in its record has a usable time and number of launches ({count(len(kernels), 'kernel')})."
     why = record.missing.get("profile", "not kept by the version that measured")
     return f"no times of kernels ({why}). {_MEASURE_AGAIN}"
 
