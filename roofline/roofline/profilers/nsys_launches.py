@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from roofline.profilers.busy import NS_PER_S
 from roofline.profilers.nsys_activities import KERNELS, LAST_NS, PROCESS_MASK, PROCESS_SHIFT, Activities
 from roofline.profilers.nsys_database import Database
+from roofline.profilers.nsys_devices import NOT_TOLD
 
 if TYPE_CHECKING:
     from numpy import float64, int64
@@ -48,6 +49,7 @@ def launches(database: Database, kernels: Activities) -> Launches:
         return Launches(columns=nothing, lost=len(kernels), lacks=lacks)
     query = (
         f"SELECT correlationId, globalTid, start FROM {CALLS} WHERE typeof(correlationId) = 'integer'"
+        f" AND correlationId <> {NOT_TOLD}"  # else it would be the call of every kernel whose call isn't told
         f" AND typeof(globalTid) = 'integer' AND typeof(start) = 'integer' AND start BETWEEN {-LAST_NS} AND {LAST_NS}"
         f" AND correlationId IN (SELECT correlationId FROM {KERNELS})"
     )

@@ -248,6 +248,19 @@ def test_kernels_without_their_call_are_counted(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("number", [-1, None])
+def test_a_kernel_without_a_number_has_no_call(tmp_path: Path, number: int | None) -> None:
+    """Nor is a call whose number is -1 that of kernels that have none, or -1 as well."""
+    rows = usual()
+    rows[CALLS] = [*rows[CALLS], build.call(-1, 150)]
+    rows[KERNELS] = [*rows[KERNELS], {**build.kernel(500, 600), "correlationId": number}]
+    content = read(tmp_path, rows)
+    assert content.ranges[0].kernels == 2
+    assert content.sections["nvtx"] == Section(
+        state="partial", reason="1 of 4 kernels are in no range: the export lacks the calls that launched them"
+    )
+
+
 def test_graphs_recorded_whole_are_told(tmp_path: Path) -> None:
     """Their kernels are in no row, and so in no range."""
     content = read(tmp_path, {**usual(), GRAPHS: [build.graph(500, 600)]})
@@ -283,6 +296,26 @@ def test_ranges_without_an_end_are_left_out_and_counted(tmp_path: Path) -> None:
     only = read_export(build.write(tmp_path / "b.sqlite", {**usual(), RANGES: marks[1:2]}))
     assert only.ranges == ()
     assert only.sections["nvtx"].state == "failed"
+
+
+@pytest.mark.parametrize("declared", ["TEXT", "REAL", ""])
+def test_styles_in_a_column_of_another_type(tmp_path: Path, declared: str) -> None:
+    """They are the same numbers; rows in which it is none are told, whatever it begins with."""
+    tables = {RANGES: build.RANGE.replace("eventType INTEGER NOT NULL", f"eventType {declared}")}
+    kinds: list[Any] = ["59", 60, "59 or so", "PushPop", None]
+    marks = [
+        {**build.marked(0, None, None, domain=1), "eventType": "75", "text": "NCCL"},
+        *({**build.marked(100, 200, str(kind), domain=1), "eventType": kind} for kind in kinds),
+    ]
+    content = read(tmp_path, {**usual(), RANGES: marks}, tables=tables)
+    assert [(row.name, row.style, row.domain, row.kernels) for row in content.ranges] == [
+        ("59", "PushPop", "NCCL", 2),
+        ("60", "StartEnd", "NCCL", 2),
+    ]
+    assert content.sections["nvtx"] == Section(
+        state="partial",
+        reason="3 rows of NVTX_EVENTS left out: their eventType is no number, so they may be ranges or not",
+    )
 
 
 @pytest.mark.parametrize("marks", [None, [], [build.marked(5, None, "mark", kind=34)]])
