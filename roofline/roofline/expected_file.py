@@ -54,7 +54,8 @@ def parse(text: str, where: str) -> tuple[Expected, ...]:
     if content or not isinstance(tables, list) or not tables:
         found = ", ".join(sorted(content)) or "none"
         raise ExpectedFileError(f"{where}: expected [[{TABLE}]] tables and nothing else, found {found}. {_ADVICE}")
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if HEADER.match(line)]
+    # TOML knows no other end of a line: str.splitlines would cut a comment at U+2028, too.
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if HEADER.match(line)]
     if len(lines) != len(tables):  # written as an array of inline tables
         lines = [1] * len(tables)
     return tuple(_entry(table, f"{where}:{line}") for table, line in zip(tables, lines, strict=True))

@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from roofline.expectations.locking import Locked
 from roofline.expected import ANY, FLOORS, Expected
 from roofline.expected_file import HEADER, TABLE, ExpectedFileError, parse
+from roofline.profilers.captured_text import printable
 
 _WIDTH = 100
 
@@ -29,14 +30,27 @@ def text_of(locked: Sequence[Locked], before: str = "", where: str = "") -> str:
 
     :param before: its text until now; empty where there is none.
     :param where: its name, for messages.
-    :raises ExpectedFileError: what stands there can't be read, or not taken apart.
+    :raises ExpectedFileError: what stands there can't be read, or not taken apart, or the new text couldn't be read.
     """
     head, blocks = _taken_apart(before, where) if before.strip() else (_HEAD, [])
     new = {_key(one.expected): _block(one) for one in locked}
     there = {key for key, _ in blocks}
     kept = [new.pop(_successor(key, new, there), text) for key, text in blocks]
     parts = [head, *kept, *new.values()]
-    return "\n\n".join(part.strip("\n") for part in parts if part.strip("\n")) + "\n"
+    text = "\n\n".join(part.strip("\n") for part in parts if part.strip("\n")) + "\n"
+    _refuse_unreadable(text, where)
+    return text
+
+
+def _refuse_unreadable(text: str, where: str) -> None:
+    """A text that can't be read must never take the place of one that can."""
+    try:
+        parse(text, where)
+    except ExpectedFileError as error:
+        raise ExpectedFileError(
+            f"{where}: left as it was: with the new entries it couldn't be read any more ({error}). Lock into another"
+            " file."
+        ) from error
 
 
 _Key = tuple[str, str, str]
@@ -58,7 +72,7 @@ def _successor(of: _Key, new: Iterable[_Key], there: AbstractSet[_Key]) -> _Key:
 def _taken_apart(text: str, where: str) -> tuple[str, list[tuple[_Key, str]]]:
     """What stands before the first table, and each table's text with the comment right above it, under its key."""
     entries = parse(text, where)
-    lines = text.splitlines()
+    lines = text.split("\n")  # as the parser counts them: U+2028 ends no line of TOML
     starts = [number for number, line in enumerate(lines) if HEADER.match(line)]
     if len(starts) != len(entries):
         raise ExpectedFileError(
@@ -84,9 +98,9 @@ def _block(locked: Locked) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    # A name in a result may hold a line break, which would end the comment.
+    # A name in a result may hold a line break, which would end the comment, or U+007F, which TOML has in none.
     return textwrap.wrap(
-        " ".join(text.split()), _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False
+        printable(" ".join(text.split())), _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False
     )
 
 
@@ -103,5 +117,15 @@ _OF = ("device", "fingerprint", "case", "workload_hash")
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string: JSON's escapes are among its own."""
-    return json.dumps(text, ensure_ascii=False)
+    """A TOML basic string: JSON's escapes are among its own, but for the halves in which JSON writes what is above
+    U+FFFF. What can't be seen is escaped: TOML refuses U+007F as it is, and a reader would miss the others.
+    """
+    return "".join(one if one.isprintable() else _escaped(one) for one in json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(one: str) -> str:
+    return f"\\u{ord(one):04X}" if ord(one) <= _LAST_OF_FOUR else f"\\U{ord(one):08X}"
+
+
+_LAST_OF_FOUR = 0xFFFF
+"""The last character whose number has four hexadecimal digits."""

@@ -127,6 +127,33 @@ def test_names_are_quoted() -> None:
     assert (entry.case, entry.device) == (name, name)
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"])
+def test_only_a_line_feed_ends_a_line(mark: str) -> None:
+    """In what others wrote, what Python takes for the end of a line stays within its comment, and is no header."""
+    before = f'# one{mark}[[expected]]\n[[expected]]\ncase = "x{mark}y"\nbound = "input"\n'
+    text = text_of([locked("a")], before, "e.toml")
+    assert text.startswith(before)
+    assert [entry.case for entry in parse(text, "e.toml")] == [f"x{mark}y", "a"]
+    assert parse(before, "e.toml")[0].source == "e.toml:2"
+
+
+def test_what_cannot_be_seen_is_escaped() -> None:
+    """TOML refuses U+007F as it is, in strings and in comments; others would end a line or hide from a reader."""
+    name = "a\x7f\x85\u2028\u202e\U000e0001 é核"
+    evidence = Locked(expected=locked(name).expected, evidence=("from s\x7f\u202e.json",))
+    text = text_of([evidence])
+    assert text.replace("\n", "").isprintable()
+    assert 'case = "a\\u007F\\u0085\\u2028\\u202E\\U000E0001 é核"' in text
+    assert "# from s\\x7f\\u202e.json" in text
+    assert parse(text, "e.toml")[0].case == name
+
+
+def test_a_text_that_could_not_be_read_is_not_given_out() -> None:
+    """So that a good file is never replaced by it."""
+    with pytest.raises(ExpectedFileError, match=r"e\.toml: left as it was: .* \(e\.toml:19: case is ' '; .*\)"):
+        text_of([locked(" ")], HAND, "e.toml")
+
+
 def test_a_file_that_cannot_be_taken_apart_is_left_alone() -> None:
     """With a bad value, or written as inline tables."""
     with pytest.raises(ExpectedFileError, match=r"e\.toml:1: bound is 'cpu'; use one of"):
