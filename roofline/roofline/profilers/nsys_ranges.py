@@ -29,7 +29,13 @@ _STYLES: Mapping[int, Style] = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71
 _DOMAIN = 75
 """``eventType`` of the row that has a domain's name."""
 
-_IS_RANGE = f"eventType IN ({', '.join(map(str, _STYLES))})"
+_KIND = "CAST(eventType AS NUMERIC)"
+"""A column of texts, as other programs that rewrite an export make it, has the same numbers."""
+
+_KIND_IS_TOLD = f"COALESCE({_KIND} = eventType, FALSE)"
+"""Of a text that merely begins with a number SQLite's CAST takes that, and of any other 0."""
+
+_IS_RANGE = f"({_KIND_IS_TOLD} AND {_KIND} IN ({', '.join(map(str, _STYLES))}))"
 
 _NONE = (
     "no NVTX range was recorded. Profile a program that marks some (torch.cuda.nvtx.range_push) with --trace=cuda,nvtx."
@@ -82,7 +88,7 @@ def _read(database: Database) -> _Ranges:
     texts = database.texts(RANGES, "textId")
     domains = _domains(database, texts)
     optional = ", ".join(_column(database, name) for name in ("text", "textId", "globalTid", "domainId"))
-    query = f'SELECT start, "end", eventType, {optional} FROM {RANGES} WHERE {_IS_RANGE} AND {USABLE}'
+    query = f'SELECT start, "end", {_KIND}, {optional} FROM {RANGES} WHERE {_IS_RANGE} AND {USABLE}'
     known: dict[_Key, int] = {}
     rows: list[tuple[int, int, int, int]] = []
     nameless = 0
@@ -106,7 +112,7 @@ def _domains(database: Database, texts: Mapping[int, str]) -> dict[tuple[int, ob
     """Names of domains, by process and number."""
     found: dict[tuple[int, object], str] = {}
     optional = ", ".join(_column(database, name) for name in ("text", "textId", "globalTid", "domainId"))
-    query = f"SELECT {optional} FROM {RANGES} WHERE eventType = {_DOMAIN} ORDER BY start"
+    query = f"SELECT {optional} FROM {RANGES} WHERE {_KIND_IS_TOLD} AND {_KIND} = {_DOMAIN} ORDER BY start"
     for text, number, thread, domain in database.rows(query):
         name = texts.get(number, text)
         if name is not None and isinstance(thread, int):
@@ -128,6 +134,7 @@ def _lost(database: Database, usable: int) -> list[str]:
     """Which ranges are left out, and why."""
     (total,) = database.rows(f"SELECT COUNT(*) FROM {RANGES} WHERE {_IS_RANGE}")[0]
     (unfinished,) = database.rows(f'SELECT COUNT(*) FROM {RANGES} WHERE {_IS_RANGE} AND "end" IS NULL')[0]
+    (untold,) = database.rows(f"SELECT COUNT(*) FROM {RANGES} WHERE NOT {_KIND_IS_TOLD}")[0]
     broken = total - usable - unfinished
     reasons = []
     if unfinished:
@@ -137,6 +144,10 @@ def _lost(database: Database, usable: int) -> list[str]:
         )
     if broken:
         reasons.append(f"{broken} of {total} ranges left out: without a start and an end after it, a range has no time")
+    if untold:
+        reasons.append(
+            f"{untold} rows of {RANGES} left out: their eventType is no number, so nobody knows if they are ranges"
+        )
     return reasons
 
 

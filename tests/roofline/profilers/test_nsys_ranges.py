@@ -314,7 +314,7 @@ def test_styles_in_a_column_of_another_type(tmp_path: Path, declared: str) -> No
     ]
     assert content.sections["nvtx"] == Section(
         state="partial",
-        reason="3 rows of NVTX_EVENTS left out: their eventType is no number, so they may be ranges or not",
+        reason="3 rows of NVTX_EVENTS left out: their eventType is no number, so nobody knows if they are ranges",
     )
 
 
