@@ -251,7 +251,7 @@ def test_it_draws(run: Run, tmp_path: Path) -> None:
     assert Path("new/ops.png").read_bytes().startswith(b"\x89PNG")
     code, _, err = run("ops", path, "--plot", "ops.png")
     assert code == 2
-    assert "--plot draws one case: name it. There are resnet50-train-b32-fp32, mobilenet_v2-train-b32-fp32." in err
+    assert "--plot is for one case: name a case. There are resnet50-train-b32-fp32, mobilenet_v2-train-b32-fp32." in err
     code, _, err = run("ops", path, "resnet", "--plot", f"{path}/ops.png")
     assert code == 2
     assert "can't be written" in err
@@ -452,3 +452,19 @@ def test_counters_that_were_refused_are_told_of(run: Run, tmp_path: Path) -> Non
     path = _file(tmp_path, _timed(counters=counters))
     assert "No counters (permission_denied): ERR_NVGPUCTRPERM" in run("ops", path)[1]
     assert "No counters (permission_denied): ERR_NVGPUCTRPERM" in run("ops", path, "--by", "counters")[2]
+
+
+@pytest.mark.parametrize(
+    "option", [("--by", "kernel-kind"), ("--by", "kernel"), ("--by", "counters"), ("--by", "kind"), ("--top", "1")]
+)
+def test_what_is_for_one_case_needs_its_name(run: Run, tmp_path: Path, option: tuple[str, str]) -> None:
+    """It is refused rather than not heeded where there are several, in every form; with a case named it is heeded."""
+    record = profiled(counters=counted(kernel()).counters)
+    path = _file(tmp_path, record, profiled(case=build.case(model="mlp")))
+    for form in ("table", "csv"):
+        code, out, err = run("ops", path, *option, "--format", form)
+        assert (code, out) == (2, "")
+        assert (
+            f"{option[0]} is for one case: name a case. There are resnet50-train-b32-fp32, mlp-train-b32-fp32." in err
+        )
+    assert run("ops", path, "resnet50", *option)[0] == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import click
+from click.core import ParameterSource
 
 from roofline.commands.common import (
     CannotCompare,
@@ -48,6 +49,9 @@ _NAMED = 12
 """Cases that a message lists."""
 
 By = Literal["operation", "kind", "kernel", "kernel-kind", "counters"]
+
+_OF_ONE_CASE = {"by": "--by", "top": "--top", "figure": "--plot"}
+"""Parameters of the command that only the tables of one case heed, and how they are given."""
 
 _MEASURE_AGAIN = (
     "Operations are timed by `pytest` with this version, in a pass of its own after each case: measure again."
@@ -94,7 +98,8 @@ def ops(
 ) -> None:
     """Take the step of a CASE of RESULT (a file or folder) apart: where its time goes, and what to fix first.
 
-    CASE is an id, or a part that only one has. Without it, where there are several: a line a case. Each operation is
+    CASE is an id, or a part that only one has. Without it, where there are several: a line a case, and none of --by,
+    --top and --plot. Each operation is
     held against its own speed of light, the least time that the machine's roofs allow it.
     """
     shown, notes = newest(cases(place_all(read_results([result]), device_table(devices))))
@@ -106,8 +111,7 @@ def ops(
         raise CannotCompare(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}")
     chosen = points if case is None else _named(case, points, unreadable, result)
     if len({point.id for point in chosen}) > 1:
-        if figure is not None:
-            raise click.UsageError(f"--plot draws one case: name it. There are {_listed(chosen)}.")
+        _refuse_options_of_one(chosen)
         _several(chosen, result, form, output, width)
         return
     plain = chosen_format(form, output) in ("csv", "json")
@@ -115,6 +119,14 @@ def ops(
     emit(tables, form, output, width)
     if figure is not None:
         _draw(chosen, figure)
+
+
+def _refuse_options_of_one(points: Sequence[Point]) -> None:
+    """:raises click.UsageError: an option was given that a table of several cases wouldn't heed."""
+    context = click.get_current_context()
+    for name, option in _OF_ONE_CASE.items():
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"{option} is for one case: name a case. There are {_listed(points)}.")
 
 
 def _named(case: str, points: Sequence[Point], unreadable: Sequence[Point], result: Path) -> list[Point]:
