@@ -82,6 +82,8 @@ def _read(file: Path, read: Callable[[Path], Timeline]) -> Timeline:
         return read(file)
     except ReadError as error:
         return unreadable(file, str(error))
+    except MemoryError:
+        return unreadable(file, f"{file}: can't be read (too large for this machine's memory).")
 
 
 def _emit(

@@ -113,6 +113,24 @@ def test_all_of_them_bad(run: Run, tmp_path: Path) -> None:
     assert f"{paths[1]}: nothing to show." in err
 
 
+def test_one_too_large_doesnt_lose_the_others(run: Run, ranks: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small gzip may hold more than there is memory, which is no crash and no verdict."""
+    huge = ranks[0].with_name("huge.json.gz")
+    huge.write_bytes(gzip.compress(b" " * 1000))
+    whole = gzip.decompress
+
+    def decompress(content: bytes) -> bytes:
+        if content == huge.read_bytes():
+            raise MemoryError
+        return whole(content)
+
+    monkeypatch.setattr(gzip, "decompress", decompress)
+    code, out, err = run("trace", huge, *ranks)
+    assert (code, out.count("ampere_sgemm_128x64_tn")) == (3, 2)
+    assert f"\n{huge}: can't be read (too large for this machine's memory)." in err
+    assert run("trace", huge)[:2] == (3, "")
+
+
 def test_csv_names_the_file_of_each_row(run: Run, ranks: list[Path]) -> None:
     """One table; a share is that of its own file's time."""
     rows = list(csv.DictReader(run("trace", *ranks, "--format", "csv")[1].splitlines()))
