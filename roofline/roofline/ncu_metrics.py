@@ -54,6 +54,9 @@ _TENSOR: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 """Pipe by source type: sets of `roofline.ncu_chips.Chip.tensor` whose sum it is. A chip has one of the sets or none."""
 
+_ROUNDED = "a rate that isn't 0, but the time rounds to 0"
+"""Why there is no amount: in place of a value, as in ``absent`` of `figures`."""
+
 _TENSOR_ACTIVITY = ("sm__inst_executed_pipe_tensor", "sm__pipe_tensor")
 """Begin the names of metrics that tell whether the tensor cores did anything, but not how much."""
 
@@ -176,7 +179,10 @@ def figures(
     :param metrics: values in base units (see `Dimension`), finite and not negative.
     :param absent: metrics that were asked for and did not answer, with what was printed in their place.
     """
-    plan = _plan(frozenset(metrics), tuple((absent or {}).items()), chip_of(compute_capability))
+    # Rates are rounded apart from the time: times one that rounds to 0 they give no amount. A rate of 0 gives 0.
+    rounded = [name for name in _RATES if metrics.get(name)] if metrics.get(TIME) == 0 else []
+    unanswered = {**(absent or {}), **dict.fromkeys(rounded, _ROUNDED)}
+    plan = _plan(frozenset(metrics).difference(rounded), tuple(unanswered.items()), chip_of(compute_capability))
     amounts = {quantity: _amount(parts, metrics) for quantity, parts in plan.sums.items()}
     counted = {pipe: _amount(parts, metrics) for pipe, parts in plan.pipes.items()}
     return KernelFigures(
@@ -246,6 +252,10 @@ class _Answers:
 
     def asked(self, metrics: Set[str]) -> bool:
         return not (metrics.isdisjoint(self._answered) and metrics.isdisjoint(self._absent))
+
+    def rounded(self, metrics: Set[str]) -> bool:
+        """Whether one answered, but with a rate whose amount isn't known."""
+        return any(self._absent.get(name) == _ROUNDED for name in metrics)
 
     def why(self, alternatives: _Alternatives) -> str:
         """What the alternatives lack."""
@@ -319,7 +329,7 @@ def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, _Parts], t
     some_tensor = any(name in _TENSOR for name in counted)
     for pipe in unanswered:
         # Types of the tensor cores that don't answer where others do are types that the chip doesn't have.
-        if pipe.certain or not some_tensor:
+        if pipe.certain or not some_tensor or answers.rounded(pipe.metrics):
             begun = next(one for one in pipe.sets if any(answers.asked(_own(part)) for part, _ in one))
             lacking = next(part for part, _ in begun if answers.answering(part) is None)
             answers.missing[f"flop_by_pipe.{pipe.name}"] = answers.why(lacking)
@@ -429,15 +439,19 @@ def _dimension(name: str) -> Dimension:
     return "byte" if "_bytes" in name else "count"
 
 
-def _dimensions() -> dict[str, Dimension]:
+def _terms() -> Iterator[_Term]:
+    """All that a quantity is made of."""
     sass = (_sass(one) for instructions in (*_INSTRUCTIONS.values(), _PACKED) for one in instructions)
     tensor = (_tensor(source) for source in _all_sources())
     every = (*_QUANTITIES.values(), _DRAM, *sass, *tensor)
-    return {name: _dimension(name) for sets in every for terms in sets for name in _names(terms)}
+    return (term for sets in every for terms in sets for term in terms)
 
 
-_DIMENSIONS = _dimensions()
+_DIMENSIONS = {name: _dimension(name) for term in _terms() for name in _names((term,))}
 """Of every metric that a quantity is made of."""
+
+_RATES = tuple(dict.fromkeys(term.metric for term in _terms() if TIME in term.times))
+"""The metrics that a launch's time makes amounts of."""
 
 
 def _alike() -> dict[str, _Alternatives]:

@@ -331,3 +331,38 @@ def test_what_is_asked_for_instead_is_understood() -> None:
     found = figures({**_sass(), **halves}, compute_capability="9.0")
     assert found.flop_by_pipe is not None
     assert found.flop_by_pipe["tensor_fp16"] == 7
+
+
+RATE = ".per_cycle_elapsed"
+CLOCK = "smsp__cycles_elapsed.avg.per_second"
+
+
+def test_a_rate_over_a_time_that_rounds_to_0_is_no_amount() -> None:
+    """Not 0, for something was moved and computed; a rate of 0 is an amount of 0 all the same."""
+    rates = {f"{name}{RATE}": 0.0 for name in _sass()}
+    some = {**rates, f"{SASS.format('ffma')}{RATE}": 2.0}
+    found = figures({TIME: 0.0, CLOCK: 1e9, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
+    assert (found.time_s, found.dram_byte, found.flop) == (0, None, None)
+    assert found.missing["dram_byte"] == f"{DRAM_RATE}: a rate that isn't 0, but the time rounds to 0"
+    assert found.missing["flop"].endswith(f"{SASS.format('ffma')}{RATE}: a rate that isn't 0, but the time rounds to 0")
+    assert found.flop_by_pipe == {"fp64": 0, "fp16": 0}
+    idle = figures({TIME: 0.0, CLOCK: 1e9, DRAM_RATE: 0.0, **rates}, compute_capability="8.0")
+    assert (idle.dram_byte, idle.flop) == (0, 0)
+    timed = figures({TIME: 1e-6, CLOCK: 1e9, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
+    assert (timed.dram_byte, timed.flop) == (pytest.approx(1e5), pytest.approx(2 * 2.0 * 1e3))
+
+
+def test_an_amount_of_its_own_needs_no_time() -> None:
+    """A time that rounds to 0 takes nothing from what was counted directly."""
+    found = figures({TIME: 0.0, DRAM_RATE: 1e11, "dram__bytes.sum": 5.0, **_sass(ffma=1)})
+    assert (found.dram_byte, found.flop) == (5, 2)
+
+
+def test_a_tensor_rate_over_a_time_that_rounds_to_0_is_not_a_type_that_the_chip_lacks() -> None:
+    """Where the chip isn't known, types that don't answer are taken for ones that it doesn't have."""
+    tensor = {TENSOR.format("bf16_dst_fp32") + RATE: 1.0, TENSOR.format("tf32_dst_fp32") + RATE: 0.0}
+    found = figures({TIME: 0.0, "sm__cycles_elapsed.avg.per_second": 1e9, **_sass(), **tensor})
+    assert found.flop is None
+    assert "tensor_bf16 is not counted" in found.missing["flop"]
+    assert found.flop_by_pipe is not None
+    assert found.flop_by_pipe["tensor_tf32"] == 0
