@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from roofline.profilers.captured_text import printable
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_files import UNREADABLE, documents, joined_rows, tables_of_files, unreadable
 from roofline.profilers.timeline_report import about, document, rows_table, tables
-from roofline.reader import ReadError, files_under
+from roofline.reader import ReadError, files_under, real_path
 from roofline.tables import Format, render
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -28,8 +29,11 @@ _NOT_ESCAPED = re.compile("[\x7f-\x9f]")
 
 
 def files_argument(function: Command) -> Command:
-    """``FILES...``: files and folders, passed on as ``files``."""
-    kind = click.Path(exists=True, path_type=Path)
+    """``FILES...``: files and folders, passed on as ``files``.
+
+    They need not be there, nor be readable: reading says why not, and the others are shown.
+    """
+    kind = click.Path(readable=False, path_type=Path)
     return click.argument("files", nargs=-1, required=True, type=kind)(function)
 
 
@@ -61,11 +65,15 @@ def show(
     :raises CannotCompare: after all that can be shown was: one can't be read, has no part that can be used, or lacks
         what it is read for.
     """
-    alone = len(paths) == 1 and not paths[0].is_dir()
-    files = [file for file, _ in files_under(paths, endings)]
+    alone = len(paths) == 1 and not os.path.isdir(paths[0])  # Path.is_dir raises where a folder above is closed
+    files = _files(paths, endings)
     if not files:
         raise CannotCompare(f"{', '.join(map(str, paths))}: no file there ends in {' or '.join(endings)}.")
-    if output is not None and output.exists() and any(one.exists() and output.samefile(one) for one in files):
+    if (
+        output is not None
+        and os.path.exists(output)
+        and any(os.path.exists(one) and output.samefile(one) for one in files)
+    ):
         raise click.UsageError(f"-o {output} is one of the files to read, which it would replace. Name another file.")
     timelines = [_read(file, read) for file in files]
     if alone and timelines[0].error == UNREADABLE:
@@ -75,6 +83,16 @@ def show(
     if problems:
         head = [] if alone else [f"{len(problems)} of {len(files)} files are of no use:"]
         raise CannotCompare("\n".join([*head, *problems]))
+
+
+def _files(paths: Sequence[Path], endings: tuple[str, ...]) -> list[Path]:
+    """As `files_under` finds them, each once; and in their places those that aren't there or can't be looked at."""
+    files: dict[Path, Path] = {}
+    for path in paths:
+        found = [file for file, _ in files_under([path], endings)] if os.path.exists(path) else [path]
+        for file in found:
+            files.setdefault(real_path(file), file)
+    return list(files.values())
 
 
 def _read(file: Path, read: Callable[[Path], Timeline]) -> Timeline:

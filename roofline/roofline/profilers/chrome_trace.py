@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import math
 import re
+import stat
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -149,9 +150,10 @@ def read_trace(path: Path) -> Timeline:
 
 def _content(path: Path) -> bytes:
     """:raises ReadError: no regular file, which might never end; or it can't be read; or its gzip is damaged."""
-    if not path.is_file():
-        raise ReadError(f"{path}: can't be read (no regular file). {_WHAT_WE_READ}")
     try:
+        # Opening a folder says why it couldn't be looked into.
+        if not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode)):
+            raise ReadError(f"{path}: can't be read (no regular file). {_WHAT_WE_READ}")
         raw = path.read_bytes()
         content = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

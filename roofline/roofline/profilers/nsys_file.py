@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from roofline.profilers.captured_text import captured, decoded
@@ -31,10 +32,13 @@ def read_nsys(path: Path) -> Timeline:
 
 
 def _begins_with(path: Path, mark: bytes) -> bool:
-    """False for what is no regular file, which might never end; `captured` refuses it."""
-    if not path.is_file():
-        return False
+    """False for a pipe or a device, which might never end; `captured` refuses it.
+
+    :raises ReadError: it can't be opened: of a folder that says why it couldn't be looked into.
+    """
     try:
+        if not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode)):
+            return False
         with path.open("rb") as file:
             return file.read(len(mark)) == mark
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -311,8 +312,10 @@ def test_other_files_are_refused(tmp_path: Path, text: str, told: str) -> None:
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    """And so is a pipe, which might never end."""
-    assert "no regular file" in refusal(tmp_path)
+    """With the system's reason, for one that is closed is to be opened; and so is a pipe, which might never end."""
+    assert f"{tmp_path}: can't be read (Is a directory)." in refusal(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    assert "no regular file" in refusal(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize("size", [1.7e308, 2**53 + 2, -1])

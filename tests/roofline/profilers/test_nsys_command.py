@@ -242,9 +242,9 @@ def test_other_files(run: Run, tmp_path: Path, content: bytes, told: str) -> Non
 
 
 def test_usage(run: Run) -> None:
-    """Exit code 2, as with every command."""
+    """Exit code 2, as with every command; 3 where there is nothing to read."""
     assert run("nsys")[0] == 2
-    assert run("nsys", "none.sqlite")[0] == 2
+    assert run("nsys", "none.sqlite")[0] == 3
     assert run("nsys", "--help")[0] == 0
 
 

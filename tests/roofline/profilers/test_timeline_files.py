@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from roofline.profilers.busy import Busy
 from roofline.profilers.timeline import OK, CopyRow, DeviceRow, KernelRow, OperatorRow, Steps, Timeline
 from roofline.profilers.timeline_files import joined_rows, tables_of_files, unreadable
 from tests.roofline.conftest import Run
+from tests.roofline.profilers import nsys_build as build
 
 
 def event(category: str, name: str, ts: float, dur: float, **more: Any) -> dict[str, Any]:
@@ -111,6 +114,48 @@ def test_all_of_them_bad(run: Run, tmp_path: Path) -> None:
     assert "2 of 2 files are of no use" in err
     assert f"{paths[0]}: empty." in err
     assert f"{paths[1]}: nothing to show." in err
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("none.json", "No such file or directory"),
+        ("a.json/b.json", "Not a directory"),
+        (f"{'n' * 300}.json", "File name too long"),
+    ],
+)
+@pytest.mark.parametrize("command", ["trace", "nsys"])
+def test_one_that_isnt_there_doesnt_lose_the_others(
+    run: Run, tmp_path: Path, command: str, name: str, told: str
+) -> None:
+    """In its place it is told why, as of one that can't be read."""
+    other = tmp_path / "a.json"
+    if command == "trace":
+        write(other, 0, event("kernel", "k", 0, 30, args={"device": 0, "stream": 7}))
+    else:
+        build.write(other, {"CUPTI_ACTIVITY_KIND_KERNEL": [build.kernel(0, 30_000)]})
+    absent = tmp_path / name
+    code, out, err = run(command, absent, other, "--format", "json")
+    bad, good = json.loads(out)["files"]
+    assert (code, bad["file"], bad["error"], good["gpu_time_s"]) == (3, str(absent), "unreadable", 30e-6)
+    assert f"\n{absent}: can't be read ({told})." in err
+    assert run(command, absent)[:2] == (3, "")
+
+
+def test_a_closed_folder_is_told(run: Run, ranks: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the reason why it couldn't be looked into; what it has isn't missed in silence."""
+    closed = ranks[0].parent / "closed"
+    closed.mkdir()
+    scandir, opened = os.scandir, Path.open
+
+    def refuse(path: Path) -> None:
+        if path == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(os, "scandir", lambda path: refuse(Path(path)) or scandir(path))
+    monkeypatch.setattr(Path, "open", lambda path, *more, **named: refuse(path) or opened(path, *more, **named))
+    for command in ("trace", "nsys"):
+        assert f"{closed}: can't be read (Permission denied)." in run(command, closed.parent)[2]
 
 
 def test_one_too_large_doesnt_lose_the_others(run: Run, ranks: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

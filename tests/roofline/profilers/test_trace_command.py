@@ -131,9 +131,9 @@ def test_what_cant_be_summed_up(run: Run, tmp_path: Path, text: str, told: str) 
 
 
 def test_usage(run: Run) -> None:
-    """Exit code 2, as with every command."""
+    """Exit code 2, as with every command; 3 where there is nothing to read."""
     assert run("trace")[0] == 2
-    assert run("trace", "none.json")[0] == 2
+    assert run("trace", "none.json")[0] == 3
     assert run("trace", "--help")[0] == 0
 
 
