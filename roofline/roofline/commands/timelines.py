@@ -14,7 +14,14 @@ import click
 from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, tell
 from roofline.profilers.captured_text import printable
 from roofline.profilers.timeline import Timeline
-from roofline.profilers.timeline_files import UNREADABLE, documents, joined_rows, tables_of_files, unreadable
+from roofline.profilers.timeline_files import (
+    UNREADABLE,
+    documents,
+    joined_rows,
+    tables_of_files,
+    unreadable,
+    without_rows,
+)
 from roofline.profilers.timeline_report import about, document, rows_table, tables
 from roofline.reader import ReadError, files_under, real_path
 from roofline.tables import Format, render
@@ -63,7 +70,7 @@ def show(
 
     :param paths: files, and folders, of which those files are read that have one of the ``endings``.
     :raises CannotCompare: after all that can be shown was: one can't be read, has no part that can be used, or lacks
-        what it is read for.
+        what it is read for; or CSV has no place for its rows.
     """
     alone = len(paths) == 1 and not os.path.isdir(paths[0])  # Path.is_dir raises where a folder above is closed
     files = _files(paths, endings)
@@ -80,9 +87,10 @@ def show(
         raise CannotCompare(_problem(timelines[0]))
     _emit(timelines, alone, top, form, output, width)
     problems = [_problem(one) for one in timelines if _useless(one)]
-    if problems:
-        head = [] if alone else [f"{len(problems)} of {len(files)} files are of no use:"]
-        raise CannotCompare("\n".join([*head, *problems]))
+    head = [f"{len(problems)} of {len(files)} files are of no use:"] if problems and not alone else []
+    lost = _left_out_of_csv(timelines) if chosen_format(form, output) == "csv" else []
+    if problems or lost:
+        raise CannotCompare("\n".join([*lost, *head, *problems]))
 
 
 def _files(paths: Sequence[Path], endings: tuple[str, ...]) -> list[Path]:
@@ -129,6 +137,15 @@ def _emit(
         for one in useful:
             for note in about(one):
                 tell(_lines(f"{one.path}: {note}"), width)
+
+
+def _left_out_of_csv(timelines: Sequence[Timeline]) -> list[str]:
+    """What to say of files that have no row there."""
+    lost = without_rows([one for one in timelines if not _useless(one)])
+    if not lost:
+        return []
+    names = _lines(", ".join(map(str, lost)))
+    return [f"not in this CSV, which has the kernels of the others: operators of {names}. --format json has them."]
 
 
 def _useless(timeline: Timeline) -> bool:

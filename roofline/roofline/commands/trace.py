@@ -20,10 +20,10 @@ def trace(files: tuple[Path, ...], top: int, form: Format | None, output: Path |
     """Sum up traces of torch.profiler: kernels, copies, how busy each GPU was, and the host's operators.
 
     FILES are what export_chrome_trace or tensorboard_trace_handler wrote, plain or with gzip, one for each rank; of a
-    folder its *.json and *.json.gz. CSV has the kernels, or the operators of what ran without a GPU; JSON has
+    folder its *.json and *.json.gz. CSV has the kernels, or the operators where no file has a kernel; JSON has
     everything, and says of each section whether it is whole: of several files, or a folder, one entry each in `files`.
 
-    Exit code 3: a file can't be read, is the trace of another program, or has nothing that can be summed up; the others
-    are shown.
+    Exit code 3: a file can't be read, is the trace of another program, has nothing that can be summed up, or has
+    operators alone where CSV has the kernels of others; the others are shown.
     """
     show(files, read_trace, (".json", ".json.gz"), top, form, output, width)

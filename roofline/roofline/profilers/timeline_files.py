@@ -37,8 +37,7 @@ def joined_rows(timelines: Sequence[Timeline]) -> Table[dict[str, Any]]:
 
     :param timelines: one or more.
     """
-    on_gpu = any(one.kernels for one in timelines)
-    chosen = [one for one in timelines if (one.kernels if on_gpu else one.operators)] or timelines
+    chosen = [one for one in timelines if (one.kernels if _on_gpu(timelines) else one.operators)] or timelines
     own = [(str(one.path), rows_table(one)) for one in chosen]
     names = ["file", *(column.name for column in own[0][1].columns)]
     rows = [
@@ -48,6 +47,15 @@ def joined_rows(timelines: Sequence[Timeline]) -> Table[dict[str, Any]]:
     ]
     columns: list[Column[dict[str, Any]]] = [Column(name=name, title=name, get=itemgetter(name)) for name in names]
     return Table(title=own[0][1].title, columns=columns, rows=rows)
+
+
+def without_rows(timelines: Sequence[Timeline]) -> list[Path]:
+    """Files with operators and no kernel, which have no row in `joined_rows` where others have kernels."""
+    return [one.path for one in timelines if _on_gpu(timelines) and one.operators and not one.kernels]
+
+
+def _on_gpu(timelines: Sequence[Timeline]) -> bool:
+    return any(one.kernels for one in timelines)
 
 
 def tables_of_files(timelines: Sequence[Timeline], top: int) -> list[Table[Any]]:

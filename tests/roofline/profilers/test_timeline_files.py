@@ -185,6 +185,21 @@ def test_csv_names_the_file_of_each_row(run: Run, ranks: list[Path]) -> None:
     ]
 
 
+def test_operators_that_csv_has_no_place_for_are_told(run: Run, ranks: list[Path], tmp_path: Path) -> None:
+    """Their file would be missing in silence. Where no file has a kernel, and in other forms, it isn't."""
+    cpu = write(tmp_path / "cpu.json", 0, event("cpu_op", "aten::mm", 0, 40))
+    code, out, err = run("trace", cpu, *ranks, "--format", "csv")
+    assert code == 3
+    assert [row["file"] for row in csv.DictReader(out.splitlines())] == [str(path) for path in ranks]
+    assert f"Error: not in this CSV, which has the kernels of the others: operators of {cpu}." in err
+    assert run("trace", cpu, *ranks, "--format", "json")[0] == 0
+    assert run("trace", cpu, "--format", "csv")[0] == 0
+    code, out, _ = run(
+        "trace", cpu, write(tmp_path / "b.json", 1, event("cpu_op", "aten::mm", 0, 40)), "--format", "csv"
+    )
+    assert (code, out.count("aten::mm")) == (0, 2)
+
+
 def test_tables_stand_under_the_names_of_their_files(run: Run, ranks: list[Path]) -> None:
     """First a row for each, then each alone."""
     code, out, err = run("trace", *ranks, "--width", 120)
