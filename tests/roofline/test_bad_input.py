@@ -172,3 +172,12 @@ def _strange(tmp_path: Path, data: st.DataObject) -> Path:
     for place, key in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=4, unique_by=id)):
         place[key] = data.draw(_NUMBERS)
     return build.write(tmp_path / "a.json", content)
+
+
+@pytest.mark.parametrize("command", ["lock", "env"])
+def test_closed_standard_output_is_told(run: Run, one: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """What was asked for was shown to nobody."""
+    monkeypatch.setattr(sys, "stdout", None)
+    code, _, err = run(command, one)
+    assert code == 2
+    assert "Standard output is closed: nothing can be shown. Write to a file with -o FILE." in err

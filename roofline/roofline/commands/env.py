@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import read_one, result_argument, write_text
+from roofline.commands.common import emit_text, read_one, result_argument
 from roofline.environment import environment
 
 
@@ -15,9 +15,4 @@ from roofline.environment import environment
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to.")
 def env(result: Path, output: Path | None) -> None:
     """Show the environment of one run as Markdown: machine, versions, limits, commit."""
-    text = environment(read_one(result))
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_text(output, text)
-        click.echo(f"wrote {output}", err=True)
+    emit_text(environment(read_one(result)), output)

@@ -11,6 +11,7 @@ from roofline.commands.common import (
     CannotCompare,
     device_table,
     devices_option,
+    emit_text,
     read_sessions,
     results_argument,
     tell,
@@ -71,7 +72,7 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
     except ExpectedFileError as error:
         raise click.UsageError(str(error)) from error
     if output is None:
-        click.echo(text, nl=False)
+        emit_text(text, None)
         return
     write_text(output, text)
     click.echo(f"wrote {_told(locked)} to {output}", err=True)
