@@ -1,5 +1,6 @@
 """``roofline lock``: exit codes, messages, the file."""
 
+import os
 from pathlib import Path
 
 from roofline.expected_file import read
@@ -85,3 +86,10 @@ def test_bad_input_is_a_message(run: Run, tmp_path: Path) -> None:
     code, _, err = run("lock", cpu, "--safety", "0.5")
     assert code == 2
     assert "0<=x<0.5" in err
+
+
+def test_a_device_is_written_to(run: Run, tmp_path: Path) -> None:
+    """Nothing stands in it that could be kept."""
+    cpu, _ = build.two_machines(tmp_path / "results")
+    code, _, err = run("lock", cpu, "-o", os.devnull)
+    assert (code, err.splitlines()[-1].endswith(f" to {os.devnull}")) == (0, True)

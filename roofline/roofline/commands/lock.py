@@ -89,8 +89,11 @@ def _told(locked: tuple[Locked, ...]) -> str:
 
 
 def _before(output: Path | None) -> str:
-    """:raises ExpectedFileError: the file is there and can't be read."""
-    if output is None or not output.exists():
+    """What stands in the file; nothing in a pipe or a device, which holds no entries.
+
+    :raises ExpectedFileError: the file is there and can't be read.
+    """
+    if output is None or not output.is_file():
         return ""
     try:
         return text_at(output, "Lock into another file.")
