@@ -8,6 +8,7 @@ may rename a column, a micro one only adds). So the version is read first, and c
 from __future__ import annotations
 
 import re
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -94,8 +95,10 @@ def opened(path: Path) -> Iterator[Database]:
 
 
 def how_to_export(report: Path) -> str:
-    """The command that makes an export of nsys's own report."""
-    return f"nsys export --type sqlite --output {report.with_suffix('.sqlite')} {report}"
+    """The command that makes an export of nsys's own report, as a shell takes it, whatever the path holds."""
+    return shlex.join(
+        ("nsys", "export", "--type", "sqlite", "--output", str(report.with_suffix(".sqlite")), str(report))
+    )
 
 
 def _refuse_cut_off(path: Path) -> None:

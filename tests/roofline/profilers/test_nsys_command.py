@@ -215,6 +215,14 @@ def test_the_report_itself(run: Run, tmp_path: Path, suffix: str) -> None:
     assert f"nsys export --type sqlite --output {tmp_path / 'a.sqlite'} {path}" in err
 
 
+def test_a_path_with_blanks_is_quoted(run: Run, tmp_path: Path) -> None:
+    """The command is there to be copied into a shell."""
+    path = tmp_path / "a b;c.nsys-rep"
+    path.write_bytes(b"\x00\x01\x02")
+    err = run("nsys", path)[2]
+    assert f"nsys export --type sqlite --output '{tmp_path}/a b;c.sqlite' '{path}'" in err
+
+
 def test_an_export_by_any_name(run: Run, export: Path) -> None:
     """Its first bytes tell what it is."""
     path = export.rename(export.with_suffix(".nsys-rep"))
