@@ -14,6 +14,15 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_workers_in_children() -> Iterator[None]:
+    """Child processes are no workers of pytest-xdist, though this one may be: in a worker nothing is measured."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
+            patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def plugin_in_children() -> Iterator[None]:
     """Child processes find the plugin as this one does, from whatever folder they run in.
 
