@@ -76,13 +76,15 @@ def _injected(library: str | None, maps: Path) -> str | None:
 
 
 def _may_be_loaded(library: str, maps: Path) -> bool:
-    """Whether the process has the library, as far as that can be seen: without a folder, the loader looks for it."""
-    if not os.path.isabs(library):
-        return True
+    """Whether the process has the library, as far as that can be seen: without a folder, it may be from any."""
     try:
-        return os.path.realpath(library) in maps.read_text(encoding="utf-8", errors="replace")
+        mapped = maps.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return True
+    if os.path.isabs(library):
+        return os.path.realpath(library) in mapped
+    # The loader follows links: libmonitor.so may be mapped as libmonitor.so.1.
+    return f"/{os.path.basename(library)}" in mapped
 
 
 def onlookers() -> tuple[Flag, ...]:

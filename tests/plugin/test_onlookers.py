@@ -109,26 +109,27 @@ def test_a_library_that_cuda_has_loaded_may_record(tmp_path: Path, library: str,
 
 def test_a_library_that_cuda_has_not_loaded_does_nothing(tmp_path: Path) -> None:
     """As where a cluster sets the variable for good, and the case runs on the CPU."""
-    assert profilers({INJECTION: "/opt/site/libmonitor.so"}, _mapped(tmp_path, "/usr/lib/libc.so.6")) == ()
+    for library in ("/opt/site/libmonitor.so", "libmonitor.so"):
+        assert profilers({INJECTION: library}, _mapped(tmp_path, "/usr/lib/libc.so.6")) == ()
 
 
 def test_where_it_can_not_be_seen_the_library_is_taken_to_be_loaded(tmp_path: Path) -> None:
-    """By its file behind a link; without a folder; without a list of what is mapped."""
+    """By its file behind a link; without a folder, in any; without a list of what is mapped."""
     library, link = tmp_path / "libmonitor.so.1", tmp_path / "libmonitor.so"
     link.symlink_to(library)
     assert profilers({INJECTION: str(link)}, _mapped(tmp_path, str(library)))
-    assert profilers({INJECTION: "libmonitor.so"}, _mapped(tmp_path))
+    assert profilers({INJECTION: "libmonitor.so"}, _mapped(tmp_path, "/opt/site/libmonitor.so.1"))
     assert profilers({INJECTION: str(link)}, tmp_path / "none")
 
 
 def test_it_is_said_once_for_all_rows(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line with what to do, beside the tests, each of which fails."""
-    monkeypatch.setenv(INJECTION, "libmonitor.so")
+    monkeypatch.setenv(INJECTION, "libtorch_cpu.so")  # one that the process has
     other = "\n    def test_other(roofline):\n        roofline(nn.Linear(8, 4), torch.ones(1, 8))\n"
     project.makepyfile(MEASURES + other)
     run = project.runpytest_subprocess(*QUICK)
     run.assert_outcomes(failed=2)
-    told = "2 of 2 rows are no measurement: CUDA loads libmonitor.so into this process *"
+    told = "2 of 2 rows are no measurement: CUDA loads libtorch_cpu.so into this process *"
     run.stdout.fnmatch_lines(["*= roofline =*", f"{told} Measure with that variable unset."])
     assert run.stdout.str().count("rows are no measurement") == 1
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 import click
 
-from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, table_options
+from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, table_options, tell
 from roofline.profilers.kernel_figures import Kernel, by_kernel, by_kind, count, slowest_first
 from roofline.profilers.ncu_files import read_all
-from roofline.profilers.ncu_tables import document, request, table
+from roofline.profilers.ncu_tables import document, notes, request, table
 from roofline.profilers.number_format import COMMA, POINT
 from roofline.reader import ReadError
 from roofline.tables import Format
@@ -81,6 +81,9 @@ def ncu(
         return
     what = "kind" if by == "kind" else "kernel"
     emit([table(counted, rows, what, with_total=not plain)], form, output, width)
+    if chosen == "csv":
+        for note in notes(counted):
+            tell(note, width)
 
 
 def _rows(kernels: tuple[Kernel, ...], by: By, *, in_order: bool) -> list[Kernel]:

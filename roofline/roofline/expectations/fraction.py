@@ -1,6 +1,6 @@
 """A case's fraction of its roof or of the speed of light, and how well the measurement knows it.
 
-Both are worked out from a time and from roofs, so three things leave them open:
+Both are worked out from the counted work, a time and roofs, and the last two leave them open in three ways:
 
 - **timing**: the margin that the session reached (`Timing.margin`; where none can be claimed, the deviation of its
   rounds); of several sessions the widest. Of a session whose rounds were mostly disturbed from outside it isn't known:
@@ -113,7 +113,11 @@ def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | Non
 
 
 def _fraction_of_roof(point: Point, roofs: Roofs) -> float | None:
-    fraction = place(point.benchmark.record, roofs).fraction_high
+    """By the counted work, whatever hardware counters saw: not every run has them, and of one source and of the other
+    the same step has other fractions. In the run itself (--assert-bounds) they are not there yet.
+    """
+    record = point.benchmark.record
+    fraction = place(None if record is None else replace(record, counters=None), roofs).fraction_high
     return fraction if fraction is not None and usable(fraction) else None
 
 

@@ -37,6 +37,7 @@ _KIND_IS_TOLD = f"COALESCE({_KIND} = eventType, FALSE)"
 
 _IS_RANGE = f"({_KIND_IS_TOLD} AND {_KIND} IN ({', '.join(map(str, _STYLES))}))"
 
+_NO_DOMAINS = f"{RANGES} has no column domainId: ranges of different domains aren't told apart"
 _NONE = (
     "no NVTX range was recorded. Profile a program that marks some (torch.cuda.nvtx.range_push) with --trace=cuda,nvtx."
 )
@@ -78,7 +79,8 @@ def range_rows(database: Database, kernels: Activities, graphs: int) -> tuple[tu
         return (), Section(state="failed", reason="; ".join(lost)) if lost else Section(state="skipped", reason=_NONE)
     launched = launches(database, kernels)
     nameless = [f"ranges without a name: {ranges.nameless}"] if ranges.nameless else []
-    faults = [*lost, *nameless, *_without_kernels(ranges, launched, graphs)]
+    alike = [] if database.has(RANGES, "domainId") else [_NO_DOMAINS]
+    faults = [*lost, *nameless, *alike, *_without_kernels(ranges, launched, graphs)]
     return _rows(ranges, launched), with_faults(OK, faults)
 
 
@@ -109,13 +111,15 @@ def _column(database: Database, name: str) -> str:
 
 
 def _domains(database: Database, texts: Mapping[int, str]) -> dict[tuple[int, object], str]:
-    """Names of domains, by process and number."""
+    """Names of domains, by process and number. Without a number which is whose isn't known."""
     found: dict[tuple[int, object], str] = {}
+    if not database.has(RANGES, "domainId"):
+        return found
     optional = ", ".join(_column(database, name) for name in ("text", "textId", "globalTid", "domainId"))
     query = f"SELECT {optional} FROM {RANGES} WHERE {_KIND_IS_TOLD} AND {_KIND} = {_DOMAIN} ORDER BY start"
     for text, number, thread, domain in database.rows(query):
         name = texts.get(number, text)
-        if name is not None and isinstance(thread, int):
+        if name is not None and isinstance(thread, int) and domain is not None:
             found.setdefault((_process(thread), domain), str(name))
     return found
 

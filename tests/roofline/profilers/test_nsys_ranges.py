@@ -352,6 +352,21 @@ def test_few_columns_are_enough(tmp_path: Path) -> None:
     assert content.sections["nvtx"].state == "partial"
 
 
+def test_without_their_numbers_domains_are_not_told_apart(tmp_path: Path) -> None:
+    """None has a name then, and that is told: the one that was created need not be the one of the range."""
+    marks = [
+        build.marked(0, None, "NCCL", kind=75, domain=1),
+        build.marked(0, 40, "a"),
+        build.marked(0, 30, "a", domain=1),
+    ]
+    tables = {RANGES: "start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER"}
+    rows = [{name: mark[name] for name in ("start", "end", "eventType", "text", "globalTid")} for mark in marks]
+    content = read(tmp_path, {**usual(), RANGES: rows}, tables=tables)
+    assert [(row.name, row.domain, row.instances) for row in content.ranges] == [("a", None, 2)]
+    assert content.sections["nvtx"].state == "partial"
+    assert f"{RANGES} has no column domainId" in (content.sections["nvtx"].reason or "")
+
+
 _SPAN = st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(1, 2), st.sampled_from("ab"))
 _LAUNCH = st.tuples(st.integers(0, 12), st.integers(1, 9), st.integers(1, 2))
 
