@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ Format = Literal["table", "csv", "json", "markdown"]
 FORMATS: tuple[Format, ...] = ("table", "csv", "json", "markdown")
 
 _KEY_WIDTH = 14
+_LEAST_KEY_WIDTH = 8
 
 _GAP = 2
 """Blanks between two columns."""
@@ -67,7 +69,7 @@ class Table(Generic[Row]):
     """Rows under columns. The first displayed is the key: where space is short it is broken into lines at ``-``.
 
     Columns that may give way do before the key's lines are narrower than ``key_width``; those that may not make them
-    narrower still.
+    narrower still, and go from the right where nothing else helps. No figure is cut off.
 
     ``section`` gives the heading of the block a row belongs to: rows of a block stand together in ``rows``. Markdown
     shows it as a first column, under ``section_title``. ``notes`` stand below the table.
@@ -160,7 +162,7 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> s
     columns, dropped = _fitting(table, width)
     texts = _texts(table, columns)
     room = width - sum(_GAP + one for one in _widths(columns, texts)[1:])
-    rows = [["\n".join(broken(row[0], room)), *row[1:]] for row in texts]
+    rows = [["\n".join(_squeezed(row[0], room)), *row[1:]] for row in texts]
     widths = _widths(columns, rows)
     notes = list(table.notes)
     if dropped:
@@ -219,11 +221,17 @@ def _fitting(table: Table[Any], width: int) -> tuple[list[Column[Any]], list[str
             break
         columns.remove(last)
         dropped.append(last.title.replace("\n", " "))
+    while len(columns) > 1 and _least_width(table, columns, squeezed=True) > width:
+        # A figure that is cut off reads as another one.
+        dropped.append(columns.pop().title.replace("\n", " "))
     return columns, dropped
 
 
-def _least_width(table: Table[Any], columns: Sequence[Column[Any]]) -> int:
-    texts = [["\n".join(broken(row[0], table.key_width)), *row[1:]] for row in _texts(table, columns)]
+def _least_width(table: Table[Any], columns: Sequence[Column[Any]], *, squeezed: bool = False) -> int:
+    def key(text: str) -> list[str]:
+        return _squeezed(text, _LEAST_KEY_WIDTH) if squeezed else broken(text, table.key_width)
+
+    texts = [["\n".join(key(row[0])), *row[1:]] for row in _texts(table, columns)]
     widths = _widths(columns, texts)
     return sum(widths) + _GAP * (len(widths) - 1)
 
@@ -240,10 +248,33 @@ def _widths(columns: Sequence[Column[Any]], texts: Sequence[Sequence[str]]) -> l
 
 def broken(text: str, width: int) -> list[str]:
     """``text`` in lines of at most ``width``, broken before a ``-`` where it has one; later lines are indented."""
+    return _filled(re.split("(?=-)", text), width)
+
+
+def _squeezed(text: str, width: int) -> list[str]:
+    """The same, broken before another mark where that is not enough, else anywhere: every line fits."""
+    from rich.cells import cell_len, chop_cells
+
+    if cell_len(text) <= width:
+        return [text]
+    room = max(1, width - len(_INDENT))
+    parts: list[str] = []
+    for part in re.split("(?=-)", text):
+        for piece in [part] if cell_len(part) <= room else re.split(r"(?=[_./,:\[ ])", part):
+            parts += chop_cells(piece, room) if cell_len(piece) > room else [piece]
+    return _filled(parts, width)
+
+
+_INDENT = "  "
+
+
+def _filled(parts: Iterable[str], width: int) -> list[str]:
+    from rich.cells import cell_len
+
     lines = [""]
-    for part in text.replace("-", "\0-").split("\0"):
-        if lines[-1] and len(lines[-1]) + len(part) > width:
-            lines.append("  " + part)
+    for part in parts:
+        if lines[-1] and cell_len(lines[-1]) + cell_len(part) > width:
+            lines.append(_INDENT + part)
         else:
             lines[-1] += part
     return lines

@@ -6,6 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 import pytest
+from rich.cells import cell_len
 
 from roofline.tables import FORMATS, Column, Table, broken, render
 
@@ -230,3 +231,20 @@ def test_of_takes_a_column_to_a_larger_row() -> None:
 def test_formats_are_the_four() -> None:
     """What --format offers."""
     assert FORMATS == ("table", "csv", "json", "markdown")
+
+
+@pytest.mark.parametrize("width", range(40, 100, 10))
+def test_no_figure_is_cut_off(width: int) -> None:
+    """However long a key without a dash is: it is broken anywhere, and what doesn't fit goes and is named."""
+    names = ("change", "interval", "verdict", "base", "new")
+    columns: list[Column[str]] = [Column(name="case", title="case", get=str, right=False)]
+    columns += [Column(name=name, title=name, get=lambda _row: "+1150.75 %") for name in names]
+    key = "test_training_step[resnet50_imagenet_batch64_amp_bf16_channels_last_compile]"
+    text = render(Table(title="t", columns=columns, rows=[key, "核" * 30]), "table", width)
+    head, _, note = text.partition("Too narrow for: ")
+    shown = [name for name in names if name in head]
+    assert shown == list(names[: len(shown)])
+    assert all(name in note for name in names[len(shown) :])
+    assert head.count("+1150.75 %") == 2 * len(shown)
+    assert key in "".join(line.split(" +")[0].strip() for line in head.splitlines())
+    assert all(cell_len(line) <= width for line in text.splitlines())
