@@ -119,7 +119,14 @@ def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) ->
     answer = analysis.ask("check", str(path), "--expect", "--format", "json")
     assert answer.code == 1
     rows = json.loads(answer.out)["rows"]
-    assert [row["verdict"] for row in rows] == ["failed", "failed", "failed", "held"]
+    assert {(row["case"], row["verdict"]) for row in rows if row["min_fraction_of_roof"] is None} >= {
+        ("test_other", "failed"),
+        ("test_held", "held"),
+    }
+    # By a time that other programs disturbed no floor is shown to be missed, and none is reached either.
+    floors = [row["verdict"] for row in rows if row["case"] == "test_slow"]
+    assert len(floors) == 2
+    assert set(floors) <= {"failed", "not_evaluable"}
 
 
 def test_without_the_flag_nothing_is_asserted(project: pytest.Pytester) -> None:
@@ -246,6 +253,7 @@ def test_a_useless_request_is_named(
     pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], message: str
 ) -> None:
     """The flag, what is wrong and what to do."""
+    monkeypatch.setattr(pytestconfig.option, "benchmark_disable", False)  # whatever these tests run under
     monkeypatch.chdir(tmp_path)
     Path("e.toml").write_text("[[expected]]\ncase = 'a'\nbound = 'cpu'\n")
     with pytest.raises(pytest.UsageError) as caught:
