@@ -255,6 +255,8 @@ def _squeezed(text: str, width: int) -> list[str]:
     """The same, broken before another mark where that is not enough, else anywhere: every line fits."""
     from rich.cells import cell_len, chop_cells
 
+    if "\n" in text:
+        return [piece for line in text.split("\n") for piece in _squeezed(line, width)]
     if cell_len(text) <= width:
         return [text]
     room = max(1, width - len(_INDENT))
