@@ -8,9 +8,9 @@ so many seconds a case in each, and writes ``benchmarks/data/gate_turns_quiet.np
 comparisons are drawn, all cases of one at once: as many pairs as `roofline ab` takes, with its looks after each from
 the third on. The code is the same on both sides, so each comparison is made twice, with either of them as the new one:
 what one side had in its favour all the time then counts as often against it. As they are, every *slower* or *faster* is
-a false alarm: at most 1 % of ours may be one. With all turns
-of the new side made 5 or 3 % longer, *slower* is right: it must be found in 99 and 95 % of the comparisons, except in a
-loud hour. *Same* is wrong then: in at most 1 % of the comparisons, and never in a loud hour.
+a false alarm: at most 1 % of ours may be one. With all turns of the new side made 5 or 3 % longer, *slower* is right,
+and must be found in 99 and 95 % of the comparisons, except in a loud hour. *Same* is wrong then: in at most 1 % of the
+comparisons, and never in a loud hour.
 
 Beside our own stand three rules that others use (`gate_others`), on all turns of the same pairs, disturbed or not. Ours
 must not have more false alarms than any of them, and except in a loud hour be at least as informed (`gate_rates`).

@@ -10,6 +10,9 @@ from roofline.record import Counters, Record
 _HAVE_VALUES = ("ok", "missing_metric")
 """States in which counters were read: all of them, or but for some that the chip or the tool doesn't have."""
 
+UNIT_AGREEMENT = 0.02
+"""Of a matrix product of known size, counted over known FLOPs: further from 1 the counters count something else."""
+
 TENSOR = "tensor_"
 """Begins the name of what ran on tensor cores in ``flop_by_pipe``; the type of the source follows."""
 
@@ -28,6 +31,12 @@ def counters_of(record: Record) -> Counters | None:
 def lacks_flop(counters: Counters) -> bool:
     """Whether a metric of the step's FLOPs lacks, or was not asked for."""
     return counters.status == "missing_metric" and counters.flop is None
+
+
+def unit_fails(counters: Counters) -> bool:
+    """Whether a matrix product of known size showed that a counted FLOP is none. Where none was counted, it didn't."""
+    ratio = counters.unit_check
+    return ratio is not None and not abs(ratio - 1) <= UNIT_AGREEMENT
 
 
 def tensor_share(flop_by_pipe: Mapping[str, float] | None) -> float | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from roofline.counted_kernels import CountedKernel, flop_by_pipe, total_of
-from roofline.counters import counters_of, tensor_share
+from roofline.counters import counters_of, tensor_share, unit_fails
 from roofline.operation_notes import count, kernel
 from roofline.reconciliation import Reconciled
 from roofline.record import Counters, Record
@@ -15,9 +15,6 @@ from roofline.units import percent, scaled, shares, significant
 
 _LISTED = 3
 _NAME = 40
-
-UNIT_AGREEMENT = 0.02
-"""Relative difference up to which a product of known size was counted right."""
 
 
 def plain(name: str) -> str:
@@ -100,7 +97,7 @@ def _unit_check(record: Record, counters: Counters) -> list[str]:
     if ratio is None or not usable(ratio):
         return []
     told = f"A matrix product of known size was counted at {significant(ratio, 4)} of its FLOPs"
-    if abs(ratio - 1) <= UNIT_AGREEMENT:
+    if not unit_fails(counters):
         return [told]
     return [f"{told}: the counters' FLOPs are not to be trusted on this machine"]
 

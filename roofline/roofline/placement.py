@@ -8,7 +8,8 @@ Provenance of the bytes, best first: ``counters`` (read from the hardware), ``an
 so that nothing may be concluded from it), ``none`` (no FLOPs either).
 
 The FLOPs have a source of their own, ``counters`` or ``analytic``: where a metric lacks, or one of the two runs under
-ncu failed, either may be by counters and the other counted.
+ncu failed, either may be by counters and the other counted. Counters that got a matrix product of known size wrong are
+taken for no FLOPs.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.counters import counters_of
+from roofline.counters import counters_of, unit_fails
 from roofline.record import Record, Timing
 from roofline.roofs import Roofs, usable
 from roofline.sol import memory_byte_per_s
@@ -168,7 +169,7 @@ def _time(timing: Timing, share: float | None) -> tuple[float, TimeBasis, float 
 
 def _flop(record: Record) -> tuple[float | None, FlopSource | None]:
     counters = counters_of(record)
-    if counters is not None and counters.flop is not None and usable(counters.flop):
+    if counters is not None and counters.flop is not None and usable(counters.flop) and not unit_fails(counters):
         return counters.flop, "counters"
     if record.work is not None and usable(record.work.flop_per_step):
         return record.work.flop_per_step, "analytic"

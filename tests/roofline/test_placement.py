@@ -56,6 +56,15 @@ def test_counters_without_bytes_use_the_count() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ratio", "source"), [(None, "counters"), (1.019, "counters"), (1.021, "analytic"), (0.5, "analytic")]
+)
+def test_counters_that_count_something_else_are_no_flop(ratio: float | None, source: str) -> None:
+    """Of a product of known size they saw too many or too few: the count serves, and the bytes stay theirs."""
+    point = _place(build.record(counters=Counters(status="ok", flop=2e11, dram_byte=1e10, unit_check=ratio)))
+    assert (point.provenance, point.flop_source) == ("counters", source)
+
+
+@pytest.mark.parametrize(
     "counters",
     [
         Counters(status="permission_denied"),
