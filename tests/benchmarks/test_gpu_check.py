@@ -357,8 +357,8 @@ sys.exit(3)
 """Stands in for Python: it does what it is asked to, but for the check itself, of which it writes down how it began."""
 
 
-# Not by importlib.util.find_spec: asked for pip, setuptools gives distutils back to Python, in this process for good, and
-# what compiles in a later test fails.
+# Not by importlib.util.find_spec: asked for pip, setuptools gives distutils back to Python, in this process for good,
+# and what compiles in a later test fails.
 @pytest.mark.skipif(not [*metadata.distributions(name="pip")], reason="the wheels are unpacked by pip")
 def test_the_script_takes_wheels_along(tmp_path: Path) -> None:
     """PYTHONPATH alone, absolute, with the wheels in a folder of their own, which is gone at the end; what it is called
