@@ -12,7 +12,7 @@ from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pip
 from roofline.kernel_kinds import kind_of
 from roofline.operation_notes import about_busy, kernel
 from roofline.points import Point
-from roofline.profilers.captured_text import printable
+from roofline.printable import printable
 from roofline.reconciliation import Reconciled, reconcile
 from roofline.record import KernelTime, Record
 from roofline.roofs import usable, usable_or_zero

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, tell
-from roofline.profilers.captured_text import printable
+from roofline.printable import printable
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_files import (
     UNREADABLE,

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from roofline.expectations.locking import Locked
 from roofline.expected import ANY, FLOORS, Expected
 from roofline.expected_file import HEADER, TABLE, ExpectedFileError, parse
-from roofline.profilers.captured_text import printable
+from roofline.printable import printable
 
 _WIDTH = 100
 

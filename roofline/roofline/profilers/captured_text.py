@@ -1,6 +1,4 @@
-"""What a program printed into a file, as text: UTF-8, UTF-16 (PowerShell's ``>``) or the Windows code page; and as a
-terminal may show it.
-"""
+"""What a program printed into a file, as text: UTF-8, UTF-16 (PowerShell's ``>``) or the Windows code page."""
 
 from __future__ import annotations
 
@@ -41,10 +39,3 @@ def decoded(content: bytes) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         return content.decode(_WINDOWS, errors="replace")
-
-
-def printable(text: str) -> str:
-    """The text with escapes in place of what a terminal would obey or not show, such as ESC: ``\\x1b``."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from roofline.ncu_metrics import Dimension, dimension
-from roofline.profilers.captured_text import printable
+from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_labels import is_label, metric_of, unprinted
 from roofline.profilers.ncu_lines import HOW, Header, Lines, integer

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from roofline.profilers.captured_text import printable
+from roofline.printable import printable
 from roofline.reader import ReadError
 
 Page = Literal["raw", "details", "summary"]

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from roofline.ncu_metrics import dimension
-from roofline.profilers.captured_text import printable
+from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_units import factors, plausible
 from roofline.reader import ReadError

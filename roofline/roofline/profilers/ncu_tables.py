@@ -9,7 +9,7 @@ from typing import Any
 from roofline.columns import percent_of, prefixed
 from roofline.ncu_metrics import QUANTITIES, byte_metrics, flop_metrics
 from roofline.operation_notes import kernel as shortened
-from roofline.profilers.captured_text import printable
+from roofline.printable import printable
 from roofline.profilers.kernel_figures import Counted, Kernel
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from roofline.profilers.captured_text import printable
+from roofline.printable import printable
 from roofline.profilers.timeline import Section, Timeline
 from roofline.profilers.timeline_report import document, rows_table, tables
 from roofline.tables import Column, Table

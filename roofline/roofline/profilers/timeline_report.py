@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from roofline import kernel_notes, operation_notes
 from roofline.columns import percent_of
-from roofline.profilers.captured_text import printable
+from roofline.printable import printable
 from roofline.profilers.timeline import (
     CopyRow,
     DeviceRow,
