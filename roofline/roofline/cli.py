@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("Aborted.", err=True)
         return 130
     except click.ClickException as error:
-        from roofline.commands.common import tell_error
+        from roofline.commands.output import tell_error
 
         tell_error(error)
         return error.exit_code

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from roofline.commands.common import CannotCompare, tell, tell_error
+from roofline.commands.common import CannotCompare
+from roofline.commands.output import tell, tell_error
 from tests.roofline import build
 from tests.roofline.compare import sessions
 from tests.roofline.compare.sessions import TIMES

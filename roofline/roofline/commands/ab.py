@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import emit, table_options, try_to_write
 from roofline.commands.interleaved import failures, rule_options, tell
+from roofline.commands.output import emit, table_options, try_to_write
 from roofline.interleaving import turns_file
 from roofline.interleaving.preparing import Asked, check_arguments, interruptible, two_sides
 from roofline.interleaving.table import verdict_table

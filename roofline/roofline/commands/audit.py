@@ -8,7 +8,8 @@ import click
 
 from roofline.audit import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audit.report import findings_table, rules_table
-from roofline.commands.common import CannotCompare, device_table, devices_option, emit, table_options, terminal_width
+from roofline.commands.common import CannotCompare, device_table, devices_option
+from roofline.commands.output import emit, table_options, terminal_width
 from roofline.devices import DeviceTable
 from roofline.tables import Format
 

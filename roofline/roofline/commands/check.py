@@ -7,16 +7,9 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import (
-    CannotCompare,
-    chosen_format,
-    device_table,
-    devices_option,
-    emit,
-    table_options,
-    tell,
-)
+from roofline.commands.common import CannotCompare, device_table, devices_option
 from roofline.commands.expectations import BESIDE_THE_TESTS, checked
+from roofline.commands.output import chosen_format, emit, table_options, tell
 from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import gate

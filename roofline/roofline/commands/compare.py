@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, device_table, devices_option, table_options
+from roofline.commands.common import CannotCompare, device_table, devices_option
+from roofline.commands.output import table_options
 from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import nothing_judged

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import device_table, devices_option, emit, table_options
+from roofline.commands.common import device_table, devices_option
+from roofline.commands.output import emit, table_options
 from roofline.device_tables import devices_table
 from roofline.tables import Format
 

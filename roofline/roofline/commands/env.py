@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import emit_text, read_one, result_argument
+from roofline.commands.common import read_one, result_argument
+from roofline.commands.output import emit_text
 from roofline.environment import environment
 
 

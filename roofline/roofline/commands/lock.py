@@ -7,16 +7,8 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import (
-    CannotCompare,
-    device_table,
-    devices_option,
-    emit_text,
-    read_sessions,
-    results_argument,
-    tell,
-    write_text,
-)
+from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
+from roofline.commands.output import emit_text, tell, write_text
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
 from roofline.expected_file import ExpectedFileError

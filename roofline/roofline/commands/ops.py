@@ -10,15 +10,8 @@ from typing import Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
-from roofline.commands.common import (
-    CannotCompare,
-    chosen_format,
-    device_table,
-    devices_option,
-    emit,
-    read_results,
-    table_options,
-)
+from roofline.commands.common import CannotCompare, device_table, devices_option, read_results
+from roofline.commands.output import chosen_format, emit, table_options
 from roofline.kernel_notes import about_status
 from roofline.kernel_tables import (
     counted_kinds_table,

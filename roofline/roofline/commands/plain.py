@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from roofline.commands.common import emit
+from roofline.commands.output import emit
 from roofline.tables import Column, Format, Table
 
 Shown = Callable[[Any], str] | None

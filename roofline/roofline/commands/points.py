@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import devices_option, emit, read_points, results_argument, table_options
+from roofline.commands.common import devices_option, read_points, results_argument
+from roofline.commands.output import emit, table_options
 from roofline.point_tables import points_table
 from roofline.points import cases
 from roofline.tables import Format

@@ -8,15 +8,8 @@ from typing import Any
 
 import click
 
-from roofline.commands.common import (
-    device_table,
-    devices_option,
-    emit,
-    read_results,
-    results_argument,
-    terminal_width,
-    write_text,
-)
+from roofline.commands.common import device_table, devices_option, read_results, results_argument
+from roofline.commands.output import emit, terminal_width, write_text
 from roofline.commands.plot import draw_figures
 from roofline.environment import environment
 from roofline.kernel_tables import kernels_table

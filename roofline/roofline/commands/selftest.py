@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, emit, table_options, try_to_write
+from roofline.commands.common import CannotCompare
 from roofline.commands.interleaved import failures, rule_options, tell
+from roofline.commands.output import emit, table_options, try_to_write
 from roofline.commands.parameters import Share
 from roofline.interleaving.preparing import check_arguments, interruptible
 from roofline.interleaving.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, devices_option, emit, read_points, results_argument, table_options
+from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument
+from roofline.commands.output import emit, table_options
 from roofline.sessions import sessions_table
 from roofline.tables import Format
 

@@ -6,15 +6,8 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import (
-    chosen_format,
-    device_table,
-    devices_option,
-    emit,
-    read_one,
-    result_argument,
-    table_options,
-)
+from roofline.commands.common import device_table, devices_option, read_one, result_argument
+from roofline.commands.output import chosen_format, emit, table_options
 from roofline.point_tables import points_table, roofs_table, summary_table
 from roofline.points import cases, points_of
 from roofline.tables import Format

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, tell
+from roofline.commands.common import CannotCompare
+from roofline.commands.output import chosen_format, emit, emit_text, tell
 from roofline.printable import printable
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_files import (

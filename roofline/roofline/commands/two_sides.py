@@ -10,7 +10,8 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from roofline.commands.common import CannotCompare, chosen_format, emit, emit_text, terminal_width
+from roofline.commands.common import CannotCompare
+from roofline.commands.output import chosen_format, emit, emit_text, terminal_width
 from roofline.commands.parameters import Seconds, Share
 from roofline.compare.comparison import Comparison, Settings, compare
 from roofline.compare.gate import Gate

@@ -20,6 +20,7 @@ from typing import Any
 
 from roofline.compare.paired import SIDES, PairTurns
 from roofline.interleaving.trial import CaseTrial, Trial
+from roofline.written_files import write_text
 
 KIND = "roofline-ab"
 SCHEMA = 2
@@ -42,19 +43,18 @@ def try_to_write(folder: Path) -> None:
 
 
 def write(trial: Trial, folder: Path, now: datetime | None = None) -> Path:
-    """Write ``<UTC time>-ab.json`` into the folder, which is made.
+    """Write ``<UTC time>-ab.json`` into the folder, which is made: whole, or not at all where the disk is full.
 
     :returns: the file's path.
     :raises TurnsFileError: it can't be written.
     """
     stem = f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-ab"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         number, path = 1, folder / f"{stem}.json"
         while path.exists():
             number += 1
             path = folder / f"{stem}-{number}.json"
-        path.write_text(json.dumps(document(trial, now), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_text(path, json.dumps(document(trial, now), indent=1, allow_nan=False) + "\n")
     except OSError as error:
         raise _unwritable(folder, error) from error
     return path

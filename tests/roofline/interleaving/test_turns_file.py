@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from roofline.interleaving.turns_file import TurnsFileError, read, write
+from tests.roofline.full_disk import nearly_full
 from tests.roofline.interleaving.made import case, trial, turns
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -74,3 +75,11 @@ def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(TurnsFileError, match=r"--results .*file: can't be written"):
         write(trial(case("a", turns())), tmp_path / "file")
+
+
+def test_where_the_disk_is_full_no_half_file_is_left(tmp_path: Path) -> None:
+    """It would be read as one that somebody cut off."""
+    many = trial(*(case(f"case {number}", turns()) for number in range(20)))
+    with nearly_full(), pytest.raises(TurnsFileError, match=r"--results .*: can't be written \(File too large\)"):
+        write(many, tmp_path)
+    assert list(tmp_path.iterdir()) == []

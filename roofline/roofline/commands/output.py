@@ -1,0 +1,151 @@
+"""What the commands share: how they are asked for tables, show them or write them, and tell what is wrong."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from roofline import written_files
+from roofline.commands.common import CannotCompare, Command
+from roofline.tables import FORMATS, Format, Table, render
+
+_SUFFIXES: dict[str, Format] = {".csv": "csv", ".json": "json", ".md": "markdown"}
+_LEAST_WIDTH = 40
+
+
+def table_options(function: Command) -> Command:
+    """``--format``, ``-o`` and ``--width``: passed on as ``form``, ``output`` and ``width``."""
+    function = click.option(
+        "--width",
+        is_eager=True,  # what is wrong with another option is told in this width
+        type=click.IntRange(min=_LEAST_WIDTH),
+        metavar="COLUMNS",
+        help="Columns of the terminal. Default: asked of the terminal.",
+    )(function)
+    function = click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="File to write to. Without --format its ending decides: .csv, .json, .md; else a table.",
+    )(function)
+    return click.option("--format", "form", type=click.Choice(FORMATS), help="Default: table.")(function)
+
+
+def terminal_width(asked: int | None) -> int:
+    return max(_LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
+
+
+def tell(text: str, width: int | None) -> None:
+    """Lines of standard error, broken where they are read by somebody: at a terminal, or where a width was asked for.
+
+    Elsewhere, in a log, each stays one line for whoever searches it. Paths are never broken.
+    """
+    if width is not None or (sys.stderr is not None and sys.stderr.isatty()):
+        columns = terminal_width(width)
+        text = "\n".join(part for line in text.split("\n") for part in _broken(line, columns))
+    _echo(f"{text}\n", sys.stderr)
+
+
+def tell_error(error: click.ClickException) -> None:
+    """What click says of an error, as `tell` does, in the width that its command was asked for."""
+    said = io.StringIO()
+    error.show(said)
+    context = error.ctx if isinstance(error, click.UsageError | CannotCompare) else None
+    width = None if context is None else context.params.get("width")
+    # An option that click hadn't come to holds a mark of its own.
+    tell(said.getvalue().removesuffix("\n"), width if isinstance(width, int) else None)
+
+
+def _broken(line: str, columns: int) -> list[str]:
+    """A line in parts that fit; they hang below the first."""
+    if len(line) <= columns:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+    return textwrap.wrap(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def chosen_format(form: Format | None, output: Path | None) -> Format:
+    """What was asked for, else what the ending of the file says, else a table."""
+    return form or (_SUFFIXES.get(output.suffix.lower(), "table") if output is not None else "table")
+
+
+def emit(
+    tables: Iterable[Table[Any]],
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    *,
+    complete: str = "--format csv",
+) -> None:
+    """Print the tables, or write them to ``output``.
+
+    :param complete: what has the columns that don't fit.
+    :raises click.UsageError: the file can't be written, or standard output is closed.
+    """
+    form = chosen_format(form, output)
+    color = output is None and form == "table" and sys.stdout is not None and sys.stdout.isatty()
+    emit_text(
+        "\n".join(render(table, form, terminal_width(width), color=color, complete=complete) for table in tables),
+        output,
+    )
+
+
+def emit_text(text: str, output: Path | None) -> None:
+    """Print a text, or write it to ``output``.
+
+    :raises click.UsageError: the file can't be written, or standard output is closed.
+    """
+    if output is None and sys.stdout is None:
+        raise click.UsageError("Standard output is closed: nothing can be shown. Write to a file with -o FILE.")
+    if output is None:
+        _echo(text, sys.stdout)
+    else:
+        write_text(output, text)
+        click.echo(f"wrote {output}", err=True)
+
+
+def _echo(text: str, stream: TextIO | None) -> None:
+    """Show it. Where the reader (head, less) has seen enough, the command goes on: its exit code is the verdict."""
+    try:
+        click.echo(text, stream, nl=False)
+    except BrokenPipeError:
+        assert stream is not None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file as `roofline.written_files.write_text` does.
+
+    :raises click.UsageError: the file can't be written.
+    """
+    try:
+        written_files.write_text(path, text)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def try_to_write(path: Path) -> None:
+    """Whether a file can be written, for who would know it before a long measurement. It is left as it is.
+
+    :raises click.UsageError: it can't be.
+    """
+    there = path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> click.UsageError:
+    return click.UsageError(f"{path}: can't be written ({error.strerror or error}).")
