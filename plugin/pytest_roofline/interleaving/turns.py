@@ -37,6 +37,8 @@ class Turns:
         """Whether it won't be built anew after this: then it is proven."""
         self.taken: list[Round] = []
         """Its rounds."""
+        self.agreed: int | None = None
+        """Steps of its rounds, from when it was measured first."""
 
     def begin(self, order: Begin) -> None:
         """The parent has chosen the tests."""
@@ -44,6 +46,8 @@ class Turns:
 
     def next_test(self, test: str) -> None:
         """A test begins. ``test`` is its node id."""
+        if test != self.test:
+            self.agreed = None
         self.test = test
         self.last = True
         self.taken = []
@@ -101,6 +105,10 @@ class TurnPace:
         self._turns = turns
         self._case = case
 
+    @property
+    def agreed_before(self) -> int | None:
+        return self._turns.agreed
+
     def agree(self, steps: int) -> int:
         """Say that this side is warm.
 
@@ -117,6 +125,7 @@ class TurnPace:
         answer = turns.ask(ready, Agreed, Enough)
         if not isinstance(answer, Agreed):
             pytest.skip("the other side does not measure it")
+        turns.agreed = answer.steps
         return answer.steps
 
     def next_round(self) -> bool:

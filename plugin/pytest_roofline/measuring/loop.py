@@ -46,6 +46,11 @@ a third of all time, and steps that long fill the caches within a fraction of th
 
 LEAD_IN_FROM = 4
 
+REBUILT_STEPS = 3
+"""Of warm-up where the model was measured in this process before and is built anew, or a round's, whichever is more:
+libraries, threads and the allocator are warm, and a round's length is known. The first step allocates and compiles, and
+the second is what CUDA graphs record."""
+
 
 def measure(
     step: Step,
@@ -91,7 +96,9 @@ def measure(
             rounds: list[Round] = []
             warmup: Warmup | None = None
             try:
-                warmup = warm_up(stopwatch, plan.fixed_warmup_steps, round_s, choose=steps is None)
+                before = None if pace is None else pace.agreed_before
+                steps = steps or before
+                warmup = warm_up(stopwatch, _warmup_steps(plan, before), round_s, choose=steps is None)
                 steps = steps or warmup.round_steps or 1
                 if pace is not None:
                     steps = pace.agree(steps)
@@ -142,6 +149,13 @@ def measure(
         energy_j_per_step=energy_j,
         missing={**missing, **no_energy},
     )
+
+
+def _warmup_steps(plan: Plan, agreed_before: int | None) -> int | None:
+    """None: until steady."""
+    if plan.fixed_warmup_steps is not None or agreed_before is None:
+        return plan.fixed_warmup_steps
+    return max(REBUILT_STEPS, agreed_before)
 
 
 def _take_rounds(

@@ -118,6 +118,11 @@ class Pace(Protocol):
     Nothing else of ours happens between `next_round` and the round but a few steps of warming up again.
     """
 
+    @property
+    def agreed_before(self) -> int | None:
+        """Steps of a round where the same model was built and measured in this process before; else None."""
+        ...
+
     def agree(self, steps: int) -> int:
         """How many steps a round has, where the warm-up (or the plan) says ``steps``. Waits until the word is given."""
         ...

@@ -59,12 +59,16 @@ def test_a_case_may_be_built_anew(ends: tuple[Turns, Channel]) -> None:
     for message in (Agreed(steps=9), Enough(last=False), Next(again=True)):
         parent.send(message)
     pace = turns.pace(CASE)
+    assert pace.agreed_before is None
     pace.agree(7)
     assert not pace.next_round()
     assert not turns.last
     assert turns.end(None)
     turns.next_test("test_a.py::test_it")
     assert turns.last
+    assert turns.pace(CASE).agreed_before == 9
+    turns.next_test("test_a.py::test_other")
+    assert turns.pace(CASE).agreed_before is None
 
 
 def test_a_round_that_was_disturbed_is_told_at_the_end(ends: tuple[Turns, Channel]) -> None:
