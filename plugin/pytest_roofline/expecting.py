@@ -19,7 +19,7 @@ import pytest
 
 from pytest_roofline import analysis
 from pytest_roofline.precision import PRECISIONS
-from roofline.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches
+from roofline.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
 from roofline.expected_file import NAME, beside, read
 from roofline.record import KEY, Machine, Record, Session
 from roofline.record_json import to_json
@@ -100,7 +100,8 @@ def assert_bounds(run: Run, record: Record, test: str) -> None:
     if run.bounds is None:
         return
     path, of_file = run.bounds.files.get(test, (None, ()))
-    if not record.expected and not applying(of_file, record, run.machine.label):
+    own = own_of(of_file, run.machine.fingerprint)
+    if not record.expected and not applying(own, record, run.machine.label):
         return
     run.asserted += 1
     with TemporaryDirectory() as folder:

@@ -76,6 +76,20 @@ class Expected:
         return matches(self.workload_hash, workload_hash)
 
 
+def own_of(entries: Iterable[Expected], fingerprint: str) -> tuple[Expected, ...]:
+    """A file's entries that a machine has to do with: all of them, or, where the file knows the machine (one is of its
+    very fingerprint), those that aren't of another one.
+
+    Machines may share a label, and what is locked on one may be undetermined on the other: beside its own entries those
+    of a namesake are none of its business. A machine that the file doesn't know may be one that was changed since: of a
+    case that is there they tell so.
+    """
+    entries = tuple(entries)
+    if any(one.fingerprint != ANY and one.is_of_machine(fingerprint) for one in entries):
+        return tuple(one for one in entries if one.is_of_machine(fingerprint))
+    return entries
+
+
 def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str) -> Expected:
     """Check what somebody wrote.
 

@@ -436,3 +436,15 @@ def test_where_nothing_is_expected_nothing_is_asked(monkeypatch: pytest.MonkeyPa
     run.bounds = None
     expecting.assert_bounds(run, build.record(expected=(MARKER,)), "a")
     assert asked == []
+
+
+def test_beside_this_machine_s_own_entries_a_namesake_s_ask_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the program judges it. Where the file doesn't know the machine it is asked, and says why nothing fits."""
+    asked = _asked(monkeypatch, _answer(0, '{"rows": [{"test": "a", "verdict": "held"}]}'))
+    record = build.record()
+    namesake = Expected(bound="compute", case=record.case.id, fingerprint="far", source="e.toml:1")
+    own = Expected(bound="compute", case="vgg*", fingerprint=build.machine().fingerprint, source="e.toml:5")
+    for entries, count in (((namesake, own), 0), ((namesake,), 1)):
+        run = _run([_stats(record, "a")], {"a": (Path("e.toml"), entries)})
+        expecting.assert_bounds(run, record, "a")
+        assert (run.asserted, len(asked)) == (count, count)

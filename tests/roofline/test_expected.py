@@ -2,7 +2,7 @@
 
 import pytest
 
-from roofline.expected import FILE_KEYS, MARKER_KEYS, ExpectationError, Expected, expectation, matches
+from roofline.expected import FILE_KEYS, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
 
 
 def test_everything_that_can_be_written() -> None:
@@ -105,3 +105,14 @@ def test_it_is_of_one_machine_and_work_or_of_any() -> None:
         assert not expected.is_of_work(other)
         assert Expected(bound="compute", source="").is_of_machine(other)
         assert Expected(bound="compute", source="").is_of_work(other)
+
+
+def test_a_machine_that_is_known_has_nothing_to_do_with_another_s_entries() -> None:
+    """One that isn't has all of them; what is of no machine in particular is everybody's."""
+    own, other, any_of_them = (
+        Expected(bound="compute", fingerprint=fingerprint, source="here") for fingerprint in ("9f2c*", "4b1d", "*")
+    )
+    entries = (other, own, any_of_them)
+    assert own_of(entries, "9f2c0d5a") == (own, any_of_them)
+    assert own_of(entries, "none") == entries
+    assert own_of((other, any_of_them), "9f2c0d5a") == (other, any_of_them)

@@ -10,7 +10,9 @@
   evaluable: it says nothing of this one.
 - A case is not evaluable where half or more of its sessions have no usable row of it: invalid, or told as not measured.
   What is left of them is no measurement of the case. Fewer are left out, and that is told.
-- A case that the file expects on this device and that isn't in the results is **not measured**.
+- A case that the file expects on this device and that isn't in the results is **not measured**. An entry of another
+  machine expects no case of this one: it is counted among those that are for others.
+- Where the file knows the machine, by an entry of its fingerprint, nothing is judged by entries of its namesakes.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Literal
 
 from roofline.compare.shortfall import TOO_MANY
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
-from roofline.expected import ANY, Expected, matches
+from roofline.expected import ANY, Expected, matches, own_of
 from roofline.machines import Machine, machine_of
 from roofline.points import Point, cases
 from roofline.reader import ResultFile
@@ -97,19 +99,17 @@ def check_expectations(
         machines.setdefault(machine_of(point), {}).setdefault(point.workload, []).append(point)
     findings: list[Finding] = []
     unexpected: list[str] = []
-    keys = {machine.key for machine in machines}
     for machine, groups in machines.items():
+        of_file = own_of(from_file, machine.key)
         of_machine = [result for result in results.values() if result.machine_key == machine.key]
         for sessions in groups.values():
-            expected = _expected_of(sessions[-1], from_file)
+            expected = _expected_of(sessions[-1], of_file)
             lost = _lost(sessions, of_machine) if expected else []
             findings += [_judge(one, sessions, lost) for one in expected]
             # A loader alone has no bound: nothing could be expected of it.
             unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
         everything = [point for sessions in groups.values() for point in sessions]
-        # What was worked out on another machine of the results is looked for there.
-        missed = [one for one in from_file if one.is_of_machine(machine.key) or not any(map(one.is_of_machine, keys))]
-        findings += _not_measured(everything, missed)
+        findings += _not_measured(everything, [one for one in of_file if one.is_of_machine(machine.key)])
     measured = [point for groups in machines.values() for sessions in groups.values() for point in sessions]
     found = {finding.expected for finding in findings}
     elsewhere = tuple(
@@ -132,19 +132,14 @@ def _is_on(expected: Expected, point: Point) -> bool:
     return expected.is_on(_names(point)) and expected.is_of_machine(point.result.machine_key)
 
 
-def _expected_of(point: Point, from_file: Sequence[Expected]) -> list[Expected]:
+def _expected_of(point: Point, of_file: Sequence[Expected]) -> list[Expected]:
     record = point.benchmark.record
     if record is None:
         return []
     case, precision, names = point.id, record.case.precision, _names(point)
-    fitting = [
-        one for one in (*record.expected, *from_file) if one.is_for(case=case, precision=precision) and one.is_on(names)
+    return [
+        one for one in (*record.expected, *of_file) if one.is_for(case=case, precision=precision) and one.is_on(names)
     ]
-    here = point.result.machine_key
-    if any(one.fingerprint != ANY and one.is_of_machine(here) for one in fitting):
-        # Machines may share a label: beside this one's own entry those of its namesakes are none of its business.
-        return [one for one in fitting if one.is_of_machine(here)]
-    return fitting
 
 
 def _lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[str]:
@@ -295,16 +290,17 @@ def _invalid(point: Point) -> str:
     return f"the row is invalid: {flag.name}: {flag.evidence}"
 
 
-def _not_measured(points: Sequence[Point], from_file: Sequence[Expected]) -> list[Finding]:
-    """The file's entries for this machine of which it has no case.
+def _not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[Finding]:
+    """The entries for this machine of which it has no case.
 
     :param points: all of one machine.
+    :param entries: the file's, without those of other machines.
     """
     known = [
         (point.id, point.benchmark.record.case.precision) for point in points if point.benchmark.record is not None
     ]
     findings = []
-    for expected in from_file:
+    for expected in entries:
         here = any(expected.is_on(_names(point)) for point in points)
         if here and not any(expected.is_for(case=case, precision=precision) for case, precision in known):
             of = "" if expected.precision == ANY else f" in {expected.precision}"

@@ -324,7 +324,7 @@ def test_machines_of_one_label_have_an_entry_each(tmp_path: Path) -> None:
 
 
 def test_what_is_of_a_machine_is_missed_there_alone(tmp_path: Path) -> None:
-    """Where that machine is not among the results, on those that bear its name."""
+    """A case that another machine of the name has to have is none of this one's, and no reason to pass, either."""
     here = build_points.points(tmp_path, build_points.record())
     other = build_points.record(case=build.case(model="vgg16"))
     there = build_points.points(tmp_path, other, name="b", machine={"fingerprint": "far"})
@@ -333,10 +333,28 @@ def test_what_is_of_a_machine_is_missed_there_alone(tmp_path: Path) -> None:
     assert [finding.verdict for finding in checked.findings] == ["held", "held"]
     assert checked.exit_code == 0
     checked = check_expectations(here, entries)
-    assert [(finding.verdict, finding.case) for finding in checked.findings] == [
-        ("held", ID),
-        ("not_measured", "vgg16*"),
-    ]
+    assert [(finding.verdict, finding.case) for finding in checked.findings] == [("held", ID)]
+    assert (checked.elsewhere, checked.exit_code) == ((entries[1],), 0)
+    checked = check_expectations(here, entries[1:])
+    assert (checked.findings, checked.elsewhere, checked.exit_code) == ((), (entries[1],), 3)
+    checked = check_expectations(here, [expected(case="mlp*", fingerprint=HERE), entries[1]])
+    assert [(finding.verdict, finding.case) for finding in checked.findings] == [("not_measured", "mlp*")]
+
+
+def test_a_file_that_knows_the_machine_expects_nothing_of_it_by_its_namesakes(tmp_path: Path) -> None:
+    """What was locked on the other may be undetermined here. A file that doesn't know it tells that it isn't the one."""
+    here = build_points.points(tmp_path, build_points.record(), build_points.record(case=build.case(model="vgg16")))
+    own, other = expected(case=ID, fingerprint=HERE), expected(case="vgg16*", fingerprint="far", bound="memory")
+    checked = check_expectations(here, [other, own])
+    assert [(finding.expected, finding.verdict) for finding in checked.findings] == [(own, "held")]
+    assert (checked.unexpected, checked.elsewhere, checked.exit_code) == (
+        ("vgg16-train-b32-fp32",),
+        (other,),
+        0,
+    )
+    checked = check_expectations(here, [other, expected(case=ID)])
+    assert [finding.verdict for finding in checked.findings] == ["held", "not_evaluable"]
+    assert (checked.elsewhere, checked.exit_code) == ((), 3)
 
 
 def test_roofs_are_no_cases(tmp_path: Path) -> None:
