@@ -150,6 +150,18 @@ def test_the_command_shows_it(tmp_path: Path, run: Run) -> None:
     assert (row["sessions"], row["machine"], row["commit"]) == (3, "epyc-2cpu", "0123456789")
 
 
+def test_a_copy_is_no_session(tmp_path: Path, run: Run) -> None:
+    """It doesn't scatter: one file of each session is taken, and the others are named."""
+    first = _session(tmp_path, 1, _case(0.1)).path
+    _session(tmp_path, 2, _case(0.12))
+    copy = tmp_path / "copy.json"
+    copy.write_bytes(first.read_bytes())
+    code, out, err = run("sessions", first.parent, copy, "--format", "json")
+    (row,) = json.loads(out)["rows"]
+    assert (code, row["sessions"]) == (0, 2)
+    assert err == f"skipped {copy}: the same session as {first}, taken once\n"
+
+
 def _texts(table: Table[Any]) -> tuple[str, str]:
     return render(table, "table", 100), render(table, "csv", 100)
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument
+from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
 from roofline.commands.output import emit, table_options
+from roofline.points import place_all
 from roofline.sessions import sessions_table
 from roofline.tables import Format
 
@@ -21,11 +22,13 @@ def sessions(
 ) -> None:
     """Show how far the sessions of RESULTS (files or folders) scatter, case by case.
 
-    Give several runs of the same code, such as those of pytest's --sessions.
+    Give several runs of the same code, such as those of pytest's --sessions. Of a session that stands in several files
+    one is taken: a copy doesn't scatter.
 
     Exit code: 0 some case has a session to show, 3 none has.
     """
-    table = sessions_table(read_points(results, devices))
+    published = device_table(devices)
+    table = sessions_table(place_all(read_sessions(results).files, published))
     emit([table], form, output, width)
     if not table.rows:
         raise CannotCompare(f"no session of {', '.join(map(str, results))} has a case that can be used.")
