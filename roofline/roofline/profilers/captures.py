@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class Launch:
     """One launch of a kernel, or all launches of one that a summary has together (``launches``).
 
-    ``metrics`` are in base units (see `roofline.ncu_metrics.Dimension`) and, of a summary, summed over its launches.
+    ``metrics`` are in base units (see `roofline.ncu_terms.Dimension`) and, of a summary, summed over its launches.
     ``absent`` are metrics that were asked for and did not answer, with what stood in their place.
     """
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from roofline.kernel_kinds import kind_of, named_for_tensor_cores
-from roofline.ncu_metrics import QUANTITIES, KernelFigures, figures
+from roofline.ncu_figures import QUANTITIES, KernelFigures, figures
 from roofline.profilers.captures import Capture, Launch
 
 _TENSOR = "tensor_"

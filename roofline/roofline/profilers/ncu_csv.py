@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from roofline.ncu_metrics import Dimension, dimension
+from roofline.ncu_terms import Dimension, dimension
 from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_labels import is_label, metric_of, unprinted

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from roofline.ncu_chips import DRAM_READ, DRAM_WRITE
-from roofline.ncu_metrics import DRAM_RATE, TIME
+from roofline.ncu_terms import DRAM_RATE, TIME
 
 _CLOCK = "SM Frequency"
 _SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from roofline.ncu_metrics import dimension
+from roofline.ncu_terms import dimension
 from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_units import factors, plausible

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from roofline.columns import percent_of, prefixed
-from roofline.ncu_metrics import QUANTITIES, byte_metrics, flop_metrics
+from roofline.ncu_figures import QUANTITIES
+from roofline.ncu_metrics import byte_metrics, flop_metrics
 from roofline.operation_notes import kernel as shortened
 from roofline.printable import printable
 from roofline.profilers.kernel_figures import Counted, Kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from roofline.ncu_metrics import Dimension
+from roofline.ncu_terms import Dimension
 
 _LARGE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
 """Of anything but seconds, whatever the case: ``Kbyte`` is 1000 byte."""

@@ -18,7 +18,8 @@ from pytest_roofline.profilers.ncu_check import FLOP
 from pytest_roofline.profilers.ncu_order import VARIABLE
 from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
 from pytest_roofline.same_project import CommandLine
-from roofline.ncu_metrics import TIME, byte_metrics, flop_metrics
+from roofline.ncu_metrics import byte_metrics, flop_metrics
+from roofline.ncu_terms import TIME
 from roofline.record import Counters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 

@@ -13,7 +13,8 @@ from pytest_roofline.profilers import ncu_counters
 from pytest_roofline.profilers.ncu_counters import counters, of_flops, of_step
 from pytest_roofline.profilers.ncu_run import NotCounted
 from roofline.counted_kernels import counted_kernels
-from roofline.ncu_metrics import TIME, byte_metrics, flop_metrics
+from roofline.ncu_metrics import byte_metrics, flop_metrics
+from roofline.ncu_terms import TIME
 from roofline.record import Counters, KernelCounters
 from roofline.roofs import Roofs
 from tests.roofline import build

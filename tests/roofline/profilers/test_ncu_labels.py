@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.ncu_metrics import DRAM_RATE, TIME, dimension
+from roofline.ncu_terms import DRAM_RATE, TIME, dimension
 from roofline.profilers.ncu_labels import is_label, metric_of, unprinted
 
 CLOCK = "smsp__cycles_elapsed.avg.per_second"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.ncu_metrics import Dimension
+from roofline.ncu_terms import Dimension
 from roofline.profilers.ncu_units import factors
 
 
