@@ -342,7 +342,7 @@ def test_what_is_of_a_machine_is_missed_there_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_knows_the_machine_expects_nothing_of_it_by_its_namesakes(tmp_path: Path) -> None:
-    """What was locked on the other may be undetermined here. A file that doesn't know it tells that it isn't the one."""
+    """What was locked on the other may be undetermined here. Of one that it doesn't know it says that it isn't the one."""
     here = build_points.points(tmp_path, build_points.record(), build_points.record(case=build.case(model="vgg16")))
     own, other = expected(case=ID, fingerprint=HERE), expected(case="vgg16*", fingerprint="far", bound="memory")
     checked = check_expectations(here, [other, own])
