@@ -19,6 +19,7 @@ from roofline.profilers.timeline import MOST_BYTE, OK, KernelRow, Section
 from roofline.profilers.timeline_report import document
 from roofline.reader import ReadError
 from tests.roofline.profilers import nsys_build as build
+from tests.roofline.profilers.strange_cells import loose, spoiled
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -447,32 +448,13 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a b#?%.sqlite"]
 
 
-_CELLS = st.one_of(
-    st.none(),
-    st.sampled_from([0, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 1.7e308, float("inf")]),
-    st.integers(-(2**63), 2**63 - 1),
-    st.floats(),
-    st.text(max_size=3),
-    st.binary(max_size=3),
-)
-
-
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_strange_cells_give_no_traceback_and_no_silent_0(tmp_path: Path, data: st.DataObject) -> None:
     """Whatever stands in a row: it counts, or it is told that it doesn't."""
     path = tmp_path / "a.sqlite"
     path.unlink(missing_ok=True)
-    rows = {table: [dict(row) for row in content] for table, content in usual().items()}
-    for content in rows.values():
-        for row in content:
-            for name in data.draw(st.lists(st.sampled_from(sorted(row)), max_size=2, unique=True)):
-                row[name] = data.draw(_CELLS)
-    loose = {
-        table: build.TABLES[table].replace(" NOT NULL", "").replace(" INTEGER", "")
-        for table in (KERNELS, COPIES, FILLS)
-    }
-    timeline = read_export(build.write(path, rows, tables=loose))
+    timeline = read_export(build.write(path, spoiled(data, usual()), tables=loose(usual())))
     counted = sum(row.instances for row in timeline.kernels)
     assert counted == 3 or timeline.sections["kernels"].state in ("partial", "failed")
     assert (timeline.gpu_time_s is None) == (counted == 0)

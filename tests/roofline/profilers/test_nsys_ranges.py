@@ -16,6 +16,7 @@ from roofline.profilers.nsys_export import read_export
 from roofline.profilers.timeline import OK, RangeRow, Section, Timeline
 from roofline.profilers.timeline_report import document
 from tests.roofline.profilers import nsys_build as build
+from tests.roofline.profilers.strange_cells import loose, spoiled
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
@@ -394,32 +395,13 @@ def test_kernels_of_ranges_are_those_of_a_search_one_by_one(
         assert row.process_kernel_s == pytest.approx(sum(by_any) * 1e-9)
 
 
-_CELLS = st.one_of(
-    st.none(),
-    st.sampled_from([0, -1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 1.7e308, float("inf"), 59]),
-    st.integers(-(2**63), 2**63 - 1),
-    st.floats(),
-    st.text(max_size=3),
-    st.binary(max_size=3),
-)
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_strange_cells_give_no_traceback_and_no_silent_0(tmp_path: Path, data: st.DataObject) -> None:
     """Whatever stands in a row of ranges, calls or kernels: it counts, or it is told that it doesn't."""
     path = tmp_path / "a.sqlite"
     path.unlink(missing_ok=True)
-    rows = {table: [dict(row) for row in content] for table, content in usual().items()}
-    for content in rows.values():
-        for row in content:
-            for name in data.draw(st.lists(st.sampled_from(sorted(row)), max_size=2, unique=True)):
-                row[name] = data.draw(_CELLS)
-    loose = {
-        table: build.TABLES[table].replace(" NOT NULL", "").replace(" INTEGER", "").replace(" TEXT", "")
-        for table in rows
-    }
-    timeline = read_export(build.write(path, rows, tables=loose))
+    timeline = read_export(build.write(path, spoiled(data, usual()), tables=loose(usual())))
     state = timeline.sections["nvtx"].state
     assert state == "ok" or timeline.sections["nvtx"].reason
     assert (not timeline.ranges) == (state in ("skipped", "failed"))
