@@ -13,8 +13,8 @@ from benchmarks.gate_rates import Count
 RNG = np.random.default_rng(0)
 
 
-def quiet(mean_s: float, rounds: int = 30, spread: float = 0.01) -> Session:
-    return Session(mean_s * (1 + spread * RNG.standard_normal(rounds)), np.zeros(rounds, dtype=bool))
+def quiet(mean_s: float) -> Session:
+    return Session(mean_s * (1 + 0.01 * RNG.standard_normal(30)), np.zeros(30, dtype=bool))
 
 
 LOUD = Session(np.full(10, 1e-3), np.ones(10, dtype=bool))

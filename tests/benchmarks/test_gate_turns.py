@@ -17,8 +17,8 @@ from roofline.interleaving.trial import Rules
 RNG = np.random.default_rng(0)
 
 
-def pair(turns: int = 40, spread: float = 0.003) -> PairTurns:
-    base, new = (tuple((2e-3 * (1 + spread * RNG.standard_normal(turns))).tolist()) for _ in range(2))
+def pair(turns: int = 40) -> PairTurns:
+    base, new = (tuple((2e-3 * (1 + 0.003 * RNG.standard_normal(turns))).tolist()) for _ in range(2))
     marks = ("stolen", *[None] * (turns - 1))
     return PairTurns(first="new", steps=2, base_s=base, new_s=new, base_disturbed=marks, new_disturbed=(None,) * turns)
 

@@ -14,7 +14,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ANALYSIS = ROOT / "roofline" / "roofline"
 PLUGIN = ROOT / "plugin" / "pytest_roofline"
-SUITE = ROOT / "perftests"
 
 HEAVY = {"torch", "torchvision", "numpy", "pandas", "matplotlib", "scipy", "cattrs", "rich"}
 MEASURING = {"torch", "torchvision", "pytest", "_pytest", "pytest_benchmark", "pytest_roofline", "perftests"}

@@ -21,11 +21,11 @@ ENCODER = 2 * (TOKENS * 2 * (4 * HIDDEN**2 + 2 * HIDDEN * 1024) + 2 * 2 * TOKENS
 """Two layers: four projections and two of the feed-forward for each token, two products of attention; then the head."""
 
 
-def flop(name: str, mode: str, precision: str, batch: int = 3) -> dict[str, float]:
+def flop(name: str, mode: str, precision: str) -> dict[str, float]:
     spec = models.find(name)
     with FakeTensorMode(allow_non_fake_inputs=True) as fakes:
         model = fake_model(spec, PRECISIONS[precision], fakes)
-        workload = fake_workload(spec, model, batch=batch, mode=mode, precision=PRECISIONS[precision])  # type: ignore[arg-type]
+        workload = fake_workload(spec, model, batch=3, mode=mode, precision=PRECISIONS[precision])  # type: ignore[arg-type]
         counted = count_step(Step(workload), model=model, optimizer=workload.optimizer)
     return {dtype: value for dtype, value in counted.flop_by_dtype.items() if value}
 

@@ -13,6 +13,7 @@ import pytest
 
 from roofline.record import KEY, Record, Session
 from roofline.record_json import from_json
+from tests.plugin import foreign
 
 PROJECT = """
     import pytest
@@ -187,9 +188,7 @@ def document(folder: Path, run: subprocess.CompletedProcess[str]) -> dict[str, A
 
 @pytest.fixture(scope="module")
 def records(document: dict[str, Any]) -> dict[str, Record]:
-    return {
-        bench["name"]: from_json(Record, bench["extra_info"][KEY], bench["name"]) for bench in document["benchmarks"]
-    }
+    return foreign.records(document)
 
 
 def test_only_the_claim_that_is_true_passes(run: subprocess.CompletedProcess[str]) -> None:

@@ -21,12 +21,12 @@ def _rows(record: Record) -> dict[str, Reconciled]:
     return {row.name: row for row in reconcile(record, counted_kernels(record, _ROOFS))}
 
 
-def _product(flop: float = 1e11, shape: str = "512x1024, 1024x512", **changes: Any) -> Operation:
-    return build.operation(flop=flop, shape=shape, **changes)
+def _product(shape: str = "512x1024, 1024x512", **changes: Any) -> Operation:
+    return build.operation(flop=1e11, shape=shape, **changes)
 
 
-def _convolution(flop: float = 1e11, shape: str = "32x64x56x56, 64x64x3x3, padding 1", **changes: Any) -> Operation:
-    return build.operation(name="aten::convolution", kind="convolution", flop=flop, shape=shape, **changes)
+def _convolution(shape: str = "32x64x56x56, 64x64x3x3, padding 1", **changes: Any) -> Operation:
+    return build.operation(name="aten::convolution", kind="convolution", flop=1e11, shape=shape, **changes)
 
 
 def _step(*operations: Operation, of: tuple[KernelCounters, ...], other: float | None = 0.0, **changes: Any) -> Record:

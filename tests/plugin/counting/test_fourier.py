@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from pytest_roofline.counting import count_step
 from pytest_roofline.counting.fourier import fourier_flop
+from tests.plugin.counting.other_work import other
 
 
 def butterflies(length: int) -> int:
     """Halve, transform both halves, and put them together: a complex product (6) and two sums (2 each) a pair."""
     return 0 if length == 1 else 2 * butterflies(length // 2) + length // 2 * (6 + 2 + 2)
-
-
-def other(step: Callable[[], object]) -> float:
-    counted = count_step(step, model=nn.Identity())
-    assert counted.work.uncovered == ()
-    assert counted.work.flop_per_step == 0
-    assert counted.work.other_flop_per_step is not None
-    return counted.work.other_flop_per_step
 
 
 def complexes(*shape: int) -> Tensor:

@@ -10,19 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from pytest_roofline.counting import count_step
+from tests.plugin.counting.other_work import other
 
 ORDER = 120
 """Large enough for the terms of the highest order to be nearly all."""
 
 NEARLY = 0.03
-
-
-def other(step: Callable[[], object]) -> float:
-    counted = count_step(step, model=nn.Identity())
-    assert counted.work.uncovered == ()
-    assert counted.work.flop_per_step == 0
-    assert counted.work.other_flop_per_step is not None
-    return counted.work.other_flop_per_step
 
 
 def elimination(rows: int, columns: int) -> int:

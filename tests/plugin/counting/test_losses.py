@@ -14,15 +14,7 @@ from torch.nn import functional
 from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import Call
 from pytest_roofline.counting.losses import TABLE
-
-
-def other(step: Callable[[], object]) -> float:
-    counted = count_step(step, model=nn.Identity())
-    assert counted.work.uncovered == ()
-    assert counted.work.flop_per_step == 0
-    assert counted.work.other_flop_per_step is not None
-    return counted.work.other_flop_per_step
-
+from tests.plugin.counting.other_work import other
 
 TERM = {0.0: 3, 1.0: 3, 2.0: 3, float("inf"): 3, 1.5: 4}
 """Difference, absolute value or square, and sum; a power is one more."""

@@ -16,9 +16,9 @@ PARAMETERS = WEIGHT + BIAS
 SOURCE, RESULT = 4 * BATCH * IN, 4 * BATCH * OUT
 
 
-def trained(momentum: float = 0.9) -> tuple[nn.Module, torch.optim.Optimizer, Callable[[], None]]:
+def trained() -> tuple[nn.Module, torch.optim.Optimizer, Callable[[], None]]:
     model, source = nn.Linear(IN, OUT), torch.randn(BATCH, IN)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=momentum, fused=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, fused=True)
 
     def step() -> None:
         optimizer.zero_grad()

@@ -15,7 +15,7 @@ from pytest_roofline.counting.peak import held_before
 
 IN, HIDDEN, OUT, BATCH = 100, 200, 10, 64
 WEIGHTS = 4 * (IN * HIDDEN + HIDDEN * OUT)
-SOURCE, MIDDLE, RESULT = 4 * BATCH * IN, 4 * BATCH * HIDDEN, 4 * BATCH * OUT
+SOURCE, MIDDLE = 4 * BATCH * IN, 4 * BATCH * HIDDEN
 
 
 def two_layers() -> nn.Sequential:

@@ -10,22 +10,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from pytest_roofline.counting import Counted, count_step
+from pytest_roofline.counting import Counted
+from tests.plugin.counting.other_work import other
 
 MODES = {"linear": (1, 2), "bilinear": (2, 2), "trilinear": (3, 2), "bicubic": (2, 4)}
 """Dimensions, and neighbours along each."""
-
-
-def other(step: Callable[[], object]) -> float:
-    """FLOPs beside matrix products of a step all of whose operations have formulas."""
-    counted = count_step(step, model=nn.Identity())
-    assert counted.work.uncovered == ()
-    assert counted.work.flop_per_step == 0
-    assert counted.work.other_flop_per_step is not None
-    return counted.work.other_flop_per_step
 
 
 def loops(shape: tuple[int, ...], dimensions: int, taps: int) -> tuple[int, int]:
