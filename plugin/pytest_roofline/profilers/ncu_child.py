@@ -60,11 +60,15 @@ _OFF: dict[str, Any] = {
 }
 """Options of pytest and of other plugins, where they are there, wherever their values are from."""
 
+_NO_DEBUG = "--debug="
+"""The last one counts, and without a name pytest opens no file. It opens one as soon as the command line is read."""
+
 
 @pytest.hookimpl(wrapper=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
-    """Switch off what begins before the command line is read in full, as pytest-cov does."""
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
+    """Switch off what begins before any other hook could, as pytest-cov does, and pytest's own file of --debug."""
     _switch_off(early_config.known_args_namespace)
+    args.insert(args.index("--") if "--" in args else len(args), _NO_DEBUG)
     # After the plugins that are installed and before any conftest.py: pytest configures the last one first.
     early_config.pluginmanager.register(_StaysOff(), "roofline-ncu-stays-off")
     return (yield)

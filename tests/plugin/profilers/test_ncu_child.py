@@ -45,7 +45,8 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
     perf = project.path / "perf"
     perf.write_text(f"#!/bin/sh\ntouch '{perf}-was-tried'\n")
     perf.chmod(0o755)
-    for name in ("out.json", "out.xml", "out.log"):
+    files = ("out.json", "out.xml", "out.log", "out.debug")
+    for name in files:
         (project.path / name).write_text("of the run")
     escaped = "a b-é::[x]".encode("unicode_escape").decode()
     answer = told(
@@ -54,6 +55,7 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
         *("--roofline-results", "results", "--roofline-report", "--roofline-sessions", "3", "--roofline-assert-bounds"),
         *("--roofline-gate", "nowhere", "--roofline-ncu=require", "--benchmark-json", "out.json"),
         *("--junit-xml", "out.xml", "--log-file", "out.log", "--basetemp", "base", "-n0", "-k", "named", "--pdb"),
+        *("--debug", "out.debug"),
         *("--roofline-perf-stat", "--roofline-perf-path", str(perf), "-o", f"cache_dir={project.path / 'cache'}"),
     )
     assert answer == COUNTED
@@ -61,7 +63,7 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
     assert not (project.path / "results").exists()
     assert (project.path / "base").exists()
     assert not (project.path / "perf-was-tried").exists()
-    assert {(project.path / name).read_text() for name in ("out.json", "out.xml", "out.log")} == {"of the run"}
+    assert {(project.path / name).read_text() for name in files} == {"of the run"}
 
 
 REPORTS = """
@@ -91,9 +93,10 @@ def test_reports_that_the_project_asks_for_stay_those_of_the_run(project: pytest
     """In its ini file, or in a conftest.py while it is configured; whenever a plugin looks at its options."""
     project.makepyfile(test_it=MEASURES, writes=REPORTS)
     project.makeconftest("def pytest_configure(config): config.option.htmlpath = config.option.xmlpath = 'out.xml'")
-    options = "-p writes --to-json --to-allure=x --measure-coverage=src"
+    options = "-p writes --to-json --to-allure=x --measure-coverage=src --debug=out.debug"
     project.makeini(f"[pytest]\nroofline_markers = true\naddopts = --strict-markers -p no:playwright {options}\n")
-    files = [project.path / name for name in ("out.xml", "htmlpath", "json_report", "allure_report_dir", "cov_source")]
+    names = ("out.xml", "out.debug", "htmlpath", "json_report", "allure_report_dir", "cov_source")
+    files = [project.path / name for name in names]
     for file in files:
         file.write_text("of the run")
     assert told(project, "test_it.py::test_mine") == COUNTED
