@@ -12,7 +12,8 @@ from roofline.commands.common import CannotCompare
 from roofline.commands.output import chosen_format, emit, emit_text, table_options, tell
 from roofline.profilers.kernel_figures import Kernel, by_kernel, by_kind, count, slowest_first
 from roofline.profilers.ncu_files import read_all
-from roofline.profilers.ncu_tables import document, notes, request, table
+from roofline.profilers.ncu_request import request
+from roofline.profilers.ncu_tables import document, notes, table
 from roofline.profilers.number_format import COMMA, POINT
 from roofline.reader import ReadError
 from roofline.tables import Format

@@ -8,7 +8,6 @@ from typing import Any
 
 from roofline.columns import percent_of, prefixed
 from roofline.ncu_figures import QUANTITIES
-from roofline.ncu_metrics import byte_metrics, flop_metrics
 from roofline.operation_notes import kernel as shortened
 from roofline.printable import printable
 from roofline.profilers.kernel_figures import Counted, Kernel
@@ -82,16 +81,6 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
         rows=[*kernels, *([total] if with_total else [])],
         display=shown,
         notes=notes(counted),
-    )
-
-
-def request(compute_capability: str) -> str:
-    """The metrics to ask ncu for on a chip, as its command line takes them: two passes without tensor cores."""
-    cuda, all_cores = (",".join(flop_metrics(compute_capability, tensor=tensor)) for tensor in (False, True))
-    return (
-        f"bytes and time, in a run of their own (one pass):\n--metrics {','.join(byte_metrics(compute_capability))}\n"
-        f"FLOP of CUDA cores alone (one pass):\n--metrics {cuda}\n"
-        f"FLOP of CUDA cores and tensor cores (five passes on compute capability 8.0 to 9.0):\n--metrics {all_cores}\n"
     )
 
 
