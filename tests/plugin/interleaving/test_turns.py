@@ -142,6 +142,10 @@ def test_files_are_told_once(ends: tuple[Turns, Channel], monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "late", late)
     assert turns.files() == (os.path.realpath(tmp_path / "late.py"),)
     assert turns.files() == ()
+    again = ModuleType("late")
+    again.__file__ = str(tmp_path / "elsewhere" / "late.py")
+    monkeypatch.setitem(sys.modules, "late", again)
+    assert turns.files() == (os.path.realpath(tmp_path / "elsewhere" / "late.py"),)
 
 
 @pytest.mark.parametrize(("share", "busy_s"), [(0.0, 0.0), (0.25, 0.125)])
