@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from roofline.printable import printable
 from roofline.reader import ResultFile
 from roofline.record import Machine, Session
 from roofline.tables import cell
@@ -15,7 +16,7 @@ _UNIT_ENDINGS = {"_byte": "B", "_w": "W", "_hz": "Hz", "_s": "s"}
 
 def environment(result: ResultFile) -> str:
     """Markdown of one file: machine, device, versions, limits, run."""
-    lines = [f"# Environment: {result.machine_label}", "", f"From `{result.path.name}`."]
+    lines = [printable(f"# Environment: {result.machine_label}"), "", printable(f"From `{result.path.name}`.")]
     if result.machine is None:
         lines += ["", "Written by another project: only what pytest-benchmark records is known.", ""]
         host = result.host

@@ -12,7 +12,6 @@ from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pip
 from roofline.kernel_kinds import kind_of
 from roofline.operation_notes import about_busy, kernel
 from roofline.points import Point
-from roofline.printable import printable
 from roofline.reconciliation import Reconciled, reconcile
 from roofline.record import KernelTime, Record
 from roofline.roofs import usable, usable_or_zero
@@ -196,8 +195,7 @@ def _about_counted(point: Point, rows: Sequence[KernelLine]) -> list[str]:
     kernels = [row.counted for row in rows if row.counted is not None]
     told = without_flop(kernels)
     unread = [] if told is None else [f"{told[0].upper()}{told[1:]}"]
-    # They have names of kernels in them.
-    return [printable(note) for note in (*kernel_notes.about_counted(_record(point), kernels), *unread)]
+    return [*kernel_notes.about_counted(_record(point), kernels), *unread]
 
 
 def _topped(rows: Sequence[KernelLine], top: int) -> list[KernelLine]:
@@ -288,8 +286,8 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
         name="kernel",
         title="kernel",
         get=lambda line: line.name,
-        show=lambda name: kernel(printable(kernel_notes.plain(name)), _WIDE),
-        narrow=lambda name: kernel(printable(kernel_notes.plain(name)), _NARROW),
+        show=lambda name: kernel(kernel_notes.plain(name), _WIDE),
+        narrow=lambda name: kernel(kernel_notes.plain(name), _NARROW),
         right=False,
     ),
     Column(

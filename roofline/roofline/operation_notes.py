@@ -8,6 +8,7 @@ from roofline.record import Profile
 from roofline.roofs import usable, usable_or_zero
 from roofline.sol import compiled
 from roofline.units import percent, scaled, shares, significant
+from roofline.wrapping import begin_of
 
 OUTSIDE = "outside of operations"
 
@@ -39,23 +40,10 @@ def kernel(name: str, width: int) -> str:
     >>> kernel("triton_red_fused_convolution_backward_17", 24)
     'triton_red_fus…ckward_17'
     """
-    if _within(name, width) == name:
+    if begin_of(name, width) == name:
         return name
-    begin, end = _within(name, width - 10), _within(name[::-1], 9)
+    begin, end = begin_of(name, width - 10), begin_of(name[::-1], 9)
     return f"{begin}…{end[::-1]}"
-
-
-def _within(text: str, width: int) -> str:
-    """As many of its first characters as take at most ``width`` columns."""
-    # Some take two columns, others none.
-    from rich.cells import cell_len
-
-    taken = 0
-    for place, character in enumerate(text):
-        taken += cell_len(character)
-        if taken > width:
-            return text[:place]
-    return text
 
 
 def about_step(point: Point, step: Breakdown) -> list[str]:

@@ -13,6 +13,7 @@ from roofline.points import Point
 from roofline.record import Operation, OutsideTime, Profile
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant
+from roofline.wrapping import cut
 
 _WIDE, _NARROW = 40, 33
 """Characters of a name or shape that a terminal shows; CSV and JSON have all of them."""
@@ -203,19 +204,15 @@ def _whole(case: Taken) -> Line:
     )
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 def _seconds(value: float) -> str:
     return scaled(value, "s")
 
 
-def _name(line: Line) -> str:
+def _name(line: Line) -> list[str]:
     """Two lines for an operation: which it is, and on what."""
     if line.one is None:
-        return line.name
-    return f"{line.name}\n  {line.one.operation.dtype} {_brief(line.one.operation.shape)}"
+        return [line.name]
+    return [line.name, f"  {line.one.operation.dtype} {_brief(line.one.operation.shape)}"]
 
 
 def _brief(shape: str) -> str:
@@ -232,13 +229,13 @@ def _brief(shape: str) -> str:
 
 
 def _named(title: str) -> Column[Line]:
-    def cut(width: int) -> Callable[[str], str]:
-        return lambda text: "\n".join(_cut(part, width) for part in text.split("\n"))
+    def show(lines: Sequence[str]) -> str:
+        return "\n".join(cut(line, _WIDE) for line in lines)
 
-    def narrow(text: str) -> str:
-        return cut(_NARROW)(text.replace("undetermined: ", "undet.: "))
+    def narrow(lines: Sequence[str]) -> str:
+        return "\n".join(cut(line.replace("undetermined: ", "undet.: "), _NARROW) for line in lines)
 
-    return Column(name="name", title=title, get=_name, show=cut(_WIDE), narrow=narrow, right=False)
+    return Column(name="name", title=title, get=_name, show=show, narrow=narrow, right=False)
 
 
 def _bound(line: Line) -> str | None:
@@ -378,7 +375,7 @@ _CASES: tuple[Column[Taken], ...] = (
         name="worst_operation",
         title="most above\nSOL",
         get=lambda case: operation_notes.short(case.step.operations[0].operation.name),
-        narrow=lambda name: _cut(name, 13),
+        narrow=lambda name: cut(name, 13),
         right=False,
         drop=1,
     ),

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from roofline.printable import printable
 from roofline.record import KEY, Machine, Record, Session
 from roofline.record_json import RecordError, from_json, without_nonfinite
 
@@ -33,7 +34,14 @@ _CUT_OFF = "The run that wrote it was probably stopped, or the copy is incomplet
 
 
 class ReadError(Exception):
-    """A file that can't be used. The message names the file, what is wrong and what to do."""
+    """A file that can't be used. The message names the file, what is wrong and what to do.
+
+    It is one line, and what a terminal would obey is escaped in it, whatever stands in names; ``details`` have lines of
+    their own below it, further in.
+    """
+
+    def __init__(self, message: str, *details: str) -> None:
+        super().__init__("\n  ".join(map(printable, (message, *details))))
 
 
 class NoResultError(ReadError):
@@ -160,9 +168,9 @@ def read(paths: Iterable[Path]) -> Reading:
             skipped.append(str(error))
             unreadable += [] if isinstance(error, NoResultError) else [str(error)]
     if not files:
-        reasons = "".join(f"\n  {reason}" for reason in skipped) or " No file there ends in .json."
         searched = ", ".join(map(str, paths)) or "no path given"
-        raise ReadError(f"{searched}: no result file to read.{reasons}")
+        none = "" if skipped else " No file there ends in .json."
+        raise ReadError(f"{searched}: no result file to read.{none}", *skipped)
     return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
 
 

@@ -2,21 +2,25 @@
 
 A column knows its name (with the unit, as the record spells it), its heading, how to get a value from a row and how to
 show it. CSV and JSON carry ``columns`` with raw values; terminal and Markdown show the columns chosen for display.
+
+Names of cases, files, machines and kernels come from elsewhere. Here, in one place for all tables, what a terminal
+would obey in them is escaped (`printable`), line breaks included: none can look like a row of its own.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from roofline.json_text import json_text
+from roofline.printable import printable
 from roofline.record_json import without_nonfinite
+from roofline.wrapping import wrapped
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -39,8 +43,9 @@ class Column(Generic[Row]):
     """One column.
 
     ``get`` gives a plain JSON value (None: not had); a number that is not finite counts as not had. ``show`` turns it
-    into text; a value of None shows as ``-``. ``narrow`` is a shorter ``show`` for where space is short. ``drop`` says
-    which columns give way first there: the highest goes first, 0 never goes.
+    into text; a value of None shows as ``-``. Texts are handed to it escaped: a line break in what it returns is its
+    own. ``narrow`` is a shorter ``show`` for where space is short. ``drop`` says which columns give way first there:
+    the highest goes first, 0 never goes.
     """
 
     name: str
@@ -121,14 +126,15 @@ def _flat(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        return "; ".join(str(item) for item in value)
-    return value
+        value = "; ".join(str(item) for item in value)
+    # CSV has no escape of its own, and is shown at terminals, too.
+    return printable(value) if isinstance(value, str) else value
 
 
 def _json(table: Table[Any]) -> str:
     rows = [{column.name: _value(column, row) for column in table.columns} for row in table.rows]
     document = {"title": table.title, "rows": rows, "notes": list(table.notes)}
-    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json_text(document)
 
 
 def _markdown(table: Table[Any]) -> str:
@@ -141,17 +147,18 @@ def _markdown(table: Table[Any]) -> str:
     ]
     lines += ["| " + " | ".join(cell(_shown(column, row)) for column in columns) + " |" for row in table.rows]
     notes = ["", *(_item(note) for note in table.notes)] if table.notes else []
-    return "\n".join([f"**{table.title}**", "", *lines, *notes]) + "\n"
+    return "\n".join([f"**{printable(table.title)}**", "", *lines, *notes]) + "\n"
 
 
 def _item(note: str) -> str:
     """A note as an item of a list; an indented one is an item below the one before it."""
-    text = " ".join(note.split())
+    text = printable(note.strip())
     return f"  - {text}" if note.startswith(" ") else f"- {text}"
 
 
 def cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    """A text in a cell of Markdown: on one line, without what would end the cell."""
+    return printable(text.replace("|", "\\|").replace("\n", " "))
 
 
 def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> str:
@@ -169,12 +176,12 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> s
         notes.append(f"Too narrow for: {', '.join(dropped)} ({complete} has all)")
     console = Console(file=io.StringIO(), width=width, force_terminal=color, no_color=not color, highlight=False)
     with console.capture() as capture:
-        console.print(Text(table.title, style="bold"))
+        console.print(Text(printable(table.title), style="bold"))
         if table.rows:
             console.print(_grid(columns, widths, [] if table.section else rows, header=True))
         for heading, block in groupby(zip(table.rows, rows, strict=True), lambda pair: _heading(table, pair[0])):
             if heading is not None:
-                console.print(Text(heading, style="bold"))
+                console.print(Text(printable(heading), style="bold"))
                 console.print(_grid(columns, widths, [line for _, line in block], header=False))
     lines = [line.rstrip() for line in capture.get().splitlines()]
     lines += [line for note in notes for line in _wrapped(note, width)]
@@ -183,10 +190,8 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> s
 
 def _wrapped(note: str, width: int) -> list[str]:
     """A note under the table, indented; what doesn't fit hangs below its first line."""
-    indent = " " * (len(note) - len(note.lstrip()) + 2)
-    return textwrap.wrap(
-        note.lstrip(), width, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
-    )
+    indent = " " * (len(note) - len(note.lstrip(" ")) + 2)
+    return wrapped(printable(note), width, first=indent, rest=indent + "  ")
 
 
 def _heading(table: Table[Any], row: Any) -> str | None:
@@ -290,4 +295,10 @@ def _texts(table: Table[Any], columns: Sequence[Column[Any]]) -> list[list[str]]
 
 def _shown(column: Column[Any], row: Any) -> str:
     value = _value(column, row)
-    return "-" if value is None else column.show(value)
+    return "-" if value is None else column.show(_escaped(value))
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    return [_escaped(item) for item in value] if isinstance(value, list) else value

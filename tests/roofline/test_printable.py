@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.printable import printable
+from roofline.printable import printable, printable_lines
 
 
 @pytest.mark.parametrize("text", ["", "ampere_sgemm_128x64_tn", "Faltung größer als 3", "核 #1", "a b"])
@@ -30,3 +30,8 @@ def test_what_a_terminal_would_obey_is_escaped(text: str, shown: str) -> None:
     """Controls, marks of direction, characters without a shape and half surrogate pairs are spelled out."""
     assert printable(text) == shown
     assert printable(text).isprintable()
+
+
+def test_of_several_lines_the_breaks_stay() -> None:
+    """And nothing else that isn't shown; other marks that end a line for some programs are no line breaks of ours."""
+    assert printable_lines("one\ttwo\n\n three\x1b\u2028\r\n") == "one\\ttwo\n\n three\\x1b\\u2028\\r\n"

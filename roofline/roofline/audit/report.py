@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from roofline.audit.audit import Audit
 from roofline.audit.row import Row
 from roofline.audit.rule import Contradiction, Rule
 from roofline.tables import Column, Table
+from roofline.wrapping import wrapped
 
 _LEAST_WIDTH = 24
 
@@ -138,4 +138,4 @@ def _count(rows: int) -> str:
 
 
 def _wrap(room: int) -> Callable[[str], str]:
-    return lambda text: "\n".join(textwrap.wrap(text, room))
+    return lambda text: "\n".join(wrapped(text, room))

@@ -11,6 +11,7 @@ from roofline.audit.report import findings_table, rules_table
 from roofline.commands.common import CannotCompare, device_table, devices_option
 from roofline.commands.output import emit, table_options, terminal_width
 from roofline.devices import DeviceTable
+from roofline.printable import printable
 from roofline.tables import Format
 
 _NAMING = (
@@ -80,9 +81,10 @@ def command(
     names, otherwise = _devices(named, table)
     reading = read(files, table)
     for reason in reading.skipped:
-        click.echo(f"skipped {reason}", err=True)
+        click.echo(printable(f"skipped {reason}"), err=True)
     for path, columns in reading.unknown:
-        click.echo(f"{path}: not read, for no rule knows these columns: {', '.join(columns)}. {_NAMING}", err=True)
+        unknown = f"{path}: not read, for no rule knows these columns: {', '.join(columns)}. {_NAMING}"
+        click.echo(printable(unknown), err=True)
     rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
     found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)
     if reading.rows:
@@ -91,7 +93,7 @@ def command(
         raise CannotCompare("\n".join(reading.refused))
     if not reading.rows:
         raise CannotCompare(
-            f"{', '.join(map(str, files))}: nothing to read; looked for {' and '.join(SUFFIXES)} files."
+            printable(f"{', '.join(map(str, files))}: nothing to read; looked for {' and '.join(SUFFIXES)} files.")
         )
     if not found.examined:
         raise CannotCompare("no rule had anything to look at: the files state too little to contradict themselves.")

@@ -16,6 +16,7 @@ from roofline.compare.gate import gate
 from roofline.compare.report import sentence
 from roofline.compare.sides import By
 from roofline.expectations.table import findings_table
+from roofline.printable import printable
 from roofline.tables import Format
 
 
@@ -94,9 +95,9 @@ def check(
         title = f"{'Not as expected' if code == 1 else 'Not all could be judged'}. Against the baseline: {title}"
     show(comparison, title, worst, form, output, width, expected, outcome)
     for warning in outcome.warnings:
-        tell(f"Warning: {warning}", width)
+        tell(printable(f"Warning: {warning}"), width)
     for failure in outcome.failures:
-        tell(f"Error: {failure}", width)
+        tell(printable(f"Error: {failure}"), width)
     context.exit(worst)
 
 

@@ -11,6 +11,7 @@ import click
 
 from roofline.devices import DeviceFileError, DeviceTable, load
 from roofline.points import Point, place_all
+from roofline.printable import printable
 from roofline.reader import ReadError, Reading, ResultFile, read, read_file
 from roofline.same_session import told_apart
 
@@ -66,7 +67,7 @@ def read_all(paths: Iterable[Path]) -> Reading:
     except ReadError as error:
         raise CannotCompare(str(error)) from error
     for reason in reading.skipped:
-        click.echo(f"skipped {reason}", err=True)
+        click.echo(printable(f"skipped {reason}"), err=True)
     for result in reading.files:
         _warn(result)
     return reading
@@ -80,7 +81,7 @@ def read_sessions(paths: Iterable[Path]) -> Reading:
     reading = read_all(paths)
     files, again = told_apart(reading.files)
     for line in again:
-        click.echo(f"skipped {line}", err=True)
+        click.echo(printable(f"skipped {line}"), err=True)
     return replace(reading, files=tuple(files))
 
 
@@ -105,7 +106,7 @@ def device_table(extra: Path | None) -> DeviceTable:
     try:
         return load(extra)
     except DeviceFileError as error:
-        raise click.UsageError(f"--devices: {error}") from error
+        raise click.UsageError(printable(f"--devices: {error}")) from error
 
 
 def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...]:
@@ -116,9 +117,9 @@ def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...
 
 def _warn(result: ResultFile) -> None:
     for fault in result.faults:
-        click.echo(f"record not read, only its times are used: {fault}", err=True)
+        click.echo(printable(f"record not read, only its times are used: {fault}"), err=True)
     if not result.nonfinite:
         return
     shown = ", ".join(result.nonfinite[:5])
     more = f" and {len(result.nonfinite) - 5} more" if len(result.nonfinite) > 5 else ""
-    click.echo(f"{result.path}: not finite, taken as missing: {shown}{more}", err=True)
+    click.echo(printable(f"{result.path}: not finite, taken as missing: {shown}{more}"), err=True)

@@ -13,6 +13,7 @@ from roofline.compare.comparison import Settings
 from roofline.compare.gate import nothing_judged
 from roofline.compare.report import sentence
 from roofline.compare.sides import By
+from roofline.printable import printable
 from roofline.tables import Format
 
 
@@ -45,4 +46,4 @@ def compare(
     comparison = comparison_of(base, new, settings, device_table(devices))
     show(comparison, sentence(comparison), 0 if comparison.judged else 3, form, output, width)
     if not comparison.judged:
-        raise CannotCompare(nothing_judged(comparison))
+        raise CannotCompare(printable(nothing_judged(comparison)))

@@ -11,6 +11,7 @@ from roofline.commands.common import CannotCompare, device_table, read_sessions
 from roofline.expectations.judging import Checked, check_expectations
 from roofline.expected_file import NAME, ExpectedFileError, beside, read
 from roofline.points import place_all
+from roofline.printable import printable
 
 BESIDE_THE_TESTS = ""
 """What ``--expect`` without a file stands for: the one beside the tests that were measured."""
@@ -30,7 +31,7 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
     try:
         entries = () if path is None else read(path)
     except ExpectedFileError as error:
-        raise click.UsageError(f"--expect: {error}") from error
+        raise click.UsageError(printable(f"--expect: {error}")) from error
     marked = any(point.benchmark.record is not None and point.benchmark.record.expected for point in points)
     if path is None and not marked:
         raise CannotCompare(

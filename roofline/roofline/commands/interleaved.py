@@ -14,6 +14,7 @@ from roofline.interleaving.process import ProcessFailed, supported
 from roofline.interleaving.provenance import WrongCode
 from roofline.interleaving.trial import NothingInCommon, Rules
 from roofline.interleaving.turns_file import TurnsFileError
+from roofline.printable import printable_lines
 
 
 def rule_options(function: Command) -> Command:
@@ -62,4 +63,4 @@ def failures() -> Iterator[None]:
 
 def tell(line: str) -> None:
     """How far it has come: beside the table, not in it."""
-    click.echo(line, err=True)
+    click.echo(printable_lines(line), err=True)

@@ -13,6 +13,7 @@ from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
 from roofline.expected_file import ExpectedFileError
 from roofline.points import place_all
+from roofline.printable import printable
 from roofline.reader import ReadError
 from roofline.reader import text_of as text_at
 
@@ -53,21 +54,22 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
     """
     locked, left_out = lock(place_all(read_sessions(results).files, device_table(devices)), safety)
     for one in left_out:
-        tell(f"left out {one.case} on {one.machine}: {one.why}", None)
+        tell(printable(f"left out {one.case} on {one.machine}: {one.why}"), None)
     if not locked:
         raise CannotCompare(f"nothing to lock: {_why_nothing(left_out)}")
     for found in locked:
         if found.warning:
-            tell(f"Warning: {found.expected.case} on {found.expected.device}: {found.warning}.", None)
+            warning = f"Warning: {found.expected.case} on {found.expected.device}: {found.warning}."
+            tell(printable(warning), None)
     try:
         text = text_of(locked, _before(output), str(output))
     except ExpectedFileError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(printable(str(error))) from error
     if output is None:
         emit_text(text, None)
         return
     write_text(output, text)
-    click.echo(f"wrote {_told(locked)} to {output}", err=True)
+    click.echo(printable(f"wrote {_told(locked)} to {output}"), err=True)
 
 
 def _why_nothing(left_out: tuple[LeftOut, ...]) -> str:

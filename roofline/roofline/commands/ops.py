@@ -34,6 +34,7 @@ from roofline.operation_tables import (
 )
 from roofline.operations import seen_outside
 from roofline.points import Point, cases, newest, place_all
+from roofline.printable import printable
 from roofline.record import Record
 from roofline.roofs import usable
 from roofline.tables import Format, Table
@@ -97,11 +98,11 @@ def ops(
     """
     shown, notes = newest(cases(place_all(read_results([result]), device_table(devices))))
     for note in notes:
-        click.echo(note, err=True)
+        click.echo(printable(note), err=True)
     unreadable = [point for point in shown if point.benchmark.fault is not None]
     points = [point for point in shown if point.mode in ("train", "infer")]
     if not points:
-        raise CannotCompare(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}")
+        raise CannotCompare(printable(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}"))
     chosen = points if case is None else _named(case, points, unreadable, result)
     if len({point.id for point in chosen}) > 1:
         _refuse_options_of_one(chosen)
@@ -119,7 +120,7 @@ def _refuse_options_of_one(points: Sequence[Point]) -> None:
     context = click.get_current_context()
     for name, option in _OF_ONE_CASE.items():
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise click.UsageError(f"{option} is for one case: name a case. There are {_listed(points)}.")
+            raise click.UsageError(printable(f"{option} is for one case: name a case. There are {_listed(points)}."))
 
 
 def _named(case: str, points: Sequence[Point], unreadable: Sequence[Point], result: Path) -> list[Point]:
@@ -134,13 +135,17 @@ def _named(case: str, points: Sequence[Point], unreadable: Sequence[Point], resu
         return exact
     found = [point for point in points if case.lower() in point.id.lower()]
     if len({point.id for point in found}) > 1:
-        raise click.UsageError(f"{case!r} is part of several cases of {result}: {_listed(found)}. Give more of the id.")
+        raise click.UsageError(
+            printable(f"{case!r} is part of several cases of {result}: {_listed(found)}. Give more of the id.")
+        )
     if not found and (lost := [point for point in unreadable if case.lower() in point.id.lower()]):
-        raise CannotCompare(f"{lost[0].id} is in {result}, but its record can't be read: {lost[0].benchmark.fault}.")
+        raise CannotCompare(
+            printable(f"{lost[0].id} is in {result}, but its record can't be read: {lost[0].benchmark.fault}.")
+        )
     if not found:
         close = [point for point in points if _near(case, point)]
         known = f"Near: {_listed(close)}" if close else f"There are {_listed(points)}"
-        raise click.UsageError(f"no case of {result} is or has {case!r}. {known}.")
+        raise click.UsageError(printable(f"no case of {result} is or has {case!r}. {known}."))
     return found
 
 
@@ -161,7 +166,9 @@ def _several(
 ) -> None:
     taken, left_out = taken_apart(points)
     if not taken:
-        raise CannotCompare(f"{result}: no case has times of its operations ({left_out[0][1]}). {_MEASURE_AGAIN}")
+        raise CannotCompare(
+            printable(f"{result}: no case has times of its operations ({left_out[0][1]}). {_MEASURE_AGAIN}")
+        )
     reasons: dict[str, list[Point]] = {}
     for point, why in left_out:
         reasons.setdefault(why, []).append(point)
@@ -194,7 +201,7 @@ def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
     record, why = point.benchmark.record, left_out[0][1]
     step_s = point.step_time_s
     if record is None or record.profile is None or not _shows_outside(record) or step_s is None:
-        raise CannotCompare(f"{point.id}: {why}. {_MEASURE_AGAIN}")
+        raise CannotCompare(printable(f"{point.id}: {why}. {_MEASURE_AGAIN}"))
     outside = outside_table(point, record.profile, step_s, why, None if plain else top)
     _, counted = _of_kernels(point, top, by_kind=by_kind)
     return [outside] if plain else _there(outside, counted, reconciliation_table(point))
@@ -217,11 +224,11 @@ def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[T
     record = point.benchmark.record
     assert record is not None
     for note in about_status(record):
-        click.echo(f"{point.id}: {note}", err=True)
+        click.echo(printable(f"{point.id}: {note}"), err=True)
     profiled, counted = _of_kernels(point, top, by_kind=by == "kernel-kind")
     tables = _there(reconciliation_table(point) if by == "counters" else profiled, counted)
     if not tables:
-        raise CannotCompare(f"{point.id}: {_why_no_kernels(record, by)}")
+        raise CannotCompare(printable(f"{point.id}: {_why_no_kernels(record, by)}"))
     if not plain:
         return tables
     if by == "counters":
@@ -257,7 +264,9 @@ def _shows_outside(record: Record) -> bool:
 def _draw(points: Sequence[Point], path: Path) -> None:
     """:param points: of one case, all of which have tables."""
     if len(points) > 1:
-        raise click.UsageError(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
+        raise click.UsageError(
+            printable(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
+        )
     # matplotlib takes half a second to load.
     from roofline.operations_plot import kernels_figure, operations_figure
     from roofline.plot_style import save
@@ -275,5 +284,5 @@ def _draw(points: Sequence[Point], path: Path) -> None:
     try:
         save(figure, path)
     except OSError as error:
-        raise click.UsageError(f"{path}: can't be written ({error.strerror or error}).") from error
-    click.echo(f"wrote {path}", err=True)
+        raise click.UsageError(printable(f"{path}: can't be written ({error.strerror or error}).")) from error
+    click.echo(printable(f"wrote {path}"), err=True)

@@ -6,7 +6,6 @@ import io
 import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,7 +14,9 @@ import click
 
 from roofline import written_files
 from roofline.commands.common import CannotCompare, Command
+from roofline.printable import printable, printable_lines
 from roofline.tables import FORMATS, Format, Table, render
+from roofline.wrapping import wrapped
 
 _SUFFIXES: dict[str, Format] = {".csv": "csv", ".json": "json", ".md": "markdown"}
 _LEAST_WIDTH = 40
@@ -46,8 +47,10 @@ def terminal_width(asked: int | None) -> int:
 def tell(text: str, width: int | None) -> None:
     """Lines of standard error, broken where they are read by somebody: at a terminal, or where a width was asked for.
 
-    Elsewhere, in a log, each stays one line for whoever searches it. Paths are never broken.
+    Elsewhere, in a log, each stays one line for whoever searches it. Paths are never broken. What a terminal would obey
+    is escaped.
     """
+    text = printable_lines(text)
     if width is not None or (sys.stderr is not None and sys.stderr.isatty()):
         columns = terminal_width(width)
         text = "\n".join(part for line in text.split("\n") for part in _broken(line, columns))
@@ -66,10 +69,12 @@ def tell_error(error: click.ClickException) -> None:
 
 def _broken(line: str, columns: int) -> list[str]:
     """A line in parts that fit; they hang below the first."""
-    if len(line) <= columns:
+    from rich.cells import cell_len
+
+    if cell_len(line) <= columns:
         return [line]
-    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
-    return textwrap.wrap(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    indent = " " * (len(line) - len(line.lstrip(" ")))
+    return wrapped(line, columns, first=indent, rest=f"{indent}  ", break_words=False)
 
 
 def chosen_format(form: Format | None, output: Path | None) -> Format:
@@ -109,7 +114,7 @@ def emit_text(text: str, output: Path | None) -> None:
         _echo(text, sys.stdout)
     else:
         write_text(output, text)
-        click.echo(f"wrote {output}", err=True)
+        click.echo(printable(f"wrote {output}"), err=True)
 
 
 def _echo(text: str, stream: TextIO | None) -> None:
@@ -148,4 +153,4 @@ def try_to_write(path: Path) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> click.UsageError:
-    return click.UsageError(f"{path}: can't be written ({error.strerror or error}).")
+    return click.UsageError(printable(f"{path}: can't be written ({error.strerror or error})."))

@@ -8,6 +8,7 @@ import click
 
 from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument
 from roofline.points import Point
+from roofline.printable import printable
 
 
 @click.command()
@@ -30,7 +31,7 @@ from roofline.points import Point
 def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: Path | None) -> None:
     """Draw for each machine of RESULTS (files or folders) its roofline and its throughput against batch size."""
     for path in draw_figures(read_points(results, devices), folder, levels=levels):
-        click.echo(path)
+        click.echo(printable(str(path)))
 
 
 def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = False) -> list[Path]:
@@ -46,9 +47,9 @@ def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = Fals
     try:
         paths, notes = (draw_levels if levels else draw)(points, folder)
     except OSError as error:
-        raise click.UsageError(f"{folder}: can't be written ({error.strerror or error}).") from error
+        raise click.UsageError(printable(f"{folder}: can't be written ({error.strerror or error}).")) from error
     for note in notes:
-        click.echo(note, err=True)
+        click.echo(printable(note), err=True)
     if levels and not paths:
         raise CannotCompare("nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.")
     return paths

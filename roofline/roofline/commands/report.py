@@ -17,6 +17,7 @@ from roofline.machines import machine_of, machines_table
 from roofline.operation_tables import operations_table, taken_apart
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
 from roofline.points import Point, cases, points_of
+from roofline.printable import printable
 from roofline.tables import Table, render
 
 
@@ -64,7 +65,7 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
         write_text(folder / name, text)
     click.echo()
     for path in (*draw_figures(points, folder), *(folder / name for name in texts)):
-        click.echo(path)
+        click.echo(printable(str(path)))
 
 
 def _operations(points: Sequence[Point], width: int) -> dict[str, str]:

@@ -9,6 +9,7 @@ import click
 from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
 from roofline.commands.output import emit, table_options
 from roofline.points import place_all
+from roofline.printable import printable
 from roofline.sessions import sessions_table
 from roofline.tables import Format
 
@@ -31,4 +32,4 @@ def sessions(
     table = sessions_table(place_all(read_sessions(results).files, published))
     emit([table], form, output, width)
     if not table.rows:
-        raise CannotCompare(f"no session of {', '.join(map(str, results))} has a case that can be used.")
+        raise CannotCompare(printable(f"no session of {', '.join(map(str, results))} has a case that can be used."))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +11,7 @@ import click
 
 from roofline.commands.common import CannotCompare
 from roofline.commands.output import chosen_format, emit, emit_text, tell
+from roofline.json_text import json_text
 from roofline.printable import printable
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_files import (
@@ -31,9 +30,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}
 """In words, what an error that a reader of JSON gets by name means."""
-
-_NOT_ESCAPED = re.compile("[\x7f-\x9f]")
-"""Control characters that JSON doesn't escape by itself; a terminal may obey them."""
 
 
 def files_argument(function: Command) -> Command:
@@ -76,13 +72,14 @@ def show(
     alone = len(paths) == 1 and not os.path.isdir(paths[0])  # Path.is_dir raises where a folder above is closed
     files = _files(paths, endings)
     if not files:
-        raise CannotCompare(f"{', '.join(map(str, paths))}: no file there ends in {' or '.join(endings)}.")
+        raise CannotCompare(printable(f"{', '.join(map(str, paths))}: no file there ends in {' or '.join(endings)}."))
     if (
         output is not None
         and os.path.exists(output)
         and any(os.path.exists(one) and output.samefile(one) for one in files)
     ):
-        raise click.UsageError(f"-o {output} is one of the files to read, which it would replace. Name another file.")
+        which = f"-o {output} is one of the files to read, which it would replace. Name another file."
+        raise click.UsageError(printable(which))
     timelines = [_read(file, read) for file in files]
     if alone and timelines[0].error == UNREADABLE:
         raise CannotCompare(_problem(timelines[0]))
@@ -125,19 +122,16 @@ def _emit(
     chosen = chosen_format(form, output)
     useful = [one for one in timelines if not _useless(one)]
     if chosen == "json":
-        content = document(timelines[0]) if alone else documents(timelines)
-        text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
-        escaped = _NOT_ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-        emit_text(f"{escaped}\n", output)
+        emit_text(json_text(document(timelines[0]) if alone else documents(timelines)), output)
     elif chosen == "csv" and useful:
         rows = rows_table(useful[0]) if alone else joined_rows(useful)
-        emit_text(_lines(render(rows, "csv", 0)), output)
+        emit_text(render(rows, "csv", 0), output)
     elif chosen != "csv" and (made := tables(timelines[0], top) if alone else tables_of_files(timelines, top)):
         emit(made, form, output, width, complete="--format json")
     if chosen in ("csv", "json"):
         for one in useful:
             for note in about(one):
-                tell(_lines(f"{one.path}: {note}"), width)
+                tell(printable(f"{one.path}: {note}"), width)
 
 
 def _left_out_of_csv(timelines: Sequence[Timeline]) -> list[str]:
@@ -145,7 +139,7 @@ def _left_out_of_csv(timelines: Sequence[Timeline]) -> list[str]:
     lost = without_rows([one for one in timelines if not _useless(one)])
     if not lost:
         return []
-    names = _lines(", ".join(map(str, lost)))
+    names = printable(", ".join(map(str, lost)))
     return [f"not in this CSV, which has the kernels of the others: operators of {names}. --format json has them."]
 
 
@@ -156,11 +150,6 @@ def _useless(timeline: Timeline) -> bool:
 def _problem(timeline: Timeline) -> str:
     """Why a file is of no use."""
     if timeline.error == UNREADABLE:
-        return _lines(str(timeline.sections["file"].reason))
+        return printable(str(timeline.sections["file"].reason))
     name = f"{timeline.error}: {_WHAT_IS_MISSING[timeline.error]}." if timeline.error else "nothing to show."
-    return "\n  ".join([_lines(f"{timeline.path}: {name}"), *about(timeline)])
-
-
-def _lines(text: str) -> str:
-    """Every line of a text, as a terminal may show it."""
-    return "\n".join(map(printable, text.split("\n")))
+    return "\n  ".join(map(printable, (f"{timeline.path}: {name}", *about(timeline))))

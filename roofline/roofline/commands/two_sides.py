@@ -20,6 +20,8 @@ from roofline.compare.report import as_json, markdown, table
 from roofline.compare.sides import By, read_side
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.devices import DeviceTable
+from roofline.json_text import json_text
+from roofline.printable import printable
 from roofline.reader import ReadError, files_under, real_path
 from roofline.tables import Format, Table, render
 
@@ -124,10 +126,10 @@ def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings,
     """
     for path in base:
         if not path.exists():
-            raise CannotCompare(f"no baseline: {path} doesn't exist. {_how_to_make(path)}")
+            raise CannotCompare(printable(f"no baseline: {path} doesn't exist. {_how_to_make(path)}"))
     for path in new:
         if not path.exists():
-            raise CannotCompare(f"no new results: {path} doesn't exist.")
+            raise CannotCompare(printable(f"no new results: {path} doesn't exist."))
     try:
         of_new = read_side(new, settings.by, devices)
         files = frozenset(real_path(path) for path, _ in files_under(new))
@@ -157,7 +159,7 @@ def show(
             text = as_json(comparison, title, exit_code, gate)
             if expected is not None:
                 both = {**json.loads(text), "expected_bounds": json.loads(render(expected, "json", 0))}
-                text = json.dumps(both, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+                text = json_text(both)
             emit_text(text, output)
         case "markdown":
             more = "" if expected is None else "\n" + render(expected, "markdown", 0)

@@ -11,7 +11,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from roofline.printable import printable
 from roofline.profilers.timeline import Section, Timeline
 from roofline.profilers.timeline_report import document, rows_table, tables
 from roofline.tables import Column, Table
@@ -73,7 +72,7 @@ def tables_of_files(timelines: Sequence[Timeline], top: int) -> list[Table[Any]]
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
     """What each is called among the others: the name of the file, where no two have the same."""
     short = {path.name for path in paths}
-    return {path: printable(path.name if len(short) == len(paths) else str(path)) for path in paths}
+    return {path: path.name if len(short) == len(paths) else str(path) for path in paths}
 
 
 def _overview(timelines: Sequence[Timeline], names: dict[Path, str]) -> Table[Timeline]:

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from roofline import kernel_notes, operation_notes
 from roofline.columns import percent_of
-from roofline.printable import printable
 from roofline.profilers.timeline import (
     CopyRow,
     DeviceRow,
@@ -102,7 +101,7 @@ def about(timeline: Timeline) -> list[str]:
     ]
     steps = timeline.steps
     marked = [] if steps is None else [f"{steps.count} steps marked, median {scaled(steps.median_s, 's')}"]
-    return [printable(note) for note in (*sections, *marked, *timeline.notes)]
+    return [*sections, *marked, *timeline.notes]
 
 
 def _plain(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -227,7 +226,7 @@ def _number(
 
 
 def _words(name: str, title: str, get: Callable[[Row], Any], drop: int = 0) -> Column[Row]:
-    return Column(name=name, title=title, get=get, show=printable, right=False, drop=drop)
+    return Column(name=name, title=title, get=get, right=False, drop=drop)
 
 
 def _name(get: Callable[[Row], str], plain: Callable[[str], str] = kernel_notes.plain) -> Column[Row]:
@@ -236,8 +235,8 @@ def _name(get: Callable[[Row], str], plain: Callable[[str], str] = kernel_notes.
         name="name",
         title="name",
         get=get,
-        show=lambda name: operation_notes.kernel(printable(plain(name)), _WIDE),
-        narrow=lambda name: operation_notes.kernel(printable(plain(name)), _NARROW),
+        show=lambda name: operation_notes.kernel(plain(name), _WIDE),
+        narrow=lambda name: operation_notes.kernel(plain(name), _NARROW),
         right=False,
     )
 

@@ -257,8 +257,8 @@ def test_files_of_one_name_have_their_paths() -> None:
     """Else nobody could tell them apart."""
     first = tables_of_files([timeline("a/t.json"), timeline("b/t.json")], 5)[0]
     assert [first.columns[0].get(row) for row in first.rows] == ["a/t.json", "b/t.json"]
-    first = tables_of_files([timeline("a/t.json"), timeline("b/u\x1b.json")], 5)[0]
-    assert [first.columns[0].get(row) for row in first.rows] == ["t.json", "u\\x1b.json"]
+    first = tables_of_files([timeline("a/t.json"), timeline("b/u.json")], 5)[0]
+    assert [first.columns[0].get(row) for row in first.rows] == ["t.json", "u.json"]
 
 
 def test_what_a_file_lacks_is_null() -> None:
