@@ -189,11 +189,22 @@ def files_under(paths: Iterable[Path], endings: tuple[str, ...] = (".json",)) ->
 
 
 def _found_under(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files of a folder and all below it; and folders that can't be looked into, as reading them says why."""
+    """The files of a folder and all below it, ``rank2`` before ``rank10``; and folders that can't be looked into, as
+    reading them says why.
+    """
     closed: list[OSError] = []
     walk = os.walk(folder, onerror=closed.append)
     files = [Path(place, name) for place, _, names in walk for name in names if name.endswith(endings)]
-    return sorted([*files, *(Path(error.filename) for error in closed)])
+    return sorted([*files, *(Path(error.filename) for error in closed)], key=_in_natural_order)
+
+
+_LONGEST_NAME = 255
+"""Of a file, on every usual file system: no number in it has more digits."""
+
+
+def _in_natural_order(path: Path) -> tuple[list[str], Path]:
+    """A sort key: numbers in names count as numbers; where only their spelling differs (``02``), the text decides."""
+    return [re.sub("[0-9]+", lambda number: number[0].zfill(_LONGEST_NAME), part) for part in path.parts], path
 
 
 def read_file(path: Path) -> ResultFile:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roofline.reader import ReadError, ResultFile, read, read_file
+from roofline.reader import ReadError, ResultFile, files_under, read, read_file
 from roofline.record import KEY, NotMeasured, Record
 from roofline.record_json import to_json
 from tests.roofline import build
@@ -241,6 +241,15 @@ def test_a_folder_is_read_recursively_and_each_file_once(tmp_path: Path) -> None
     reading = read([first, tmp_path])
     assert [result.path for result in reading.files] == [first, second]
     assert reading.skipped == ()
+
+
+def test_a_folder_is_in_natural_order(tmp_path: Path) -> None:
+    """Numbers in names of files and folders count as numbers; of two that are the same number the text decides."""
+    names = ("2/z.json", "2/z1.json", "10/a.json", "10/a2.json", "10/a02b.json", "10/a2b.json", "10/a10.json", "a.json")
+    for name in names:
+        build.write(tmp_path / name, {})
+    found = [path.relative_to(tmp_path).as_posix() for path, _ in files_under([tmp_path])]
+    assert found == list(names)
 
 
 def test_a_folder_with_a_broken_file_still_gives_the_others(tmp_path: Path) -> None:

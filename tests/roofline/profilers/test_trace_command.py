@@ -192,3 +192,17 @@ def test_control_characters_stay_out_of_the_terminal(run: Run, tmp_path: Path, f
         assert json.loads(out)["kernels"][0]["name"] == name
     else:
         assert "\\x1b[2J" in out
+
+
+def test_the_ranks_of_a_folder_stand_in_their_order(run: Run, tmp_path: Path) -> None:
+    """Rank 10 after rank 2, in the table of all and in the sections below it."""
+    for rank in (10, 2, 1):
+        write(tmp_path / f"rank{rank}.json", event("kernel", "k", 0, 5))
+    code, out, _ = run("trace", tmp_path)
+    assert code == 0
+    ranks = [
+        word for line in out.splitlines() for word in line.split()[:1] if word.startswith("rank") and ":" not in word
+    ]
+    assert ranks == ["rank1.json", "rank2.json", "rank10.json"]
+    files = json.loads(run("trace", tmp_path, "--format", "json")[1])["files"]
+    assert [Path(one["file"]).name for one in files] == ranks
