@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from roofline.compare.counted import counted_otherwise
 from roofline.compare.identity import Identity, told_apart
+from roofline.compare.marks import not_looked_at, without_marks
 from roofline.compare.shortfall import NONE, Shortfalls, shortfalls, shortfalls_of_new
 from roofline.compare.sides import By, Run, Seen, Side
 from roofline.record import Case
@@ -47,6 +48,7 @@ class Pair:
     ``why`` says in a sentence what is in the way. ``left_out`` are sessions of a matched case that are not taken.
     ``settled`` tells that an invalid case is invalid on both sides: nothing was lost. ``shortfalls`` are the sessions
     without a usable number of it. ``counted`` tells that a matched case's work was counted otherwise on the two sides.
+    ``blind`` names the files that don't tell which rounds were disturbed, where for that no marks were used.
     """
 
     id: str
@@ -60,6 +62,7 @@ class Pair:
     settled: bool = False
     shortfalls: Shortfalls = NONE
     counted: str = ""
+    blind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +235,9 @@ def _both(
         return because("invalid" if lost else "removed", short.told)
     if problems:
         return because("loud", "; ".join(problem.why for problem in problems))
+    blind = not_looked_at([*base, *new])
+    if blind:
+        base, new = [without_marks(seen) for seen in base], [without_marks(seen) for seen in new]
     usable_base = [seen for seen in base if seen.observation is not None]
     usable_new = [seen for seen in new if seen.observation is not None]
     changed, fitting = _same_work(usable_base, usable_new, by)
@@ -261,6 +267,7 @@ def _both(
         left_out=(*left_out, *absent),
         shortfalls=short,
         counted=counted,
+        blind=_files(blind) if blind else "",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from roofline.margin import LARGEST, MarginEstimator
@@ -41,6 +41,17 @@ class Observation:
     left_out: int
     started_at: str = ""
 
+    def over(self, least_s: float, error: float) -> Observation:
+        """The same of the time over the least that a machine's roofs allow.
+
+        :param error: of that least time, relative.
+        """
+        return replace(
+            self,
+            step_time_s=self.step_time_s / least_s,
+            error=None if self.error is None else math.hypot(self.error, error),
+        )
+
 
 def mostly_disturbed(rounds: Rounds) -> str | None:
     """Why the session says nothing of the case: hardly a round of it was left alone. None where enough were."""
@@ -52,7 +63,7 @@ def mostly_disturbed(rounds: Rounds) -> str | None:
 
 
 def observe(rounds: Rounds, started_at: str = "") -> Observation:
-    """Read a session's rounds. Those marked as disturbed are left out, by that evidence alone, on every side alike.
+    """Read a session's rounds. Those marked as disturbed are left out, by that evidence alone.
 
     :raises Unusable: no rounds, times that are no times, or hardly a round that was left alone.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,8 @@ from roofline.compare.columns import CASE, VERDICT, WHY, columns, display
 from roofline.compare.comparison import LARGE_IMPROVEMENT, OUTCOMES, Compared, Comparison, Outcome
 from roofline.compare.gate import Gate
 from roofline.compare.identity import setup_differences
-from roofline.compare.sides import Run, Seen
+from roofline.compare.sides import Run
+from roofline.json_text import json_text
 from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
 from roofline.units import percent
@@ -108,7 +108,7 @@ def as_json(comparison: Comparison, title: str, exit_code: int, gate: Gate | Non
         ],
         "notes": [*_left_out(comparison), *_counted(comparison), *sides(comparison)],
     }
-    return json.dumps(without_nonfinite(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json_text(without_nonfinite(document))
 
 
 def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> str:
@@ -175,23 +175,16 @@ def sides(comparison: Comparison) -> list[str]:
 
 
 def _marks(comparison: Comparison) -> list[str]:
-    """Disturbed rounds that could be left out of one side only, because the other wasn't looked at for them."""
-    pairs = [case.pair for case in comparison.cases if case.effect is not None]
-    for name, other, uneven in (
-        ("baseline", "new side", [pair for pair in pairs if _uneven(pair.base, pair.new)]),
-        ("new side", "baseline", [pair for pair in pairs if _uneven(pair.new, pair.base)]),
-    ):
-        if uneven:
-            return [
-                f"Rounds of the {name} don't tell what disturbed them, so disturbed ones were left out of the {other}"
-                f" alone, in {_cases(len(uneven))} ({_named([pair.id for pair in uneven])}): measure it anew"
-            ]
-    return []
-
-
-def _uneven(unmarked: Sequence[Seen], marked: Sequence[Seen]) -> bool:
-    left_out = any(seen.observation is not None and seen.observation.left_out for seen in marked)
-    return left_out and any(not seen.marked for seen in unmarked)
+    """Rounds that are known to have been disturbed and count all the same, since of others it isn't known."""
+    blind: dict[str, list[str]] = {}
+    for case in comparison.cases:
+        if case.pair.blind:
+            blind.setdefault(case.pair.blind, []).append(case.pair.id)
+    return [
+        f"Disturbed rounds were left in, on both sides, in {_cases(len(ids))} ({_named(ids)}): which they were isn't"
+        f" told in {files}. Measure that side anew"
+        for files, ids in blind.items()
+    ]
 
 
 def _side(runs: Sequence[Run]) -> str:

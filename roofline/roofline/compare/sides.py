@@ -6,6 +6,7 @@ Files are read one after the other, and of a row nothing is kept but its observa
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -84,10 +85,11 @@ class Seen:
 
     ``test`` is the test's full name. ``case`` and ``device`` are None where there is no record. Without an
     ``observation`` ``problem`` tells why; ``loud`` where it was the machine's fault and not the row's. ``bimodal`` is
-    the flag's evidence. By roof, the observation is of the step time over the least that the machine's own measured
-    roofs allow; ``step_time_s`` is always seconds, and ``provenance`` where the work is from. ``fastest_s`` and
-    ``slowest_s`` are of the session's rounds. ``counted`` is None where the work was not counted. ``marked``: it was
-    looked for what disturbed the rounds from outside.
+    the flag's evidence. By roof, the observation is of the step time over ``least_s``, which the machine's own measured
+    roofs allow, known to ``least_error``, relative; ``sol_s`` is the speed of light, and ``provenance`` where the work
+    is from. ``step_time_s`` is always seconds. ``fastest_s`` and ``slowest_s`` are of the session's rounds. ``counted``
+    is None where the work was not counted. ``marked``: it was looked for what disturbed the rounds from outside; where
+    some were, ``all_rounds_s`` are the step times of all of them, for `roofline.compare.marks`.
     """
 
     run: Run
@@ -102,11 +104,21 @@ class Seen:
     step_time_s: float = math.nan
     fastest_s: float = math.nan
     slowest_s: float = math.nan
-    fraction_of_roof: float | None = None
-    fraction_of_sol: float | None = None
+    least_s: float | None = None
+    least_error: float = 0.0
+    sol_s: float | None = None
     provenance: str = ""
     counted: Counted | None = None
     marked: bool = False
+    all_rounds_s: Sequence[float] = ()
+
+    @property
+    def fraction_of_roof(self) -> float | None:
+        return None if self.least_s is None else self.least_s / self.step_time_s
+
+    @property
+    def fraction_of_sol(self) -> float | None:
+        return None if self.sol_s is None else self.sol_s / self.step_time_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,17 +286,24 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
         return replace(seen, problem=why)
     try:
         observation = observe_record(record, benchmark.stats, run.when)
+    except Loud as error:
+        return replace(_with_rounds(seen, record), problem=str(error), loud=True)
     except Unusable as error:
-        return replace(seen, problem=str(error), loud=isinstance(error, Loud))
+        return replace(seen, problem=str(error))
+    return replace(_with_rounds(seen, record), observation=observation, step_time_s=observation.step_time_s)
+
+
+def _with_rounds(seen: Seen, record: Record) -> Seen:
     assert record.timing is not None
     rounds = record.timing.rounds
+    steps_s = [wall / rounds.steps for wall in rounds.wall_s]
     return replace(
         seen,
-        observation=observation,
-        step_time_s=observation.step_time_s,
-        fastest_s=min(rounds.wall_s) / rounds.steps,
-        slowest_s=max(rounds.wall_s) / rounds.steps,
+        fastest_s=min(steps_s),
+        slowest_s=max(steps_s),
         marked=rounds.disturbed is not None,
+        # Of a thousand sessions of a loud hour: eight bytes a round.
+        all_rounds_s=array("d", steps_s) if any(rounds.disturbed or ()) else (),
     )
 
 
@@ -303,25 +322,21 @@ def _by_roof(point: Point, run: Run) -> Seen:
         why = seen.problem or "no record of the work, so no fraction of a roof"
         return replace(seen, observation=None, problem=why)
     seen = _by_time(point.benchmark, record, run, point.flags)
-    if seen.observation is None:
+    if seen.observation is None and not seen.loud:
         return seen
     why_none = _why_no_fraction(placement)
     if why_none is not None:
-        return replace(seen, observation=None, problem=why_none)
+        return replace(seen, observation=None, problem=why_none, loud=False)
     assert placement.fraction_low is not None
     assert placement.time_s is not None
-    least_s = placement.fraction_low * placement.time_s
-    observation, spread = seen.observation, spread_of_roof(placement, record, point.roofs) / 2
+    least_s, error = placement.fraction_low * placement.time_s, spread_of_roof(placement, record, point.roofs) / 2
     return replace(
         seen,
-        observation=replace(
-            observation,
-            step_time_s=observation.step_time_s / least_s,
-            error=None if observation.error is None else math.hypot(observation.error, spread),
-        ),
-        fraction_of_roof=least_s / observation.step_time_s,
+        observation=None if seen.observation is None else seen.observation.over(least_s, error),
+        least_s=least_s,
+        least_error=error,
+        sol_s=point.sol.time_s,
         provenance=placement.work_source,
-        fraction_of_sol=None if point.sol.time_s is None else point.sol.time_s / observation.step_time_s,
     )
 
 

@@ -480,11 +480,14 @@ def _one_disturbed(content: dict[str, Any]) -> None:
     rounds["disturbed"] = ["steal"] + [None] * (len(rounds["wall_s"]) - 1)
 
 
-def test_rounds_left_out_of_one_side_alone_are_told(run: Run, base: list[Path], new: list[Path]) -> None:
-    """Where the other side's were not looked at, for it isn't known which of them were disturbed."""
+def test_disturbed_rounds_that_were_left_in_are_told(run: Run, base: list[Path], new: list[Path]) -> None:
+    """On both sides, where those of one weren't looked at: with the case, and the files that are at fault."""
     for path in new:
         sessions.edited(path, _one_disturbed)
-    told = "Rounds of the baseline don't tell what disturbed them"
+    told = (
+        f"Disturbed rounds were left in, on both sides, in 1 case ({ID}): which they were isn't told in {base[0]} and"
+        " 3 more. Measure that side anew"
+    )
     assert told in " ".join(run("check", *new, "--baseline", *base)[1].split())
     for path in base:
         sessions.edited(path, _none_disturbed)

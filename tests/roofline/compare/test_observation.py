@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,3 +89,12 @@ def test_errors_at_the_ends() -> None:
     """Equal rounds leave nothing open; rounds that spread too far for a claim leave half of the time open, not less."""
     assert observe_times([1.0] * 10).error == 0.0
     assert observe_times([1e-6, 1.0, 1e-6, 1.0, 1.0, 1e-6]).error == 0.5
+
+
+def test_over_a_roof_both_errors_count() -> None:
+    """Root of the sum of squares; what isn't known isn't known over a roof, either."""
+    seen = observe(rounds(2.0, 2.2, 2.4, 2.6, 90.0), started_at="2026")
+    over = replace(seen, error=0.03).over(0.6, 0.04)
+    assert (over.step_time_s, over.error) == (2.0, pytest.approx(0.05, rel=1e-12))
+    assert replace(seen, error=None).over(0.6, 0.04).error is None
+    assert (over.rounds, over.started_at) == (5, "2026")
