@@ -264,6 +264,8 @@ _ALL: tuple[Column[Point], ...] = (
     _bytes("device_memory_byte", "in use", _rounds(lambda rounds: readings.most(rounds.device_memory_byte))),
     _number("throttle_share", "throttled", _rounds(readings.throttle_share), percent),
     _words("throttle_reasons", "clocks held by", _rounds(lambda rounds: readings.throttle_reasons(rounds) or None)),
+    _seconds("power_held_s", "held by power", _rounds(lambda rounds: readings.total(rounds.power_held_s))),
+    _seconds("heat_held_s", "held by heat", _rounds(lambda rounds: readings.total(rounds.heat_held_s))),
     _seconds("throttled_s", "CPU throttled", _process(lambda process: process.throttled_s)),
     _words("host_counter_status", "perf stat", _host_counters(lambda counters: counters.status)),
     _number("instructions_per_cycle", "IPC", _host_counters(readings.instructions_per_cycle), significant),

@@ -20,6 +20,11 @@ def most(series: Sequence[float] | None) -> float | None:
     return max(series) if series and all(map(usable_or_zero, series)) else None
 
 
+def total(series: Sequence[float] | None) -> float | None:
+    """All rounds together, on the same terms."""
+    return sum(series) if series and all(map(usable_or_zero, series)) else None
+
+
 def throttle_share(rounds: Rounds) -> float | None:
     """Share of the rounds in which something held the device's clocks down."""
     return sum(1 for held in rounds.throttle if held) / len(rounds.throttle) if rounds.throttle else None

@@ -137,6 +137,8 @@ def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None
         temperature_c=(70.0, 84.0),
         device_memory_byte=(10**9, 2 * 10**9),
         throttle=("SW Power Cap", None),
+        power_held_s=(0.0625, 0.03125),
+        heat_held_s=(0.0, 0.0),
     )
     process = Process(
         user_s=1.0, system_s=1.0, max_rss_byte=1, voluntary_switches=1, involuntary_switches=1, throttled_s=0.25
@@ -156,6 +158,8 @@ def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None
         "device_memory_byte": "2000000000",
         "throttle_share": "0.5",
         "throttle_reasons": "SW Power Cap",
+        "power_held_s": "0.09375",
+        "heat_held_s": "0.0",
         "throttled_s": "0.25",
         "host_counter_status": "missing_metric",
         "instructions_per_cycle": "1.5",
