@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,10 +123,12 @@ class _Bout:
             built = len(self._builds)
             preparing_s = build.prepare(words)
             steps = steps or build.steps
-            # Nor is more time spent on building than on turns.
-            final = built == BUILDS or built * preparing_s > budget_s
+            most = _builds(budget_s, preparing_s)
+            final = built >= most
+            # The first one takes longest to prepare, and doesn't tell how many more there will be.
+            left = 1 if final else (BUILDS if built == 1 else most) - built + 1
             least = max(LEAST_TURNS_A_BUILD, LEAST_TURNS - turns) if final else LEAST_TURNS_A_BUILD
-            took_s = build.take_turns(steps, least, budget_s - spent_s if final else budget_s / BUILDS)
+            took_s = build.take_turns(steps, least, (budget_s - spent_s) / left)
             turns, spent_s = turns + build.turns, spent_s + took_s
             build.end(last=final or (turns >= LEAST_TURNS and spent_s + took_s > budget_s))
             if build.last or build.problem is not None:
@@ -153,6 +156,11 @@ class _Bout:
             new_disturbed=together(lambda build: build.done["new"].disturbed),
             build=tuple(number for number, build in enumerate(self._builds) for _ in range(build.turns)),
         )
+
+
+def _builds(budget_s: float, preparing_s: float) -> int:
+    """How many of them a test has, at most: no more time is spent on building than on turns."""
+    return BUILDS if preparing_s * BUILDS <= budget_s else math.ceil(budget_s / preparing_s)
 
 
 class _Build:

@@ -88,6 +88,14 @@ def test_no_more_time_is_spent_on_building_than_on_turns(preparing_s: float, bui
     assert met.turns.build == build
 
 
+def test_buildings_share_what_is_left_of_the_budget() -> None:
+    """How many there will be is known from the second on, and what the first took less than its share is theirs."""
+    (met,) = duel(Table(), budget_s=6.01, base={"preparing_s": 1.0})
+    assert met.turns is not None
+    assert [met.turns.build.count(build) for build in range(7)] == [2, 4, 4, 5, 5, 5, 5]
+    assert len(met.turns.build) == 30
+
+
 def test_a_b_b_a_goes_on_over_what_is_built_anew() -> None:
     """An odd number of turns in one building, and the other side begins the next."""
     table = Table()
