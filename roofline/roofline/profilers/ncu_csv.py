@@ -12,8 +12,8 @@ from typing import NamedTuple
 from roofline.ncu_terms import Dimension, dimension
 from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
-from roofline.profilers.ncu_labels import is_label, metric_of, unprinted
-from roofline.profilers.ncu_lines import HOW, Header, Lines, integer
+from roofline.profilers.ncu_labels import is_label, metric_of, not_printed, unprinted
+from roofline.profilers.ncu_lines import Header, Lines, how, integer
 from roofline.profilers.ncu_units import LEAST, MOST, factors, plausible
 from roofline.profilers.number_format import Evidence, NumberFormat, NumberFormatError
 from roofline.reader import ReadError
@@ -77,9 +77,10 @@ def parse(path: Path, text: str, told: NumberFormat | None = None) -> Capture:
         form = evidence.decide(told)
     except NumberFormatError as error:
         raise ReadError(f"{path}: {error}") from error
+    elsewhere = not_printed()
     return Capture(
         source=str(path),
-        launches=tuple(_launch(path, one, form) for one in found.launches.values()),
+        launches=tuple(_launch(path, one, form, elsewhere) for one in found.launches.values()),
         passes=_most(lines.passes, found.passes(path, form)),
         notes=(*_said(lines), *found.gaps()),
     )
@@ -131,13 +132,13 @@ class _Table:
         if self._columns is None:
             raise ReadError(
                 f"{self._path}:{number}: no row of units below the columns of line {header.line}, so a value may be"
-                f" anything. Was it taken out? {HOW}"
+                f" anything. Was it taken out? {how()}"
             )
         one = self._open(header, number, cells)
         if one.line != number:
             raise ReadError(
                 f"{self._path}:{number}: launch {header.get(cells, 'ID')} stands there twice, also in line {one.line}."
-                f" Leave one of them out. {HOW}"
+                f" Leave one of them out. {how()}"
             )
         self._evidence.add_all([cells[place] for place in self._columns.numbers], number)
         for place in self._columns.whole:
@@ -171,7 +172,7 @@ class _Table:
         if one is None:
             invocations = self._integer(header, number, cells, "Invocations")
             if not invocations:
-                raise ReadError(f"{self._path}:{number}: a kernel with no invocations. {HOW}")
+                raise ReadError(f"{self._path}:{number}: a kernel with no invocations. {how()}")
             one = self.launches[key] = _begin(header, number, cells)
             one.invocations = invocations
         unit = header.get(cells, "Metric Unit") or ""
@@ -190,7 +191,7 @@ class _Table:
         if value is None:
             raise ReadError(
                 f"{self._path}:{number}: {name}: {printed[:_SHOWN]!r}{_length(printed)} is no number that ncu counts"
-                f" to: it is 2^63 or more. {HOW}"
+                f" to: it is 2^63 or more. {how()}"
             )
         return value
 
@@ -288,8 +289,10 @@ def _whole(metric: str, unit: str) -> bool:
     return what in ("byte", "count", "time") and factors(unit, what) == (1.0, 1e9 if what == "time" else 1.0)
 
 
-def _launch(path: Path, found: _Found, form: NumberFormat) -> Launch:
-    """:raises ReadError: a cell that is no number, or one metric with two values."""
+def _launch(path: Path, found: _Found, form: NumberFormat, elsewhere: str) -> Launch:
+    """:param elsewhere: where the metrics are that a page of labels has not.
+    :raises ReadError: a cell that is no number, or one metric with two values.
+    """
     metrics: dict[str, float] = {}
     absent: dict[str, str] = {}
     for cell in found.cells:
@@ -309,7 +312,7 @@ def _launch(path: Path, found: _Found, form: NumberFormat) -> Launch:
                 " another value before. Are these two runs in one file? Give a file of each."
             )
     if found.labelled:
-        absent = {**unprinted(metrics), **absent}
+        absent = {**unprinted(metrics, elsewhere), **absent}
     return Launch(
         name=found.name,
         launches=found.invocations,
@@ -340,7 +343,7 @@ def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> floa
         example = "1,234.5" if form.decimal == "." else "1.234,5"
         raise ReadError(
             f"{path}:{cell.line}: {cell.metric}: {text!r:.80} is no number as the others of this file are, such as"
-            f" {example}. {HOW}"
+            f" {example}. {how()}"
         ) from error
     if value < 0:
         return f"ncu printed {text}, which can't be"
@@ -351,7 +354,7 @@ def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> floa
     if lost or not plausible(scaled):
         raise ReadError(
             f"{path}:{cell.line}: {cell.column}: {text[:_SHOWN]!r}{_length(text)} {cell.unit} can't be {cell.metric} of"
-            f" a kernel: in base units it is not 0 and not from {LEAST:g} to {MOST:g}. {HOW}"
+            f" a kernel: in base units it is not 0 and not from {LEAST:g} to {MOST:g}. {how()}"
         )
     return scaled
 

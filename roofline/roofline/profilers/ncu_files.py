@@ -14,7 +14,7 @@ from pathlib import Path
 from roofline.profilers import ncu_csv, ncu_report
 from roofline.profilers.captured_text import captured, decoded
 from roofline.profilers.captures import Capture, Launch
-from roofline.profilers.ncu_lines import HOW
+from roofline.profilers.ncu_lines import how
 from roofline.profilers.number_format import NumberFormat
 from roofline.reader import ReadError
 
@@ -40,7 +40,7 @@ def read(path: Path, told: NumberFormat | None = None) -> Capture:
     start = content[:512].lstrip()
     for mark, what in _FOREIGN:
         if start.startswith(mark):
-            raise ReadError(f"{path}: not of ncu: {what} {HOW}")
+            raise ReadError(f"{path}: not of ncu: {what} {how()}")
     return ncu_csv.parse(path, decoded(content), told)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from roofline.ncu_chips import DRAM_READ, DRAM_WRITE
 from roofline.ncu_terms import DRAM_RATE, TIME
+from roofline.profilers.ncu_program import print_command
 
 _CLOCK = "SM Frequency"
 _SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
@@ -31,9 +32,6 @@ _ACHIEVED = "Single Precision Achieved Value"
 """The part of the roofline chart whose clock is that of the instructions; its roofs have the clock of another unit."""
 
 _AMOUNTS = (TIME, DRAM_READ[0], DRAM_WRITE[0], "lts__t_bytes.sum", "l1tex__t_bytes.sum")
-_NOT_PRINTED = (
-    "not on this page; `ncu --import REPORT.ncu-rep --csv --page raw` prints it, where the report has it at all"
-)
 
 
 def is_label(printed: str) -> bool:
@@ -57,10 +55,16 @@ def metric_of(printed: str, unit: str, section: str | None = None, item: str | N
     return _METRICS.get(printed, printed)
 
 
-def unprinted(had: Iterable[str]) -> dict[str, str]:
-    """Metrics that a page of labels may leave out, each with how to get it.
+def not_printed() -> str:
+    """Of a metric that a page of labels has no label for: how to get it."""
+    return f"not on this page; `{print_command()}` prints it, where the report has it at all"
+
+
+def unprinted(had: Iterable[str], why: str) -> dict[str, str]:
+    """Metrics that a page of labels may leave out.
 
     :param had: what a launch has. Where it has instructions, those are the ones that were collected.
+    :param why: what is told of each, by `not_printed`.
     """
     instructions = () if any("__sass_thread_inst_executed" in name for name in had) else (_SASS.format(_OPERATIONS[0]),)
-    return dict.fromkeys((*_AMOUNTS, *instructions), _NOT_PRINTED)
+    return dict.fromkeys((*_AMOUNTS, *instructions), why)

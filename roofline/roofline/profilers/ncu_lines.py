@@ -13,16 +13,12 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from roofline.printable import printable
+from roofline.profilers.ncu_program import print_command
 from roofline.reader import ReadError
 
 Page = Literal["raw", "details", "summary"]
 """``raw``: a column a metric, with the units in a row of their own. ``details``: a row a metric, as ``--metrics`` and
 sections print. ``summary``: a row a metric of all launches of a kernel."""
-
-HOW = (
-    "Give what `ncu --csv` prints: LC_ALL=C ncu --import REPORT.ncu-rep --csv --page raw --print-units base > FILE.csv,"
-    " or the .ncu-rep itself."
-)
 
 _BY_HAND = "Tables made by hand or saved by another program are not read."
 
@@ -67,6 +63,11 @@ class Header:
         """The cell under ``name``; None where the table has no such column."""
         place = self.column.get(name)
         return cells[place].strip() if place is not None and place < len(cells) else None
+
+
+def how() -> str:
+    """What to give in place of a file that isn't read."""
+    return f"Give what `ncu --csv` prints: {print_command()}, or the .ncu-rep itself."
 
 
 def integer(text: str) -> int | None:
@@ -146,17 +147,17 @@ class Lines:
                 " GPU."
             )
         if not text.strip():
-            raise ReadError(f"{path}: empty. {HOW}")
+            raise ReadError(f"{path}: empty. {how()}")
         if _TEXT_PAGE.search(text):
-            raise ReadError(f"{path}: ncu's text page, which is for people. Print it with --csv --page raw. {HOW}")
+            raise ReadError(f"{path}: ncu's text page, which is for people. Print it with --csv --page raw. {how()}")
         if self._almost is not None and any("Kernel Name" in cell for cell in self._almost[1]):
             number, cells = self._almost
             raise ReadError(
                 f"{path}:{number}: not a table that ncu printed, though it names kernels. Columns found:"
                 f" {_listed(cells)}. ncu's have ID, Kernel Name and more, and either Metric"
-                f" Name, Metric Unit and Metric Value or a column for each metric. {_BY_HAND} {HOW}"
+                f" Name, Metric Unit and Metric Value or a column for each metric. {_BY_HAND} {how()}"
             )
-        raise ReadError(f"{path}: no table of ncu in it; it begins with {_start(text)}. {_BY_HAND} {HOW}")
+        raise ReadError(f"{path}: no table of ncu in it; it begins with {_start(text)}. {_BY_HAND} {how()}")
 
     def _message(self, line: str) -> None:
         text = printable(line.strip()[:_SHOWN])
@@ -191,7 +192,7 @@ class Lines:
         """:raises ReadError: always."""
         under = "" if header is None else f" under the {len(header.cells)} columns of line {header.line}"
         raise ReadError(
-            f"{self._path}:{number}: {what}{under}. The file was cut off or edited: have ncu print it again. {HOW}"
+            f"{self._path}:{number}: {what}{under}. The file was cut off or edited: have ncu print it again. {how()}"
         )
 
 

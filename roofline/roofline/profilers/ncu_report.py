@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,21 +16,12 @@ from typing import Any
 from roofline.ncu_terms import dimension
 from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
+from roofline.profilers.ncu_program import VARIABLE, module_folders, print_command, program
 from roofline.profilers.ncu_units import factors, plausible
 from roofline.reader import ReadError
 
 _MODULE = "ncu_report"
 _PACKAGE = "ncu-report"
-_VARIABLE = "ROOFLINE_NCU"
-_ROOT = Path("/")
-_INSTALLED = (
-    "opt/nvidia/nsight-compute/*/extras/python",
-    "usr/local/cuda*/nsight-compute-*/extras/python",
-    "opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/extras/python",
-    "opt/cuda/nsight_compute/extras/python",
-)
-"""Where installers put the module, below the root."""
-
 _PASSES = "profiler__replayer_passes"
 _CAPABILITY = ("device__attribute_compute_capability_major", "device__attribute_compute_capability_minor")
 _DIMENSIONS = ("x", "y", "z")
@@ -43,7 +32,7 @@ def parse(path: Path) -> Capture:
 
     :raises ReadError: NVIDIA's module is not to be had or can't be loaded, or it can't read the file; or no kernels.
     """
-    module = _load(path, _folders())
+    module = _load(path, module_folders())
     launches: list[Launch] = []
     passes: list[float] = []
     try:
@@ -66,23 +55,8 @@ def parse(path: Path) -> Capture:
 
 
 def _remedy(path: Path) -> str:
-    report, printed = shlex.quote(str(path)), shlex.quote(f"{path.stem}.csv")
-    return f"Print it where ncu is: LC_ALL=C ncu --import {report} --csv --page raw --print-units base > {printed}"
-
-
-def _folders() -> tuple[Path, ...]:
-    """Where an installed Nsight Compute has the module: ``extras/python`` beside the program that ROOFLINE_NCU names or
-    PATH has (its folder may be named, too), or, where that is the CUDA toolkit's script, beside the one that it starts;
-    then where installers put it.
-    """
-    folders: list[Path] = []
-    for program in filter(None, (os.environ.get(_VARIABLE), shutil.which("ncu"))):
-        path = Path(program).resolve()
-        home = path if path.is_dir() else path.parent
-        beside = sorted(home.parent.glob("nsight-compute-*"), reverse=True)
-        folders += [one / "extras" / "python" for one in (home, home.parent, *beside)]
-    folders += [one for pattern in _INSTALLED for one in sorted(_ROOT.glob(pattern), reverse=True)]
-    return tuple(folder for folder in dict.fromkeys(folders) if folder.is_dir())
+    where = "" if program() else " where ncu is"
+    return f"Print it{where}: {print_command(str(path), f'{path.stem}.csv')}"
 
 
 def _load(path: Path, folders: Sequence[Path]) -> ModuleType:
@@ -97,7 +71,7 @@ def _load(path: Path, folders: Sequence[Path]) -> ModuleType:
         raise ReadError(
             f"{path}: a report of Nsight Compute, which only NVIDIA's Python module {_MODULE} reads; it can't be"
             f" imported{where} ({error}). Install it: {shlex.quote(sys.executable)} -m pip install {_PACKAGE}. Or put"
-            f" its folder, extras/python of Nsight Compute, on PYTHONPATH, or set {_VARIABLE} to the path of ncu. Or:"
+            f" its folder, extras/python of Nsight Compute, on PYTHONPATH, or set {VARIABLE} to the path of ncu. Or:"
             f" {_remedy(path)}"
         ) from error
     finally:

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from roofline.profilers.ncu_program import print_command
+
 Mark = Literal[".", ","]
 
-REMEDY = (
-    "Have ncu print them anew with LC_ALL=C and --print-units base (LC_ALL=C ncu --import REPORT --csv --page raw"
-    " --print-units base)"
-)
 TELL = "or say with --decimal point or --decimal comma which it is."
 
 
@@ -153,7 +151,7 @@ class Evidence:
             point, comma = self._decimal["."], self._decimal[","]
             raise NumberFormatError(
                 f"its numbers contradict each other: {point.text!r} in line {point.line} has a decimal point,"
-                f" {comma.text!r} in line {comma.line} a decimal comma. Is it put together from two files? {REMEDY}."
+                f" {comma.text!r} in line {comma.line} a decimal comma. Is it put together from two files? {_remedy()}."
             )
         if told is not None:
             against = self._decimal.get(_other(told.decimal))
@@ -174,9 +172,13 @@ class Evidence:
             small, large = (float(re.sub("[.,]", mark, bare, count=1)) for mark in (".", ""))
             raise NumberFormatError(
                 f"{first.text!r} in line {first.line} may be {small:g} or {large:,.0f}, and no other number of the file"
-                f" tells which. {REMEDY}, {TELL}"
+                f" tells which. {_remedy()}, {TELL}"
             )
         return POINT
+
+
+def _remedy() -> str:
+    return f"Have ncu print them anew with LC_ALL=C and --print-units base ({print_command()})"
 
 
 def _without_blanks(text: str) -> str:

@@ -170,10 +170,14 @@ def test_a_file_without_any_quantity(run: Run, tmp_path: Path) -> None:
     assert "`roofline ncu --ask 8.0` lists the metrics to collect." in out
 
 
-def test_a_page_of_labels(run: Run, tmp_path: Path) -> None:
+def test_a_page_of_labels(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `--set full` prints it: FLOP of both precisions and DRAM bytes are rates times the duration, 20,000 cycles of
     10 FLOP; what the page doesn't print is null, with the command that does.
     """
+    program = tmp_path / "ncu"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("ROOFLINE_NCU", str(program))
     light, chart = "GPU Speed Of Light Throughput", "GPU Speed Of Light Roofline Chart"
     achieved = {precision: f"{precision} Precision Achieved Value" for precision in ("Single", "Double")}
     per_cycle = "Predicated-On {} Thread Instructions Executed Per Cycle"
@@ -195,7 +199,8 @@ def test_a_page_of_labels(run: Run, tmp_path: Path) -> None:
     assert (kernel["l2_byte"], kernel["l1_byte"], kernel["dram_read_byte"]) == (None, None, None)
     for quantity in ("l2_byte", "l1_byte", "dram_read_byte"):
         why = kernel["missing"][quantity]
-        assert "not on this page; `ncu --import REPORT.ncu-rep --csv --page raw` prints it" in why
+        command = f"LC_ALL=C {program} --import REPORT.ncu-rep --csv --page raw --print-units base > FILE.csv"
+        assert f"not on this page; `{command}` prints it" in why
     assert any("rates, which the CSV has to 0.01 a cycle" in note for note in document["notes"])
     assert any("Nobody asked for fp16" in note for note in document["notes"])
 

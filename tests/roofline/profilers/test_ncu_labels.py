@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roofline.ncu_terms import DRAM_RATE, TIME, dimension
-from roofline.profilers.ncu_labels import is_label, metric_of, unprinted
+from roofline.profilers.ncu_labels import is_label, metric_of, not_printed, unprinted
 
 CLOCK = "smsp__cycles_elapsed.avg.per_second"
 CHART = "GPU Speed Of Light Roofline Chart"
@@ -73,7 +73,9 @@ def test_what_is_a_label() -> None:
 def test_what_is_not_printed() -> None:
     """Time, bytes of each level, and the instructions where a launch has none of them."""
     fadd = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"
-    told = unprinted([TIME])
+    why = not_printed()
+    assert "--csv --page raw --print-units base" in why
+    told = unprinted([TIME], why)
     assert {"lts__t_bytes.sum", "l1tex__t_bytes.sum", "dram__bytes_read.sum", fadd} <= told.keys()
-    assert all("--page raw" in why for why in told.values())
-    assert fadd not in unprinted([f"{fadd}.per_cycle_elapsed"])
+    assert set(told.values()) == {why}
+    assert fadd not in unprinted([f"{fadd}.per_cycle_elapsed"], why)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.profilers import ncu_report
+from roofline.profilers import ncu_program
 from roofline.profilers.ncu_report import parse
 from roofline.reader import ReadError
 
@@ -100,7 +100,7 @@ REPORT = """[
 def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """In place of the machine's own, which may have Nsight Compute."""
     monkeypatch.delenv("ROOFLINE_NCU", raising=False)
-    monkeypatch.setattr(ncu_report, "_ROOT", tmp_path / "root")
+    monkeypatch.setattr(ncu_program, "_ROOT", tmp_path / "root")
     return tmp_path / "root"
 
 
@@ -206,14 +206,6 @@ def test_the_module_where_installers_put_it(
     module.rename(root / folder)
     monkeypatch.setenv("PATH", "")
     assert len(parse(report).launches) == 2
-
-
-def test_of_several_versions_the_newest_comes_first(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    """Whatever order the file system has."""
-    for version in ("2024.3.2", "2025.1.1", "2023.2.0"):
-        (root / "opt/nvidia/nsight-compute" / version / "extras/python").mkdir(parents=True)
-    monkeypatch.setenv("PATH", "")
-    assert [folder.parts[-3] for folder in ncu_report._folders()] == ["2025.1.1", "2024.3.2", "2023.2.0"]
 
 
 def test_without_the_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, report: Path) -> None:
