@@ -47,6 +47,9 @@ _MACHINE: Column[Compared] = Column(
 )
 VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
 WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
+LACKING: Column[Compared] = Column(
+    name="lacking", title="lacking", get=lambda case: case.pair.shortfalls.told or None, right=False
+)
 _CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=signed)
 _MORE: Column[Compared] = Column(
     name="more_sessions",

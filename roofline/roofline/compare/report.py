@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from roofline.compare.columns import CASE, VERDICT, WHY, columns, display
-from roofline.compare.comparison import LARGE_IMPROVEMENT, OUTCOMES, Compared, Comparison, Outcome
+from roofline.compare.columns import CASE, LACKING, VERDICT, WHY, columns, display
+from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Outcome
 from roofline.compare.gate import Gate
 from roofline.compare.identity import setup_differences
 from roofline.compare.sides import Run
 from roofline.json_text import json_text
+from roofline.printable import printable
 from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
 from roofline.units import percent
@@ -116,25 +118,27 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> st
 
     :param gate: what a check came to; None where nothing is gated.
     """
+    strict = gate is not None and gate.strict
     worst, barred = comparison.of("slower"), comparison.of("removed", "not comparable", "invalid")
-    undecided = comparison.of("inconclusive") if gate is not None and gate.strict else ()
-    passing = [outcome for outcome in _PASSING if not (undecided and outcome == "inconclusive")]
-    rest = comparison.of(*passing)
-    blocks = [f"### {title}"]
+    undecided = comparison.of("inconclusive") if strict else ()
+    lacking = [case for case in comparison.of(*MATCHED, "new") if strict and case.pair.shortfalls.found]
+    rest = [case for case in comparison.of(*_PASSING) if case not in undecided and case not in lacking]
+    blocks = [f"### {printable(title)}"]
     if worst:
         blocks.append(_plain(Table(title="Slower", columns=display(comparison), rows=worst)))
     if barred:
         blocks.append(_plain(Table(title="Not compared", columns=[CASE, VERDICT, WHY], rows=barred)))
     if undecided:
         blocks.append(_plain(Table(title="Not settled", columns=[*display(comparison), WHY], rows=undecided)))
-    blocks.append(f"{coverage(comparison)}")
+    if lacking:
+        blocks.append(_plain(Table(title="Sessions lacking", columns=[CASE, VERDICT, LACKING], rows=lacking)))
+    blocks.append(printable(coverage(comparison)))
     notes = [*_left_out(comparison), *_counted(comparison), *sides(comparison)]
-    blocks.append("\n".join(f"- {' '.join(note.split())}" for note in notes))
+    blocks.append("\n".join(f"- {printable(note)}" for note in notes))
     if rest:
         shown = _plain(Table(title="Not slower", columns=[*display(comparison), WHY], rows=rest))
-        summary = ", ".join(
-            f"{comparison.counts[outcome]} {outcome}" for outcome in passing if comparison.counts[outcome]
-        )
+        counts = Counter(case.outcome for case in rest)
+        summary = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _PASSING if counts[outcome])
         blocks.append(f"<details><summary>The rest: {summary}</summary>\n\n{shown}\n\n</details>")
     return "\n\n".join(blocks) + "\n"
 

@@ -146,6 +146,26 @@ def test_invalid_and_missing_count_together(run: Run, base: list[Path], new: lis
     assert "; missing from 2 of 5 new sessions: " in line
 
 
+@pytest.mark.parametrize("options", [(), ("--least-effect", "50%")], ids=["inconclusive", "same"])
+@pytest.mark.parametrize("side", ["baseline", "new"])
+def test_markdown_shows_under_strict_what_sessions_lack(
+    run: Run, base: list[Path], new: list[Path], side: str, options: tuple[str, ...]
+) -> None:
+    """It makes the exit code, so it isn't folded, whatever the case's verdict; without --strict it passes, and is."""
+    _change(base if side == "baseline" else new, 2, _disproved)
+    given = ("check", *new, "--baseline", *base, *options, "--format", "markdown")
+    code, out, _ = run(*given)
+    assert code == 0
+    assert "**Sessions lacking**" not in out
+    assert ID in out.partition("<details>")[2]
+    code, out, _ = run(*given, "--strict")
+    assert code == 3
+    shown, _, folded = out.partition("<details>")
+    (row,) = [line for line in shown.partition("**Sessions lacking**")[2].splitlines() if line.startswith(f"| {ID} ")]
+    assert f"2 of 5 {side} sessions invalid: precision disproved" in row
+    assert ID not in folded
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [(_disproved, "4 of 5 baseline sessions invalid"), (remove, "missing from 4 of 5 baseline sessions")],
