@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from roofline.commands.common import CannotCompare, device_table, read_sessions
+from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.judging import Checked, check_expectations
 from roofline.expected_file import NAME, ExpectedFileError, beside, read
 from roofline.points import place_all
@@ -26,7 +28,7 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
     """
     table = device_table(devices)
     reading = read_sessions(results)
-    points = place_all(reading.files, table)
+    points = place_all(by_counted_work(reading.files), table)
     path = Path(file) if file else beside((point.benchmark.fullname for point in points), Path())
     try:
         entries = () if path is None else read(path)
@@ -38,4 +40,5 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
             f"nothing is expected of these results: none of their tests has the marker expected_bound, and there is no"
             f" {NAME} beside the tests, looked for from here. Name one with --expect FILE; `roofline lock` writes one."
         )
-    return check_expectations(points, entries, reading.unreadable)
+    found = check_expectations(points, entries, reading.unreadable)
+    return replace(found, counters=otherwise_by_counters(reading.files, table))

@@ -9,6 +9,7 @@ import click
 
 from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
 from roofline.commands.output import emit_text, tell, write_text
+from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
 from roofline.expected_file import ExpectedFileError
@@ -50,9 +51,13 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
 
     Several sessions of a machine tell how far sessions scatter: give at least three. Left out, with the reason: invalid
     rows, undetermined bounds, sessions that contradict each other. Where other programs disturbed most rounds of a
-    session no floor is written, with a warning. Each entry names the machine and the workload that it is of.
+    session no floor is written, with a warning. The work is the counted one, though hardware counters were read. Each
+    entry names the machine and the workload that it is of.
     """
-    locked, left_out = lock(place_all(read_sessions(results).files, device_table(devices)), safety)
+    files, table = read_sessions(results).files, device_table(devices)
+    for line in otherwise_by_counters(files, table):
+        tell(printable(line), None)
+    locked, left_out = lock(place_all(by_counted_work(files), table), safety)
     for one in left_out:
         tell(printable(f"left out {one.case} on {one.machine}: {one.why}"), None)
     if not locked:

@@ -113,11 +113,7 @@ def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | Non
 
 
 def _fraction_of_roof(point: Point, roofs: Roofs) -> float | None:
-    """By the counted work, whatever hardware counters saw: not every run has them, and of one source and of the other
-    the same step has other fractions. In the run itself (--assert-bounds) they are not there yet.
-    """
-    record = point.benchmark.record
-    fraction = place(None if record is None else replace(record, counters=None), roofs).fraction_high
+    fraction = place(point.benchmark.record, roofs).fraction_high
     return fraction if fraction is not None and usable(fraction) else None
 
 

@@ -118,6 +118,7 @@ def _mixed(rows: Sequence[Finding]) -> list[str]:
 
 def _rest(checked: Checked) -> list[str]:
     notes = [f"Not read, so nothing of it is held: {reason}" for reason in checked.unreadable]
+    notes += checked.counters
     if checked.unexpected:
         named = ", ".join(checked.unexpected[:_SHOWN])
         more = len(checked.unexpected) - _SHOWN

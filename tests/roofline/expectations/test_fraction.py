@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roofline.expectations.fraction import lowest, of_roof, of_speed_of_light
-from roofline.record import Counters, RoofSample
+from roofline.record import RoofSample
 from roofline.roofs import Roofs
 from tests.roofline import build
 from tests.roofline.expectations import build_points
@@ -103,14 +103,3 @@ def test_the_lowest_roofs_are_their_worst_samples() -> None:
         )
     )
     assert [roof.value for roof in lowest(roofs).roofs] == [8e12, 1e11, 1e-6, 1e12]
-
-
-def test_counters_change_no_fraction_of_the_roof(tmp_path: Path) -> None:
-    """They see other bytes than are counted, and the next run may have none: a floor would be missed, or reached, by
-    that alone.
-    """
-    seen = Counters(status="ok", flop=1e11, dram_byte=5e9)
-    with_counters = build_points.points(tmp_path, build_points.record(counters=seen), name="with")
-    without = build_points.points(tmp_path, build_points.record(), name="without")
-    assert with_counters[0].placement.fraction_high != without[0].placement.fraction_high
-    assert of_roof(with_counters) == of_roof(without)

@@ -342,7 +342,7 @@ def test_what_is_of_a_machine_is_missed_there_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_knows_the_machine_expects_nothing_of_it_by_its_namesakes(tmp_path: Path) -> None:
-    """What was locked on the other may be undetermined here. Of one that it doesn't know it says that it isn't the one."""
+    """What was locked on the other may be undetermined here. Where it knows neither, it says why nothing fits."""
     here = build_points.points(tmp_path, build_points.record(), build_points.record(case=build.case(model="vgg16")))
     own, other = expected(case=ID, fingerprint=HERE), expected(case="vgg16*", fingerprint="far", bound="memory")
     checked = check_expectations(here, [other, own])
@@ -453,3 +453,14 @@ def test_a_floor_is_not_missed_by_a_session_of_a_busy_machine(
     assert (finding.verdict, checked.exit_code) == (verdict, code)
     busy = "Likely: the machine was busy: 11 of 20 rounds were disturbed from outside: measure again"
     assert (busy in message(finding)) is (code == 3)
+
+
+def test_rows_of_another_project_beside_ours_lack_no_case(tmp_path: Path) -> None:
+    """They are of the same device. One whose record can't be read may be the case that is asked for."""
+    points = build_points.points(tmp_path, build_points.record(), None)
+    for entry in (expected(), expected(case=ID, device="epyc-2cpu")):
+        checked = check_expectations(points, [entry])
+        assert ([finding.verdict for finding in checked.findings], checked.exit_code) == (["held"], 0)
+        assert checked.unexpected == (points[1].id,)
+    broken = replace(points[1], benchmark=replace(points[1].benchmark, fault="cut off"))
+    assert check_expectations([points[0], broken], [expected()]).exit_code == 3
