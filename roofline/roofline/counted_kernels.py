@@ -29,7 +29,7 @@ from roofline.counters import TENSOR, counters_of, lacks_flop, roof_name, tensor
 from roofline.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.operations import Limit
 from roofline.record import KernelCounters, Record
-from roofline.roofs import Roofs, usable, usable_or_zero
+from roofline.roofs import Roofs, usable, usable_amount, usable_or_zero
 
 _CUDA_CORES = frozenset(("fp32", "fp64", "fp16"))
 """Their pipes, all of which a kernel's FLOPs have."""
@@ -142,7 +142,7 @@ def _counted(kernel: KernelCounters, no_flop: str | None, roofs: Roofs, latency:
     by_pipe = kernel.flop_by_pipe if no_flop is None else None
     time_s = kernel.time_s if kernel.time_s is not None and usable(kernel.time_s) else None
     launches = max(0, kernel.launches)
-    dram_byte, l2_byte = _amount(kernel.dram_byte), _amount(kernel.l2_byte)
+    dram_byte, l2_byte = usable_amount(kernel.dram_byte), usable_amount(kernel.l2_byte)
     launches_s = 0.0 if latency is None else latency * launches
     limit, why = _limit(time_s, by_pipe, dram_byte, l2_byte, roofs, launches_s)
     return CountedKernel(
@@ -154,15 +154,11 @@ def _counted(kernel: KernelCounters, no_flop: str | None, roofs: Roofs, latency:
         flop_by_pipe=by_pipe,
         dram_byte=dram_byte,
         l2_byte=l2_byte,
-        l1_byte=_amount(kernel.l1_byte),
+        l1_byte=usable_amount(kernel.l1_byte),
         limit=limit,
         why=why,
         no_flop=no_flop,
     )
-
-
-def _amount(value: float | None) -> float | None:
-    return value if value is not None and usable_or_zero(value) else None
 
 
 def _limit(

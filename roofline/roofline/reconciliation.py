@@ -26,7 +26,7 @@ from roofline.discrepancies import (
     of_parts,
 )
 from roofline.record import Operation, Record
-from roofline.roofs import usable_or_zero
+from roofline.roofs import usable_amount
 from roofline.sol import WINOGRAD_SAVING
 
 AGREEMENT = 0.02
@@ -95,9 +95,9 @@ def _arithmetic(step: Step) -> list[Reconciled]:
         reasons = of_parts(own.standing, others.standing)
         rows += [_with(own, reasons), _with(others, reasons)]
     if work.flop_per_step or of_products or of_convolutions:
-        row = _flop(name, _amount(work.flop_per_step), [*of_products, *of_convolutions], saved)
+        row = _flop(name, usable_amount(work.flop_per_step), [*of_products, *of_convolutions], saved)
         rows.append(_with(row, of_matrices(step, row.standing)))
-    row = _flop("other arithmetic", _amount(work.other_flop_per_step), step.of_others())
+    row = _flop("other arithmetic", usable_amount(work.other_flop_per_step), step.of_others())
     if work.other_flop_per_step is None:
         row = _with(row, (f"not counted: {step.record.missing.get('work.other_flop_per_step', 'no reason is told')}",))
     rows.append(_with(row, of_other_arithmetic(step, row.standing)))
@@ -125,9 +125,9 @@ def _traffic(step: Step) -> list[Reconciled]:
     row = Reconciled(
         name="DRAM bytes",
         unit="B",
-        counted_low=_amount(work.byte_low_per_step),
-        counted_high=_amount(work.byte_high_per_step),
-        counters=_amount(counters.dram_byte),
+        counted_low=usable_amount(work.byte_low_per_step),
+        counted_high=usable_amount(work.byte_high_per_step),
+        counters=usable_amount(counters.dram_byte),
         launches=sum(kernel.launches for kernel in step.kernels),
     )
     return [_with(row, of_bytes(step, row.standing))]
@@ -137,9 +137,5 @@ def _with(row: Reconciled, reasons: Sequence[str]) -> Reconciled:
     return replace(row, reasons=(*row.reasons, *reasons))
 
 
-def _amount(value: float | None) -> float | None:
-    return value if value is not None and usable_or_zero(value) else None
-
-
 def _sum(operations: Iterable[Operation]) -> float | None:
-    return total_of(_amount(operation.flop) for operation in operations)
+    return total_of(usable_amount(operation.flop) for operation in operations)

@@ -116,5 +116,10 @@ def usable_or_zero(value: float) -> bool:
     return value == 0 or usable(value)
 
 
+def usable_amount(value: float | None) -> float | None:
+    """The amount, where there is one and it is `usable_or_zero`."""
+    return value if value is not None and usable_or_zero(value) else None
+
+
 def _usable(roofs: Iterable[Roof]) -> tuple[Roof, ...]:
     return tuple(roof for roof in roofs if usable(roof.value))
