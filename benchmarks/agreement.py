@@ -8,8 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from benchmarks.figures import Figure
-from pytest_roofline.complexity.fake_workload import Mode
 from pytest_roofline.models import ModelSpec
+from pytest_roofline.workload import Mode
 
 MODES: tuple[Mode, ...] = ("train", "infer")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pytest_roofline.expecting import applying, assert_bounds
 from pytest_roofline.precision import PRECISIONS
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
     from pytest_roofline.measuring import Plan
     from pytest_roofline.run import Run
-    from pytest_roofline.workload import Workload
+    from pytest_roofline.workload import Mode, Workload
     from roofline.expected import Expected
-
-Mode = Literal["train", "infer"]
 
 
 class Disproved(AssertionError):

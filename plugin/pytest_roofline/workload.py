@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
+Mode = Literal["train", "infer"]
+
 LEARNING_RATE = 1e-4
 """Small enough that the loss of a random network on random data stays finite; it doesn't change the work."""
 
@@ -84,7 +86,7 @@ class Workload:
 
     model: nn.Module
     batches: Batches
-    mode: Literal["train", "infer"]
+    mode: Mode
     precision: Precision
     device: torch.device
     loss: Callable[[Any, Any], Tensor] | None = None

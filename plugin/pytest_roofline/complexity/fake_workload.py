@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
@@ -12,9 +10,7 @@ from pytest_roofline import precision as precisions
 from pytest_roofline.counting.fake import fake_copy
 from pytest_roofline.models import ModelSpec
 from pytest_roofline.precision import Precision
-from pytest_roofline.workload import ReadyBatches, Workload, sgd
-
-Mode = Literal["train", "infer"]
+from pytest_roofline.workload import Mode, ReadyBatches, Workload, sgd
 
 CPU = torch.device("cpu")
 """Where the fake tensors lie: every machine has it."""

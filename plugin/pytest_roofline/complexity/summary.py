@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_roofline.complexity.assessment import StepNeeds
-from pytest_roofline.complexity.fake_workload import Mode
 from pytest_roofline.complexity.layers import Forward, Layer
 from pytest_roofline.models import ModelSpec
+from pytest_roofline.workload import Mode
 from roofline.units import scaled, shares
 
 SCHEMA = 1

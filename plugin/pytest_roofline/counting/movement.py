@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pytest_roofline.counting.calls import Call
 from pytest_roofline.counting.costs import OtherOperation, elements, entries, none, per_input
 
-_SUM, _MEAN, _MAXIMUM = range(3)
-"""torch's numbers of the modes of a bag of embeddings."""
+_MEAN, _MAXIMUM = 1, 2
+"""torch's numbers of the modes of a bag of embeddings; 0 is the sum."""
 
 
 def _looked_up(call: Call) -> int:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_roofline.device_state import DeviceState, HeldDown
+from pytest_roofline.options import PROTOCOLS
 from roofline.record import Timing
 
 if TYPE_CHECKING:
     from pytest_roofline.measuring.stopwatch import Round
-
-PROTOCOLS = ("adaptive", "window", "steps")
 
 WINDOW_WARMUP_STEPS = 10
 WINDOW_STEPS = 100
