@@ -23,11 +23,16 @@ class Machine(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A workload on one machine. ``speed_up`` is over the same workload on the first machine."""
+    """A workload on one machine. ``speed_up`` is over the same workload on the first machine.
+
+    ``sources_differ_in`` names the columns in which the sources of the fraction of the roof are others than those of
+    the first row of the workload that has a fraction; None in that row, and where there is no fraction.
+    """
 
     point: Point
     machine: str
     speed_up: float | None
+    sources_differ_in: tuple[str, ...] | None
 
 
 def machine_of(point: Point) -> Machine:
@@ -62,7 +67,12 @@ def machines_table(points: Sequence[Point]) -> Table[Row]:
         by_workload.setdefault(point.workload, []).append(point)
     alone = len(names) == 1
     rows = [
-        Row(point=point, machine=names[machine_of(point)], speed_up=_speed_up(group[0], point, order[0]))
+        Row(
+            point=point,
+            machine=names[machine_of(point)],
+            speed_up=_speed_up(group[0], point, order[0]),
+            sources_differ_in=_differing(group, point),
+        )
         for group in by_workload.values()
         if alone or len({machine_of(point) for point in group}) > 1
         for point in group
@@ -70,19 +80,28 @@ def machines_table(points: Sequence[Point]) -> Table[Row]:
     first = next(iter(names.values()), "")
     return Table(
         title=f"{first}: no other machine beside it" if alone else f"Machines side by side; speed-up over {first}",
-        columns=[*_of(*_KEY), _MACHINE, *_of(*_RATE), _SPEED_UP, *_of(*_STANDING)],
+        columns=[*_of(*_KEY), _MACHINE, *_of(*_RATE), _SPEED_UP, *_of(*_ROOF, *_SOURCES), _DIFFERING, *_of(*_STANDING)],
         rows=rows,
         display=[_MACHINE, *_of("samples_per_s", "samples_per_s_sd"), _SPEED_UP, *_of(*_SHOWN)],
         section=lambda row: row.point.id,
         section_title="case",
-        notes=[*notes, *_invalid(shown, names), *_not_compared(by_workload, names, shown), *_differences(shown, names)],
+        notes=[
+            *notes,
+            *_invalid(shown, names),
+            *_not_compared(by_workload, names, shown),
+            *_other_sources(by_workload.values(), names),
+            *_differences(shown, names),
+        ],
     )
 
 
 _KEY = ("case", "workload_hash", "device")
 _RATE = ("samples_per_s", "samples_per_s_sd", "sample_unit")
+_ROOF = ("fraction_of_roof_low", "fraction_of_roof_high")
+_SOURCES = ("flop_source", "provenance", "roof_source", "time_basis")
+"""What a fraction of the roof rests on: with another source it may be another number on the same machine."""
 _STANDING = (
-    *("fraction_of_roof_low", "fraction_of_roof_high", "fraction_of_speed_of_light", "bound", "bound_why"),
+    *("fraction_of_speed_of_light", "bound", "bound_why"),
     *("step_time_s", "latency_median_s", "latency_p95_s", "latency_p99_s", "valid", "flags", "started_at", "file"),
 )
 _SHOWN = ("fraction_of_roof", "bound", "latency_median_s")
@@ -90,6 +109,7 @@ _MACHINE: Column[Row] = Column(name="machine", title="machine", get=lambda row: 
 _SPEED_UP: Column[Row] = Column(
     name="speed_up", title="speed-up", get=lambda row: row.speed_up, show=lambda value: f"{significant(value)}x"
 )
+_DIFFERING: Column[Row] = Column(name="sources_differ_in", title="other sources", get=lambda row: row.sources_differ_in)
 
 
 def _point(row: Row) -> Point:
@@ -159,6 +179,38 @@ def _not_compared(
             "Rows without a record were matched by the test's name alone: that the work is the same isn't proven"
         )
     return notes
+
+
+def _placed(group: Iterable[Point]) -> list[Point]:
+    """Those that have a fraction of the roof."""
+    return [point for point in group if point.placement.fraction_low is not None]
+
+
+def _differing(group: Sequence[Point], point: Point) -> tuple[str, ...] | None:
+    """:param group: all rows of the workload of ``point``."""
+    placed = _placed(group)
+    if not placed or point is placed[0] or point.placement.fraction_low is None:
+        return None
+    return tuple(column.name for column in pick(*_SOURCES) if column.get(point) != column.get(placed[0]))
+
+
+def _other_sources(groups: Iterable[Sequence[Point]], names: dict[Machine, str]) -> list[str]:
+    """Workloads whose fractions of the roof don't compare, those with the same sources in one note."""
+    told: dict[str, list[str]] = {}
+    for group in groups:
+        placed = _placed(group)
+        differing = [column for column in pick(*_SOURCES) if len({column.get(point) for point in placed}) > 1]
+        if differing:
+            what = "; ".join(f"{column.title} {_by_machine(column, placed, names)}" for column in differing)
+            told.setdefault(what, []).append(placed[0].id)
+    return [
+        f"% of roof doesn't compare between these machines, as it rests on other sources: {what}: {', '.join(ids)}"
+        for what, ids in told.items()
+    ]
+
+
+def _by_machine(column: Column[Point], points: Iterable[Point], names: dict[Machine, str]) -> str:
+    return ", ".join(f"{column.get(point)} on {names[machine_of(point)]}" for point in points)
 
 
 def _differences(points: Sequence[Point], names: dict[Machine, str]) -> list[str]:

@@ -1,5 +1,7 @@
 """Machines stand side by side with the same workload each; nothing is pooled and nothing is left out in silence."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from roofline.devices import load
 from roofline.machines import Row, machine_names, machines_table
 from roofline.points import Point, place_all
 from roofline.reader import ResultFile, read_file
-from roofline.record import Device, Flag, Record
+from roofline.record import Counters, Device, Flag, Record
 from roofline.tables import Table, render
 from tests.roofline import build
 
@@ -165,3 +167,64 @@ def test_the_table_fits_80_columns_with_all_that_is_asked(tmp_path: Path) -> Non
     assert max(map(len, text.splitlines())) <= 80
     assert text.splitlines()[2].split() == ["machine", "/s", "±", "sd", "speed-up", "roof", "bound", "latency"]
     assert "Too narrow" not in text
+
+
+_ANALYTIC_BYTES = Counters(status="missing_metric", reason="x", flop=1.2e11)
+_ANALYTIC_FLOP = Counters(status="missing_metric", reason="x", dram_byte=2e9)
+
+
+@pytest.mark.parametrize(
+    ("counters", "differing", "what"),
+    [
+        (
+            Counters(status="ok", flop=1.2e11, dram_byte=2e9),
+            ("flop_source", "provenance"),
+            "FLOP from analytic on a, counters on b; bytes from analytic on a, counters on b",
+        ),
+        (_ANALYTIC_BYTES, ("flop_source",), "FLOP from analytic on a, counters on b"),
+        (_ANALYTIC_FLOP, ("provenance",), "bytes from analytic on a, counters on b"),
+    ],
+)
+def test_a_percent_of_roof_of_other_sources_is_told(
+    tmp_path: Path, counters: Counters, differing: tuple[str, ...], what: str
+) -> None:
+    """Counted and by counters the same work has another percent of the same roof: below the table, and in each row."""
+    table = _table(_run(tmp_path, "a", _step(0.1)), _run(tmp_path, "b", build.record(counters=counters)))
+    assert [row.sources_differ_in for row in table.rows] == [None, differing]
+    assert list(table.notes) == [
+        "% of roof doesn't compare between these machines, as it rests on other sources: "
+        f"{what}: resnet50-train-b32-fp32"
+    ]
+    first, second = json.loads(render(table, "json", 80))["rows"]
+    assert (first["sources_differ_in"], second["sources_differ_in"]) == (None, list(differing))
+    assert (first["provenance"], first["flop_source"]) == ("analytic", "analytic")
+    assert "counters" in (second["provenance"], second["flop_source"])
+
+
+def test_roofs_of_other_sources_are_told_once_for_all_workloads(tmp_path: Path) -> None:
+    """A percent of a published roof is none of a measured one."""
+    cases = (_step(0.1, batch=8), _step(0.1, batch=16))
+    device = Device(kind="cuda", name="NVIDIA A100-SXM4-80GB")
+    other = build.result(
+        tmp_path / "b.json",
+        [replace(case, device=device) for case in cases],
+        of=build.session(),
+        on=build.machine("b", device),
+    )
+    table = _table(_run(tmp_path, "a", *cases), other)
+    assert [row.sources_differ_in for row in table.rows] == [None, ("roof_source",)] * 2
+    assert list(table.notes) == [
+        "% of roof doesn't compare between these machines, as it rests on other sources: "
+        "roofs measured on a, spec on b: resnet50-train-b8-fp32, resnet50-train-b16-fp32"
+    ]
+
+
+def test_the_same_sources_need_no_note(tmp_path: Path) -> None:
+    """Nor do rows without a percent: from the time alone there is none."""
+    same = _table(_run(tmp_path, "a", _step(0.1)), _run(tmp_path, "b", _step(0.2)))
+    assert [row.sources_differ_in for row in same.rows] == [None, ()]
+    assert same.notes == []
+    uncounted = build.record(work=None)
+    without = _table(_run(tmp_path, "a", uncounted), _run(tmp_path, "b", _step(0.2)), _run(tmp_path, "c", _step(0.2)))
+    assert [row.sources_differ_in for row in without.rows] == [None, None, ()]
+    assert without.notes == []
