@@ -93,8 +93,8 @@ def ops(
     """Take the step of a CASE of RESULT (a file or folder) apart: where its time goes, and what to fix first.
 
     CASE is an id, or a part that only one has. Without it, where there are several: a line a case, and none of --by,
-    --top and --plot. Each operation is
-    held against its own speed of light, the least time that the machine's roofs allow it.
+    --top and --plot. Each operation is held against its own speed of light, the least time that the machine's roofs
+    allow it.
     """
     shown, notes = newest(cases(place_all(read_results([result]), device_table(devices))))
     for note in notes:

@@ -22,21 +22,25 @@ _SUFFIXES: dict[str, Format] = {".csv": "csv", ".json": "json", ".md": "markdown
 _LEAST_WIDTH = 40
 
 
-def table_options(function: Command) -> Command:
-    """``--format``, ``-o`` and ``--width``: passed on as ``form``, ``output`` and ``width``."""
-    function = click.option(
+def width_option(function: Command) -> Command:
+    """``--width``: passed on as ``width``."""
+    return click.option(
         "--width",
         is_eager=True,  # what is wrong with another option is told in this width
         type=click.IntRange(min=_LEAST_WIDTH),
         metavar="COLUMNS",
         help="Columns of the terminal. Default: asked of the terminal.",
     )(function)
+
+
+def table_options(function: Command) -> Command:
+    """``--format``, ``-o`` and ``--width``: passed on as ``form``, ``output`` and ``width``."""
     function = click.option(
         "-o",
         "--output",
         type=click.Path(dir_okay=False, path_type=Path),
         help="File to write to. Without --format its ending decides: .csv, .json, .md; else a table.",
-    )(function)
+    )(width_option(function))
     return click.option("--format", "form", type=click.Choice(FORMATS), help="Default: table.")(function)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from roofline.commands.common import device_table, devices_option, read_results, results_argument
-from roofline.commands.output import emit, terminal_width, write_text
+from roofline.commands.output import emit, terminal_width, width_option, write_text
 from roofline.commands.plot import draw_figures
 from roofline.environment import environment
 from roofline.kernel_tables import kernels_table
@@ -32,7 +32,7 @@ from roofline.tables import Table, render
     show_default=True,
     help="Folder for everything.",
 )
-@click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")
+@width_option
 @devices_option
 def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: Path | None) -> None:
     """Show the table of RESULTS (files or folders) and write figures, CSVs and the environment to one folder.

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from roofline.commands.common import CannotCompare
+from roofline.commands.common import CannotCompare, Command
 from roofline.commands.output import chosen_format, emit, emit_text, tell
 from roofline.json_text import json_text
 from roofline.printable import printable
@@ -25,8 +24,6 @@ from roofline.profilers.timeline_files import (
 from roofline.profilers.timeline_report import about, document, rows_table, tables
 from roofline.reader import ReadError, files_under, real_path
 from roofline.tables import Format, render
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}
 """In words, what an error that a reader of JSON gets by name means."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import click
 
-from roofline.commands.common import CannotCompare
-from roofline.commands.output import chosen_format, emit, emit_text, terminal_width
+from roofline.commands.common import CannotCompare, Command
+from roofline.commands.output import chosen_format, emit, emit_text
 from roofline.commands.parameters import Seconds, Share
 from roofline.compare.comparison import Comparison, Settings, compare
 from roofline.compare.gate import Gate
@@ -24,8 +24,6 @@ from roofline.json_text import json_text
 from roofline.printable import printable
 from roofline.reader import ReadError, files_under, real_path
 from roofline.tables import Format, Table, render
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class TwoSides(click.Command):
@@ -166,7 +164,7 @@ def show(
             emit_text(markdown(comparison, title, gate) + more, output)
         case _:
             more_tables = [] if expected is None else [expected]
-            emit([table(comparison, title), *more_tables], form, output, terminal_width(width))
+            emit([table(comparison, title), *more_tables], form, output, width)
 
 
 def _how_to_make(path: Path) -> str:
