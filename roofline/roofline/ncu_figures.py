@@ -18,6 +18,7 @@ from roofline.ncu_terms import (
     SUMS,
     TENSOR,
     TENSOR_ACTIVITY,
+    TENSOR_OPERATIONS,
     TIME,
     Alternatives,
     Sum,
@@ -78,7 +79,7 @@ def figures(
         **amounts,
         flop=math.fsum(counted.values()) if "flop" not in plan.missing else None,
         flop_by_pipe=counted or None,
-        tensor_cores=_tensor_cores(counted, metrics, plan),
+        tensor_cores=_tensor_cores(metrics, plan),
         metrics=plan.used,
         missing=plan.missing,
         not_counted=plan.not_counted,
@@ -256,11 +257,13 @@ def _amount(parts: _Parts, metrics: Mapping[str, float]) -> float:
     )
 
 
-def _tensor_cores(counted: Mapping[str, float], metrics: Mapping[str, float], plan: _Plan) -> bool | None:
-    activity = [value for name, value in metrics.items() if name.startswith(TENSOR_ACTIVITY)]
-    if any(activity) or any(flop for pipe, flop in counted.items() if pipe in TENSOR):
+def _tensor_cores(metrics: Mapping[str, float], plan: _Plan) -> bool | None:
+    told = {name: value for name, value in metrics.items() if name.startswith((*TENSOR_ACTIVITY, TENSOR_OPERATIONS))}
+    if any(told.values()):
         return True
-    return False if activity or plan.every_tensor_pipe else None
+    # That one kind of operation (hmma) didn't run tells nothing of the others.
+    all_kinds = any(name.startswith(TENSOR_ACTIVITY) and "_op_" not in name for name in told)
+    return False if all_kinds or plan.every_tensor_pipe else None
 
 
 @lru_cache(maxsize=32)

@@ -54,6 +54,9 @@ TENSOR: Mapping[str, tuple[tuple[str, ...], ...]] = {
 TENSOR_ACTIVITY = ("sm__inst_executed_pipe_tensor", "sm__pipe_tensor")
 """Begin the names of metrics that tell whether the tensor cores did anything, but not how much."""
 
+TENSOR_OPERATIONS = "sm__ops_path_tensor_src_"
+"""Begins the names of those that count their operations, by type."""
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -116,7 +119,7 @@ def instruction_count(instruction: str) -> Alternatives:
 
 def tensor_count(source: str) -> Alternatives:
     """Operations of the tensor cores, by source (and destination) type as `TENSOR` has it."""
-    stem = f"sm__ops_path_tensor_src_{source}.sum"
+    stem = f"{TENSOR_OPERATIONS}{source}.sum"
     rates = ((Term(f"{stem}.per_cycle_elapsed", times=(clock, TIME)),) for clock in reversed(SM_CLOCKS))
     return ((Term(stem),), *rates)
 

@@ -10,6 +10,8 @@ from roofline.ncu_terms import DRAM_RATE, TIME
 SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 TENSOR = "sm__ops_path_tensor_src_{}.sum"
 CUDA = ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul", "hfma")
+RATE = ".per_cycle_elapsed"
+CLOCK = "smsp__cycles_elapsed.avg.per_second"
 AMPERE = ("bf16_dst_fp32", "fp16_dst_fp16", "fp16_dst_fp32", "fp64", "tf32_dst_fp32")
 
 
@@ -209,14 +211,20 @@ def test_a_chip_without_a_dram_counter() -> None:
         ({"sm__inst_executed_pipe_tensor.sum": 5.0}, True),
         ({"sm__inst_executed_pipe_tensor.sum": 0.0}, False),
         ({"sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active": 12.0}, True),
+        ({"sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active": 0.0}, None),
+        ({"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 0.0}, False),
         (_tensor(*AMPERE), False),
         (_tensor(*AMPERE, fp64=1), True),
         (_tensor(*AMPERE[:-1]), None),
+        (_tensor("fp16_dst_fp16", fp16_dst_fp16=1), True),
+        ({TIME: 0.0, f"{TENSOR.format('fp64')}{RATE}": 1.0}, True),
         ({}, None),
     ],
 )
 def test_whether_tensor_cores_did_anything(metrics: dict[str, float], used: bool | None) -> None:
-    """No, only where every counter of the chip says so."""
+    """No, only where every counter of the chip says so, or one of all kinds of operation; yes, where any does,
+    even though no amount follows from it.
+    """
     assert figures(metrics, compute_capability="8.0").tensor_cores is used
 
 
@@ -233,10 +241,6 @@ def test_a_time_that_can_not_be_read_is_no_reason_for_bytes_that_nobody_asked_fo
     assert figures({}, absent=absent).missing["dram_byte"] == "dram__bytes_read.sum was not collected"
     asked = figures({DRAM_RATE: 1.0}, absent=absent)
     assert asked.missing["dram_byte"] == f"{TIME}: {absent[TIME]}"
-
-
-RATE = ".per_cycle_elapsed"
-CLOCK = "smsp__cycles_elapsed.avg.per_second"
 
 
 def test_a_rate_over_a_time_that_rounds_to_0_is_no_amount() -> None:
