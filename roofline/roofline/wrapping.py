@@ -52,9 +52,7 @@ def begin_of(text: str, width: int) -> str:
     """As many of its first characters as take at most ``width`` columns."""
     from rich.cells import cell_len
 
-    taken = 0
-    for place, character in enumerate(text):
-        taken += cell_len(character)
-        if taken > width:
-            return text[:place]
-    return text
+    end = 0
+    while end < len(text) and cell_len(text[: end + 1]) <= width:
+        end += 1
+    return text[:end]
