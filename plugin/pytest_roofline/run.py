@@ -53,7 +53,6 @@ class Run:
         device: torch.device,
         arguments: tuple[str, ...],
         notes: tuple[str, ...] = (),
-        clock: Callable[[], float] = time.perf_counter,
         *,
         place: SessionSet | None = None,
         baseline: gate.Baseline | None = None,
@@ -61,7 +60,7 @@ class Run:
     ) -> None:
         self.options = options
         self.device = device
-        self.clock = clock
+        self.clock: Callable[[], float] = time.perf_counter
         self.instruments = devices.instruments(device)
         self.machine: Machine = machine.describe(device, options.label)
         self.ledger = roofs.Ledger()
@@ -95,9 +94,9 @@ class Run:
         self._notes = notes
         self._place = place
         self._baseline = baseline
-        self._started = clock()
+        self._started = self.clock()
         self._started_at = roofs.now()
-        self._written = clock()
+        self._written = self.clock()
         self._earlier: tuple[Roof, ...] = ()
 
     def open_results(self, commit: str) -> None:

@@ -30,8 +30,9 @@ class SessionHooks:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         result = yield
         if uses_roofline(item):
-            self._done += item.get_closest_marker("roofs") is None
-            if self._done == self._middle and item.get_closest_marker("roofs") is None:
+            is_case = item.get_closest_marker("roofs") is None
+            self._done += is_case
+            if is_case and self._done == self._middle:
                 self._run.sample_roofs()
             self._write(force=False)
         return result

@@ -106,11 +106,11 @@ class Workload:
             raise ValueError("training needs a loss and an optimizer")
 
 
-def sgd(model: nn.Module, *, momentum: float = 0.9, weight_decay: float = 1e-4) -> torch.optim.Optimizer:
+def sgd(model: nn.Module) -> torch.optim.Optimizer:
     """SGD with momentum and weight decay as in PyTorch's ImageNet example, and a learning rate that stays harmless."""
     import torch
 
-    return torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=momentum, weight_decay=weight_decay)
+    return torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.9, weight_decay=1e-4)
 
 
 class Step:

@@ -29,7 +29,7 @@ _PTX = b"""
 
 
 class CudaError(Exception):
-    """A call of the driver failed. ``code`` is its result."""
+    """A call of the driver, by the name ``call``, failed."""
 
     def __init__(self, call: str, code: int, text: str) -> None:
         super().__init__(f"{call} failed with {code} ({text})")
