@@ -5,8 +5,8 @@ be compared. Else 3 where the gate had less to look at than it should: nothing m
 machine; a case was removed, moved or renamed; a row can't be judged (unless it couldn't in the baseline either);
 another machine, another workload; half or more of the new sessions lack a case or have no usable row of it; a file of
 a folder can't be read. Else 0. What is inconclusive passes with a warning, and does not under ``strict``; the same of
-a case that fewer sessions lack, or sessions of the baseline, and where the new side is older than the baseline. What is
-new or faster passes.
+a case that fewer sessions lack, or sessions of the baseline, and where a new session may be of another run: older than
+the baseline, or of another commit than the newest. What is new or faster passes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from roofline.compare.columns import signed
 from roofline.compare.comparison import MATCHED, Compared, Comparison
+from roofline.compare.leftovers import left_from_another_run
 from roofline.units import scaled
 
 MOST_NAMED = 20
@@ -46,7 +47,8 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     failures = list(_named(slower))
     barred = [*_named(comparison.of("not comparable")), *_named(lost)]
     warnings = list(_named(settled))
-    (barred if strict else warnings).extend(_older(comparison))
+    left = left_from_another_run(comparison.base_runs, comparison.new_runs)
+    (barred if strict else warnings).extend(_at_most(left, "left from another run?", "sessions"))
     (warnings if allow_removed else barred).extend(_named(removed))
     (barred if strict else warnings).extend(_short(comparison.of(*MATCHED, "new")))
     if undecided:
@@ -62,17 +64,6 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
         strict=strict,
         allow_removed=allow_removed,
     )
-
-
-def _older(comparison: Comparison) -> Iterable[str]:
-    """A file that lay there before passes for the one that a run was to write: it is older than the baseline."""
-    base, new = ([run.moment for run in runs] for runs in (comparison.base_runs, comparison.new_runs))
-    of_base, of_new = ([moment for moment in moments if moment is not None] for moments in (base, new))
-    if len(of_base) == len(base) and len(of_new) == len(new) and max(of_new) < min(of_base):
-        yield (
-            f"the new side is older than the baseline ({max(of_new):%Y-%m-%d %H:%M} UTC, {min(of_base):%Y-%m-%d %H:%M}"
-            f" UTC): is {_first(run.file for run in comparison.new_runs)} what the run just measured wrote?"
-        )
 
 
 def nothing_judged(comparison: Comparison) -> str:

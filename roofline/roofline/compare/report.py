@@ -10,6 +10,7 @@ from roofline.compare.columns import CASE, LACKING, VERDICT, WHY, columns, displ
 from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Outcome
 from roofline.compare.gate import Gate
 from roofline.compare.identity import setup_differences
+from roofline.compare.leftovers import code_of, left_in_side, newest
 from roofline.compare.sides import Run
 from roofline.json_text import json_text
 from roofline.printable import printable
@@ -17,7 +18,6 @@ from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
 from roofline.units import percent
 
-_SHOWN_COMMIT = 8
 _DIFFERENCES = 12
 _LEFT_OUT = 20
 """Sessions of a case that are named one by one."""
@@ -157,9 +157,7 @@ def sides(comparison: Comparison) -> list[str]:
             " time; base and new are fractions of the measured roof"
         )
     for name, runs in (("baseline", base), ("new side", new)):
-        commits = {run.commit for run in runs if run.commit is not None}
-        if len(commits) > 1:
-            lines.append(f"The {name} is of {len(commits)} commits, taken for the same code: {_named(sorted(commits))}")
+        lines += left_in_side(name, runs)
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
     if differing:
         more = f"; and {len(differing) - _DIFFERENCES} more" if len(differing) > _DIFFERENCES else ""
@@ -192,17 +190,14 @@ def _marks(comparison: Comparison) -> list[str]:
 
 
 def _side(runs: Sequence[Run]) -> str:
-    newest = max(runs, key=lambda run: run.when)
+    last = newest(runs)
     sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
-    commit = "no commit told"
-    if newest.commit is not None:
-        commit = f"commit {newest.commit[:_SHOWN_COMMIT]}{' with changes' if newest.dirty else ''}"
-    return f"{sessions} of {newest.machine.label}, {commit}, {newest.when[:10] or 'no date told'} ({newest.file})"
+    return f"{sessions} of {last.machine.label}, {code_of(last)}, {last.when[:10] or 'no date told'} ({last.file})"
 
 
 def _age(base: Sequence[Run], new: Sequence[Run]) -> str:
     """How long before the new side the baseline was taken; empty where that isn't told, or less than a day."""
-    of_base, of_new = (max(runs, key=lambda run: run.when).moment for runs in (base, new))
+    of_base, of_new = newest(base).moment, newest(new).moment
     if of_base is None or of_new is None:
         return ""
     days = (of_new - of_base).days

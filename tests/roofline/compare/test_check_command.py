@@ -534,3 +534,40 @@ def test_what_is_not_as_expected_is_in_the_title(run: Run, base: list[Path], new
     assert document["title"].startswith("Not ")
     assert document["failures"][-1].startswith("Expected bounds: 1 ")
     assert f"Error: {document['failures'][-1]}" in err
+
+
+def _of(commit: str, *, dirty: bool = False) -> Any:
+    def change(content: dict[str, Any]) -> None:
+        content["commit_info"] |= {"id": commit, "dirty": dirty}
+
+    return change
+
+
+def test_a_file_of_another_run_among_the_new_ones_is_told(
+    run: Run, base: list[Path], new: list[Path], tmp_path: Path
+) -> None:
+    """By its commit and its hour: it passes, with a warning that names it, and not under --strict."""
+    (stale,) = sessions.side(tmp_path / "new", TIMES, count=1, first=9, started_at="2026-11-19T07:30:00+00:00")
+    sessions.edited(stale, _of("f" * 40))
+    checked = ("check", *new, stale, "--baseline", *base, "--least-effect", "50%")
+    code, _, err = run(*checked)
+    assert code == 0
+    assert err == (
+        f"Warning: left from another run? {stale}: of commit ffffffff, the newest session is of commit 01234567; begun"
+        " 2026-11-19 07:30 UTC, before the baseline\n"
+    )
+    code, _, err = run(*checked, "--strict")
+    assert code == 3
+    assert err.startswith(f"Error: left from another run? {stale}: ")
+
+
+def test_sides_that_took_turns_hold_nothing_of_another_run(run: Run, base: list[Path], new: list[Path]) -> None:
+    """A new session from before the baseline is none, if it is surely of the newest one's code."""
+    sessions.edited(new[0], lambda content: content[KEY].update(started_at="2026-11-19T23:00:00+00:00"))
+    checked = ("check", *new, "--baseline", *base, "--least-effect", "50%")
+    assert run(*checked)[2] == ""
+    for path in new:
+        sessions.edited(path, _of("0123456789abcdef", dirty=True))
+    assert run(*checked)[2] == (
+        f"Warning: left from another run? {new[0]}: begun 2026-11-19 23:00 UTC, before the baseline\n"
+    )

@@ -48,7 +48,7 @@ def test_a_bound_that_they_see_otherwise_is_told_once(tmp_path: Path) -> None:
     """However many sessions see it; nothing where they agree, failed, or weren't asked for."""
     two = [_result(tmp_path / f"{name}.json", counters=MEMORY) for name in ("a", "b")]
     assert otherwise_by_counters(two, load()) == (TOLD,)
-    for counters in (None, Counters(status="no_permission"), Counters(status="ok", flop=1e11, dram_byte=2e8)):
+    for counters in (None, Counters(status="permission_denied"), Counters(status="ok", flop=1e11, dram_byte=2e8)):
         assert otherwise_by_counters([_result(tmp_path / "c.json", counters=counters)], load()) == ()
 
 
