@@ -41,10 +41,9 @@ def findings_table(audit: Audit, width: int) -> Table[Finding]:
     # Stable: within a file and a rule the order is that of the rows.
     found.sort(key=lambda finding: files.index(finding.row.file))
     room = max(_LEAST_WIDTH, width - max((len(finding.row.place) for finding in found), default=0) - 4)
-    wrapped = _wrap(room)
     display: tuple[Column[Finding], ...] = (
         Column(name="place", title="row", get=lambda finding: finding.row.place, right=False),
-        Column(name="arithmetic", title="what contradicts what", get=_sentence, show=wrapped, right=False),
+        Column(name="arithmetic", title="what contradicts what", get=_sentence, show=_wrap(room), right=False),
     )
     return Table(
         title=f"{len(found)} contradiction{'s' if len(found) != 1 else ''} found",

@@ -191,8 +191,9 @@ def read_side(
         seen += _last_of_each(rows)
         repeated += _repeated(run, rows)
     if not runs:
-        reasons = "".join(f"\n  {reason}" for reason in (*skipped, *unreadable)) or " No file there ends in .json."
-        raise ReadError(f"{', '.join(map(str, paths))}: no result file to read.{reasons}")
+        reasons = (*skipped, *unreadable)
+        none = "" if reasons else " No file there ends in .json."
+        raise ReadError(f"{', '.join(map(str, paths))}: no result file to read.{none}", *reasons)
     return Side(
         seen=tuple(seen),
         runs=tuple(runs),
