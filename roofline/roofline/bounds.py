@@ -25,10 +25,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from roofline.amounts import usable, usable_or_zero
 from roofline.expected import BoundClass
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record
-from roofline.roofs import Roofs, usable, usable_or_zero
+from roofline.roofs import Roofs
 from roofline.sol import SpeedOfLight
 from roofline.units import percent, scaled, significant
 

@@ -24,12 +24,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from roofline.amounts import usable, usable_amount, usable_or_zero
 from roofline.bounds import FAR_BELOW, KNEE_MARGIN
 from roofline.counters import TENSOR, counters_of, lacks_flop, roof_name, tensor_share
 from roofline.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.operations import Limit
 from roofline.record import KernelCounters, Record
-from roofline.roofs import Roofs, usable, usable_amount, usable_or_zero
+from roofline.roofs import Roofs
 
 _CUDA_CORES = frozenset(("fp32", "fp64", "fp16"))
 """Their pipes, all of which a kernel's FLOPs have."""
@@ -96,16 +97,6 @@ def without_flop(kernels: Sequence[CountedKernel]) -> str | None:
         return None
     why = "; ".join(reason for reason in dict.fromkeys(reasons) if reason != _NOT_READ)
     return f"the FLOPs of {len(reasons)} of {len(kernels)} kernels were not read" + (f" ({why})" if why else "")
-
-
-def total_of(values: Iterable[float | None]) -> float | None:
-    """The sum, where all are known."""
-    total = 0.0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
 
 
 def flop_by_pipe(kernels: Iterable[CountedKernel]) -> dict[str, float]:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.counted_kernels import CountedKernel, total_of
+from roofline.amounts import total_of
+from roofline.counted_kernels import CountedKernel
 from roofline.operation_notes import count
 from roofline.record import Operation, Record
 from roofline.sol import WINOGRAD_SAVING, compiled

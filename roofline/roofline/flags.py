@@ -21,9 +21,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from roofline.amounts import usable, usable_or_zero
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record, Timing
-from roofline.roofs import Roofs, usable, usable_or_zero
+from roofline.roofs import Roofs
 from roofline.sol import SpeedOfLight
 from roofline.units import percent, scaled, significant
 

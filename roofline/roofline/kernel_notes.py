@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from roofline.counted_kernels import CountedKernel, flop_by_pipe, total_of
+from roofline.amounts import total_of, usable
+from roofline.counted_kernels import CountedKernel, flop_by_pipe
 from roofline.counters import counters_of, tensor_share, unit_fails
 from roofline.operation_notes import count, kernel
 from roofline.reconciliation import Reconciled
 from roofline.record import Counters, Record
-from roofline.roofs import usable
 from roofline.units import percent, scaled, shares, significant
 
 _LISTED = 3

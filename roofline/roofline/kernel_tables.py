@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from roofline import kernel_notes
+from roofline.amounts import total_of, usable, usable_or_zero
 from roofline.columns import percent_of, prefixed
-from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, total_of, without_flop
+from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
 from roofline.kernel_kinds import kind_of
 from roofline.operation_notes import about_busy, kernel
 from roofline.points import Point
 from roofline.reconciliation import Reconciled, reconcile
 from roofline.record import KernelTime, Record
-from roofline.roofs import usable, usable_or_zero
 from roofline.tables import Column, Table
 from roofline.units import scaled, shares, significant
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.counted_kernels import CountedKernel, counted_kernels, total_of, without_flop
+from roofline.amounts import total_of, usable
+from roofline.counted_kernels import CountedKernel, counted_kernels, without_flop
 from roofline.counters import counters_of, roof_name
 from roofline.kernel_notes import plain
 from roofline.operation_notes import count, heading, kernel
@@ -22,7 +23,6 @@ from roofline.plot_style import heading as draw_heading
 from roofline.points import Point
 from roofline.record import Counters
 from roofline.roofline_axes import Spot, draw_roofs
-from roofline.roofs import usable
 from roofline.units import percent
 
 if TYPE_CHECKING:

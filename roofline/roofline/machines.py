@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from roofline.amounts import usable
 from roofline.columns import pick
 from roofline.points import Point, cases, newest
-from roofline.roofs import usable
 from roofline.tables import Column, Table
 from roofline.units import significant
 

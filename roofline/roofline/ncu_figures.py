@@ -88,7 +88,7 @@ def figures(
 
 def _useless(metrics: Mapping[str, float]) -> dict[str, str]:
     """Metrics that no amount may be made of, with the reason: rates that aren't 0, of a launch whose time, or whose
-    clock, is 0. They are printed rounded, each by itself, and what moved or computed something took some. A rate of 0
+    clock, is 0. Each is printed rounded by itself, and what moved or computed something took time and cycles. A rate of 0
     is an amount of 0 all the same.
     """
     if metrics.get(TIME) == 0:

@@ -17,13 +17,14 @@ the profiler's times add up to more than the step, which is shown and never clip
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from roofline.amounts import total_of, usable, usable_or_zero
 from roofline.bounds import FAR_BELOW, KNEE_MARGIN
 from roofline.record import Device, Operation, OutsideTime, Profile, Record
-from roofline.roofs import Roofs, usable, usable_or_zero
+from roofline.roofs import Roofs
 from roofline.sol import Least, SpeedOfLight, least
 
 DISAGREEMENT = 0.10
@@ -93,11 +94,11 @@ class Group:
 
     @property
     def least_s(self) -> float | None:
-        return _sum(one.least_s for one in self.operations)
+        return total_of(one.least_s for one in self.operations)
 
     @property
     def above_s(self) -> float | None:
-        return _sum(one.above_s for one in self.operations)
+        return total_of(one.above_s for one in self.operations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,15 +272,6 @@ def _longer(bound: Least) -> Literal["compute", "memory"]:
 def _worst(one: TimedOperation | Group) -> float:
     """Sorts the most time above the bound to the front; by time where there is no bound."""
     return -(one.time_s if one.above_s is None else one.above_s)
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    total = 0.0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
 
 
 def _unusable(operation: Operation) -> str | None:

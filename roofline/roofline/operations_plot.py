@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from roofline.amounts import usable
 from roofline.operation_notes import OUTSIDE, count, heading, kernel
 from roofline.operations import Breakdown, TimedOperation, seen_outside
 from roofline.plot_style import DARK, FAINT, new_figure, tidy
 from roofline.points import Point
 from roofline.record import Profile
 from roofline.roofline_axes import Spot, draw_roofs
-from roofline.roofs import usable
 from roofline.units import percent, scaled
 
 if TYPE_CHECKING:

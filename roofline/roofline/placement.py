@@ -18,9 +18,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from roofline.amounts import usable
 from roofline.counters import counters_of, unit_fails
 from roofline.record import Record, Timing
-from roofline.roofs import Roofs, usable
+from roofline.roofs import Roofs
 from roofline.sol import memory_byte_per_s
 
 HOST_BOUND_DEVICE_SHARE = 0.70

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from roofline.amounts import usable, usable_or_zero
 from roofline.bounds import Bound, judge
 from roofline.devices import DeviceTable
 from roofline.flags import cliffs, derived, throughput
 from roofline.placement import Placement, place
 from roofline.reader import Benchmark, ResultFile
 from roofline.record import Flag, Mode, Record
-from roofline.roofs import Roofs, roofs_of, usable, usable_or_zero
+from roofline.roofs import Roofs, roofs_of
 from roofline.sol import SpeedOfLight, speed_of_light
 
 

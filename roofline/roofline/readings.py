@@ -6,8 +6,8 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
+from roofline.amounts import usable, usable_or_zero
 from roofline.record import HostCounters, Record, Rounds
-from roofline.roofs import usable, usable_or_zero
 
 
 def mean(series: Sequence[float] | None) -> float | None:

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from roofline.counted_kernels import CountedKernel, total_of, without_flop
+from roofline.amounts import total_of, usable_amount
+from roofline.counted_kernels import CountedKernel, without_flop
 from roofline.counters import counters_of
 from roofline.discrepancies import (
     PRODUCTS,
@@ -26,7 +27,6 @@ from roofline.discrepancies import (
     of_parts,
 )
 from roofline.record import Operation, Record
-from roofline.roofs import usable_amount
 from roofline.sol import WINOGRAD_SAVING
 
 AGREEMENT = 0.02

@@ -6,10 +6,10 @@ is the compute roof divided by the memory roof (Williams, Waterman, Patterson 20
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from roofline.amounts import usable
 from roofline.devices import DeviceTable
 from roofline.reader import ResultFile
 from roofline.record import Device, Roof, RoofKind
@@ -101,24 +101,6 @@ def roofs_of(result: ResultFile, device: Device, table: DeviceTable) -> Roofs:
         " (measure them with roofline.roof(NAME) in a test, in this suite perftests/test_roofs.py;"
         " or describe the device in a file: --devices FILE)",
     )
-
-
-def usable(value: float) -> bool:
-    """Whether a rate, time or amount can be calculated with: above 0, finite, and of a size that could be measured.
-
-    Beyond 1e30 either way something is broken, and quotients of such numbers leave the range of floats.
-    """
-    return math.isfinite(value) and 1e-30 < value < 1e30
-
-
-def usable_or_zero(value: float) -> bool:
-    """`usable`, or 0: of amounts that may be none at all, such as the FLOPs of a copy."""
-    return value == 0 or usable(value)
-
-
-def usable_amount(value: float | None) -> float | None:
-    """The amount, where there is one and it is `usable_or_zero`."""
-    return value if value is not None and usable_or_zero(value) else None
 
 
 def _usable(roofs: Iterable[Roof]) -> tuple[Roof, ...]:

@@ -16,8 +16,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from roofline.amounts import usable_or_zero
 from roofline.record import Device, Operation, Record, Work
-from roofline.roofs import Roofs, usable_or_zero
+from roofline.roofs import Roofs
 
 WINOGRAD_SAVING = 2.25
 _NEGLIGIBLE_FLOP_SHARE = 0.01

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
+from roofline.amounts import usable
 from roofline.commands.common import CannotCompare, device_table, devices_option, read_results
 from roofline.commands.output import chosen_format, emit, table_options
 from roofline.kernel_notes import about_status
@@ -36,7 +37,6 @@ from roofline.operations import seen_outside
 from roofline.points import Point, cases, newest, place_all
 from roofline.printable import printable
 from roofline.record import Record
-from roofline.roofs import usable
 from roofline.tables import Format, Table
 
 _NAMED = 12

@@ -9,12 +9,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from roofline.amounts import usable, usable_or_zero
 from roofline.compare.observation import LEAST_ROUNDS, Observation, Unusable, observe, observe_times
 from roofline.flags import bimodal, faster_than_peak, oversubscribed
 from roofline.placement import Placement
 from roofline.reader import Stats
 from roofline.record import Flag, Record
-from roofline.roofs import Roofs, usable, usable_or_zero
+from roofline.roofs import Roofs
 from roofline.units import scaled, significant
 
 AGREEMENT = 0.01

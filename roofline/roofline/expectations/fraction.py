@@ -17,11 +17,12 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from roofline.amounts import usable
 from roofline.compare.observation import mostly_disturbed
 from roofline.placement import place
 from roofline.points import Point
 from roofline.record import Roof
-from roofline.roofs import Roofs, usable
+from roofline.roofs import Roofs
 from roofline.sol import speed_of_light
 from roofline.units import percent
 

@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 VARIABLE = "ROOFLINE_NCU"
@@ -30,13 +31,15 @@ _ANOTHER = "npm-check-updates"
 
 
 def program() -> Path | None:
-    """The absolute path of ncu: of that which is named, else the first on PATH, else the newest that is installed; None
-    where there is none.
+    """The absolute path of ncu: of that which is named, by itself or its folder, else the first on PATH, else the newest
+    that is installed; None where there is none.
     """
     named = os.environ.get(VARIABLE)
     if named:
-        return next(_programs_at(Path(named)), None)
-    return next((one for folder in (*_on_path(), *_installed()) for one in _programs_at(folder)), None)
+        path = Path(named).absolute()
+        return _within(path) if path.is_dir() else _usable(shutil.which(str(path)))
+    on_path = (Path(folder) for folder in os.get_exec_path() if folder)
+    return next(filter(None, map(_within, chain(on_path, _installed()))), None)
 
 
 def module_folders() -> tuple[Path, ...]:
@@ -60,21 +63,19 @@ def print_command(report: str = "REPORT.ncu-rep", into: str = "FILE.csv") -> str
     return f"LC_ALL=C {shlex.join(words)} > {shlex.quote(into)}"
 
 
-def _on_path() -> Iterator[Path]:
-    return (Path(folder) for folder in os.get_exec_path() if folder)
-
-
 def _installed() -> Iterator[Path]:
-    """The newest first of each place."""
+    """Folders, the newest first of each place."""
     for pattern in _INSTALLED:
         yield from sorted(_ROOT.glob(pattern), key=_numbers, reverse=True)
 
 
-def _programs_at(path: Path) -> Iterator[Path]:
-    """The program at a path, or in the folder that it is."""
-    found = shutil.which("ncu", path=str(path)) if path.is_dir() else shutil.which(path.absolute())
-    if found is not None and _ANOTHER not in Path(found).resolve().parts:
-        yield Path(found).absolute()
+def _within(folder: Path) -> Path | None:
+    return _usable(shutil.which("ncu", path=str(folder)))
+
+
+def _usable(found: str | None) -> Path | None:
+    """An executable file of that name, unless it is known to be another program."""
+    return None if found is None or _ANOTHER in Path(found).resolve().parts else Path(found).absolute()
 
 
 def _numbers(path: Path) -> tuple[int, ...]:
