@@ -88,8 +88,8 @@ def figures(
 
 def _useless(metrics: Mapping[str, float]) -> dict[str, str]:
     """Metrics that no amount may be made of, with the reason: rates that aren't 0, of a launch whose time, or whose
-    clock, is 0. Each is printed rounded by itself, and what moved or computed something took time and cycles. A rate of 0
-    is an amount of 0 all the same.
+    clock, is 0. Each is printed rounded by itself, and what moved or computed something took time and cycles. A rate
+    of 0 is an amount of 0 all the same.
     """
     if metrics.get(TIME) == 0:
         return {name: _NO_TIME for name in RATES if metrics.get(name)}

@@ -22,16 +22,14 @@ By = Literal["kernel", "kind", "launch"]
 
 _NUMBERS = {"point": POINT, "comma": COMMA}
 _CAPABILITY = re.compile(r"\d{1,2}\.\d")
-_TELLS = "nvidia-smi --query-gpu=compute_cap --format=csv"
 
 
 def _show_request(context: click.Context, parameter: click.Parameter, asked: str | None) -> None:
     if asked is None or context.resilient_parsing:
         return
     if _CAPABILITY.fullmatch(asked) is None:
-        raise click.BadParameter(
-            f"{asked!r} is no compute capability, such as 9.0. {_TELLS} tells it.", context, parameter
-        )
+        remedy = "`nvidia-smi --query-gpu=compute_cap --format=csv` tells it."
+        raise click.BadParameter(f"{asked!r} is no compute capability, such as 9.0. {remedy}", context, parameter)
     emit_text(request(asked), None)
     context.exit()
 

@@ -31,8 +31,8 @@ _ANOTHER = "npm-check-updates"
 
 
 def program() -> Path | None:
-    """The absolute path of ncu: of that which is named, by itself or its folder, else the first on PATH, else the newest
-    that is installed; None where there is none.
+    """The absolute path of ncu: of that which is named, by itself or by its folder, else the first on PATH, else the
+    newest that is installed; None where there is none.
     """
     named = os.environ.get(VARIABLE)
     if named:

@@ -231,7 +231,7 @@ def test_what_to_ask_for(run: Run) -> None:
     ]
     code, out, err = run("ncu", "--ask", "H100")
     assert (code, out) == (2, "")
-    assert "'H100' is no compute capability, such as 9.0." in err
+    assert "'H100' is no compute capability, such as 9.0. `nvidia-smi --query-gpu=compute_cap" in " ".join(err.split())
 
 
 def test_two_files(run: Run, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_the_one_that_is_named_comes_before_path_and_installed_ones(
 
 
 def test_another_program_of_that_name_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """npm-check-updates, which npm links to; a file that can't be started; a folder."""
+    """npm-check-updates, which npm links to; a file that can't be started; a folder; what isn't even a folder of PATH."""
     script = made(tmp_path / "lib" / "node_modules" / "npm-check-updates" / "build" / "cli.js")
     folders = [tmp_path / name for name in ("npm", "file", "folder", "right")]
     for folder in folders:
@@ -71,7 +71,7 @@ def test_another_program_of_that_name_is_passed_over(monkeypatch: pytest.MonkeyP
     (folders[0] / "ncu").symlink_to(script)
     (folders[1] / "ncu").write_text("")
     (folders[2] / "ncu").mkdir()
-    monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, (script, *folders))))
     assert program() is None
     found = made(folders[3] / "ncu")
     assert program() == found
