@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from roofline.commands import interleaved
 from roofline.commands.common import CannotCompare
 from roofline.commands.output import tell, tell_error
 from tests.roofline import build
@@ -32,6 +33,12 @@ EARLY = {
     "no file": ("check new.json --expect none.toml", 2, "--expect: none.toml: can't be read (No such file or"),
     "no such option": ("check new.json --baselines base.json", 2, "--baselines"),
     "nothing to lock": ("lock other.json", 3, "Error: nothing to lock: all of the 1 cases were left out."),
+    "no two sides": ("ab", 2, "nothing to compare: give --base REV (with --new REV, or the working tree as it is), or"),
+    "no repository": (
+        "ab --base none",
+        3,
+        "Error: cannot compare. git rev-parse: fatal: not a git repository",
+    ),
 }
 """What ends before there is anything to compare: command line, exit code, and a part of what is said."""
 
@@ -102,3 +109,13 @@ def test_an_error_without_a_command_is_told_as_it_is(capsys: pytest.CaptureFixtu
     ):
         tell_error(error)
         assert capsys.readouterr().err == f"Error: {error.message}\n"
+
+
+def test_how_far_a_trial_has_come_is_told_in_the_width_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it was asked for none, as outside of a command, it is one line."""
+    line = "word " * 12 + "end"
+    interleaved.tell(line)
+    with click.Context(click.Command("ab")) as context:
+        context.params["width"] = 40
+        interleaved.tell(line)
+    assert capsys.readouterr().err.splitlines() == [line, "word " * 7 + "word", "  word word word word end"]

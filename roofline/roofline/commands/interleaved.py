@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import click
 
+from roofline.commands import output
 from roofline.commands.common import CannotCompare, Command
 from roofline.commands.parameters import Seconds, Share
 from roofline.interleaving.preparing import AskedWrongly, NotPrepared
@@ -14,7 +15,6 @@ from roofline.interleaving.process import ProcessFailed, supported
 from roofline.interleaving.provenance import WrongCode
 from roofline.interleaving.trial import NothingInCommon, Rules
 from roofline.interleaving.turns_file import TurnsFileError
-from roofline.printable import printable_lines
 
 
 def rule_options(function: Command) -> Command:
@@ -62,5 +62,6 @@ def failures() -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """How far it has come: beside the table, not in it."""
-    click.echo(printable_lines(line), err=True)
+    """How far it has come: beside the table, not in it, and in the width that the command was asked for."""
+    context = click.get_current_context(silent=True)
+    output.tell(line, None if context is None else context.params.get("width"))
