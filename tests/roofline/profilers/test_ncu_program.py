@@ -63,7 +63,7 @@ def test_the_one_that_is_named_comes_before_path_and_installed_ones(
 
 
 def test_another_program_of_that_name_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """npm-check-updates, which npm links to; a file that can't be started; a folder; what isn't even a folder of PATH."""
+    """npm-check-updates, which npm links to; a file that can't be started; a folder; a file in place of a folder."""
     script = made(tmp_path / "lib" / "node_modules" / "npm-check-updates" / "build" / "cli.js")
     folders = [tmp_path / name for name in ("npm", "file", "folder", "right")]
     for folder in folders:
