@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from rich.cells import cell_len
 
-from roofline.tables import FORMATS, Column, Table, broken, render
+from roofline.tables import FORMATS, Column, Format, Table, broken, render
 
 
 class _Row(NamedTuple):
@@ -248,3 +248,31 @@ def test_no_figure_is_cut_off(width: int) -> None:
     assert head.count("+1150.75 %") == 2 * len(shown)
     assert key in "".join(line.split(" +")[0].strip() for line in head.splitlines())
     assert all(cell_len(line) <= width for line in text.splitlines())
+
+
+@pytest.mark.parametrize(("form", "times"), [("table", 4), ("markdown", 4), ("csv", 1), ("json", 0)])
+def test_what_a_terminal_would_obey_is_escaped(form: Format, times: int) -> None:
+    """In title, section, cell and note; JSON has escapes of its own, from which a program gets the name as it was."""
+    name = "a\x1b\u202e\nb"
+    table = _table(_Row(name, 1.0, name), title=name, notes=[name], section=lambda row: row.group, section_title="s")
+    text = render(table, form, 80)
+    assert text.replace("\n", "").isprintable()
+    assert text.count(r"a\x1b\u202e\nb") == times
+    assert (json.loads(text)["rows"][0]["case"] if form == "json" else name) == name
+
+
+def test_a_line_break_that_showing_makes_stays() -> None:
+    """A cell may have several lines, and a list an item on each; a line break in the value makes none."""
+    lines: Column[list[str]] = Column(name="c", title="c", get=list, show="\n".join, right=False)
+    table = Table(title="t", columns=[lines], rows=[["one\ntwo", "three"]])
+    assert render(table, "table", 80).splitlines()[3:] == [r"one\ntwo", "three"]
+
+
+@pytest.mark.parametrize("note", ["核" * 50, "核核 " * 20, "e\u0301" * 100, "    " + "核 e\u0301e\u0301 " * 30])
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_a_note_of_wide_letters_keeps_the_width(note: str, width: int) -> None:
+    """Counted in columns of the terminal, of which some letters take two and others none."""
+    lines = render(_table(notes=[note]), "table", width).splitlines()[1:]
+    assert len(lines) > 1
+    assert all(cell_len(line) <= width for line in lines)
+    assert max(map(cell_len, lines)) > width - 10
