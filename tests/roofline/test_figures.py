@@ -1,6 +1,5 @@
 """Figures are drawn for every device, name what they leave out, and keep their texts apart. They never fail."""
 
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from roofline.roofline_plot import roofline_figure
 from roofline.throughput_plot import throughput_figure
 from roofline.variants import variant
 from tests.roofline import build
+from tests.roofline.figure_texts import overlapping
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,12 +79,7 @@ def _lines(figure: "Figure") -> list[tuple[list[float], list[float]]]:
 def _overlaps(figure: "Figure") -> list[tuple[str, str]]:
     boxes = [(text.get_text(), _box(text), text.get_rotation()) for text in _texts(figure)]
     # The box of a slanted text is mostly empty: the two labels along the memory roofs are looked at by eye.
-    upright = [(text, box) for text, box, rotation in boxes if rotation in (0, 90)]
-    return [
-        (one, other)
-        for (one, first), (other, second) in combinations(upright, 2)
-        if first.padded(-1).overlaps(second.padded(-1))
-    ]
+    return overlapping((text, box) for text, box, rotation in boxes if rotation in (0, 90))
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["cpu", "cuda"])

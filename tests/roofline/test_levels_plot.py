@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from roofline.points import Point, points_of
 from roofline.record import Counters, Flag, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
+from tests.roofline.figure_texts import overlapping, words
 from tests.roofline.kernels import ADD, CONVOLUTION, DEVICE, TENSOR_GEMM, counted, kernel
 
 if TYPE_CHECKING:
@@ -40,10 +40,6 @@ def _step() -> Record:
         kernel(CONVOLUTION, time_s=0.005, l1_byte=None),
         kernel(ADD, flop_by_pipe={}, time_s=0.005),
     )
-
-
-def _words(figure: Figure) -> str:
-    return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
 def _crosses(figure: Figure) -> list[tuple[float, float]]:
@@ -82,28 +78,28 @@ def test_kernels_have_an_area_of_their_time(tmp_path: Path) -> None:
 
 def test_kernels_are_named_and_what_is_not_drawn_is_said(tmp_path: Path) -> None:
     """With their share, kind and bound; that of L1 no roof is measured."""
-    words = _words(levels_figure(_point(tmp_path, _step())))
-    assert "1  50 %  gemm (memory: DRAM): cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_32x3_" in words
-    assert "2  25 %  gemm (compute: CUDA cores (fp32)): ampere_sgemm_128x64_tn" in words
-    assert "Not drawn: 1 kernel with 12 % of the kernels' time, 1 of them without a FLOP" in words
-    assert "The last-level cache's roof is that of L2; of L1 none is measured." in words
+    found = words(levels_figure(_point(tmp_path, _step())))
+    assert "1  50 %  gemm (memory: DRAM): cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_32x3_" in found
+    assert "2  25 %  gemm (compute: CUDA cores (fp32)): ampere_sgemm_128x64_tn" in found
+    assert "Not drawn: 1 kernel with 12 % of the kernels' time, 1 of them without a FLOP" in found
+    assert "The last-level cache's roof is that of L2; of L1 none is measured." in found
 
 
 def test_kernels_whose_flops_are_only_a_part_are_not_drawn(tmp_path: Path) -> None:
     """What the CUDA cores did of a product on tensor cores is no point of it."""
     figure = levels_figure(_point(tmp_path, counted(kernel(), kernel(TENSOR_GEMM))))
     assert len(figure.axes[0].collections) == 3
-    words = _words(figure)
-    assert "Not drawn: 1 kernel with 50 % of the kernels' time" in words
-    assert "The FLOPs of 1 of 2 kernels were not read (its name tells of tensor cores" in words
+    found = words(figure)
+    assert "Not drawn: 1 kernel with 50 % of the kernels' time" in found
+    assert "The FLOPs of 1 of 2 kernels were not read (its name tells of tensor cores" in found
 
 
 def test_without_roofs_and_without_kernels(tmp_path: Path) -> None:
     """There is a figure all the same, and it says what it lacks."""
     bare = build.record(counters=Counters(status="ok", flop=1e11, dram_byte=1e9))
-    words = _words(levels_figure(_point(tmp_path, bare, ())))
-    assert "No roof of L1 and L2 is measured." in words
-    assert "circles" not in words
+    found = words(levels_figure(_point(tmp_path, bare, ())))
+    assert "No roof of L1 and L2 is measured." in found
+    assert "circles" not in found
 
 
 def test_texts_keep_apart_and_inside(tmp_path: Path) -> None:
@@ -116,11 +112,7 @@ def test_texts_keep_apart_and_inside(tmp_path: Path) -> None:
     for text, box in shown:
         assert figure.bbox.x0 <= box.x0, text
         assert box.x1 <= figure.bbox.x1, text
-    assert not [
-        (one, other)
-        for (one, first), (other, second) in combinations(shown, 2)
-        if first.padded(-1).overlaps(second.padded(-1))
-    ]
+    assert overlapping(shown) == []
 
 
 @pytest.mark.parametrize(

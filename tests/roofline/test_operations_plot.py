@@ -1,6 +1,5 @@
 """The figure of a step taken apart: areas are time, nothing is left out unsaid, texts keep apart."""
 
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from roofline.operations_plot import kernels_figure, operations_figure
 from roofline.points import points_of
 from roofline.record import Device, Operation, OutsideTime, Record
 from tests.roofline import build
+from tests.roofline.figure_texts import overlapping, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,10 +39,6 @@ def _step() -> Record:
         device=_DEVICE,
         work=build.work(2e10, 1e9, 4e9),
     )
-
-
-def _words(figure: "Figure") -> str:
-    return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
 def test_operations_stand_at_their_intensity_with_an_area_of_their_time(tmp_path: Path) -> None:
@@ -77,10 +73,10 @@ def test_every_kind_has_its_bar_and_in_it_the_speed_of_light(tmp_path: Path) -> 
 
 def test_what_is_not_drawn_is_said(tmp_path: Path) -> None:
     """30 % without FLOPs; one of 0.09 %; which is faster than its speed of light."""
-    words = _words(_figure(tmp_path, _step()))
-    assert "Operations without matrix products or convolutions, 30 % of the step" in words
-    assert "Not drawn: 1 operation of less than 0.10 % each, 0.090 % together." in words
-    assert "Faster than their own speed of light: 1 operation, 0.090 % of the step." in words
+    found = words(_figure(tmp_path, _step()))
+    assert "Operations without matrix products or convolutions, 30 % of the step" in found
+    assert "Not drawn: 1 operation of less than 0.10 % each, 0.090 % together." in found
+    assert "Faster than their own speed of light: 1 operation, 0.090 % of the step." in found
 
 
 @pytest.mark.parametrize(
@@ -97,7 +93,7 @@ def test_it_never_fails(tmp_path: Path, record: Record, roofs: Any) -> None:
     """Whatever was measured: there is a figure, and no number in it is not finite."""
     figure = _figure(tmp_path, record, roofs)
     figure.draw_without_rendering()
-    assert "nan" not in _words(figure)
+    assert "nan" not in words(figure)
 
 
 def test_texts_keep_apart_and_inside(tmp_path: Path) -> None:
@@ -114,11 +110,7 @@ def test_texts_keep_apart_and_inside(tmp_path: Path) -> None:
             assert figure.bbox.x0 <= box.x0, text
             assert box.x1 <= figure.bbox.x1, text
     named = [(text, box) for text, box in boxes if len(text) > 12]
-    assert not [
-        (one, other)
-        for (one, first), (other, second) in combinations(named, 2)
-        if first.padded(-1).overlaps(second.padded(-1))
-    ]
+    assert overlapping(named) == []
 
 
 def _legend(figure: "Figure") -> list[str]:
@@ -177,7 +169,7 @@ def test_a_compiled_step_is_one_point_and_the_times_of_its_kernels(tmp_path: Pat
     assert [name[:8] for name in names] == ["not seen", "kernel 1", "kernel 0"]
     assert [patch.get_width() for patch in lower.containers[0]] == [pytest.approx(one) for one in (0.01, 0.03, 0.06)]
     assert "speed of light" not in lower.get_xlabel()
-    assert "No points for these: what one of them computes and moves is not known." in _words(figure)
+    assert "No points for these: what one of them computes and moves is not known." in words(figure)
     boxes = [Text.get_window_extent(label) for label in lower.get_yticklabels()]
     assert all(box.x0 >= figure.bbox.x0 for box in boxes)
 
@@ -188,4 +180,4 @@ def test_many_kernels_share_a_bar_and_too_much_time_is_said(tmp_path: Path) -> N
     lower = figure.axes[1]
     assert [label.get_text() for label in lower.get_yticklabels()][:2] == ["not seen by the profiler", "6 others"]
     assert [patch.get_width() for patch in lower.containers[0]][:2] == [pytest.approx(-0.02), pytest.approx(0.036)]
-    assert "Not seen: negative" in _words(figure)
+    assert "Not seen: negative" in words(figure)
