@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.roofline.compare import sessions
+from tests.roofline.compare.sessions import TIMES
 from tests.roofline.conftest import Run
-
-TIMES = {"resnet18": 0.01, "resnet50": 0.1}
 
 
 @pytest.fixture

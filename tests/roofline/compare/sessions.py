@@ -108,3 +108,8 @@ def errored(content: dict[str, Any]) -> None:
     """It measured, and failed afterwards: the row stays and is marked."""
     flag = {"name": "test_failed", "evidence": "the test measured, but did not pass: assert 1 == 2", "invalid": True}
     record_of(content)["flags"] = [flag]
+
+
+def disproved(content: dict[str, Any]) -> None:
+    """A check of its precision failed, whatever its flags say."""
+    record_of(content)["checks"] = [{"name": "precision", "status": "failed", "evidence": "3 products ran in tf32"}]

@@ -14,7 +14,7 @@ from roofline.record import KEY, Flag, NotMeasured
 from roofline.record_json import to_json
 from tests.roofline import build
 from tests.roofline.compare import sessions
-from tests.roofline.compare.sessions import ID, errored, record_of, remove, row_of
+from tests.roofline.compare.sessions import ID, disproved, errored, record_of, remove, row_of
 from tests.roofline.conftest import Run
 
 # Changes to the new file or to the baseline, each of which must not pass.
@@ -123,10 +123,6 @@ def _precision_disproved(content: dict[str, Any]) -> None:
     record_of(content)["flags"] = to_json(build.record(flags=(flag,)))["flags"]
 
 
-def _check_failed(content: dict[str, Any]) -> None:
-    record_of(content)["checks"] = [{"name": "precision", "status": "failed", "evidence": "3 products ran in tf32"}]
-
-
 def _unreadable_record(content: dict[str, Any]) -> None:
     record_of(content)["case"]["batch"] = "many"
 
@@ -162,7 +158,7 @@ _MUTATIONS: list[tuple[str, str, Change, str]] = [
     ("statistics in milliseconds", "new", _statistics_alone, "1000 times as long: another unit of time, or a file"),
     ("a unit in the file", "base", _declared, "says that its times are in 'ms'"),
     ("precision proof failed", "new", _precision_disproved, "precision_disproved: fp32 means fp32, but 3 products"),
-    ("check failed without its flag", "new", _check_failed, "precision disproved: 3 products ran in tf32"),
+    ("check failed without its flag", "new", disproved, "precision disproved: 3 products ran in tf32"),
     ("record unreadable", "new", _unreadable_record, "record not read"),
     ("device memory full", "new", _full_memory, "memory_oversubscribed: 8.00 GB reserved of 8.00 GB"),
 ]

@@ -13,7 +13,7 @@ import pytest
 
 from roofline.record import KEY
 from tests.roofline.compare import sessions
-from tests.roofline.compare.sessions import ID, TIMES, errored, record_of, remove, row_of
+from tests.roofline.compare.sessions import ID, TIMES, disproved, errored, record_of, remove, row_of
 from tests.roofline.conftest import Run
 
 Change = Callable[[dict[str, Any]], object]
@@ -43,10 +43,6 @@ def _no_rounds(content: dict[str, Any]) -> None:
     record_of(content)["timing"]["rounds"]["wall_s"] = []
 
 
-def _disproved(content: dict[str, Any]) -> None:
-    record_of(content)["checks"] = [{"name": "precision", "status": "failed", "evidence": "3 products ran in tf32"}]
-
-
 def _failed(content: dict[str, Any]) -> None:
     remove(content)
     content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "assert 1 == 2"}]
@@ -61,7 +57,7 @@ def _times_in_another_unit(content: dict[str, Any], factor: float = 1000) -> Non
 
 
 _INVALID: dict[str, tuple[Change, str]] = {
-    "disproved": (_disproved, "precision disproved: 3 products ran in tf32"),
+    "disproved": (disproved, "precision disproved: 3 products ran in tf32"),
     "not a number": (_not_a_number, "a round's time in the record is not a time"),
     "zero": (_zero, "the record's step time is 0 s, which is not a time"),
     "no rounds": (_no_rounds, "no rounds in the record"),
@@ -137,7 +133,7 @@ def test_missing_from_new_sessions(run: Run, base: list[Path], new: list[Path], 
 
 def test_invalid_and_missing_count_together(run: Run, base: list[Path], new: list[Path]) -> None:
     """One disproved and two missing of five are most of them; --allow-removed doesn't allow what is invalid."""
-    _change(new[:1], 1, _disproved)
+    _change(new[:1], 1, disproved)
     _change(new[1:], 2, remove)
     code, _, err = run("check", *new, "--baseline", *base, "--allow-removed")
     line = _line(err, "Error")
@@ -152,7 +148,7 @@ def test_markdown_shows_under_strict_what_sessions_lack(
     run: Run, base: list[Path], new: list[Path], side: str, options: tuple[str, ...]
 ) -> None:
     """It makes the exit code, so it isn't folded, whatever the case's verdict; without --strict it passes, and is."""
-    _change(base if side == "baseline" else new, 2, _disproved)
+    _change(base if side == "baseline" else new, 2, disproved)
     given = ("check", *new, "--baseline", *base, *options, "--format", "markdown")
     code, out, _ = run(*given)
     assert code == 0
@@ -168,7 +164,7 @@ def test_markdown_shows_under_strict_what_sessions_lack(
 
 @pytest.mark.parametrize(
     ("change", "told"),
-    [(_disproved, "4 of 5 baseline sessions invalid"), (remove, "missing from 4 of 5 baseline sessions")],
+    [(disproved, "4 of 5 baseline sessions invalid"), (remove, "missing from 4 of 5 baseline sessions")],
 )
 def test_on_the_baselines_side(run: Run, base: list[Path], new: list[Path], change: Change, told: str) -> None:
     """A warning however many, as what is left is compared with less certainty; exit code 3 under --strict."""
@@ -199,7 +195,7 @@ def test_tests_that_were_run_in_parts_lack_nothing(run: Run, tmp_path: Path) -> 
 def test_a_regression_is_told_though_sessions_lack_it(run: Run, tmp_path: Path, base: list[Path]) -> None:
     """Four of five sessions show it: exit code 1."""
     new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.1 * sessions.SLOWER}, count=SESSIONS, first=10)
-    sessions.edited(new[0], _disproved)
+    sessions.edited(new[0], disproved)
     code, _, err = run("check", *new, "--baseline", *base)
     assert code == 1
     assert f"Error: slower: {ID}" in err
@@ -212,7 +208,7 @@ def test_a_new_case_of_which_sessions_are_invalid(
 ) -> None:
     """It has nothing to be held against, and is no new case to pass where most of it is invalid."""
     new = sessions.side(tmp_path / "new", {"resnet18": 0.01, "vgg16": 0.2, "resnet50": 0.1}, count=SESSIONS, first=10)
-    _change(new, count, _disproved)  # the second row, vgg16
+    _change(new, count, disproved)  # the second row, vgg16
     found, _, err = run("check", *new, "--baseline", *base)
     assert found == code
     assert f"vgg16-train-b32-fp32: {count} of 5 new sessions invalid: precision disproved" in err
@@ -294,7 +290,7 @@ def test_a_row_that_stands_twice_is_told(run: Run, base: list[Path], new: list[P
 
 def test_the_json_has_the_sessions_that_are_short(run: Run, base: list[Path], new: list[Path]) -> None:
     """Side, kind, how many of how many, and why."""
-    sessions.edited(new[0], _disproved)
+    sessions.edited(new[0], disproved)
     _, out, _ = run("check", *new, "--baseline", *base, "--format", "json")
     (short,) = json.loads(out)["sessions_short"]
     why = short.pop("why")
