@@ -297,14 +297,14 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
 def _with_rounds(seen: Seen, record: Record) -> Seen:
     assert record.timing is not None
     rounds = record.timing.rounds
-    steps_s = [wall / rounds.steps for wall in rounds.wall_s]
+    some_marked = any(mark is not None for mark in rounds.disturbed or ())
     return replace(
         seen,
-        fastest_s=min(steps_s),
-        slowest_s=max(steps_s),
+        fastest_s=min(rounds.wall_s) / rounds.steps,
+        slowest_s=max(rounds.wall_s) / rounds.steps,
         marked=rounds.disturbed is not None,
-        # Of a thousand sessions of a loud hour: eight bytes a round.
-        all_rounds_s=array("d", steps_s) if any(rounds.disturbed or ()) else (),
+        # Eight bytes a round: there may be a thousand sessions of a loud hour.
+        all_rounds_s=array("d", [wall / rounds.steps for wall in rounds.wall_s]) if some_marked else (),
     )
 
 
