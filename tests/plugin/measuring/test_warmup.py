@@ -9,8 +9,8 @@ from pytest_roofline.measuring.warmup import LIMIT_S, ClockError, Warmup, is_ste
 from tests.plugin.measuring.fakes import Lab
 
 
-def _warm_up(lab: Lab, steps: int | None = None, round_s: float = 0.1, *, choose: bool = True) -> Warmup:
-    return warm_up(Stopwatch(lab.step, lab, lab.clock, lab, None), steps, round_s, choose=choose)
+def _warm_up(lab: Lab, steps: int | None = None, *, choose: bool = True) -> Warmup:
+    return warm_up(Stopwatch(lab.step, lab, lab.clock, lab, None), steps, 0.1, choose=choose)
 
 
 def test_a_steady_step_settles_in_seven_windows() -> None:

@@ -26,11 +26,11 @@ from roofline.compare.paired import (
 from roofline.compare.verdict import judge
 
 
-def pair(base: list[float], new: list[float], *, noise: dict[int, str] | None = None, steps: int = 2) -> PairTurns:
+def pair(base: list[float], new: list[float], *, noise: dict[int, str] | None = None) -> PairTurns:
     """:param noise: turns of the new side that something disturbed."""
     return PairTurns(
         first="base",
-        steps=steps,
+        steps=2,
         base_s=tuple(base),
         new_s=tuple(new),
         base_disturbed=(None,) * len(base),
