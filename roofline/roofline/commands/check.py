@@ -35,7 +35,9 @@ from roofline.tables import Format
 )
 @judging_options
 @click.option("--allow-removed", is_flag=True, help="Cases of the baseline may be missing.")
-@click.option("--strict", is_flag=True, help="What is inconclusive, or lacks sessions, doesn't pass.")
+@click.option(
+    "--strict", is_flag=True, help="What is inconclusive, lacks sessions, or may be of another run, doesn't pass."
+)
 @table_options
 @devices_option
 @click.pass_context

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from roofline.compare.columns import signed
 from roofline.compare.comparison import MATCHED, Compared, Comparison
-from roofline.compare.leftovers import left_from_another_run
+from roofline.compare.leftovers import before_the_baseline, other_code
 from roofline.units import scaled
 
 MOST_NAMED = 20
@@ -47,8 +47,9 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     failures = list(_named(slower))
     barred = [*_named(comparison.of("not comparable")), *_named(lost)]
     warnings = list(_named(settled))
-    left = left_from_another_run(comparison.base_runs, comparison.new_runs)
-    (barred if strict else warnings).extend(_at_most(left, "left from another run?", "sessions"))
+    new = comparison.new_runs
+    left = [*before_the_baseline(comparison.base_runs, new), *other_code("new side", new)]
+    (barred if strict else warnings).extend(left)
     (warnings if allow_removed else barred).extend(_named(removed))
     (barred if strict else warnings).extend(_short(comparison.of(*MATCHED, "new")))
     if undecided:

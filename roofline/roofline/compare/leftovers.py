@@ -1,6 +1,6 @@
 """Sessions that may have been left from another run: a folder keeps what nobody takes away.
 
-A side's sessions are taken for sessions of the same code. What speaks against it is told with the file: another commit
+A side's sessions are taken for sessions of the same code. What speaks against it is told with the files: another commit
 than the newest session's, another day, and, of the new side, a beginning before the baseline.
 """
 
@@ -29,50 +29,58 @@ def code_of(run: Run) -> str:
     return f"commit {run.commit[:_SHOWN_COMMIT]}{' with changes' if run.dirty else ''}"
 
 
-def left_in_side(name: str, runs: Sequence[Run]) -> list[str]:
-    """What a side holds beside sessions like its newest, a line each for other code and for other days.
+def other_code(side: str, runs: Sequence[Run]) -> list[str]:
+    """At most a line, for the sessions of a side that are told to be of other code than its newest.
 
-    :param name: of the side, in words.
+    :param side: in words.
     """
     last = newest(runs)
-    lines = []
-    if other := [run for run in runs if _other_code(run, last)]:
-        named = _listed([f"{run.file} ({code_of(run)})" for run in other])
-        lines.append(
-            f"{_share(other, runs)} of the {name} {_are(other)} not of {code_of(last)}, as the newest is, and taken for"
-            f" the same code: {named}"
-        )
-    if old := [run for run in runs if _long_before(run, last)]:
-        named = _listed([f"{run.file} ({run.when[:10]})" for run in old])
-        lines.append(f"{_share(old, runs)} of the {name} began more than a day before its newest: {named}")
-    return lines
+    other = [run for run in runs if _other_code(run, last)]
+    if not other:
+        return []
+    return [
+        f"{_share(other, runs)} of the {side} {_are(other)} not of {code_of(last)}, as the newest is, and taken for the"
+        f" same code: {_listed([f'{run.file} ({code_of(run)})' for run in other])}"
+    ]
 
 
-def left_from_another_run(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
-    """Of the new side what a run that just ended can't have written, a line each.
+def days_apart(side: str, runs: Sequence[Run]) -> list[str]:
+    """At most a line, for the sessions of a side that are of another day than its newest.
 
-    A session from before the baseline that is surely of the newest one's code is none: the sides may have taken turns.
+    :param side: in words.
+    """
+    last = newest(runs)
+    old = [run for run in runs if _long_before(run, last)]
+    if not old:
+        return []
+    named = _listed([f"{run.file} ({run.when[:10]})" for run in old])
+    return [f"{_share(old, runs)} of the {side} began more than a day before its newest: {named}"]
+
+
+def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
+    """At most a line, for new sessions that a run can't have written that was measured after the baseline.
+
+    A single one is told unless it is surely of the newest one's code: then the sides took turns.
     """
     first = _first_moment(base)
-    begun = [run.moment for run in new]
-    before = [first is not None and moment is not None and moment < first for moment in begun]
-    if all(before):
-        last_begun = max(moment for moment in begun if moment is not None)
-        return [
-            f"the new side is older than the baseline ({_minute(last_begun)}, {_minute(first)}): is"
-            f" {_listed([run.file for run in new], 1)} what the run just measured wrote?"
-        ]
+    if first is None:
+        return []
     last = newest(new)
-    lines = []
-    for run, is_before in zip(new, before, strict=True):
-        why = []
-        if _other_code(run, last):
-            why.append(f"of {code_of(run)}, the newest session is of {code_of(last)}")
-        if is_before and not _same_code(run, last):
-            why.append(f"begun {_minute(run.moment)}, before the baseline")
-        if why:
-            lines.append(f"left from another run? {run.file}: {'; '.join(why)}")
-    return lines
+    before = [(run, begun) for run in new if (begun := run.moment) is not None and begun < first]
+    if len(before) == len(new):
+        return [
+            f"the new side is older than the baseline ({_minute(max(begun for _, begun in before))}, {_minute(first)}):"
+            f" is {_listed([run.file for run in new], 1)} what the run just measured wrote?"
+        ]
+    left = [(run, begun) for run, begun in before if not _same_code(run, last)]
+    if not left:
+        return []
+    runs = [run for run, _ in left]
+    named = _listed([f"{run.file} ({_minute(begun)})" for run, begun in left])
+    return [
+        f"{_share(runs, new)} of the new side began before the baseline ({_minute(first)}): {_are(runs)} {named} of"
+        " another run?"
+    ]
 
 
 def _other_code(run: Run, last: Run) -> bool:
@@ -83,7 +91,7 @@ def _other_code(run: Run, last: Run) -> bool:
 
 
 def _same_code(run: Run, last: Run) -> bool:
-    """Whether it is told that they are: of a commit with changes nobody knows which."""
+    """Whether it is told that they are: not where there were changes, for these may have been others."""
     return run.commit is not None and run.commit == last.commit and run.dirty is last.dirty is False
 
 
@@ -99,8 +107,8 @@ def _first_moment(runs: Sequence[Run]) -> datetime | None:
     return min(known) if len(known) == len(moments) else None
 
 
-def _minute(moment: datetime | None) -> str:
-    return "" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+def _minute(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _share(some: Sequence[Run], runs: Sequence[Run]) -> str:

@@ -10,7 +10,7 @@ from roofline.compare.columns import CASE, LACKING, VERDICT, WHY, columns, displ
 from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Outcome
 from roofline.compare.gate import Gate
 from roofline.compare.identity import setup_differences
-from roofline.compare.leftovers import code_of, left_in_side, newest
+from roofline.compare.leftovers import before_the_baseline, code_of, days_apart, newest, other_code
 from roofline.compare.sides import Run
 from roofline.json_text import json_text
 from roofline.printable import printable
@@ -157,7 +157,8 @@ def sides(comparison: Comparison) -> list[str]:
             " time; base and new are fractions of the measured roof"
         )
     for name, runs in (("baseline", base), ("new side", new)):
-        lines += left_in_side(name, runs)
+        lines += [*other_code(name, runs), *days_apart(name, runs)]
+    lines += before_the_baseline(base, new)
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
     if differing:
         more = f"; and {len(differing) - _DIFFERENCES} more" if len(differing) > _DIFFERENCES else ""
