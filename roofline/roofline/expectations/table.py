@@ -109,11 +109,23 @@ def _left_out(rows: Sequence[Finding]) -> list[str]:
 
 def _mixed(rows: Sequence[Finding]) -> list[str]:
     """Sessions judged as one that aren't of one code: what an old one reached would hide what the new one doesn't."""
-    commits = [{point.result.commit for point in finding.points} for finding in rows]
-    mixed = sorted({commit[:10] for found in commits if len(found) > 1 for commit in found if commit is not None})
-    if not mixed:
+    commits: set[str] = set()
+    others: dict[str, None] = {}
+    for finding in rows:
+        of_file = {point.result.path.name: commit for point in finding.points if (commit := point.result.commit)}
+        if len(set(of_file.values())) > 1:
+            commits.update(of_file.values())
+            newest = finding.points[-1].result.commit
+            others.update(dict.fromkeys(name for name, commit in of_file.items() if commit != newest))
+    if not commits:
         return []
-    return [f"Sessions of several commits are judged together: {', '.join(mixed)}. Give those of one at a time."]
+    shown = ", ".join(sorted(commit[:10] for commit in commits))
+    named = ", ".join(list(others)[:_SHOWN])
+    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    return [
+        f"Sessions of several commits are judged together: {shown}; not of the newest one's: {named}{more}. Give those"
+        " of one at a time."
+    ]
 
 
 def _rest(checked: Checked) -> list[str]:

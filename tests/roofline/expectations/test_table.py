@@ -75,13 +75,24 @@ def test_a_floor_that_is_only_not_shown_violated_is_told(tmp_path: Path) -> None
 
 
 def test_sessions_of_several_commits_are_told(tmp_path: Path) -> None:
-    """Of one commit nothing is said; where another's session is judged with it, both are named."""
-    points = [*build_points.points(tmp_path, build_points.record(), build_points.record())]
+    """Of one commit nothing is said; where another's session is judged with it, both are named, and its file."""
+    points = [
+        point
+        for number in (1, 2, 3)
+        for point in build_points.points(
+            tmp_path,
+            build_points.record(),
+            name=f"s{number}",
+            session={"started_at": f"2026-11-20T1{number}:00:00+00:00"},
+        )
+    ]
     entries = [_expected("*")]
     assert list(findings_table(check_expectations(points, entries)).notes) == []
-    points[1] = replace(points[1], result=replace(points[1].result, commit="fedcba9876543210"))
+    points[0] = replace(points[0], result=replace(points[0].result, commit="fedcba9876543210"))
+    points[1] = replace(points[1], result=replace(points[1].result, commit=None))
     assert list(findings_table(check_expectations(points, entries)).notes) == [
-        "Sessions of several commits are judged together: 0123456789, fedcba9876. Give those of one at a time."
+        "Sessions of several commits are judged together: 0123456789, fedcba9876; not of the newest one's: s1.json."
+        " Give those of one at a time."
     ]
 
 
