@@ -112,11 +112,11 @@ def _mixed(rows: Sequence[Finding]) -> list[str]:
     commits: set[str] = set()
     others: dict[str, None] = {}
     for finding in rows:
-        of_file = {point.result.path.name: commit for point in finding.points if (commit := point.result.commit)}
+        of_file = {point.result.path: commit for point in finding.points if (commit := point.result.commit)}
         if len(set(of_file.values())) > 1:
             commits.update(of_file.values())
             newest = finding.points[-1].result.commit
-            others.update(dict.fromkeys(name for name, commit in of_file.items() if commit != newest))
+            others.update(dict.fromkeys(path.name for path, commit in of_file.items() if commit != newest))
     if not commits:
         return []
     shown = ", ".join(sorted(commit[:10] for commit in commits))
