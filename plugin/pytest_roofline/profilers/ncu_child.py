@@ -66,7 +66,7 @@ _NO_DEBUG = "--debug="
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
-    """Switch off what begins before any other hook could, as pytest-cov does, and pytest's own file of --debug."""
+    """Switch off what begins before a later hook is called, as pytest-cov does, and pytest's own file of --debug."""
     _switch_off(early_config.known_args_namespace)
     args.insert(args.index("--") if "--" in args else len(args), _NO_DEBUG)
     # After the plugins that are installed and before any conftest.py: pytest configures the last one first.
