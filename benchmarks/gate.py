@@ -117,7 +117,9 @@ def ours(base: Seen, new: Seen, split: Split) -> dict[str, Count]:
     """
     sides = {case: (_usable(base[case], split.base), _usable(new[case], split.new)) for case in base}
     compared = {case: pair for case, pair in sides.items() if all(pair)}
-    verdicts = judge([effect_of(*pair) for pair in compared.values()], [LEAST_EFFECT] * len(compared), CONFIDENCE)
+    verdicts = judge(
+        [effect_of(*pair) for pair in compared.values()], [LEAST_EFFECT] * len(compared), [CONFIDENCE] * len(compared)
+    )
     kinds = {case: verdict.kind for case, verdict in zip(compared, verdicts, strict=True)}
     return {case: count_of(kind) for case, kind in kinds.items()}
 

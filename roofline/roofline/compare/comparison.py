@@ -123,7 +123,8 @@ def compare(base: Side, new: Side, settings: Settings) -> Comparison:
     matching = match(base, new, settings.by)
     judged = [_Judged(pair, settings) for pair in matching.pairs if pair.standing == "matched"]
     family = [one for one in judged if one.other_unit is None]
-    verdicts = judge([one.effect for one in family], [one.least for one in family], settings.confidence)
+    effects, least = [one.effect for one in family], [one.least for one in family]
+    verdicts = judge(effects, least, [settings.confidence] * len(family))
     cases = [_not_judged(pair) for pair in matching.pairs if pair.standing != "matched"]
     cases += [one.compared(verdict) for one, verdict in zip(family, verdicts, strict=True)]
     cases += [one.unjudged(one.other_unit) for one in judged if one.other_unit is not None]

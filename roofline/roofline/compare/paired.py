@@ -17,8 +17,10 @@ G. Smyth, "Robust Hyperparameter Estimation Protects against Hypervariable Genes
 Differential Expression", Annals of Applied Statistics 10 (2016), do the same for genes).
 
 The verdict is looked at after each pair of processes, and measuring stops when it is settled. Each look is one more
-chance to be wrong, so each is made at a confidence of its own: with n looks, 1 - (1 - confidence) / n (Bonferroni's
-inequality). Between the turns of a pair nobody looks.
+chance to be wrong, so each is made at a confidence of its own, and what they may be wrong adds up to what all together
+may (Bonferroni's inequality). Most of it is kept for the last look, `LAST_LOOK`: it knows most, and what is clear
+before needs little (K. K. G. Lan and D. L. DeMets, "Discrete Sequential Boundaries for Clinical Trials", Biometrika 70
+(1983), call it a spending function). Between the turns of a pair nobody looks.
 """
 
 from __future__ import annotations
@@ -50,6 +52,9 @@ OUTLYING = 3.0
 
 NORMAL = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
+
+LAST_LOOK = 0.8
+"""Of the chance to be wrong, what is the last look's; the looks before it share the rest equally."""
 
 LEAST_PAIRS = 3
 """Before this many pairs of processes nothing is concluded. An offset may have two levels and nothing between them (a
@@ -229,13 +234,16 @@ def too_busy(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAIRS) -> 
     return None
 
 
-def confidence_of_a_look(confidence: float, most_pairs: int) -> float:
-    """How sure each look must be so that all looks together are right with ``confidence``.
+def confidence_of_a_look(confidence: float, most_pairs: int, pairs: int) -> float:
+    """How sure the look after so many ``pairs`` must be so that all looks together are right with ``confidence``.
 
     :param most_pairs: of processes; there is a look after each from the `LEAST_PAIRS`-th on.
     """
-    looks = max(1, most_pairs - LEAST_PAIRS + 1)
-    return 1 - (1 - confidence) / looks
+    earlier = most_pairs - LEAST_PAIRS
+    if earlier <= 0:
+        return confidence
+    share = LAST_LOOK if pairs >= most_pairs else (1 - LAST_LOOK) / earlier
+    return 1 - (1 - confidence) * share
 
 
 def least_detectable(effect: Effect, least: float, level: float, power: float = 0.95) -> float:

@@ -42,15 +42,18 @@ class Verdict:
     more_sessions: int | None = None
 
 
-def judge(effects: Sequence[Effect], least: Sequence[float], confidence: float) -> tuple[Verdict, ...]:
+def judge(effects: Sequence[Effect], least: Sequence[float], confidences: Sequence[float]) -> tuple[Verdict, ...]:
     """A verdict for each case of one comparison.
 
     :param least: for each case, the least effect that matters, relative (0.02 is 2 %).
+    :param confidences: for each case, how sure to be. Where they differ, a case that must be surer than another has its
+        chance weighed as much more: over all cases the least sure one's confidence holds.
     """
-    shown = holm([effect.chance for effect in effects], 1 - confidence)
+    level = max((1 - confidence for confidence in confidences), default=0.0)
+    weighed = [effect.chance * level / (1 - sure) for effect, sure in zip(effects, confidences, strict=True)]
     return tuple(
-        _verdict(effect, math.log1p(matters), confidence, known, len(effects))
-        for effect, matters, known in zip(effects, least, shown, strict=True)
+        _verdict(effect, math.log1p(matters), sure, known, len(effects))
+        for effect, matters, sure, known in zip(effects, least, confidences, holm(weighed, level), strict=True)
     )
 
 

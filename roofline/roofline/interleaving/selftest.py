@@ -84,13 +84,17 @@ def small_case_arguments(folder: Path) -> tuple[str, ...]:
 def tried(first: Trial, second: Trial) -> tuple[Tried, ...]:
     """The cases of both trials, of unchanged and of slowed code."""
     slow = {case.test: case for case in second.cases}
-    level = (1 - first.rules.look_confidence) / max(1, len(first.cases))
+    rules = first.rules
+    level = (1 - rules.look_confidence(rules.pairs)) / max(1, len(first.cases))
     return tuple(
         Tried(
             case=case.case,
             unchanged=case,
             slowed=slow.get(case.test),
-            least_detectable=None if case.effect is None else least_detectable(case.effect, first.rules.least, level),
+            least_detectable=None
+            if case.effect is None
+            # What is settled early says what it is after fewer pairs than a slowdown has until it is given up.
+            else least_detectable(case.effect.after(rules.pairs - len(case.pairs)), rules.least, level),
         )
         for case in first.cases
     )

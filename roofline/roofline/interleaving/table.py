@@ -7,8 +7,8 @@ import statistics
 from typing import Any
 
 from roofline.compare.columns import signed
-from roofline.compare.paired import PairObservation
-from roofline.interleaving.trial import CaseTrial, Outcome, Trial
+from roofline.compare.paired import LEAST_PAIRS, PairObservation
+from roofline.interleaving.trial import CaseTrial, Outcome, Rules, Trial
 from roofline.tables import Column, Table
 from roofline.units import percent, scaled
 
@@ -29,8 +29,8 @@ def verdict_table(trial: Trial) -> Table[CaseTrial]:
     """A row a case, the worst first; below it what the rows leave open, and which code was run."""
     return Table(
         title=sentence(trial),
-        columns=_columns(trial.rules.look_confidence),
-        display=[column for column in _columns(trial.rules.look_confidence) if column.name in _SHOWN],
+        columns=_columns(trial.rules),
+        display=[column for column in _columns(trial.rules) if column.name in _SHOWN],
         rows=sorted(trial.cases, key=lambda case: _ORDER.index(case.outcome)),
         notes=_notes(trial),
     )
@@ -49,7 +49,7 @@ _WORDS: dict[Outcome, str] = {"same": "the same"}
 _SHOWN = frozenset({"case", "base_step_time_s", "new_step_time_s", "change", "interval", "outcome", "turns", "pairs"})
 
 
-def _columns(confidence: float) -> list[Column[CaseTrial]]:
+def _columns(rules: Rules) -> list[Column[CaseTrial]]:
     return [
         Column(name="case", title="case", get=lambda case: case.case, right=False),
         Column(name="test", title="test", get=lambda case: case.test, right=False),
@@ -59,7 +59,7 @@ def _columns(confidence: float) -> list[Column[CaseTrial]]:
         ),
         Column(name="new_step_time_s", title="new", get=lambda case: _middle(case, "new_step_s"), show=_time, drop=1),
         Column(name="change", title="change", get=_change, show=signed),
-        Column(name="interval", title="interval", get=lambda case: _interval(case, confidence), show=_range),
+        Column(name="interval", title="interval", get=lambda case: _interval(case, rules), show=_range),
         Column(name="outcome", title="verdict", get=lambda case: case.outcome, right=False),
         Column(
             name="turns", title="turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4
@@ -83,7 +83,8 @@ def _change(case: CaseTrial) -> float | None:
     return None if case.effect is None else math.expm1(case.effect.log_ratio)
 
 
-def _interval(case: CaseTrial, confidence: float) -> list[float] | None:
+def _interval(case: CaseTrial, rules: Rules) -> list[float] | None:
+    confidence = rules.look_confidence(len(case.pairs))
     return None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)]
 
 
@@ -92,11 +93,21 @@ def _range(ends: Any) -> str:
     return f"{low.removesuffix(' %')} .. {high}"
 
 
+def _confidences(rules: Rules) -> str:
+    last, earlier, together = (
+        f"at {100 * confidence:.4g} %"
+        for confidence in (rules.look_confidence(rules.pairs), rules.look_confidence(LEAST_PAIRS), rules.confidence)
+    )
+    if last == earlier:
+        return last
+    return f"{last} after {rules.pairs} pairs, {earlier} after fewer, so that all looks together are {together}"
+
+
 def _notes(trial: Trial) -> list[str]:
     rules = trial.rules
     notes = [
-        f"change: step time of new over base; interval: at {100 * rules.look_confidence:.4g} %, so that all looks "
-        f"together are at {100 * rules.confidence:.4g} %. Less than {percent(rules.least)} doesn't matter."
+        f"change: step time of new over base; interval: {_confidences(rules)}. Less than {percent(rules.least)} "
+        "doesn't matter."
     ]
     for case in trial.cases:
         if case.why:

@@ -43,15 +43,14 @@ class Rules:
     :param confidence: of all cases and looks together.
     """
 
-    pairs: int = 4
+    pairs: int = 5
     max_time_s: float = 60.0
     least: float = LEAST_EFFECT
     confidence: float = CONFIDENCE
 
-    @property
-    def look_confidence(self) -> float:
-        """Of each look at the verdicts, and of the intervals that are shown."""
-        return confidence_of_a_look(self.confidence, self.pairs)
+    def look_confidence(self, pairs: int) -> float:
+        """Of the look at a case after so many pairs, and of the interval that is shown for it."""
+        return confidence_of_a_look(self.confidence, self.pairs, pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +198,8 @@ def look(cases: Mapping[str, CaseTrial], rules: Rules) -> dict[str, CaseTrial]:
         for test, case in cases.items()
         if case.problem is None and (effect := case.effect) is not None and effect.base_sessions >= _least(rules)
     }
-    verdicts = judge(list(judged.values()), [rules.least] * len(judged), rules.look_confidence)
+    confidences = [rules.look_confidence(len(cases[test].pairs)) for test in judged]
+    verdicts = judge(list(judged.values()), [rules.least] * len(judged), confidences)
     fresh = dict(zip(judged, verdicts, strict=True))
     return {
         test: replace(case, verdict=_explained(fresh[test], case)) if test in fresh and not _settled(case) else case

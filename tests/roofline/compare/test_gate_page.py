@@ -35,7 +35,7 @@ def kind(base: int, new: int, scatter: float, slowdown: float) -> str:
     """The verdict of the slowed case, the others unchanged."""
     before = side(base, scatter)
     effects = [effect_of(before, side(new, scatter, 1 + slowdown if slowed else 1.0)) for slowed in (True, False)]
-    return judge([effects[0], *effects[1:] * (CASES - 1)], [LEAST_EFFECT] * CASES, CONFIDENCE)[0].kind
+    return judge([effects[0], *effects[1:] * (CASES - 1)], [LEAST_EFFECT] * CASES, [CONFIDENCE] * CASES)[0].kind
 
 
 def table() -> list[tuple[float, int, int, float, float]]:

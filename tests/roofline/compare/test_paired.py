@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -137,9 +138,9 @@ def test_a_busy_machine_s_pairs_may_agree_by_chance() -> None:
     busy = [replace(seen(0.05), disturbed=30)] * 3
     effect = effect_of_pairs(busy)
     assert effect.error == pytest.approx(math.sqrt(4 * (BUSY_DEVIATION**2 + 0.001**2) / 6 / 3))
-    assert judge([effect], [0.02], 0.99)[0].kind == "inconclusive"
-    assert judge([effect_of_pairs([seen(0.05)] * 3)], [0.02], 0.99)[0].kind == "slower"
-    assert judge([effect_of_pairs([replace(seen(0.7), disturbed=30)] * 3)], [0.02], 0.99)[0].kind == "slower"
+    assert judge([effect], [0.02], [0.99])[0].kind == "inconclusive"
+    assert judge([effect_of_pairs([seen(0.05)] * 3)], [0.02], [0.99])[0].kind == "slower"
+    assert judge([effect_of_pairs([replace(seen(0.7), disturbed=30)] * 3)], [0.02], [0.99])[0].kind == "slower"
 
 
 def test_one_busy_pair_counts_for_one() -> None:
@@ -203,21 +204,27 @@ def test_many_buildings_are_trusted_as_far_as_they_are_many() -> None:
     assert effect.error == pytest.approx(math.sqrt((known * (within + between) + scatter) / (known + 3) / 4))
 
 
+def looks(pairs: Sequence[PairObservation]) -> list[str]:
+    """What each look at five pairs says of one case."""
+    return [
+        judge([effect_of_pairs(pairs[:count])], [0.001], [confidence_of_a_look(0.99, 5, count)])[0].kind
+        for count in (3, 4, 5)
+    ]
+
+
 def test_unchanged_buildings_seldom_alarm_at_any_look() -> None:
     """1000 comparisons of nothing, of which each building lies 3 % off, each process 0.5 %, and each turn 0.5 %, settle
     on a change in at most 1 %.
     """
     random_, alarms = random.Random(11), 0
-    confidence = confidence_of_a_look(0.99, 4)
     for _ in range(1000):
         pairs = []
-        for _ in range(4):
+        for _ in range(5):
             process = random_.gauss(0, 0.005)
             medians = [process + random_.gauss(0, 0.03) + random_.gauss(0, 0.005) for _ in range(6)]
             made = pair([1.0] * 6, [math.exp(one) for one in medians])
             pairs.append(observe_pair(replace(made, build=tuple(range(6)))))
-        looks = [judge([effect_of_pairs(pairs[:count])], [0.001], confidence)[0].kind for count in (3, 4)]
-        alarms += any(kind in ("slower", "faster") for kind in looks)
+        alarms += any(kind in ("slower", "faster") for kind in looks(pairs))
     assert alarms <= 10
 
 
@@ -234,9 +241,13 @@ def test_an_unknown_error_is_a_large_one() -> None:
 
 
 def test_each_look_is_surer_than_all_together() -> None:
-    """Four pairs are looked at after the third and the fourth: half of the risk each. Three or fewer: one look."""
-    assert 1 - confidence_of_a_look(0.99, 4) == pytest.approx(0.01 / 2)
-    assert confidence_of_a_look(0.99, 3) == confidence_of_a_look(0.99, 1) == 0.99
+    """Five pairs are looked at after the third, the fourth and the fifth: what they may be wrong is all that all may,
+    and most of it is the last one's. Three or fewer: one look.
+    """
+    risks = [1 - confidence_of_a_look(0.99, 5, pairs) for pairs in (3, 4, 5)]
+    assert risks == pytest.approx([0.001, 0.001, 0.008])
+    assert [1 - confidence_of_a_look(0.99, 4, pairs) for pairs in (3, 4)] == pytest.approx([0.002, 0.008])
+    assert confidence_of_a_look(0.99, 3, 3) == confidence_of_a_look(0.99, 1, 1) == 0.99
 
 
 @pytest.mark.parametrize(("deviation", "most"), [(0.006, 10), (0.1, 50)])
@@ -245,11 +256,9 @@ def test_unchanged_pairs_seldom_alarm_at_any_look(deviation: float, most: int) -
     processes scatter twenty times as far as the prior has it, it is at most 5 %: holding on to it made 14 %.
     """
     random_, alarms = random.Random(7), 0
-    confidence = confidence_of_a_look(0.99, 4)
     for _ in range(1000):
-        pairs = [seen(random_.gauss(0, deviation), 0.003) for _ in range(4)]
-        looks = [judge([effect_of_pairs(pairs[:count])], [0.001], confidence)[0].kind for count in (3, 4)]
-        alarms += any(kind in ("slower", "faster") for kind in looks)
+        pairs = [seen(random_.gauss(0, deviation), 0.003) for _ in range(5)]
+        alarms += any(kind in ("slower", "faster") for kind in looks(pairs))
     assert alarms <= most
 
 

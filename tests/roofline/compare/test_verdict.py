@@ -39,34 +39,44 @@ def effect(ratio: float, error: float, freedom: float = 10.0, *, drift: float = 
 )
 def test_kinds(ratio: float, error: float, kind: str) -> None:
     """2 % matter, at 99 %."""
-    (verdict,) = judge([effect(ratio, error)], [0.02], 0.99)
+    (verdict,) = judge([effect(ratio, error)], [0.02], [0.99])
     assert verdict.kind == kind
 
 
 def test_the_border_of_slower() -> None:
     """Slower begins where the two-sided chance is 1 %."""
     border = math.log(1.05) / stats.t.ppf(0.995, 10)
-    kinds = [judge([effect(1.05, border * factor)], [0.02], 0.99)[0].kind for factor in (0.999, 1.001)]
+    kinds = [judge([effect(1.05, border * factor)], [0.02], [0.99])[0].kind for factor in (0.999, 1.001)]
     assert kinds == ["slower", "inconclusive"]
 
 
 def test_the_border_of_same() -> None:
     """Same ends where the upper end of the one-sided interval passes what matters."""
     border = math.log(1.02) / stats.t.ppf(0.99, 10)
-    kinds = [judge([effect(1.0, border * factor)], [0.02], 0.99)[0].kind for factor in (0.999, 1.001)]
+    kinds = [judge([effect(1.0, border * factor)], [0.02], [0.99])[0].kind for factor in (0.999, 1.001)]
     assert kinds == ["same", "inconclusive"]
 
 
 def test_more_cases_ask_for_more() -> None:
     """What is significant alone is not among fifty cases, of which some always look odd."""
     odd, others = effect(1.05, 0.0135), [effect(1.0, 0.0135)] * 49
-    assert judge([odd], [0.02], 0.99)[0].kind == "slower"
-    assert judge([odd, *others], [0.02] * 50, 0.99)[0].kind == "inconclusive"
+    assert judge([odd], [0.02], [0.99])[0].kind == "slower"
+    assert judge([odd, *others], [0.02] * 50, [0.99] * 50)[0].kind == "inconclusive"
+
+
+def test_each_case_may_have_its_own_confidence() -> None:
+    """One that has to be ten times as sure as another alarms at a tenth of its chance: here, where the other one is
+    shown, at its own confidence.
+    """
+    border = math.log(1.05) / stats.t.ppf(1 - 0.001 / 2, 10)
+    for factor, kinds in ((0.999, ["slower", "slower"]), (1.001, ["inconclusive", "slower"])):
+        both = [effect(1.05, border * factor), effect(1.05, border)]
+        assert [one.kind for one in judge(both, [0.02] * 2, [0.999, 0.99])] == kinds
 
 
 def test_each_case_has_its_own_least_effect() -> None:
     """A floor in seconds makes it larger for short steps."""
-    kinds = [verdict.kind for verdict in judge([effect(1.4, 0.01)] * 2, [0.02, 2.0], 0.99)]
+    kinds = [verdict.kind for verdict in judge([effect(1.4, 0.01)] * 2, [0.02, 2.0], [0.99] * 2)]
     assert kinds == ["slower", "same"]
 
 
@@ -87,21 +97,21 @@ def test_holm(chances: list[float], expected: tuple[bool, ...]) -> None:
 
 def test_more_sessions_settle_it() -> None:
     """The number told is the least with which the same estimate and scatter are settled."""
-    (verdict,) = judge([effect(1.0, 0.012, 8.0, sessions=4)], [0.02], 0.99)
+    (verdict,) = judge([effect(1.0, 0.012, 8.0, sessions=4)], [0.02], [0.99])
     more = verdict.more_sessions
     assert more is not None
     deviation = 0.012 * math.sqrt(4 / 2)
     kinds = []
     for added in (more - 1, more):
         sessions, freedom = 4 + added, 8.0 + 2 * added
-        (later,) = judge([effect(1.0, deviation * math.sqrt(2 / sessions), freedom, sessions=sessions)], [0.02], 0.99)
+        (later,) = judge([effect(1.0, deviation * math.sqrt(2 / sessions), freedom, sessions=sessions)], [0.02], [0.99])
         kinds.append(later.kind)
     assert kinds == ["inconclusive", "same"]
 
 
 def test_no_number_of_sessions_beats_the_drift() -> None:
     """Where the drift alone is as wide as what matters, more sessions are not promised to help."""
-    (verdict,) = judge([effect(1.0, 0.03, drift=0.02)], [0.02], 0.99)
+    (verdict,) = judge([effect(1.0, 0.03, drift=0.02)], [0.02], [0.99])
     assert verdict.kind == "inconclusive"
     assert verdict.more_sessions is None
     assert verdict.why.endswith("; not even 100 more would be likely to settle it")
@@ -119,7 +129,7 @@ def test_what_was_told_of_more_sessions_comes_true(change: float) -> None:
             [Observation(step_time_s=scale * time, error=0.001, rounds=10, left_out=0, started_at="") for time in times]
             for scale in (1.0, change)
         )
-        return judge([effect_of(base, new)], [0.02], 0.99)[0]
+        return judge([effect_of(base, new)], [0.02], [0.99])[0]
 
     more = compared(4).more_sessions
     assert more is not None
@@ -128,6 +138,6 @@ def test_what_was_told_of_more_sessions_comes_true(change: float) -> None:
 
 def test_why_tells_the_interval() -> None:
     """An open verdict says what the data allow."""
-    (verdict,) = judge([effect(1.0, 0.02)], [0.02], 0.99)
+    (verdict,) = judge([effect(1.0, 0.02)], [0.02], [0.99])
     half = 0.02 * stats.t.ppf(0.995, 10)
     assert f"{math.expm1(-half):+.1%} to {math.expm1(half):+.1%}" in verdict.why

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from roofline.interleaving.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
-from roofline.interleaving.trial import CaseTrial
+from roofline.interleaving.trial import CaseTrial, Rules
 from roofline.tables import render
 from tests.roofline.conftest import Run
 from tests.roofline.interleaving.made import case, trial, turns
@@ -36,6 +36,18 @@ def test_it_passes_where_only_the_slowdown_alarms() -> None:
     assert shown.startswith("Selftest passed: 1 of 1 cases compared\n")
     assert "Detectable here in 19 of 20 tries: slowdowns from" in shown
     assert "slowed by 5.0 %" in shown
+
+
+def test_what_is_detectable_is_so_after_all_pairs() -> None:
+    """Unchanged code may be settled early; a slowdown has until the last one to be found."""
+    slowed_ = case("a", *[turns(1.05)] * 3)
+    found = {}
+    for pairs in (3, 5):
+        rules = Rules(pairs=pairs)
+        (one,) = tried(trial(case("a", *[turns(noise=0.05)] * 3), rules=rules), trial(slowed_, rules=rules))
+        assert one.least_detectable is not None
+        found[pairs] = one.least_detectable
+    assert found[5] < found[3]
 
 
 def test_a_false_alarm_fails_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from roofline.commands.ab import exit_code
 from roofline.interleaving.table import sentence, verdict_table
-from roofline.interleaving.trial import CaseTrial, Trial
+from roofline.interleaving.trial import CaseTrial, Rules, Trial
 from roofline.tables import render
 from tests.roofline.interleaving.made import case, trial, turns
 
@@ -49,6 +49,21 @@ def test_the_reasons_stand_below() -> None:
     assert "loud: inconclusive: anything from" in shown
     assert "base: the base; 3 files" in shown
     assert "Less than 2.0 % doesn't matter." in " ".join(shown.split())
+
+
+def test_the_confidence_of_the_intervals_is_told() -> None:
+    """One for all where there is one look; else that of the last and of those before, and a row has its own."""
+    noisy = [turns(1.0, noise=0.1)] * 3
+    ends = {}
+    for pairs in (3, 5):
+        table = verdict_table(trial(case("a", *noisy), rules=Rules(pairs=pairs)))
+        (row,) = json.loads(render(table, "json", 80))["rows"]
+        ends[pairs] = row["interval"]
+        note = " ".join(table.notes[0].split())
+        assert {3: "interval: at 99 %.", 5: "at 99.2 % after 5 pairs, at 99.9 % after fewer, so that all"}[
+            pairs
+        ] in note
+    assert ends[5][0] < ends[3][0] < ends[3][1] < ends[5][1]
 
 
 def test_json_has_numbers_and_markdown_the_sentence() -> None:
