@@ -5,8 +5,9 @@
 
 Recording takes turns between two processes of unchanged code, in as many fresh pairs of processes as ``--record`` says,
 so many seconds a case in each, and writes ``benchmarks/data/gate_turns_quiet.npz``. From these pairs of processes
-comparisons are drawn, all cases of one at once: as many pairs as `roofline ab` takes, with its looks after each from
-the third on. The code is the same on both sides, so each comparison is made twice, with either of them as the new one:
+comparisons are drawn, all cases of one at once: as many pairs as `roofline ab` takes (of fewer, as it would with their
+number as ``--pairs``), of each the first turns, as many as fit into its share of a case's 60 s, with a look after each
+from the third on. The code is the same on both sides, so each comparison is made twice, with either as the new one:
 what one side had in its favour all the time then counts as often against it. As they are, every *slower* or *faster* is
 a false alarm: at most 1 % of ours may be one. With all turns of the new side made 5 or 3 % longer, *slower* is right,
 and must be found in 99 and 95 % of the comparisons, except in a loud hour. *Same* is wrong then: in at most 1 % of the
@@ -16,7 +17,7 @@ Beside our own stand three rules that others use (`gate_others`), on all turns o
 must not have more false alarms than any of them, and except in a loud hour be at least as informed (`gate_rates`).
 
 Comparisons of one recording share pairs of processes, so the Clopper-Pearson intervals, which take them for
-independent, are too narrow: of eight pairs there are no more than 70 sets of four.
+independent, are too narrow: of eight pairs there are no more than 56 sets of five.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,14 @@ Turns = Mapping[str, Sequence[PairTurns]]
 """Case -> its pairs of processes, in the order they were taken."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """:param seconds: of turns, of each case in each pair of processes."""
+
+    turns: Turns
+    seconds: float
+
+
 def record(pairs: int, seconds: float, threads: int, folder: Path) -> Path:
     """Take turns between this working tree, which must be as committed, and the same commit in another folder.
 
@@ -75,10 +84,10 @@ def record(pairs: int, seconds: float, threads: int, folder: Path) -> Path:
     return next(folder.glob("*-ab.json"))
 
 
-def pack(turns: Turns, path: Path) -> None:
+def pack(recording: Recording, path: Path) -> None:
     """Write the turns: step times of either side, which of them were disturbed, and the number of their pair."""
-    arrays: dict[str, Any] = {}
-    for case, pairs in turns.items():
+    arrays: dict[str, Any] = {"seconds": np.array(recording.seconds)}
+    for case, pairs in recording.turns.items():
         for name, values in (
             ("base", [time / pair.steps for pair in pairs for time in pair.base_s]),
             ("new", [time / pair.steps for pair in pairs for time in pair.new_s]),
@@ -94,12 +103,12 @@ def pack(turns: Turns, path: Path) -> None:
         arrays[f"{case}.build"] = np.array(builds, dtype=np.uint8)
         arrays[f"{case}.pair"] = np.repeat(np.arange(len(pairs), dtype=np.uint8), lengths)
     np.savez_compressed(path, **arrays)
-    print(f"{path.name}: {len(turns)} cases, {path.stat().st_size / 1e3:.0f} kB")
+    print(f"{path.name}: {len(recording.turns)} cases, {path.stat().st_size / 1e3:.0f} kB")
 
 
-def recordings() -> dict[str, Turns]:
+def recordings() -> dict[str, Recording]:
     """Label -> its turns. Which side began a pair is not kept: nothing is concluded from it."""
-    found: dict[str, Turns] = {}
+    found: dict[str, Recording] = {}
     for path in sorted(DATA.glob("gate_turns_*.npz")):
         with np.load(path) as file:
             cases = sorted(name.removesuffix(".pair") for name in file.files if name.endswith(".pair"))
@@ -118,12 +127,41 @@ def recordings() -> dict[str, Turns]:
                     )
                     for number in range(int(numbers.max()) + 1)
                 ]
-            found[path.stem.removeprefix("gate_turns_")] = turns
+            label = path.stem.removeprefix("gate_turns_")
+            found[label] = Recording(turns=turns, seconds=float(file["seconds"]))
     return found
 
 
 def _marks(disturbed: Sequence[bool]) -> tuple[str | None, ...]:
     return tuple("marked" if mark else None for mark in disturbed)
+
+
+def first_turns(recording: Recording, seconds: float) -> Turns:
+    """Of each pair of processes as many turns as fit into ``seconds`` of a case, from the first on.
+
+    Had there been no more time, each building would have had fewer turns, instead of there being fewer buildings.
+
+    :raises ValueError: less was recorded.
+    """
+    if recording.seconds < seconds:
+        raise ValueError(
+            f"{recording.seconds:g} s a case were recorded in each pair, and a comparison takes {seconds:g}"
+        )
+    share = seconds / recording.seconds
+    return {case: [_first(pair, share) for pair in pairs] for case, pairs in recording.turns.items()}
+
+
+def _first(pair: PairTurns, share: float) -> PairTurns:
+    spent = np.cumsum(np.add(pair.base_s, pair.new_s))
+    turns = int(np.searchsorted(spent, share * spent[-1] * (1 + 1e-9), side="right"))
+    return replace(
+        pair,
+        base_s=pair.base_s[:turns],
+        new_s=pair.new_s[:turns],
+        base_disturbed=pair.base_disturbed[:turns],
+        new_disturbed=pair.new_disturbed[:turns],
+        build=pair.build[:turns],
+    )
 
 
 def draws(recorded: int, rules: Rules, most: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
@@ -188,10 +226,11 @@ def step_times(turns: Turns, chosen: Sequence[int], slowed: float = 0.0) -> Iter
 def run(*, quick: bool = False) -> tuple[Figure, ...]:
     """Error rates of every rule on every recording."""
     rng = np.random.default_rng(0)
-    rules = Rules()
     figures: list[Figure] = []
-    for label, turns in recordings().items():
-        recorded = min(len(pairs) for pairs in turns.values())
+    for label, recording in recordings().items():
+        recorded = min(len(pairs) for pairs in recording.turns.values())
+        rules = replace(Rules(), pairs=min(Rules().pairs, recorded))
+        turns = first_turns(recording, rules.max_time_s / rules.pairs)
         drawn = draws(recorded, rules, 10 if quick else TRIALS, rng)
         # The others look once, at the end, so that the order is nothing to them.
         sets = list(dict.fromkeys(tuple(sorted(draw)) for draw in drawn))
@@ -227,7 +266,8 @@ def main() -> None:
     path = DATA / f"gate_turns_{arguments.label}.npz"
     with tempfile.TemporaryDirectory() as folder:
         file = arguments.pack or record(arguments.record, arguments.seconds, arguments.threads, Path(folder))
-        pack({_case(test): pairs for test, pairs in read(file).items()}, path)
+        turns = {_case(test): pairs for test, pairs in read(file).items()}
+        pack(Recording(turns=turns, seconds=arguments.seconds), path)
 
 
 def _case(test: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import gate_turns
 from benchmarks.gate_rates import Count
+from benchmarks.gate_turns import Recording
 from roofline.compare.paired import PairTurns
 from roofline.interleaving.trial import Rules
 
@@ -27,11 +28,11 @@ def test_packed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """Step times and marks of every pair of processes come back, to the precision of 32 bits."""
     monkeypatch.setattr(gate_turns, "DATA", tmp_path)
     kept = {"mlp": (replace(pair(), build=(0,) * 15 + (1,) * 25), pair(30))}
-    gate_turns.pack(kept, tmp_path / "gate_turns_quiet.npz")
-    (label,) = found = gate_turns.recordings()
-    assert label == "quiet"
-    assert len(found[label]["mlp"]) == 2
-    for before, after in zip(kept["mlp"], found[label]["mlp"], strict=True):
+    gate_turns.pack(Recording(turns=kept, seconds=15.0), tmp_path / "gate_turns_quiet.npz")
+    ((label, found),) = gate_turns.recordings().items()
+    assert (label, found.seconds) == ("quiet", 15.0)
+    assert len(found.turns["mlp"]) == 2
+    for before, after in zip(kept["mlp"], found.turns["mlp"], strict=True):
         assert after.steps == 1
         assert after.build == (before.build or (0,) * len(before.base_s))
         assert after.base_s == pytest.approx([time / 2 for time in before.base_s], rel=1e-6)
@@ -39,33 +40,46 @@ def test_packed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert [mark is None for mark in after.base_disturbed] == [mark is None for mark in before.base_disturbed]
 
 
+def test_a_comparison_has_a_share_of_what_was_recorded() -> None:
+    """The first turns of each pair, with their marks and buildings, as many as fit; of all that were recorded, all."""
+    long = replace(pair(), base_s=(1.0,) * 40, new_s=(1.5,) * 40, build=(0,) * 15 + (1,) * 25)
+    recording = Recording(turns={"mlp": [long]}, seconds=15.0)
+    (first,) = gate_turns.first_turns(recording, 12.0)["mlp"]
+    assert (first.base_s, first.new_s) == ((1.0,) * 32, (1.5,) * 32)
+    assert (first.base_disturbed, first.new_disturbed) == (long.base_disturbed[:32], long.new_disturbed[:32])
+    assert first.build == (0,) * 15 + (1,) * 17
+    assert gate_turns.first_turns(recording, 15.0) == {"mlp": [long]}
+    with pytest.raises(ValueError, match="15 s a case were recorded in each pair, and a comparison takes 20"):
+        gate_turns.first_turns(recording, 20.0)
+
+
 def test_few_pairs_are_drawn_in_every_way_once() -> None:
-    """Four of six: the sets of the first three, which are looked at together, with each other pair as the fourth."""
-    drawn = gate_turns.draws(6, Rules(), 500, np.random.default_rng(0))
-    assert len(drawn) == 20 * 3
-    assert len({(frozenset(draw[:3]), draw[3]) for draw in drawn}) == 60
-    assert all(len(set(draw)) == 4 for draw in drawn)
-    assert set(Counter(frozenset(draw) for draw in drawn).values()) == {4}
+    """Five of six: the sets of the first three, which are looked at together, with two others, one after the other."""
+    drawn = gate_turns.draws(6, Rules(pairs=5), 500, np.random.default_rng(0))
+    assert len(drawn) == 20 * 6
+    assert len({(frozenset(draw[:3]), draw[3:]) for draw in drawn}) == 120
+    assert all(len(set(draw)) == 5 for draw in drawn)
+    assert set(Counter(frozenset(draw) for draw in drawn).values()) == {20}
 
 
 def test_of_many_ways_so_many_are_drawn_at_random() -> None:
     """No pair twice in a comparison."""
-    drawn = gate_turns.draws(6, Rules(), 59, np.random.default_rng(0))
+    drawn = gate_turns.draws(6, Rules(pairs=5), 59, np.random.default_rng(0))
     assert len(drawn) == 59
-    assert all(len(set(draw)) == 4 and set(draw) <= set(range(6)) for draw in drawn)
+    assert all(len(set(draw)) == 5 and set(draw) <= set(range(6)) for draw in drawn)
 
 
 def test_fewer_pairs_than_a_comparison_takes_are_refused() -> None:
     """They would be judged by the rules of another measurement."""
-    with pytest.raises(ValueError, match="3 pairs of processes were recorded, and a comparison takes 4"):
-        gate_turns.draws(3, Rules(), 500, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="3 pairs of processes were recorded, and a comparison takes 5"):
+        gate_turns.draws(3, Rules(pairs=5), 500, np.random.default_rng(0))
 
 
 def test_compared_as_ab_does() -> None:
     """Quiet turns: 5 % longer is slower, unchanged is neither."""
     turns = {"mlp": [pair() for _ in range(6)]}
-    assert gate_turns.compare(turns, [5, 0, 2, 3], Rules(), 0.05) == {"mlp": Count(slower=1)}
-    unchanged = gate_turns.compare(turns, [5, 0, 2, 3], Rules())["mlp"]
+    assert gate_turns.compare(turns, [5, 0, 2, 3, 1], Rules(), 0.05) == {"mlp": Count(slower=1)}
+    unchanged = gate_turns.compare(turns, [5, 0, 2, 3, 1], Rules())["mlp"]
     assert unchanged.slower == unchanged.faster == 0
 
 
@@ -89,15 +103,16 @@ def test_others_see_all_turns() -> None:
 
 def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are asked about each set of pairs once; how many there are is a figure, too; all both ways. Except
-    in a loud hour a slowdown must be found, and ours be as informed as each.
+    in a loud hour a slowdown must be found, and ours be as informed as each. Of a few pairs all are taken.
     """
-    turns = {"mlp": [pair() for _ in range(5)]}
-    monkeypatch.setattr(gate_turns, "recordings", lambda: {"one_build": turns, "loud": turns})
+    quiet, loud = (Recording(turns={"mlp": [pair() for _ in range(pairs)]}, seconds=15.0) for pairs in (6, 4))
+    monkeypatch.setattr(gate_turns, "recordings", lambda: {"one_build": quiet, "loud": loud})
     monkeypatch.setattr(gate_turns, "TRIALS", 20)
     figures = {figure.name: figure for figure in gate_turns.run()}
-    for label in ("one_build", "loud"):
-        assert figures[f"different sets of pairs, {label}, in turns"].median == 5
-        for rule, comparisons in (("this gate", 40), ("pytest-benchmark mean:5%", 10), ("criterion", 10)):
+    for label, draws, sets in (("one_build", 20, 6), ("loud", 4, 1)):
+        assert figures[f"different sets of pairs, {label}, in turns"].median == sets
+        others = ("pytest-benchmark mean:5%", "criterion")
+        for rule, comparisons in (("this gate", 2 * draws), *((other, 2 * sets) for other in others)):
             share = figures[f"caught, {label}, in turns, 3% slower: {rule}"].share
             assert share is not None
             assert share.of == comparisons
