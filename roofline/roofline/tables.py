@@ -15,15 +15,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from roofline.json_text import json_text
 from roofline.printable import printable
 from roofline.record_json import without_nonfinite
 from roofline.wrapping import wrapped
-
-if TYPE_CHECKING:
-    from rich.table import Table as Grid
 
 Row = TypeVar("Row")
 Outer = TypeVar("Outer")
@@ -162,10 +159,6 @@ def cell(text: str) -> str:
 
 
 def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> str:
-    # rich takes a while to load, and CSV and JSON don't need it.
-    from rich.console import Console
-    from rich.text import Text
-
     columns, dropped = _fitting(table, width)
     texts = _texts(table, columns)
     room = width - sum(_GAP + one for one in _widths(columns, texts)[1:])
@@ -174,18 +167,21 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> s
     notes = list(table.notes)
     if dropped:
         notes.append(f"Too narrow for: {', '.join(dropped)} ({complete} has all)")
-    console = Console(file=io.StringIO(), width=width, force_terminal=color, no_color=not color, highlight=False)
-    with console.capture() as capture:
-        console.print(Text(printable(table.title), style="bold"))
-        if table.rows:
-            console.print(_grid(columns, widths, [] if table.section else rows, header=True))
-        for heading, block in groupby(zip(table.rows, rows, strict=True), lambda pair: _heading(table, pair[0])):
-            if heading is not None:
-                console.print(Text(printable(heading), style="bold"))
-                console.print(_grid(columns, widths, [line for _, line in block], header=False))
-    lines = [line.rstrip() for line in capture.get().splitlines()]
+    bold = _bold if color else list
+    lines = bold(wrapped(printable(table.title), width))
+    if table.rows:
+        lines += bold(_side_by_side(columns, widths, [column.title for column in columns], low=True))
+        lines.append("─" * (sum(widths) + _GAP * (len(widths) - 1)))
+    for heading, block in groupby(zip(table.rows, rows, strict=True), lambda pair: _heading(table, pair[0])):
+        if heading is not None:
+            lines += bold(wrapped(printable(heading), width))
+        lines += [line for _, cells in block for line in _side_by_side(columns, widths, cells)]
     lines += [line for note in notes for line in _wrapped(note, width)]
     return "\n".join(lines) + "\n"
+
+
+def _bold(lines: Iterable[str]) -> list[str]:
+    return [f"\x1b[1m{line}\x1b[0m" for line in lines]
 
 
 def _wrapped(note: str, width: int) -> list[str]:
@@ -198,20 +194,28 @@ def _heading(table: Table[Any], row: Any) -> str | None:
     return None if table.section is None else table.section(row)
 
 
-def _grid(
-    columns: Sequence[Column[Any]], widths: Sequence[int], lines: Iterable[Sequence[str]], *, header: bool
-) -> Grid:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as Grid
-    from rich.text import Text
+def _side_by_side(
+    columns: Sequence[Column[Any]], widths: Sequence[int], cells: Sequence[str], *, low: bool = False
+) -> list[str]:
+    """Cells of one row, each of one or more lines, in lines of the table.
 
-    grid = Grid(box=SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), show_edge=False, show_header=header)
-    for column, width in zip(columns, widths, strict=True):
-        justify: Literal["left", "right"] = "right" if column.right else "left"
-        grid.add_column(Text(column.title), justify=justify, no_wrap=True, min_width=width)
-    for line in lines:
-        grid.add_row(*(Text(cell) for cell in line))
-    return grid
+    :param low: those of fewer lines stand low, as headings do.
+    """
+    # Not done by rich: its versions before 14.3 give the last column a blank more, and cut a figure off for it.
+    split = [text.split("\n") for text in cells]
+    height = max(map(len, split))
+    filled = [[*[""] * (height - len(one)), *one] if low else [*one, *[""] * (height - len(one))] for one in split]
+    gap = " " * _GAP
+    right = [column.right for column in columns]
+    return [gap.join(map(_justified, texts, widths, right)).rstrip() for texts in zip(*filled, strict=True)]
+
+
+def _justified(text: str, width: int, right: bool) -> str:
+    # rich takes a while to load, and CSV and JSON don't need it.
+    from rich.cells import cell_len
+
+    blanks = " " * (width - cell_len(text))
+    return blanks + text if right else text + blanks
 
 
 def _fitting(table: Table[Any], width: int) -> tuple[list[Column[Any]], list[str]]:

@@ -100,11 +100,15 @@ def emit(
     :raises click.UsageError: the file can't be written, or standard output is closed.
     """
     form = chosen_format(form, output)
-    color = output is None and form == "table" and sys.stdout is not None and sys.stdout.isatty()
+    color = output is None and form == "table" and _has_bold_letters(sys.stdout)
     emit_text(
         "\n".join(render(table, form, terminal_width(width), color=color, complete=complete) for table in tables),
         output,
     )
+
+
+def _has_bold_letters(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 
 def emit_text(text: str, output: Path | None) -> None:
