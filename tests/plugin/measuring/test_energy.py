@@ -87,6 +87,7 @@ class Turns:
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._left = 5
+        self.agreed_before = None
 
     def agree(self, _steps: int) -> int:
         return 2
