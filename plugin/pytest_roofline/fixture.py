@@ -261,8 +261,14 @@ class Roofline:
             return
         lines = ["step,time_s", *(f"{number},{time!r}" for number, time in enumerate(seconds))]
         log = self._run.file.beside(f"{re.sub(r'[^A-Za-z0-9_.=-]+', '_', case)}.steps.csv")
-        log.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        self._run.printed.append(f"steps: {log}")
+        try:
+            log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        except OSError as error:
+            # Nothing is lost: each step is a round of the record.
+            why = f"can't be written ({error.strerror or error}); the results file has each step as a round"
+            self._run.printed.append(f"steps: {log}: {why}")
+        else:
+            self._run.printed.append(f"steps: {log}")
 
 
 def judge(record: Record) -> None:

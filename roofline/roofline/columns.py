@@ -242,7 +242,14 @@ _ALL: tuple[Column[Point], ...] = (
     _seconds("input_wait_s", "input wait", _timing(lambda timing: timing.input_wait_s)),
     _number("input_share", "input\nwait", _record(input_share), percent, drop=4),
     _number("device_share", "device\nbusy", lambda point: point.placement.device_share, percent),
+    _seconds("input_startup_s", "input\nstart-up", _timing(lambda timing: timing.input_startup_s)),
     _seconds("compile_s", "compile", _timing(lambda timing: timing.compile_s)),
+    _number(
+        "repeat_step_time_s",
+        "repeats",
+        _timing(lambda timing: list(timing.repeat_step_time_s) or None),
+        lambda times: ", ".join(scaled(time, "s") for time in times),
+    ),
     # The process, as /usr/bin/time has it
     _seconds("real_s", "real", _timing(lambda timing: timing.warmup_s + _elapsed_s(timing))),
     _seconds("user_s", "user", _process(lambda process: process.user_s), drop=5),

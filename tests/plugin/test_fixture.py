@@ -138,6 +138,33 @@ def test_steps_are_logged(project: pytest.Pytester) -> None:
     assert [float(line.split(",")[1]) for line in lines] == list(record.timing.rounds.wall_s)
 
 
+def test_a_log_of_steps_that_cannot_be_written_loses_nothing(project: pytest.Pytester) -> None:
+    """On a full disk, for one: the steps are in the results, the test passes, and a line says so."""
+    project.makepyfile(MEASURES)
+    project.makeconftest(
+        """
+        import errno
+        from pathlib import Path
+
+        write_text = Path.write_text
+
+        def refuse(path, *args, **kwargs):
+            if path.name.endswith(".steps.csv"):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return write_text(path, *args, **kwargs)
+
+        Path.write_text = refuse
+        """
+    )
+    arguments = ("--roofline-protocol", "steps", "--roofline-steps", "7", "--roofline-results", "results")
+    result = project.runpytest_subprocess(*QUICK, *arguments)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["steps: *.test_mine.steps.csv: can't be written (No space left on device); *"])
+    timing = records(results(project))["test_mine"].timing
+    assert timing is not None
+    assert len(timing.rounds.wall_s) == 7
+
+
 def test_windows_are_repeated(project: pytest.Pytester) -> None:
     """Report 000's protocol: warm-up steps, one window, repeated; mean and deviation over the repeats."""
     project.makepyfile(MEASURES)

@@ -127,7 +127,9 @@ def test_metrics_csv_has_what_a_roofline_is_made_from(tmp_path: Path) -> None:
 
 
 def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None:
-    """Power, heat, clocks and what held them down, energy a sample, a quota's waiting, and perf's ratios."""
+    """Repeats and how long the loader took to start; power, heat, clocks and what held them down, energy a sample, a
+    quota's waiting, and perf's ratios.
+    """
     rounds = Rounds(
         steps=1,
         wall_s=(0.1, 0.1),
@@ -145,11 +147,16 @@ def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None
     )
     events = HostCounters(status="missing_metric", cycles=2e9, instructions=3e9, branches=100.0, branch_misses=1.0)
     record = build.record(
-        timing=build.timing(rounds=rounds), process=process, host_counters=events, energy_j_per_step=64.0
+        timing=build.timing(rounds=rounds, repeat_step_time_s=(0.25, 0.5), input_startup_s=1.5),
+        process=process,
+        host_counters=events,
+        energy_j_per_step=64.0,
     )
     _, points = _all(tmp_path, record)
     (row,) = _csv(render(metrics_table(points), "csv", 80))
     expected = {
+        "repeat_step_time_s": "0.25; 0.5",
+        "input_startup_s": "1.5",
         "energy_j_per_sample": "2.0",
         "sm_clock_hz": "1300000000.0",
         "memory_clock_hz": "2600000000.0",
