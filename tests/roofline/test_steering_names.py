@@ -19,8 +19,9 @@ BREAKS = "x\nError: made up"
 
 
 def _quiet(text: str) -> bool:
-    """Nothing that a terminal would obey, and no line that a name made. Where a path is broken within one, the rest of it
-    is indented, and is no message.
+    """Nothing that a terminal would obey, and no line that a name made.
+
+    Where a path is broken within one, the rest of it is indented, and is no message.
     """
     return text.replace("\n", "").isprintable() and not any(
         line.startswith("Error: made up") for line in text.splitlines()
