@@ -7,8 +7,9 @@ cases of them at once, as a user would compare them: for one part of the trials 
 they were taken, so that the new side is later and the machine may have drifted. As they are, every *slower* or *faster*
 is a false alarm: at most 1 % of ours may be one. With all times of the new side made longer by 5 or 3 %, it should say
 *slower*, and must not say *same*: in at most 1 % of the comparisons, and never in a loud hour. Beside our own stand
-three rules that others use (`gate_others`) on all rounds of the same sessions; ours must not have more false alarms
-than any of them (`gate_rates`).
+three rules that others use (`gate_others`) on all rounds of the same sessions. Ours must not have more false alarms
+than any of them (`gate_rates`), and of five quiet sessions a side not find less where it may have as many
+(`gate_curves`). What it finds at a lower ``--confidence`` is told, too.
 
 Trials of one recording share sessions, so the Clopper-Pearson intervals, which take them for independent, are too
 narrow.
@@ -24,16 +25,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure, Share
+from benchmarks.gate_curves import at_their_false_alarms
 from benchmarks.gate_others import Values, by_rule
-from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, against_others, count_of, rates, told, total
+from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, beyond_others, count_of, loud, rates, told, total
 from benchmarks.gate_record import DATA
-from roofline.compare.effect import effect_of
-from roofline.compare.observation import Observation, Unusable, observe
+from roofline.compare.effect import Effect, effect_of
+from roofline.compare.observation import Observation, Unusable, loud_session, observe
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, judge
 from roofline.record import Rounds
 
 TRIALS = 500
 """Comparisons drawn for each number of sessions."""
+
+A_SIDE = (1, 3, 5)
+"""Sessions of either side."""
+
+LOWER_CONFIDENCES = (0.9, 0.5)
+"""Beside the default: for whom it is worth a false alarm to miss less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,11 @@ class Session:
 
     def slowed(self, by: float) -> Session:
         return Session(self.times * (1 + by), self.disturbed)
+
+    @property
+    def rounds(self) -> Rounds:
+        marks = tuple("marked" if mark else None for mark in self.disturbed.tolist())
+        return Rounds(steps=1, wall_s=tuple(self.times.tolist()), disturbed=marks)
 
 
 Sessions = Mapping[str, Sequence[Session]]
@@ -95,33 +108,38 @@ def distinct(drawn: Sequence[Split]) -> int:
 
 def see(sessions: Sessions, slowed: float = 0.0) -> Seen:
     """What each session says by itself, of times made longer by so much."""
+    rounds = {case: [session.slowed(slowed).rounds for session in series] for case, series in sessions.items()}
+    loud = [loud_session(cases) is not None for cases in zip(*rounds.values(), strict=True)]
     return {
-        case: tuple(_observed(session.slowed(slowed), number) for number, session in enumerate(series))
-        for case, series in sessions.items()
+        case: tuple(None if loud[number] else _observed(one, number) for number, one in enumerate(series))
+        for case, series in rounds.items()
     }
 
 
-def _observed(session: Session, number: int) -> Observation | None:
-    marks = tuple("marked" if mark else None for mark in session.disturbed.tolist())
+def _observed(rounds: Rounds, number: int) -> Observation | None:
     try:
-        return observe(
-            Rounds(steps=1, wall_s=tuple(session.times.tolist()), disturbed=marks), started_at=f"{number:04}"
-        )
+        return observe(rounds, started_at=f"{number:04}")
     except Unusable:
         return None
 
 
-def ours(base: Seen, new: Seen, split: Split) -> dict[str, Count]:
+def ours(base: Seen, new: Seen, split: Split, confidence: float = CONFIDENCE) -> dict[str, Count]:
     """The gate's own verdicts on one comparison, of all cases that both sides know something of: in a loud hour a side
     may have no session with enough rounds left alone, and where nothing is compared nothing can be wrong.
     """
     sides = {case: (_usable(base[case], split.base), _usable(new[case], split.new)) for case in base}
     compared = {case: pair for case, pair in sides.items() if all(pair)}
     verdicts = judge(
-        [effect_of(*pair) for pair in compared.values()], [LEAST_EFFECT] * len(compared), [CONFIDENCE] * len(compared)
+        [effect_of(*pair) for pair in compared.values()], [LEAST_EFFECT] * len(compared), [confidence] * len(compared)
     )
     kinds = {case: verdict.kind for case, verdict in zip(compared, verdicts, strict=True)}
     return {case: count_of(kind) for case, kind in kinds.items()}
+
+
+def effects(base: Seen, new: Seen, drawn: Sequence[Split]) -> list[Effect]:
+    """Of every case of each comparison that both sides know something of, in the order that the others are asked."""
+    sides = ((_usable(base[case], split.base), _usable(new[case], split.new)) for split in drawn for case in base)
+    return [effect_of(*pair) for pair in sides if all(pair)]
 
 
 def _usable(series: Sequence[Observation | None], chosen: Sequence[int]) -> list[Observation]:
@@ -143,20 +161,35 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
     for label, sessions in recordings().items():
         recorded = len(next(iter(sessions.values())))
         seen = {slowed: see(sessions, slowed) for slowed in (0.0, *SLOWDOWNS)}
-        for a_side in (1, 3, 5):
+        for a_side in A_SIDE:
             drawn = list(splits(recorded, a_side, 20 if quick else TRIALS, rng))
+            title = f"{label}, {a_side} a side"
             counts = {
                 slowed: {
-                    OURS: total(count for split in drawn for count in ours(seen[0.0], new, split).values()),
+                    OURS: _total(seen[0.0], new, drawn, CONFIDENCE),
                     **by_rule(rounds(sessions, split, slowed) for split in drawn),
                 }
                 for slowed, new in seen.items()
             }
-            title = f"{label}, {a_side} a side"
+            less_sure = {
+                slowed: {
+                    f"{OURS}, {confidence:.0%} sure": _total(seen[0.0], new, drawn, confidence)
+                    for confidence in LOWER_CONFIDENCES
+                }
+                for slowed, new in seen.items()
+            }
             print(told(title, len(drawn), f"{distinct(drawn)} of them different", counts))
             figures.append(Figure(name=f"different draws, {title}", unit="", samples=(float(distinct(drawn)),)))
             asked = Share(counts[0.0][OURS].comparisons, len(drawn) * len(sessions))
             figures.append(Figure.of_share(f"compared at all, {title}", asked))
             figures.extend(rates(label, title, counts, {}))
-            figures.extend(against_others(title, counts, informed=False))
+            figures.extend(rates(label, title, less_sure, {}))
+            figures.extend(beyond_others(title, counts))
+            if not loud(label):
+                compared = {slowed: effects(seen[0.0], new, drawn) for slowed, new in seen.items()}
+                figures.extend(at_their_false_alarms(title, counts, compared, asked=a_side == max(A_SIDE)))
     return tuple(figures)
+
+
+def _total(base: Seen, new: Seen, drawn: Sequence[Split], confidence: float) -> Count:
+    return total(count for split in drawn for count in ours(base, new, split, confidence).values())

@@ -50,6 +50,31 @@ def test_where_nothing_is_compared_nothing_counts() -> None:
     assert set(gate.ours(gate.see(sessions), gate.see(sessions, 0.5), split)) == {"c"}
 
 
+def test_a_session_of_a_loud_hour_is_none() -> None:
+    """Where most rounds of all cases were disturbed, also a case that met nobody is not taken."""
+    sessions = {"a": (quiet(1e-3), quiet(1e-3)), "b": (quiet(1e-3), LOUD), "c": (quiet(1e-3), LOUD), "d": (LOUD,) * 2}
+    seen = gate.see({**sessions, "e": (quiet(1e-3), LOUD), "f": (quiet(1e-3), LOUD)})
+    assert [one is None for one in seen["a"]] == [False, True]
+    assert [one is None for one in seen["d"]] == [True, True]
+
+
+def test_less_sure_is_wrong_more_often() -> None:
+    """The confidence is the verdicts'."""
+    sessions = {"a": tuple(quiet(1e-3) for _ in range(10))}
+    split = Split(base=(0, 1, 2, 3, 4), new=(5, 6, 7, 8, 9))
+    seen, slowed = gate.see(sessions), gate.see(sessions, 0.03)
+    assert gate.ours(seen, slowed, split) == {"a": Count(undecided=1)}
+    assert gate.ours(seen, slowed, split, 0.5) == {"a": Count(slower=1)}
+
+
+def test_effects_come_in_the_order_of_the_others() -> None:
+    """Draw by draw and case by case; what one side knows nothing of is no comparison."""
+    sessions = {"a": (quiet(1e-3), quiet(2e-3), quiet(3e-3)), "b": (quiet(1e-3), LOUD, quiet(4e-3))}
+    seen = gate.see(sessions)
+    found = gate.effects(seen, seen, [Split((0,), (1,)), Split((0,), (2,))])
+    assert [round(effect.ratio) for effect in found] == [2, 3, 4]
+
+
 def test_others_see_all_rounds() -> None:
     """Their rules get the rounds of all sessions of a side, the disturbed ones too, and the slowdown."""
     sessions = {"a": (LOUD, quiet(1e-3), LOUD, LOUD)}
@@ -60,13 +85,23 @@ def test_others_see_all_rounds() -> None:
 
 
 def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On every recording and number of sessions a side, with how many of the draws differ."""
-    monkeypatch.setattr(gate, "recordings", lambda: {"loud": {"a": [quiet(1e-3) for _ in range(12)]}})
+    """On every recording and number of sessions a side, with how many of the draws differ; ours at lower confidences,
+    too. Five quiet sessions a side must not find less than another rule.
+    """
+    recorded = {label: {"a": [quiet(1e-3) for _ in range(12)]} for label in ("loud", "quiet")}
+    monkeypatch.setattr(gate, "recordings", lambda: recorded)
     figures = {figure.name: figure for figure in gate.run(quick=True)}
+    ours = ("this gate", "this gate, 90% sure", "this gate, 50% sure")
     for title in ("loud, 1 a side", "loud, 3 a side", "loud, 5 a side"):
-        for rule in ("this gate", "pytest-benchmark mean:5%", "Mann-Whitney", "criterion"):
+        for rule in (*ours, "pytest-benchmark mean:5%", "Mann-Whitney", "criterion"):
             share = figures[f"false alarms, {title}, unchanged: {rule}"].share
             assert share is not None
             assert share.of == 20
         assert figures[f"called same, {title}, 5% slower: this gate"].at_most == 0.0
         assert 1 < figures[f"different draws, {title}"].median <= 20
+    bounded = [name for name, figure in figures.items() if figure.at_least is not None]
+    assert bounded == [
+        f"caught beyond {rule} at as many false alarms, quiet, 5 a side, {by}% slower"
+        for rule in ("pytest-benchmark mean:5%", "Mann-Whitney", "criterion")
+        for by in (5, 3)
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -16,7 +16,8 @@ LEAST_ROUNDS = 5
 
 LEAST_QUIET_SHARE = 0.5
 """A session with fewer of its rounds undisturbed tells of the machine's other users: even the rounds that carry no mark
-were slower then, by up to 15 % where this was recorded."""
+were slower then, by up to 15 % where this was recorded. That holds of a case's rounds, and of those of all cases
+together: of a case that met no other program in an hour that was full of them, too."""
 
 _ONE_DEVIATION = math.erf(math.sqrt(0.5))
 """Confidence of an interval of one standard deviation to either side, 68.3 %."""
@@ -55,11 +56,26 @@ class Observation:
 
 def mostly_disturbed(rounds: Rounds) -> str | None:
     """Why the session says nothing of the case: hardly a round of it was left alone. None where enough were."""
-    marks = rounds.disturbed or ()
-    count, disturbed = len(rounds.wall_s), sum(mark is not None for mark in marks)
+    return _hardly_alone(len(rounds.wall_s), _disturbed(rounds.disturbed or ()), "rounds")
+
+
+def loud_session(cases: Iterable[Rounds]) -> str | None:
+    """Why a session says nothing of any case: hardly a round of all of them was left alone. None where enough were.
+
+    :param cases: the rounds of each; those of which nobody looked what disturbed them tell nothing.
+    """
+    marks = [rounds.disturbed for rounds in cases if rounds.disturbed is not None]
+    return _hardly_alone(sum(map(len, marks)), sum(map(_disturbed, marks)), "rounds of the session's cases")
+
+
+def _disturbed(marks: Iterable[str | None]) -> int:
+    return sum(mark is not None for mark in marks)
+
+
+def _hardly_alone(count: int, disturbed: int, what: str) -> str | None:
     if not disturbed or count - disturbed >= max(1, LEAST_QUIET_SHARE * count):
         return None
-    return f"{disturbed} of {count} rounds were disturbed from outside"
+    return f"{disturbed} of {count} {what} were disturbed from outside"
 
 
 def observe(rounds: Rounds, started_at: str = "") -> Observation:

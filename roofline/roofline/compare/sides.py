@@ -24,7 +24,7 @@ from roofline.compare.evidence import (
     why_kept_out,
 )
 from roofline.compare.identity import Identity, identity_of, setup_of
-from roofline.compare.observation import Observation, Unusable
+from roofline.compare.observation import Observation, Unusable, loud_session
 from roofline.devices import DeviceTable
 from roofline.placement import Placement, place
 from roofline.points import Point, points_of
@@ -39,7 +39,7 @@ from roofline.reader import (
     read_file,
     real_path,
 )
-from roofline.record import Case, Device, Flag, Record
+from roofline.record import Case, Device, Flag, Record, Rounds
 from roofline.roofs import Roofs, roofs_of
 from roofline.same_session import digest, same_as
 
@@ -49,7 +49,7 @@ By = Literal["time", "roof"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One session: a run that wrote one file. ``not_measured``: id of a case -> why it has no number in it. ``when`` it
-    began: ISO 8601, or empty.
+    began: ISO 8601, or empty. ``loud`` is why it says nothing of any case that can tell what disturbed it, or empty.
     """
 
     file: str
@@ -59,6 +59,7 @@ class Run:
     commit: str | None
     dirty: bool | None
     not_measured: Mapping[str, str]
+    loud: str = ""
 
     @property
     def moment(self) -> datetime | None:
@@ -89,7 +90,8 @@ class Seen:
     roofs allow, known to ``least_error``, relative; ``sol_s`` is the speed of light, and ``provenance`` where the work
     is from. ``step_time_s`` is always seconds. ``fastest_s`` and ``slowest_s`` are of the session's rounds. ``counted``
     is None where the work was not counted. ``marked``: it was looked for what disturbed the rounds from outside; where
-    some were, ``all_rounds_s`` are the step times of all of them, for `roofline.compare.marks`.
+    some of them or most of the session's were, ``all_rounds_s`` are the step times of all of them, for
+    `roofline.compare.marks`.
     """
 
     run: Run
@@ -231,7 +233,16 @@ def _run(result: ResultFile) -> Run:
         commit=result.commit,
         dirty=result.commit_dirty,
         not_measured={} if result.session is None else {case.id: case.why for case in result.session.not_measured},
+        loud=loud_session(_rounds(result)) or "",
     )
+
+
+def _rounds(result: ResultFile) -> Iterable[Rounds]:
+    """Of every case; roofs are none."""
+    for benchmark in result.benchmarks:
+        record = benchmark.record
+        if record is not None and record.timing is not None and record.case.mode != "roof":
+            yield record.timing.rounds
 
 
 def _seen(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Iterable[Seen]:
@@ -291,13 +302,16 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
         return replace(_with_rounds(seen, record), problem=str(error), loud=True)
     except Unusable as error:
         return replace(seen, problem=str(error))
-    return replace(_with_rounds(seen, record), observation=observation, step_time_s=observation.step_time_s)
+    seen = _with_rounds(seen, record)
+    if seen.marked and run.loud:
+        return replace(seen, problem=run.loud, loud=True)
+    return replace(seen, observation=observation, step_time_s=observation.step_time_s)
 
 
 def _with_rounds(seen: Seen, record: Record) -> Seen:
     assert record.timing is not None
     rounds = record.timing.rounds
-    some_marked = any(mark is not None for mark in rounds.disturbed or ())
+    some_marked = bool(seen.run.loud) or any(mark is not None for mark in rounds.disturbed or ())
     return replace(
         seen,
         fastest_s=min(rounds.wall_s) / rounds.steps,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -126,3 +127,55 @@ def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
     sessions.edited(new[2], disproved)
     pair = _pair(_side(tmp_path / "base2", *(None,) * 5), new[2:])
     assert (len(pair.new), [one.why for one in pair.left_out]) == (2, ["x disproved: seen"])
+
+
+def _with_loud_neighbour(path: Path, disturbed: int, rounds: int = 30) -> Path:
+    """The session with another case in it, of which so many rounds were disturbed; the first one's own are left."""
+
+    def change(content: dict[str, Any]) -> None:
+        row = copy.deepcopy(content["benchmarks"][0])
+        row["fullname"] = row["fullname"].replace(row["name"], "other")
+        row["name"] = "other"
+        record = row["extra_info"][KEY]
+        record["case"] |= {"id": "other", "workload_hash": "other"}
+        timing = record["timing"]
+        timing["rounds"] = {"steps": 1, "wall_s": [1.0] * rounds, "disturbed": ["steal"] * disturbed}
+        timing["rounds"]["disturbed"] += [None] * (rounds - disturbed)
+        timing["step_time_s"] = 1.0
+        row["stats"] = sessions.statistics_of((1.0,) * rounds)
+        content["benchmarks"].append(row)
+
+    return sessions.edited(path, change)
+
+
+def _first(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Pair:
+    return next(
+        pair for pair in match(read_side(base, by, load()), read_side(new, by, load()), by).pairs if pair.id != "other"
+    )
+
+
+@pytest.mark.parametrize("by", ["time", "roof"])
+def test_a_session_of_a_loud_hour_is_left_out(tmp_path: Path, by: By) -> None:
+    """Also of a case that met nobody in it, when most rounds of all cases were disturbed: 26 of 50, not 25."""
+    base = [_with_loud_neighbour(path, 0) for path in _side(tmp_path / "base", 0, 0)]
+    files = _side(tmp_path / "new", 0, 0)
+    new = [_with_loud_neighbour(path, disturbed) for path, disturbed in zip(files, (25, 26), strict=True)]
+    pair = _first(base, new, by)
+    assert [seen.run.file for seen in pair.new] == [str(new[0])]
+    assert [(one.file, one.loud, one.why) for one in pair.left_out] == [
+        (str(new[1]), True, "26 of 50 rounds of the session's cases were disturbed from outside")
+    ]
+    pair = _first(base, new[1:], by)
+    assert (pair.standing, "26 of 50 rounds" in pair.why) == ("loud", True)
+
+
+@pytest.mark.parametrize("by", ["time", "roof"])
+def test_a_loud_session_is_taken_where_marks_are_not(tmp_path: Path, by: By) -> None:
+    """With all its rounds, also those of a case without a marked one."""
+    base = [_with_loud_neighbour(path, 0) for path in _side(tmp_path / "base", None, None)]
+    files = _side(tmp_path / "new", 0, 0)
+    new = [_with_loud_neighbour(path, disturbed) for path, disturbed in zip(files, (0, 30), strict=True)]
+    pair = _first(base, new, by)
+    assert (len(pair.new), pair.left_out, pair.blind) == (2, (), f"{base[0]} and 1 more")
+    assert [seen.step_time_s for seen in pair.new] == [1.0, 1.0]
+    assert all(seen.observation is not None and not seen.loud for seen in pair.new)

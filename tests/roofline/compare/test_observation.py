@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from roofline.compare.observation import Unusable, observe, observe_times
+from roofline.compare.observation import Unusable, loud_session, observe, observe_times
 from roofline.record import Rounds
 
 
@@ -48,6 +48,18 @@ def test_half_of_the_rounds_must_be_quiet(quiet: int, usable: bool) -> None:
     else:
         with pytest.raises(Unusable, match=f"{10 - quiet} of 10 rounds were disturbed"):
             observe(series)
+
+
+def test_half_of_the_rounds_of_a_session_must_be_quiet() -> None:
+    """Of all cases together, as many rounds as each has; cases of which nobody looked what disturbed them are none."""
+    quiet, loud = (rounds(*[1.0] * 10, disturbed=(mark,) * 10) for mark in (None, "others"))
+    blind = rounds(*[1.0] * 30)
+    assert loud_session([quiet, loud, blind]) is None
+    assert loud_session([quiet, loud, rounds(1.0, disturbed=("others",)), blind]) == (
+        "11 of 21 rounds of the session's cases were disturbed from outside"
+    )
+    assert loud_session([blind]) is None
+    assert loud_session([]) is None
 
 
 def test_white_noise_error_is_near_the_textbooks() -> None:
