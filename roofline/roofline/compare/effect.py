@@ -8,8 +8,10 @@ Statistical Applications in Genetics and Molecular Biology 3 (2004). With a sing
 tells how far sessions scatter; with many it hardly matters.
 
 Machines drift over hours: between sides that were taken one after the other lies a drift that no scatter within a side
-shows, and more sessions don't make smaller. It is taken to be in proportion to the scatter, and the less the oftener
-the sides took turns.
+shows, and more sessions don't make smaller. It is taken to be in proportion to the scatter. Sessions of a side that
+followed one another make a block, and what the hour adds is taken to be one draw for each block: it averages out the
+more, the more blocks a side is made of and the more alike they are. A session of the base added after the new side has
+run is a block, but hardly weighs.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby
 
 from roofline.compare.observation import Observation
 
@@ -29,8 +31,8 @@ class Prior:
 
     :param deviation: standard deviation between sessions, relative.
     :param freedom: how many degrees of freedom that is worth.
-    :param drift: standard deviation of the drift between two sides, one taken after the other, over that between
-        sessions.
+    :param drift: standard deviation of the drift between two blocks of sessions, one taken after the other, over that
+        between sessions.
     :param unknown_error: taken for the standard error within a session that can't tell it, relative.
     """
 
@@ -110,7 +112,7 @@ def effect_of(base: Sequence[Observation], new: Sequence[Observation], prior: Pr
     within = statistics.fmean(error**2 for error in errors)
     freedom = prior.freedom + len(base) + len(new) - 2
     scatter = sum(sum((value - statistics.fmean(side)) ** 2 for value in side) for side in logs)
-    drift = prior.drift**2 / (turns(base, new) - 1)
+    drift = prior.drift**2 / 2 * sum(sum(share**2 for share in side) for side in blocks(base, new))
     variance = (prior.freedom * (prior.deviation**2 + within) + scatter) / freedom
     return Effect(
         log_ratio=statistics.fmean(logs[1]) - statistics.fmean(logs[0]),
@@ -124,11 +126,14 @@ def effect_of(base: Sequence[Observation], new: Sequence[Observation], prior: Pr
     )
 
 
-def turns(base: Sequence[Observation], new: Sequence[Observation]) -> int:
-    """How many turns the sides took, at least 2: first all of one, then all of the other. So it is, too, where the
-    sessions don't tell when they began.
+def blocks(base: Sequence[Observation], new: Sequence[Observation]) -> tuple[list[float], list[float]]:
+    """Of each side, the shares of its sessions that were taken with none of the other side between them, in the order
+    they were taken. One share of all where a session doesn't tell when it began: the sides may lie apart.
     """
     if any(not session.started_at for session in (*base, *new)):
-        return 2
+        return [1.0], [1.0]
     began = sorted((session.started_at, side) for side, sessions in enumerate((base, new)) for session in sessions)
-    return 1 + sum(first[1] != second[1] for first, second in pairwise(began))
+    found: tuple[list[float], list[float]] = ([], [])
+    for side, block in groupby(side for _, side in began):
+        found[side].append(sum(1 for _ in block) / len((base, new)[side]))
+    return found

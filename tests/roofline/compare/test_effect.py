@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import stats
 
-from roofline.compare.effect import Effect, Prior, effect_of, turns
+from roofline.compare.effect import Effect, Prior, blocks, effect_of
 from roofline.compare.observation import Observation
 
 NOTHING = Prior(deviation=0.0, freedom=0.0, drift=0.0, unknown_error=0.0)
@@ -70,24 +70,43 @@ def test_drift_stays_however_many_sessions() -> None:
 
 
 def test_taking_turns_takes_drift_away() -> None:
-    """A B A B: three changes of side, a third of the drift's variance."""
+    """A B A B: of two blocks a side each draw counts half, so half of the drift's variance stays."""
     times = [session(1.0, started_at=f"2026-01-0{day}") for day in (1, 2, 3, 4)]
     in_turns = effect_of([times[0], times[2]], [times[1], times[3]])
     after_each_other = effect_of(times[:2], times[2:])
-    assert in_turns.drift**2 == pytest.approx(after_each_other.drift**2 / 3)
+    assert in_turns.drift**2 == pytest.approx(after_each_other.drift**2 / 2)
+
+
+def test_a_late_session_hardly_takes_drift_away() -> None:
+    """Nine of the base, ten new, one of the base: the base's blocks weigh 0.9 and 0.1."""
+    times = [session(1.0, started_at=f"2026-01-{day:02}") for day in range(1, 21)]
+    late = effect_of([*times[:9], times[19]], times[9:19])
+    after_each_other = effect_of(times[:10], times[10:])
+    assert late.drift**2 == pytest.approx(after_each_other.drift**2 * (0.9**2 + 0.1**2 + 1) / 2)
 
 
 @pytest.mark.parametrize(
-    ("base", "new", "expected"), [("12", "34", 2), ("13", "24", 4), ("14", "23", 3), ("34", "12", 2)]
+    ("base", "new", "expected"),
+    [
+        ("12", "34", ([1.0], [1.0])),
+        ("34", "12", ([1.0], [1.0])),
+        ("13", "24", ([0.5, 0.5], [0.5, 0.5])),
+        ("14", "23", ([0.5, 0.5], [1.0])),
+        ("1256", "3", ([0.5, 0.5], [1.0])),
+        ("1346", "25", ([0.25, 0.5, 0.25], [0.5, 0.5])),
+    ],
 )
-def test_turns(base: str, new: str, expected: int) -> None:
-    """Changes of side in the order in which sessions began, plus one."""
-    assert turns([session(1, started_at=at) for at in base], [session(1, started_at=at) for at in new]) == expected
+def test_blocks(base: str, new: str, expected: tuple[list[float], list[float]]) -> None:
+    """In the order in which sessions began, whatever the order they are given in."""
+    sides = [[session(1, started_at=at) for at in reversed(times)] for times in (base, new)]
+    assert blocks(*sides) == expected
 
 
-def test_turns_unknown() -> None:
+@pytest.mark.parametrize(("first", "second"), [("1", ""), ("", "3"), ("", "")])
+def test_blocks_unknown(first: str, second: str) -> None:
     """A session that doesn't say when it began: the sides may lie apart."""
-    assert turns([session(1, started_at="1"), session(1, started_at="")], [session(1, started_at="2")]) == 2
+    base = [session(1, started_at=at) for at in (first, second)]
+    assert blocks(base, [session(1, started_at="2")]) == ([1.0], [1.0])
 
 
 def test_the_sides_can_be_swapped() -> None:
