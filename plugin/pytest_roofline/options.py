@@ -209,7 +209,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="expected_bounds",
         metavar="FILE",
         parse=_file,
-        help="Another file of expectations for --assert-bounds.",
+        help="Another file of expectations for --roofline-assert-bounds.",
     ),
     Setting(
         name="sessions",

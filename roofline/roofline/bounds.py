@@ -59,7 +59,7 @@ def judge(record: Record | None, placement: Placement, roofs: Roofs, sol: SpeedO
     :param flags: all of it, the record's and the derived ones.
     """
     if record is None:
-        return _undetermined("no record", "another project's benchmark: its work is not known")
+        return _undetermined("no record", "a plain benchmark, without the fixture roofline: its work is not known")
     if record.case.mode == "input":
         return _undetermined("loader alone", "no model ran: its rate is compared in the verdict on the input")
     return (

@@ -89,7 +89,9 @@ class Placement:
 def place(record: Record | None, roofs: Roofs) -> Placement:
     """The point of one benchmark. Never raises: what is missing or unusable is said in ``why_not``."""
     if record is None:
-        return Placement(provenance="none", why_not="no record of the work: another project's benchmark")
+        return Placement(
+            provenance="none", why_not="no record of the work: a plain benchmark, without the fixture roofline"
+        )
     if record.timing is None or not usable(record.timing.step_time_s):
         return Placement(provenance="none", why_not="no step time")
     time_s, basis, share = _time(record.timing, busy_share(record))

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roofline.columns import percent_of
-from roofline.compare.observation import Observation, Unusable, observe
+from roofline.compare.evidence import observe_stats, rounds_of
+from roofline.compare.observation import Observation, Unusable, loud_session, observe
 from roofline.machines import Machine, machine_names, machine_of
 from roofline.points import Point, cases
 from roofline.tables import Column, Table
@@ -46,12 +47,16 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     """
     measured = cases(points)
     names = machine_names(measured)
+    loud = {
+        path: loud_session(rounds_of(result))
+        for path, result in {one.result.path: one.result for one in measured}.items()
+    }
     groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}
     left_out: dict[str, Counter[str]] = {}
     for point in measured:
         key = (machine_of(point), point.workload, _commit(point))
         try:
-            groups.setdefault(key, []).append(_observation(point))
+            groups.setdefault(key, []).append(_observation(point, loud[point.result.path]))
         except Unusable as error:
             left_out.setdefault(point.id, Counter())[str(error)] += 1
     rows = [
@@ -59,7 +64,10 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     ]
     notes = [_note(case, reasons) for case, reasons in left_out.items()]
     if rows and all(row.sessions == 1 for row in rows):
-        notes.append("One session tells nothing of how far sessions scatter: measure again, with pytest's --sessions.")
+        notes.append(
+            "One session that can be used tells nothing of how far sessions scatter: measure more of them,"
+            " pytest --roofline-sessions 5."
+        )
     return Table(
         title="Sessions of the same code: how far they scatter",
         columns=_COLUMNS,
@@ -80,13 +88,19 @@ def _note(case: str, reasons: Counter[str]) -> str:
     return f"{case}: {'; '.join((*shown, *([f'other reasons ({_times(rest)} left out)'] if rest else [])))}"
 
 
-def _observation(point: Point) -> Observation:
+def _observation(point: Point, loud: str | None) -> Observation:
+    """:param loud: why nothing of the session that knows what disturbed it is taken."""
     if not point.valid:
         raise Unusable(point.why_invalid)
     record = point.benchmark.record
-    if record is None or record.timing is None:
-        raise Unusable("no rounds in the record" if record is not None else "another project's benchmark")
-    return observe(record.timing.rounds, point.result.when)
+    if record is None:
+        return observe_stats(point.benchmark.stats, point.result.when)
+    if record.timing is None:
+        raise Unusable("no rounds in the record")
+    observation = observe(record.timing.rounds, point.result.when)
+    if loud is not None and record.timing.rounds.disturbed is not None:
+        raise Unusable(loud)
+    return observation
 
 
 def _scatter(case: str, machine: str, commit: str | None, seen: Sequence[Observation]) -> Scatter:

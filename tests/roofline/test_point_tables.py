@@ -287,7 +287,10 @@ def test_foreign_rows_have_empty_cells(tmp_path: Path) -> None:
     assert (row["case"], row["step_time_s"], row["model"], row["samples_per_s"]) == ("test_0", "0.1", "", "")
     document = json.loads(render(points_table(points), "json", 80))
     assert document["rows"][0]["model"] is None
-    assert document["rows"][0]["why_not_plottable"] == "no record of the work: another project's benchmark"
+    assert (
+        document["rows"][0]["why_not_plottable"]
+        == "no record of the work: a plain benchmark, without the fixture roofline"
+    )
 
 
 def test_a_missing_number_is_null_in_every_form(tmp_path: Path) -> None:

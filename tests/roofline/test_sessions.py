@@ -19,6 +19,7 @@ from roofline.record import Flag, Record, Rounds, SessionSet
 from roofline.sessions import Scatter, sessions_table
 from roofline.tables import Table, render
 from tests.roofline import build
+from tests.roofline.compare import sessions
 from tests.roofline.conftest import Run
 
 SET = "20261120T100000Z-5f3a"
@@ -69,7 +70,7 @@ def test_one_session_tells_no_scatter_and_says_so(tmp_path: Path) -> None:
     table = sessions_table(_points(_session(tmp_path, 1, _case(0.1))))
     (row,) = table.rows
     assert (row.sessions, row.between, row.slowest_over_fastest) == (1, None, None)
-    assert any("measure again, with pytest's --sessions" in note for note in table.notes)
+    assert any("measure more of them, pytest --roofline-sessions 5" in note for note in table.notes)
 
 
 def test_machines_workloads_and_commits_are_not_pooled(tmp_path: Path) -> None:
@@ -87,13 +88,13 @@ def test_machines_workloads_and_commits_are_not_pooled(tmp_path: Path) -> None:
 
 
 def test_rows_that_say_nothing_of_the_case_are_left_out_and_named(tmp_path: Path) -> None:
-    """Invalid ones, disturbed ones, and those of another project."""
+    """Invalid ones and disturbed ones."""
     flag = Flag(name="test_failed", evidence="it did", invalid=True)
     disturbed = Rounds(steps=5, wall_s=(0.5,) * 10, disturbed=("steal",) * 10)
     table = sessions_table(
         _points(
-            _session(tmp_path, 1, _case(0.1), None),
-            _session(tmp_path, 2, _case(0.2, flags=(flag,)), None),
+            _session(tmp_path, 1, _case(0.1)),
+            _session(tmp_path, 2, _case(0.2, flags=(flag,))),
             _session(tmp_path, 3, build.record(timing=build.timing(0.1, rounds=disturbed))),
         )
     )
@@ -102,7 +103,26 @@ def test_rows_that_say_nothing_of_the_case_are_left_out_and_named(tmp_path: Path
     left_out = "\n".join(table.notes)
     assert "invalid: test_failed (one session left out)" in left_out
     assert "10 of 10 rounds were disturbed from outside (one session left out)" in left_out
-    assert "another project's benchmark (2 sessions left out)" in left_out
+
+
+def test_plain_benchmarks_scatter_too(tmp_path: Path) -> None:
+    """By their statistics: a gate holds them against each other all the same."""
+    contents = [sessions.foreign({"test_sort": (seconds,) * 5}) for seconds in (0.1, 0.2)]
+    files = [build.write(tmp_path / f"{index}.json", content) for index, content in enumerate(contents)]
+    (row,) = _rows(*map(read_file, files))
+    assert (row.case, row.sessions) == ("tests/test_speed.py::test_sort", 2)
+    assert row.step_time_s == pytest.approx(math.sqrt(0.02))
+
+
+def test_a_session_of_a_loud_hour_is_left_out(tmp_path: Path) -> None:
+    """As a gate does: also a case that met nobody, where most rounds of all cases were disturbed."""
+    quiet, loud = (Rounds(steps=5, wall_s=(0.5,) * 20, disturbed=(mark,) * 20) for mark in (None, "steal"))
+    alone = build.record(timing=build.timing(0.1, rounds=quiet))
+    others = [build.record(case=build.case(model=model), timing=build.timing(0.1, rounds=loud)) for model in ("a", "b")]
+    table = sessions_table(_points(_session(tmp_path, 1, alone, *others), _session(tmp_path, 2, alone)))
+    (row,) = table.rows
+    assert row.sessions == 1
+    assert any("40 of 60 rounds of the session's cases were disturbed from outside" in note for note in table.notes)
 
 
 def test_what_is_left_out_of_a_case_is_one_line(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def sessions(
 ) -> None:
     """Show how far the sessions of RESULTS (files or folders) scatter, case by case.
 
-    Give several runs of the same code, such as those of pytest's --sessions. Of a session that stands in several files
-    one is taken: a copy doesn't scatter.
+    Give several runs of the same code, such as those of pytest --roofline-sessions. Of a session that stands in several
+    files one is taken: a copy doesn't scatter.
 
     Exit code: 0 some case has a session to show, 3 none has.
     """

@@ -7,14 +7,14 @@ other, the file was edited or is in another unit, and no number of it is taken.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from roofline.amounts import usable, usable_or_zero
 from roofline.compare.observation import LEAST_ROUNDS, Observation, Unusable, observe, observe_times
 from roofline.flags import bimodal, faster_than_peak, oversubscribed
 from roofline.placement import Placement
-from roofline.reader import Stats
-from roofline.record import Flag, Record
+from roofline.reader import ResultFile, Stats
+from roofline.record import Flag, Record, Rounds
 from roofline.roofs import Roofs
 from roofline.units import scaled, significant
 
@@ -49,6 +49,14 @@ def why_kept_out(record: Record, flags: Sequence[Flag]) -> str | None:
         return f"{check.name} disproved: {check.evidence}"
     full = next((flag for flag in flags if flag.name == "memory_oversubscribed"), None)
     return None if full is None else f"{full.name}: {full.evidence}"
+
+
+def rounds_of(result: ResultFile) -> Iterable[Rounds]:
+    """The rounds of each case of a session; roofs are ceilings and no cases."""
+    for benchmark in result.benchmarks:
+        record = benchmark.record
+        if record is not None and record.timing is not None and record.case.mode != "roof":
+            yield record.timing.rounds
 
 
 def observe_record(record: Record, stats: Stats, started_at: str) -> Observation:

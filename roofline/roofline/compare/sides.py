@@ -20,6 +20,7 @@ from roofline.compare.evidence import (
     flags_of,
     observe_record,
     observe_stats,
+    rounds_of,
     spread_of_roof,
     why_kept_out,
 )
@@ -39,7 +40,7 @@ from roofline.reader import (
     read_file,
     real_path,
 )
-from roofline.record import Case, Device, Flag, Record, Rounds
+from roofline.record import Case, Device, Flag, Record
 from roofline.roofs import Roofs, roofs_of
 from roofline.same_session import digest, same_as
 
@@ -233,16 +234,8 @@ def _run(result: ResultFile) -> Run:
         commit=result.commit,
         dirty=result.commit_dirty,
         not_measured={} if result.session is None else {case.id: case.why for case in result.session.not_measured},
-        loud=loud_session(_rounds(result)) or "",
+        loud=loud_session(rounds_of(result)) or "",
     )
-
-
-def _rounds(result: ResultFile) -> Iterable[Rounds]:
-    """Of every case; roofs are none."""
-    for benchmark in result.benchmarks:
-        record = benchmark.record
-        if record is not None and record.timing is not None and record.case.mode != "roof":
-            yield record.timing.rounds
 
 
 def _seen(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Iterable[Seen]:
