@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 import stat
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,10 +117,22 @@ _NO_RESULT, _NO_BENCHMARKS, _PROFILED = _LEFT_OUT = (
 
 
 def _json_under(folder: Path) -> list[Path]:
-    """The ``*.json`` of a folder and all below it; and folders that can't be looked into, as reading them says why."""
+    """The ``*.json`` of a folder and all below it and behind links; and folders that can't be looked into, as reading
+    them says why. Each folder is looked into once, wherever links lead in a circle.
+    """
     closed: list[OSError] = []
-    walk = os.walk(folder, onerror=closed.append)
-    files = [Path(place, name) for place, _, names in walk for name in names if name.endswith(".json")]
+    files: list[Path] = []
+    entered: set[str] = set()
+    pending = deque([folder])
+    while pending:
+        for place, folders, names in os.walk(pending.popleft(), onerror=closed.append):
+            if (real := os.path.realpath(place)) in entered:
+                folders.clear()
+                continue
+            entered.add(real)
+            folders.sort()
+            files += [Path(place, name) for name in names if name.casefold().endswith(".json")]
+            pending += [link for name in folders if (link := Path(place, name)).is_symlink()]
     return sorted([*files, *(Path(error.filename) for error in closed)])
 
 

@@ -48,7 +48,7 @@ def read_times(path: Path) -> ResultFile:
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
     try:
         file = _DECODER.decode(content.removeprefix(_BYTE_ORDER_MARK))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
         return read_file(path)
     if not file.understood:
         return read_file(path)

@@ -11,8 +11,10 @@ import json
 import os
 import re
 import stat
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +131,24 @@ class ResultFile:
 
     @property
     def when(self) -> str:
-        """When the run began, in UTC; of another project's file when it was written. Empty where neither is told."""
-        return self.session.started_at if self.session is not None else self.written_at or ""
+        """When the run began; of another project's file when it was written. ISO 8601 in UTC, whatever offset the file
+        has it in, so that the order of texts is that of times. Empty where no time is told.
+        """
+        return _in_utc(self.session.started_at if self.session is not None else self.written_at or "")
 
     @property
     def faults(self) -> tuple[str, ...]:
         """Why records of this file can't be read, with the place of each."""
         return tuple(benchmark.fault for benchmark in self.benchmarks if benchmark.fault is not None)
+
+
+def _in_utc(time: str) -> str:
+    """ISO 8601; a time without an offset is taken for UTC. Empty for what is no time."""
+    try:
+        moment = datetime.fromisoformat(time)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):  # the second: at either end of the calendar
+        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +190,7 @@ def read(paths: Iterable[Path]) -> Reading:
 def files_under(paths: Iterable[Path], endings: tuple[str, ...] = (".json",)) -> Iterator[tuple[Path, bool]]:
     """Each file once, whatever links lead to it, and whether it was named itself or found in a folder.
 
-    :param endings: of what is looked for in folders.
+    :param endings: of what is looked for in folders, in lower case: a name may have them in any.
     """
     seen: set[Path] = set()
     for path in paths:
@@ -189,12 +202,23 @@ def files_under(paths: Iterable[Path], endings: tuple[str, ...] = (".json",)) ->
 
 
 def _found_under(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files of a folder and all below it, ``rank2`` before ``rank10``; and folders that can't be looked into, as
-    reading them says why.
+    """The files of a folder and all below it and behind links, ``rank2`` before ``rank10``; and folders that can't be
+    looked into, as reading them says why. Each folder is looked into once, wherever links lead in a circle: by its own
+    path, and by a link where it has none below ``folder``.
     """
     closed: list[OSError] = []
-    walk = os.walk(folder, onerror=closed.append)
-    files = [Path(place, name) for place, _, names in walk for name in names if name.endswith(endings)]
+    files: list[Path] = []
+    entered: set[Path] = set()
+    pending = deque([folder])
+    while pending:
+        for place, folders, names in os.walk(pending.popleft(), onerror=closed.append):
+            if (real := real_path(Path(place))) in entered:
+                folders.clear()
+                continue
+            entered.add(real)
+            folders.sort()
+            files += [Path(place, name) for name in names if name.casefold().endswith(endings)]
+            pending += [link for name in folders if (link := Path(place, name)).is_symlink()]
     return sorted([*files, *(Path(error.filename) for error in closed)], key=_in_natural_order)
 
 
@@ -213,11 +237,10 @@ def read_file(path: Path) -> ResultFile:
     :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, not pytest-benchmark's, no benchmarks in it, or
         a record that this version doesn't read.
     """
-    raw = _parse(path, text_of(path, _WHAT_WE_READ))
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("benchmarks"), list):
-        raise NoResultError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
     nonfinite: list[str] = []
-    content: dict[str, Any] = without_nonfinite(raw, nonfinite)
+    content = _parse(path, text_of(path, _WHAT_WE_READ), nonfinite)
+    if not isinstance(content, Mapping) or not isinstance(content.get("benchmarks"), list):
+        raise NoResultError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
     machine_info = _mapping(content.get("machine_info"))
     commit, dirty = commit_of(_mapping(content.get("commit_info")))
     try:
@@ -283,17 +306,20 @@ def from_here(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) and path != here else path
 
 
-def _parse(path: Path, text: str) -> object:
+def _parse(path: Path, text: str, nonfinite: list[str]) -> object:
+    """:param nonfinite: the paths of values that are not finite, and null in what is returned, are added to it."""
     if not text.strip():
         raise ReadError(f"{path}: empty. {_NOTHING_YET}")
     try:
         content: object = json.loads(text)
-        return _without_half_surrogates(content) if _MAY_HOLD_SURROGATES.search(text) else content
+        whole = _without_half_surrogates(content) if _MAY_HOLD_SURROGATES.search(text) else content
+        return without_nonfinite(whole, nonfinite)
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             raise ReadError(f"{path}:{error.lineno}: truncated, the JSON ends in the middle. {_CUT_OFF}") from error
         raise ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}") from error
     except (ValueError, RecursionError) as error:
+        # The second, of what is nested too deep, may be that of any of the three.
         raise ReadError(f"{path}: JSON that can't be read ({error}). {_WHAT_WE_READ}") from error
 
 

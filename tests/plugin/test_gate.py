@@ -85,6 +85,17 @@ def test_a_folders_results_are_the_baseline_and_what_is_not_is_named(tmp_path: P
     assert [line.partition(": ")[0] for line in found.left_out] == [str(other)]
 
 
+def test_linked_folders_and_capital_letters_are_of_the_baseline(tmp_path: Path) -> None:
+    """As the check finds them; links in a circle end."""
+    first, second = write(tmp_path / "disk" / "1.json"), write(tmp_path / "base" / "2.JSON")
+    (tmp_path / "base" / "linked").symlink_to(tmp_path / "disk")
+    (tmp_path / "disk" / "back").symlink_to(tmp_path / "base")
+    (tmp_path / "base" / "self").symlink_to(".")
+    found = gate.baseline(tmp_path / "base").files
+    assert found == (second, tmp_path / "base" / "linked" / "1.json")
+    assert found[1].samefile(first)
+
+
 def test_what_was_measured_under_a_profiler_is_left_out_of_a_folder(tmp_path: Path) -> None:
     """With the reason, as the check leaves it out; which then takes every file that is left, by its name."""
     base = sessions.side(tmp_path / "base", sessions.TIMES)

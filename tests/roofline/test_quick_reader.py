@@ -139,6 +139,14 @@ def test_a_bad_file_has_the_reader_s_message(tmp_path: Path, text: str) -> None:
     assert str(quick.value) == str(usual.value)
 
 
+def test_what_is_nested_too_deep_is_left_to_the_reader(path: Path) -> None:
+    """In a key that nobody asks for: the reader says what is wrong, and there is no traceback."""
+    deep = "[" * 100_000 + "]" * 100_000
+    path.write_text(json.dumps({**json.loads(path.read_text()), "other": 0}).replace('"other": 0', f'"other": {deep}'))
+    with pytest.raises(ReadError, match=r"result\.json: JSON that can't be read \(.*recursion"):
+        read_times(path)
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     """As the reader says it."""
     with pytest.raises(ReadError, match=r"none\.json: can't be read \(No such file"):

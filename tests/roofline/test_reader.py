@@ -121,6 +121,17 @@ def test_unusable_files(tmp_path: Path, text: str, fault: str, remedy: str) -> N
     assert remedy in str(error.value)
 
 
+@pytest.mark.parametrize("depth", [3_000, 100_000])
+@pytest.mark.parametrize("text", ["", "\\ud800"], ids=["", "half a surrogate pair"])
+def test_what_is_nested_too_deep_is_refused(tmp_path: Path, depth: int, text: str) -> None:
+    """In a part that nothing reads: no traceback, whichever step over the whole of it is the first to give up."""
+    path = tmp_path / "a.json"
+    deep = "[" * depth + f'"{text}"' + "]" * depth
+    path.write_text(json.dumps({**build.document([None]), "other": 0}).replace('"other": 0', f'"other": {deep}'))
+    with pytest.raises(ReadError, match=r"a\.json: JSON that can't be read \(.*recursion"):
+        read_file(path)
+
+
 def test_not_text(tmp_path: Path) -> None:
     """Another encoding, or a picture."""
     path = tmp_path / "a.json"
@@ -243,13 +254,43 @@ def test_a_folder_is_read_recursively_and_each_file_once(tmp_path: Path) -> None
     assert reading.skipped == ()
 
 
+def _found(folder: Path) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path, _ in files_under([folder])]
+
+
+def test_linked_folders_are_looked_into(tmp_path: Path) -> None:
+    """A folder of results that lies on another disk; its own path is told where it has one below the folder."""
+    build.write(tmp_path / "disk" / "night" / "1.json", {})
+    build.write(tmp_path / "results" / "z" / "2.json", {})
+    (tmp_path / "results" / "linked").symlink_to(tmp_path / "disk")
+    (tmp_path / "results" / "a").symlink_to("z")
+    assert _found(tmp_path / "results") == ["linked/night/1.json", "z/2.json"]
+
+
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
+    """To the folder itself, to one above it, and of two folders to each other: each file once."""
+    for name in ("a/1.json", "b/2.json"):
+        build.write(tmp_path / name, {})
+    for link, to in (("self", "."), ("a/up", ".."), ("a/other", "../b"), ("b/other", "../a"), ("gone", "nowhere")):
+        (tmp_path / link).symlink_to(to)
+    assert _found(tmp_path) == ["a/1.json", "b/2.json"]
+    (tmp_path / "a" / "from").mkdir()
+    assert sorted(path.name for path, _ in files_under([tmp_path / "a"])) == ["1.json", "2.json"]
+
+
+def test_capital_letters_end_a_name_as_well(tmp_path: Path) -> None:
+    """As a camera or Windows writes them."""
+    for name in ("a.JSON", "b.Json", "c.json", "d.jsonl", "JSON"):
+        build.write(tmp_path / name, {})
+    assert _found(tmp_path) == ["a.JSON", "b.Json", "c.json"]
+
+
 def test_a_folder_is_in_natural_order(tmp_path: Path) -> None:
     """Numbers in names of files and folders count as numbers; of two that are the same number the text decides."""
     names = ("2/z.json", "2/z1.json", "10/a.json", "10/a2.json", "10/a02b.json", "10/a2b.json", "10/a10.json", "a.json")
     for name in names:
         build.write(tmp_path / name, {})
-    found = [path.relative_to(tmp_path).as_posix() for path, _ in files_under([tmp_path])]
-    assert found == list(names)
+    assert _found(tmp_path) == list(names)
 
 
 def test_a_folder_with_a_broken_file_still_gives_the_others(tmp_path: Path) -> None:
@@ -298,6 +339,26 @@ def test_nothing_readable(tmp_path: Path, content: str | None) -> None:
         (tmp_path / "x.json").write_text(content)
     with pytest.raises(ReadError, match="no result file to read"):
         read([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("told", "when"),
+    [
+        ("2026-11-20T10:00:00+00:00", "2026-11-20T10:00:00+00:00"),
+        ("2026-11-20T10:00:00Z", "2026-11-20T10:00:00+00:00"),
+        ("2026-11-20T10:00:00", "2026-11-20T10:00:00+00:00"),
+        ("2026-11-20T02:00:00.5-08:00", "2026-11-20T10:00:00.500000+00:00"),
+        ("2026-11-21T00:30:00+14:30", "2026-11-20T10:00:00+00:00"),
+        ("0001-01-01T00:00:00+14:00", ""),
+        ("soon", ""),
+        ("", ""),
+    ],
+)
+def test_when_a_run_began_is_in_utc(tmp_path: Path, told: str, when: str) -> None:
+    """Whatever its offset, so that texts are in the order of times; empty where it is no time."""
+    own = build.result(tmp_path / "own.json", [build.record()], of=build.session(started_at=told))
+    foreign = read_file(build.write(tmp_path / "foreign.json", {**build.document([None]), "datetime": told}))
+    assert (own.when, foreign.when) == (when, when)
 
 
 def test_machines_without_a_fingerprint_are_told_apart(tmp_path: Path) -> None:

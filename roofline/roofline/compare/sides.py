@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -50,7 +50,8 @@ By = Literal["time", "roof"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One session: a run that wrote one file. ``not_measured``: id of a case -> why it has no number in it. ``when`` it
-    began: ISO 8601, or empty. ``loud`` is why it says nothing of any case that can tell what disturbed it, or empty.
+    began: ISO 8601 in UTC, or empty. ``loud`` is why it says nothing of any case that can tell what disturbed it, or
+    empty.
     """
 
     file: str
@@ -65,11 +66,7 @@ class Run:
     @property
     def moment(self) -> datetime | None:
         """When it began; None where that isn't told."""
-        try:
-            moment = datetime.fromisoformat(self.when)
-        except ValueError:
-            return None
-        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return datetime.fromisoformat(self.when) if self.when else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +283,7 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
         bimodal=next((flag.evidence for flag in flags if flag.name == "bimodal"), ""),
         counted=_counted(record),
     )
-    why = why_kept_out(record, flags)
+    why = why_kept_out(flags)
     if why is not None:
         return replace(seen, problem=why)
     try:

@@ -40,7 +40,7 @@ def test_code_in_words(commit: str | None, dirty: bool | None, words: str) -> No
 def test_sessions_of_one_code_in_one_stretch_of_time_have_nothing_to_tell() -> None:
     """Up to a day, whichever came first; nor where no commit or no date is told."""
     runs = [_run("a", _at(20, 0)), _run("b", _at(21, 0)), _run("c", _at(20, 12))]
-    untold = [_run("a", "", None, dirty=None), _run("b", _at(20)), _run("c", "soon", None, dirty=None)]
+    untold = [_run("a", "", None, dirty=None), _run("b", _at(20)), _run("c", "", None, dirty=None)]
     for side in (runs, untold):
         assert (other_code("new side", side), days_apart("new side", side)) == ([], [])
     assert before_the_baseline(BASE, runs) == []
