@@ -6,7 +6,6 @@ their words and values and imports nothing, for the record and everybody's pytes
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -102,7 +101,7 @@ def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str
         raise ExpectationError(f"unknown key {unknown[0]!r}; allowed are {', '.join(allowed)}")
     bound = values.get("bound")
     if bound is not None and bound not in get_args(BoundClass):
-        raise ExpectationError(f"bound is {bound!r}; use one of {', '.join(get_args(BoundClass))}")
+        raise ExpectationError(f"bound is {_shown(bound)}; use one of {', '.join(get_args(BoundClass))}")
     floors = {key: _fraction(key, values[key]) for key in FLOORS if values.get(key) is not None}
     if bound is None and not floors:
         raise ExpectationError(f"nothing is expected; give a bound, {' or '.join(FLOORS)}")
@@ -121,15 +120,28 @@ def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str
 
 
 def _fraction(key: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 < value <= 1:
-        raise ExpectationError(f"{key} is {value!r}; use a number above 0 and at most 1, such as 0.4 for 40 %")
+    # Compared, not converted: a whole number may be beyond every float. Of what is no number no comparison is true.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise ExpectationError(f"{key} is {_shown(value)}; use a number above 0 and at most 1, such as 0.4 for 40 %")
     return float(value)
 
 
 def _pattern(key: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ExpectationError(f"{key} is {value!r}; use a text such as {_PATTERNS[key]}")
+        raise ExpectationError(f"{key} is {_shown(value)}; use a text such as {_PATTERNS[key]}")
     return value
+
+
+def _shown(value: object) -> str:
+    """What somebody wrote, for a message: not the whole of hundreds of digits."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no number of more than sys.get_int_max_str_digits()
+        return f"an {type(value).__name__} that is too long to show"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
+
+
+_LONGEST_SHOWN = 60
 
 
 def matches(pattern: str, text: str) -> bool:

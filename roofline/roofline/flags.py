@@ -2,6 +2,8 @@
 
 The flags found here are added to those the measuring side put into the record.
 
+- ``..._disproved`` (invalid): a check of the record failed. The measuring side sets this flag itself, under the same
+  name; a record from elsewhere may tell of its checks alone.
 - ``above_roof``: attained more than the roof allows: a roof or a count is wrong.
 - ``faster_than_peak`` (invalid): attained more than three times the compute roof, beyond what Winograd (2.25 times
   fewer multiplications) and a clock above the rated one explain: the time or the count is wrong.
@@ -43,6 +45,7 @@ BIMODAL_GAP = 0.1
 def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLight) -> tuple[Flag, ...]:
     """The flags of one benchmark, in a fixed order."""
     found = (
+        *disproved(record),
         faster_than_peak(placement) or _above(placement, roofs),
         _faster_than_light(record.timing, sol),
         _resident(record, placement, roofs),
@@ -52,6 +55,16 @@ def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLigh
         _uncovered(record),
     )
     return tuple(flag for flag in found if flag is not None)
+
+
+def disproved(record: Record) -> tuple[Flag, ...]:
+    """The flags of the checks that failed, but for those that are among the record's own."""
+    own = {flag.name for flag in record.flags if flag.invalid}
+    return tuple(
+        Flag(name=name, evidence=check.evidence, invalid=True)
+        for check in record.checks
+        if check.status == "failed" and (name := f"{check.name}_disproved") not in own
+    )
 
 
 def faster_than_peak(placement: Placement) -> Flag | None:

@@ -387,8 +387,8 @@ class Record:
 
     @property
     def valid(self) -> bool:
-        """Whether the row may stand on a roofline or in a gate."""
-        return not any(flag.invalid for flag in self.flags)
+        """Whether the row may stand on a roofline or in a gate: no flag makes it invalid, and no check failed."""
+        return not any(flag.invalid for flag in self.flags) and all(check.status != "failed" for check in self.checks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from roofline.expected import Expected
-from roofline.record import Record, Rounds
+from roofline.record import Check, Record, Rounds
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.expectations import build_points
@@ -63,6 +63,17 @@ def test_an_undetermined_bound_is_not_a_pass(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("check", new, "--expect", expectations("bound = 'compute'"), "--width", 200)
     assert code == 3
     assert "Got undetermined (within 15 % of the knee)" in out
+
+
+def test_a_row_of_which_a_check_failed_is_not_a_pass(run: Run, tmp_path: Path) -> None:
+    """As a comparison doesn't take it, though whoever wrote it set no flag."""
+    check = Check(name="precision", status="failed", evidence="3 products ran in tf32")
+    new = results(tmp_path / "new.json", [build_points.record(checks=(check,))])
+    code, out, _ = run("check", new, "--expect", expectations("bound = 'compute'"), "--width", 200)
+    assert code == 3
+    assert "the row is invalid: precision_disproved: 3 products ran in tf32" in out
+    code, _, err = run("lock", new)
+    assert (code, f"left out {ID} on epyc-2cpu: invalid: precision_disproved in new.json" in err) == (3, True)
 
 
 def test_the_file_beside_the_tests_is_found(run: Run, tmp_path: Path) -> None:

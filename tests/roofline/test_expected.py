@@ -50,6 +50,13 @@ def test_everything_that_can_be_written() -> None:
         ({"min_fraction_of_roof": True}, "min_fraction_of_roof is True; use a number above 0"),
         ({"min_fraction_of_roof": "40%"}, "min_fraction_of_roof is '40%'; use a number above 0"),
         ({"min_fraction_of_speed_of_light": float("nan")}, "min_fraction_of_speed_of_light is nan; use a number"),
+        ({"min_fraction_of_roof": float("inf")}, "min_fraction_of_roof is inf; use a number above 0"),
+        (
+            {"min_fraction_of_roof": 10**400},
+            f"min_fraction_of_roof is 1{'0' * 56}...; use a number above 0 and at most",
+        ),
+        ({"min_fraction_of_roof": 10**5000}, "min_fraction_of_roof is an int that is too long to show; use a number"),
+        ({"bound": 10**5000}, "bound is an int that is too long to show; use one of compute,"),
         ({"bound": "compute", "device": ""}, "device is ''; use a text such as 'cuda' or 'NVIDIA A100*'"),
         ({"bound": "compute", "precision": 16}, "precision is 16; use a text such as 'fp32'"),
         ({"device": "cuda"}, "nothing is expected; give a bound, min_fraction_of_roof or min_fraction_of_speed_of_"),

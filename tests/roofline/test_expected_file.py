@@ -48,6 +48,10 @@ def test_an_array_of_inline_tables_is_read_as_well() -> None:
         ("[[expected]]\nbound = 'compute'\n", "e.toml:1: no case; give the id of one, or a pattern such as"),
         ("\n[[expected]]\ncase = 'a'\nbound = 'cpu'\n", "e.toml:2: bound is 'cpu'; use one of compute, memory,"),
         ("[[expected]]\ncase = 'a'\n", "e.toml:1: nothing is expected; give a bound,"),
+        (
+            f"[[expected]]\ncase = 'a'\nmin_fraction_of_roof = {'4' * 400}\n",
+            f"e.toml:1: min_fraction_of_roof is {'4' * 57}...; use a number above 0 and at most 1, such as 0.4 for",
+        ),
         ("[[expected]]\ncase = 3\nbound = 'input'\n", "e.toml:1: case is 3; use a text such as 'resnet18-train-*'."),
         (
             "[[expected]]\ncase = 'a'\nbound = 'input'\nfingerprint = 3\n",

@@ -6,7 +6,7 @@ import pytest
 
 from roofline.flags import cliffs, derived
 from roofline.placement import place
-from roofline.record import Device, Flag, Memory, Record, Rounds, Uncovered
+from roofline.record import Check, Device, Flag, Memory, Record, Rounds, Uncovered
 from roofline.roofs import Roofs
 from roofline.sol import speed_of_light
 from tests.roofline import build
@@ -23,6 +23,17 @@ def _flags(record: Record, roofs: Roofs = _ROOFS) -> dict[str, Flag]:
 def test_a_clean_record_has_none() -> None:
     """1 % to 40 % of the roofs, data from DRAM, everything covered."""
     assert _flags(build.record()) == {}
+
+
+def test_a_check_that_failed_is_a_flag() -> None:
+    """Once, under the name that the measuring side gives it; a check that wasn't made disproves nothing."""
+    checks = (
+        Check(name="precision", status="failed", evidence="3 products ran in tf32"),
+        Check(name="device", status="not_made", evidence="no profiler"),
+    )
+    own = Flag(name="precision_disproved", evidence="3 products ran in tf32", invalid=True)
+    assert _flags(build.record(checks=checks)) == {"precision_disproved": own}
+    assert _flags(build.record(checks=checks, flags=(own,))) == {}
 
 
 def test_faster_than_peak_is_invalid() -> None:

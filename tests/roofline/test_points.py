@@ -7,7 +7,7 @@ import pytest
 from roofline.devices import DeviceTable, load
 from roofline.points import Point, cases, newest, place_all, points_of
 from roofline.reader import ResultFile, read, read_file
-from roofline.record import Flag, Memory, Record
+from roofline.record import Check, Flag, Memory, Record
 from tests.roofline import build
 
 
@@ -89,6 +89,16 @@ def test_the_cause_of_a_cliff_is_what_the_measuring_side_saw(tmp_path: Path, tab
     assert [flag.name for flag in point.flags] == ["spilled", "throughput_cliff"]
     assert point.flags[1].evidence.endswith("cause: device memory is full")
     assert point.bound.kind == "capacity"
+
+
+def test_a_row_of_which_a_check_failed_is_invalid(tmp_path: Path, table: DeviceTable) -> None:
+    """Whether or not whoever wrote it set a flag for it, too; and it is no measure for its neighbours."""
+    check = Check(name="precision", status="failed", evidence="3 products ran in tf32")
+    smaller = build.record(checks=(check,), timing=build.timing(0.032))
+    points = _points(tmp_path, table, smaller, build.record(case=build.case(batch=64), timing=build.timing(0.64)))
+    assert [point.valid for point in points] == [False, True]
+    assert points[0].why_invalid == points[0].why_not_drawn == "invalid: precision_disproved"
+    assert (points[0].bound.why, points[1].flags) == ("invalid", ())
 
 
 def test_flags_of_the_record_come_first(tmp_path: Path, table: DeviceTable) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from roofline.amounts import usable, usable_or_zero
 from roofline.compare.observation import LEAST_ROUNDS, Observation, Unusable, observe, observe_times
-from roofline.flags import bimodal, faster_than_peak, oversubscribed
+from roofline.flags import bimodal, disproved, faster_than_peak, oversubscribed
 from roofline.placement import Placement
 from roofline.reader import ResultFile, Stats
 from roofline.record import Flag, Record, Rounds
@@ -35,20 +35,19 @@ class Loud(Unusable):
 
 def flags_of(record: Record, placement: Placement) -> tuple[Flag, ...]:
     """The record's flags, and of those the analysis adds the ones that matter here."""
-    found = (faster_than_peak(placement), oversubscribed(record), bimodal(record.timing))
+    found = (*disproved(record), faster_than_peak(placement), oversubscribed(record), bimodal(record.timing))
     return (*record.flags, *(flag for flag in found if flag is not None))
 
 
-def why_kept_out(record: Record, flags: Sequence[Flag]) -> str | None:
-    """Why the row may not be judged, whatever its times; None where it may."""
-    flag = next((flag for flag in flags if flag.invalid), None)
-    if flag is not None:
-        return f"{flag.name}: {flag.evidence}"
-    check = next((check for check in record.checks if check.status == "failed"), None)
-    if check is not None:
-        return f"{check.name} disproved: {check.evidence}"
+def why_kept_out(flags: Sequence[Flag]) -> str | None:
+    """Why the row may not be judged, whatever its times; None where it may.
+
+    :param flags: those of `flags_of`.
+    """
+    invalid = next((flag for flag in flags if flag.invalid), None)
     full = next((flag for flag in flags if flag.name == "memory_oversubscribed"), None)
-    return None if full is None else f"{full.name}: {full.evidence}"
+    why = invalid or full
+    return None if why is None else f"{why.name}: {why.evidence}"
 
 
 def rounds_of(result: ResultFile) -> Iterable[Rounds]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roofline.compare.evidence import Loud, observe_record, observe_stats, spread_of_roof, why_kept_out
+from roofline.compare.evidence import Loud, flags_of, observe_record, observe_stats, spread_of_roof, why_kept_out
 from roofline.compare.observation import Unusable
 from roofline.placement import Placement, place
 from roofline.reader import Stats
@@ -159,14 +159,15 @@ def test_a_loud_session_is_no_broken_one() -> None:
         ((), (), None),
         ((Flag(name="margin", evidence="2 %"),), (), None),
         ((Flag(name="x_disproved", evidence="seen", invalid=True),), (), "x_disproved: seen"),
-        ((), (Check(name="device", status="failed", evidence="ran on cpu"),), "device disproved: ran on cpu"),
+        ((), (Check(name="device", status="failed", evidence="ran on cpu"),), "device_disproved: ran on cpu"),
         ((), (Check(name="device", status="not_made", evidence="no profiler"),), None),
         ((Flag(name="memory_oversubscribed", evidence="full"),), (), "memory_oversubscribed: full"),
     ],
 )
 def test_why_a_row_is_kept_out(flags: tuple[Flag, ...], checks: tuple[Check, ...], why: str | None) -> None:
     """An invalid flag, a check that failed, a full memory; other flags don't matter."""
-    assert why_kept_out(build.record(flags=flags, checks=checks), flags) == why
+    record = build.record(flags=flags, checks=checks)
+    assert why_kept_out(flags_of(record, place(record, Roofs(roofs=build.roofs())))) == why
 
 
 @pytest.mark.parametrize(("low", "high", "expected"), [(1e6, 2e6, 0.05), (1e11, 2e11, 0.4)])

@@ -57,7 +57,7 @@ def _times_in_another_unit(content: dict[str, Any], factor: float = 1000) -> Non
 
 
 _INVALID: dict[str, tuple[Change, str]] = {
-    "disproved": (disproved, "precision disproved: 3 products ran in tf32"),
+    "disproved": (disproved, "precision_disproved: 3 products ran in tf32"),
     "not a number": (_not_a_number, "a round's time in the record is not a time"),
     "zero": (_zero, "the record's step time is 0 s, which is not a time"),
     "no rounds": (_no_rounds, "no rounds in the record"),
@@ -138,7 +138,7 @@ def test_invalid_and_missing_count_together(run: Run, base: list[Path], new: lis
     code, _, err = run("check", *new, "--baseline", *base, "--allow-removed")
     line = _line(err, "Error")
     assert code == 3
-    assert line.startswith(f"Error: invalid: {ID}: 1 of 5 new sessions invalid: precision disproved")
+    assert line.startswith(f"Error: invalid: {ID}: 1 of 5 new sessions invalid: precision_disproved")
     assert "; missing from 2 of 5 new sessions: " in line
 
 
@@ -158,7 +158,7 @@ def test_markdown_shows_under_strict_what_sessions_lack(
     assert code == 3
     shown, _, folded = out.partition("<details>")
     (row,) = [line for line in shown.partition("**Sessions lacking**")[2].splitlines() if line.startswith(f"| {ID} ")]
-    assert f"2 of 5 {side} sessions invalid: precision disproved" in row
+    assert f"2 of 5 {side} sessions invalid: precision_disproved" in row
     assert ID not in folded
 
 
@@ -211,7 +211,7 @@ def test_a_new_case_of_which_sessions_are_invalid(
     _change(new, count, disproved)  # the second row, vgg16
     found, _, err = run("check", *new, "--baseline", *base)
     assert found == code
-    assert f"vgg16-train-b32-fp32: {count} of 5 new sessions invalid: precision disproved" in err
+    assert f"vgg16-train-b32-fp32: {count} of 5 new sessions invalid: precision_disproved" in err
 
 
 @pytest.mark.parametrize("where", ["base", "new"])
