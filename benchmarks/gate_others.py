@@ -6,10 +6,13 @@
   noise threshold of 1 %.
 
 They know nothing of marks or of sessions: all times of a side are one sample, the disturbed ones, too.
+
+Beside what it says, each tells by how much, in its own measure: what it could be asked with another threshold.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -17,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.gate_rates import Count, count_of
+from benchmarks.gate_rates import Count, count_of, total
 
 SIGNIFICANT = 0.05
 
@@ -30,8 +33,34 @@ BOOTSTRAPS = 1000
 Values = NDArray[np.float64]
 """Seconds of a step, in one round or turn each."""
 
-Rule = Callable[[Values, Values], str]
-"""From the times of base and new to ``slower``, ``faster`` or ``inconclusive``."""
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """:param kind: ``slower``, ``faster`` or ``inconclusive``.
+    :param slower: the larger, the more it speaks for *slower*: what the rule's threshold is laid on.
+    """
+
+    kind: str
+    slower: float
+
+
+Rule = Callable[[Values, Values], Answer]
+"""Of the times of base and new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a rule said of all comparisons that it was asked about, in this order."""
+
+    answers: tuple[Answer, ...]
+
+    @property
+    def count(self) -> Count:
+        return total(count_of(answer.kind) for answer in self.answers)
+
+    @property
+    def slower(self) -> tuple[float, ...]:
+        return tuple(answer.slower for answer in self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +71,31 @@ class Other:
     most_draws: int | None = None
 
 
-def mean_beyond(base: Values, new: Values) -> str:
-    """pytest-benchmark's ``--benchmark-compare-fail=mean:5%``."""
-    change = new.mean() / base.mean() - 1
-    return "slower" if change > 0.05 else "inconclusive"
+def mean_beyond(base: Values, new: Values) -> Answer:
+    """pytest-benchmark's ``--benchmark-compare-fail=mean:5%``: the change of the mean, relative."""
+    change = float(new.mean() / base.mean() - 1)
+    return Answer("slower" if change > 0.05 else "inconclusive", change)
 
 
-def mann_whitney(base: Values, new: Values) -> str:
-    if stats.mannwhitneyu(base, new).pvalue >= SIGNIFICANT:
-        return "inconclusive"
-    return "slower" if np.median(new) > np.median(base) else "faster"
+def mann_whitney(base: Values, new: Values) -> Answer:
+    """By how many of its standard deviations U lies above its mean: chances too small for a number still differ."""
+    found, pairs = stats.mannwhitneyu(new, base), len(new) * len(base)
+    slower = float((found.statistic - pairs / 2) / np.sqrt(pairs * (len(new) + len(base) + 1) / 12))
+    if found.pvalue >= SIGNIFICANT:
+        return Answer("inconclusive", slower)
+    return Answer("slower" if np.median(new) > np.median(base) else "faster", slower)
 
 
-def criterion(base: Values, new: Values) -> str:
+def criterion(base: Values, new: Values) -> Answer:
     """criterion.rs, as ``compare_to_threshold`` of its ``src/report.rs`` has it, at its defaults.
 
     A change that is significant is one where both ends of its interval lie beyond the noise threshold, on one side. The
-    estimate itself is not asked.
+    estimate itself is not asked. What is laid against the threshold is the interval's lower end, of a significant one.
     """
     if chance_of_difference(base, new) >= SIGNIFICANT:
-        return "inconclusive"
+        return Answer("inconclusive", -math.inf)
     low, high = change_interval(base, new)
-    if low > NOISE:
-        return "slower"
-    return "faster" if high < -NOISE else "inconclusive"
+    return Answer("slower" if low > NOISE else "faster" if high < -NOISE else "inconclusive", low)
 
 
 def chance_of_difference(base: Values, new: Values) -> float:
@@ -109,17 +139,17 @@ OTHERS = {
 }
 
 
-def by_rule(comparisons: Iterable[Iterable[tuple[Values, Values]]]) -> dict[str, Count]:
-    """What each rule says, over all cases of all comparisons; of the first comparisons, where it takes long.
+def by_rule(comparisons: Iterable[Iterable[tuple[Values, Values]]]) -> dict[str, Asked]:
+    """What each rule says, of all cases of all comparisons; of the first comparisons, where it takes long.
 
     :param comparisons: of each, base and new of every case.
     """
-    counts = dict.fromkeys(OTHERS, Count())
+    answers: dict[str, list[Answer]] = {name: [] for name in OTHERS}
     for number, cases in enumerate(comparisons):
         asked = {
             name: other.rule for name, other in OTHERS.items() if other.most_draws is None or number < other.most_draws
         }
         for base, new in cases:
             for name, rule in asked.items():
-                counts[name] += count_of(rule(base, new))
-    return counts
+                answers[name].append(rule(base, new))
+    return {name: Asked(tuple(of_rule)) for name, of_rule in answers.items()}

@@ -81,12 +81,12 @@ def test_others_see_all_rounds() -> None:
     ((base, new),) = gate.rounds(sessions, Split((0, 1), (2, 3)), 0.06)
     assert (len(base), len(new)) == (40, 20)
     assert new == pytest.approx(np.full(20, 1.06e-3))
-    assert by_rule([[(base, new)]])["pytest-benchmark mean:5%"] == Count(slower=1)
+    assert by_rule([[(base, new)]])["pytest-benchmark mean:5%"].count == Count(slower=1)
 
 
 def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """On every recording and number of sessions a side, with how many of the draws differ; ours at lower confidences,
-    too. Five quiet sessions a side must not find less than another rule.
+    too. In a quiet hour no other rule may find more.
     """
     recorded = {label: {"a": [quiet(1e-3) for _ in range(12)]} for label in ("loud", "quiet")}
     monkeypatch.setattr(gate, "recordings", lambda: recorded)
@@ -101,7 +101,8 @@ def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) 
         assert 1 < figures[f"different draws, {title}"].median <= 20
     bounded = [name for name, figure in figures.items() if figure.at_least is not None]
     assert bounded == [
-        f"caught beyond {rule} at as many false alarms, quiet, 5 a side, {by}% slower"
-        for rule in ("pytest-benchmark mean:5%", "Mann-Whitney", "criterion")
+        f"caught beyond {rule} at 1% of false alarms, quiet, {a_side} a side, {by}% slower"
+        for a_side in (1, 3, 5)
         for by in (5, 3)
+        for rule in ("pytest-benchmark mean:5%", "Mann-Whitney", "criterion")
     ]

@@ -14,7 +14,7 @@ from benchmarks.gate_rates import Count
 def test_mean_beyond(change: float, kind: str) -> None:
     """pytest-benchmark's rule looks at the mean alone, and at one direction."""
     base = np.array([1.0, 1.2, 0.8])
-    assert gate_others.mean_beyond(base, base * change) == kind
+    assert gate_others.mean_beyond(base, base * change).kind == kind
 
 
 @pytest.mark.parametrize(("change", "kind"), [(1.1, "slower"), (0.9, "faster"), (1.0, "inconclusive")])
@@ -22,15 +22,15 @@ def test_mean_beyond(change: float, kind: str) -> None:
 def test_tests_of_rounds(rule: gate_others.Rule, change: float, kind: str) -> None:
     """A clear change is seen by both, either way; the same values are none."""
     base = np.linspace(0.98, 1.02, 40)
-    assert rule(base, base * change) == kind
+    assert rule(base, base * change).kind == kind
 
 
 def test_criterion_has_a_noise_threshold() -> None:
     """A difference that is significant and below 1 % is none to criterion, and is one to the rank test."""
     base = np.linspace(0.999, 1.001, 200)
-    assert gate_others.criterion(base, base * 1.009) == "inconclusive"
-    assert gate_others.criterion(base, base * 1.011) == "slower"
-    assert gate_others.mann_whitney(base, base * 1.009) == "slower"
+    assert gate_others.criterion(base, base * 1.009).kind == "inconclusive"
+    assert gate_others.criterion(base, base * 1.011).kind == "slower"
+    assert gate_others.mann_whitney(base, base * 1.009).kind == "slower"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_criterion_asks_both_ends_of_the_interval(change: float, kind: str) -> N
     """Significant and estimated at 1.3 %, but with 0.7 to 1.9 % possible: within the noise threshold."""
     base = np.linspace(0.977, 1.023, 40)  # standard deviation 1.36 %: of the difference of two means, 0.30 %
     assert gate_others.chance_of_difference(base, base * change) < 0.05
-    assert gate_others.criterion(base, base * change) == kind
+    assert gate_others.criterion(base, base * change).kind == kind
 
 
 def test_the_interval_is_of_the_relative_change() -> None:
@@ -74,10 +74,33 @@ def test_every_case_of_every_comparison_is_counted(monkeypatch: pytest.MonkeyPat
     )
     one = np.array([1.0, 1.0])
     comparisons = [[(one, one), (one, one * 1.1)], [(one, one), (one, one)], [(one, one * 2), (one, one * 2)]]
-    assert gate_others.by_rule(comparisons) == {
+    asked = gate_others.by_rule(comparisons)
+    assert {name: one.count for name, one in asked.items()} == {
         "mean": Count(slower=3, undecided=3),
         "long": Count(slower=1, undecided=3),
     }
+    assert asked["mean"].slower == pytest.approx([0.0, 0.1, 0.0, 0.0, 1.0, 1.0])
+    assert asked["long"].slower == asked["mean"].slower[:4]
+
+
+@pytest.mark.parametrize("rule", [other.rule for other in OTHERS.values()], ids=OTHERS)
+def test_each_has_a_measure_of_its_own(rule: gate_others.Rule) -> None:
+    """The larger, the slower: also beyond where a chance is too small for a number."""
+    base = np.linspace(0.977, 1.023, 40)
+    seen = [rule(base, base * change).slower for change in (1.0, 1.02, 1.03)]
+    assert sorted(set(seen)) == seen
+
+
+def test_what_the_thresholds_are_laid_on() -> None:
+    """The change of the mean; U's distance from its mean, in its deviations; the interval's lower end."""
+    base = np.linspace(0.977, 1.023, 40)
+    assert gate_others.mean_beyond(base, base * 1.02).slower == pytest.approx(0.02)
+    assert gate_others.mann_whitney(base, base).slower == 0.0
+    apart = gate_others.mann_whitney(base, base * 2).slower
+    assert apart == pytest.approx(800 / np.sqrt(1600 * 81 / 12))
+    assert gate_others.mann_whitney(base * 2, base).slower == -apart
+    assert gate_others.criterion(base, base * 1.02).slower == gate_others.change_interval(base, base * 1.02)[0]
+    assert gate_others.criterion(base, base).slower == -np.inf
 
 
 def test_only_the_bootstrap_is_spared() -> None:

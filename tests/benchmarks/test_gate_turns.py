@@ -118,7 +118,7 @@ def test_others_see_all_turns() -> None:
 
 def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are asked about each set of pairs once; how many there are is a figure, too; all both ways. Except
-    in a loud hour a slowdown must be found, and not less than each finds. Of a few pairs all are taken.
+    in a loud hour a slowdown must be found, and no less than by each of them. Of a few pairs all are taken.
     """
     quiet, loud = (Recording(turns={"mlp": [pair() for _ in range(pairs)]}, seconds=15.0) for pairs in (6, 4))
     monkeypatch.setattr(gate_turns, "recordings", lambda: {"one_build": quiet, "loud": loud})
@@ -135,10 +135,9 @@ def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) 
     assert bounded == [
         "caught, one_build, in turns, 5% slower: this gate",
         "caught, one_build, in turns, 3% slower: this gate",
-        "caught beyond pytest-benchmark mean:5% at as many false alarms, one_build, in turns, 5% slower",
-        "caught beyond pytest-benchmark mean:5% at as many false alarms, one_build, in turns, 3% slower",
-        "caught beyond Mann-Whitney at as many false alarms, one_build, in turns, 5% slower",
-        "caught beyond Mann-Whitney at as many false alarms, one_build, in turns, 3% slower",
-        "caught beyond criterion at as many false alarms, one_build, in turns, 5% slower",
-        "caught beyond criterion at as many false alarms, one_build, in turns, 3% slower",
+        *(
+            f"caught beyond {rule} at 1% of false alarms, one_build, in turns, {by}% slower"
+            for by in (5, 3)
+            for rule in ("pytest-benchmark mean:5%", "Mann-Whitney", "criterion")
+        ),
     ]
