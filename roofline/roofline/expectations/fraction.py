@@ -1,13 +1,19 @@
 """A case's fraction of its roof or of the speed of light, and how well the measurement knows it.
 
-Both are worked out from the counted work, a time and roofs, and the last two leave them open in three ways:
+Both are worked out from the counted work, a time and roofs, and the last two leave a session's own fraction open:
 
 - **timing**: the margin that the session reached (`Timing.margin`; where none can be claimed, the deviation of its
-  rounds); of several sessions the widest. Of a session whose rounds were mostly disturbed from outside it isn't known:
-  by such a time no floor is shown to be missed.
-- **sessions**: the standard deviation between sessions, where there are several.
+  rounds). Of a session whose rounds were mostly disturbed from outside it isn't known: by such a time no floor is shown
+  to be missed.
 - **roofs**: a roof is the best of its samples. By the worst of them (value x (1 - spread)) the same time is a larger
   fraction; this is the share by which. A roof that was sampled once shows no spread, and that is told.
+
+Of several sessions the case's fraction is the median, and the sessions themselves bound what is left open of it: each
+lies above the true median by a chance of 1/2, so that it is unlikely to be beyond nearly all of them. The bound is the
+session, by its own margin and its own roofs' worst samples, above which so few lie by a chance of one in `ONE_IN` at
+most; with fewer than eight sessions it is the highest (the interval of a quantile by order statistics: W. J.
+Conover, "Practical Nonparametric Statistics", 3rd edition (1999), section 3.2). So nothing is assumed of how sessions
+scatter, a slower session more never raises the bound, and what every session misses isn't held.
 """
 
 from __future__ import annotations
@@ -29,27 +35,37 @@ from roofline.units import percent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fraction:
-    """``value`` is the median over the sessions, ``least`` the lowest of them. The others are relative; ``timing`` is
-    None where one session doesn't tell how well its time is known, ``sessions`` where there is only one. ``once``: a
-    roof over the case was sampled once, so far.
+    """``value`` is the median over the sessions, ``least`` the lowest of them, ``at_most`` the largest value that the
+    measurement leaves open.
+
+    The others are relative: ``timing`` of the session that knows its time worst, None where one doesn't tell;
+    ``sessions`` the standard deviation of single ones, None where there is only one; ``roofs`` the median. ``once``: a
+    roof over the case was sampled once, so far. ``count`` is of the sessions.
     """
 
     value: float
     least: float
+    at_most: float
     timing: float | None
     sessions: float | None
     roofs: float
     once: bool = False
+    count: int = 1
 
     @property
     def scatter(self) -> float:
-        """Of the time: margin and deviation between sessions, which are independent. Relative."""
+        """Of a single session's time: margin and deviation between sessions, which are independent. Relative."""
         return math.hypot(self.timing or 0.0, self.sessions or 0.0)
 
     @property
-    def at_most(self) -> float:
-        """The largest value that the measurement leaves open."""
-        return self.value * (1 + self.roofs) * (1 + self.scatter)
+    def timed(self) -> bool:
+        """Whether there is a time at all: one that is known to no better than itself is none."""
+        return self.timing is None or self.timing < 1
+
+    @property
+    def open(self) -> bool:
+        """Whether it may be more than twice what was found: nothing could be shown to lie above that."""
+        return self.at_most > 2 * self.value
 
     @property
     def told(self) -> str:
@@ -57,7 +73,23 @@ class Fraction:
         timing = "timing not known" if self.timing is None else f"timing ±{percent(self.timing)}"
         sessions = "" if self.sessions is None else f", between sessions ±{percent(self.sessions)}"
         once = ", a roof sampled once" if self.once else ""
-        return f"{timing}{sessions}, by the roofs' worst samples +{percent(self.roofs)}{once}"
+        rank = from_the_top(self.count)
+        highest = "the highest" if rank == 1 else f"the highest but {rank - 1}"
+        of = f"by {highest} of {self.count} sessions; " if self.count > 1 else ""
+        return f"{of}{timing}{sessions}, by the roofs' worst samples +{percent(self.roofs)}{once}"
+
+
+ONE_IN = 20
+"""So rarely the median of sessions lies beyond the bound that they are taken for."""
+
+
+def from_the_top(sessions: int) -> int:
+    """Which of so many sessions bounds their median, counted from the highest: 1 of up to seven, 2 of eight, ..."""
+    ways, rank = 1, 0
+    while ONE_IN * ways <= 2**sessions:
+        rank += 1
+        ways += math.comb(sessions, rank)
+    return max(1, rank)
 
 
 def of_roof(points: Sequence[Point]) -> Fraction | None:
@@ -79,12 +111,16 @@ def lowest(roofs: Roofs) -> Roofs:
     return replace(
         roofs,
         roofs=tuple(
-            replace(roof, value=roof.value * (1 - roof.spread))
-            if roof.kind != "latency" and roof.spread is not None and 0 < roof.spread < 1
+            replace(roof, value=roof.value * max(1 - roof.spread, _NOTHING))
+            if roof.kind != "latency" and roof.spread is not None and roof.spread > 0
             else roof
             for roof in roofs.roofs
         ),
     )
+
+
+_NOTHING = 1e-9
+"""Share of a roof's value that stays where its samples differ by all of it: no fraction of it is known."""
 
 
 def roofs_over(point: Point) -> list[Roof]:
@@ -103,13 +139,18 @@ def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | Non
     values = [value for value, _ in known]
     timings = [_timing(point) for point in points]
     told = [timing for timing in timings if timing is not None]
+    highest = sorted(
+        (most * (1 + (timing or 0.0)) for (_, most), timing in zip(known, timings, strict=True)), reverse=True
+    )
     return Fraction(
         value=statistics.median(values),
         least=min(values),
+        at_most=highest[from_the_top(len(highest)) - 1],
         timing=max(told) if len(told) == len(timings) else None,
         sessions=statistics.stdev(values) / statistics.fmean(values) if len(values) > 1 else None,
         roofs=max(0.0, statistics.median(most / value for value, most in known) - 1),
         once=any(len(roof.samples) == 1 for point in points for roof in roofs_over(point)),
+        count=len(values),
     )
 
 
@@ -132,4 +173,8 @@ def _timing(point: Point) -> float | None:
     if timing is not None and mostly_disturbed(timing.rounds) is not None:
         return None
     margin = None if timing is None else timing.margin
-    return margin if margin is not None and math.isfinite(margin) else point.spread
+    return min(margin, _NO_MARGIN) if margin is not None and margin >= 0 else point.spread
+
+
+_NO_MARGIN = 1e9
+"""A margin beyond this is as little of one, and can be calculated with."""

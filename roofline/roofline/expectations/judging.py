@@ -3,8 +3,8 @@
 - The bound is **held** where every session has it, **failed** where every session is bound by something else, and **not
   evaluable** where a session's bound is undetermined (near the knee, no roofs, ...) or sessions differ.
 - A floor is **failed** where the fraction lies below it by more than the measurement leaves open (see `fraction`), and
-  else held. It is not evaluable where there is no such fraction, or where it lies below and nothing tells how well the
-  time is known.
+  else held. It is not evaluable where there is no such fraction, where it lies below and nothing tells how well the
+  time is known, or it may be more than twice what was found, and where the time is known to no better than itself.
 - A finding is failed where a part is; else not evaluable where a part is; else held.
 - An expectation that was worked out on another machine of the same name, or from another work under the same id, is not
   evaluable: it says nothing of this one.
@@ -258,16 +258,16 @@ def _floor(
     expected = at_least(what, floor)
     if fraction is None:
         return Claim(what=what, verdict="not_evaluable", expected=expected, got=_why_none(what, points))
-    verdict: Judged = "held"
+    verdict: Judged = "held" if fraction.timed else "not_evaluable"
     if fraction.value < floor:
-        if fraction.at_most < floor:
-            verdict = "failed"
-        if fraction.timing is None:
+        if fraction.timing is None or (fraction.open and fraction.at_most >= floor):
             verdict = "not_evaluable"
+        elif fraction.at_most < floor:
+            verdict = "failed"
     got = f"{percent(fraction.value, 3)} {_OF[what]}"
     if verdict == "held" and fraction.value < floor:
         got += f", which may be {percent(fraction.at_most, 3)} ({fraction.told}): not shown to be below"
-    elif fraction.value < floor:
+    elif fraction.value < floor or not fraction.timed:
         got += f", at most {percent(fraction.at_most, 3)} ({fraction.told})"
     return Claim(what=what, verdict=verdict, expected=expected, got=got)
 

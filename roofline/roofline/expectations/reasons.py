@@ -48,7 +48,11 @@ def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
         loud = None if timing is None else mostly_disturbed(timing.rounds)
         if loud is not None:
             return f"the machine was busy: {loud}: measure again when it is left alone"
-    return "one window doesn't tell how well its time is known: measure several (--repeats 3)"
+    if fraction.timing is None:
+        return "one window doesn't tell how well its time is known: measure several (--repeats 3)"
+    if not fraction.timed:
+        return "the time is known to no better than itself: leave the machine alone, and measure longer (--max-time)"
+    return next((loud for one in finding.points if (loud := _loud(one)) is not None), None)
 
 
 def _other_bound(finding: Finding, point: Point) -> str | None:

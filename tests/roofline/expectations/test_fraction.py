@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.expectations.fraction import lowest, of_roof, of_speed_of_light
+from roofline.expectations.fraction import from_the_top, lowest, of_roof, of_speed_of_light
+from roofline.points import Point
 from roofline.record import RoofSample
 from roofline.roofs import Roofs
 from tests.roofline import build
@@ -47,18 +48,22 @@ def test_of_bytes_that_are_a_range_the_least_counts(tmp_path: Path) -> None:
     assert roof.roofs == light.roofs == pytest.approx(0.25)
 
 
+def _sessions(folder: Path, *of: tuple[float, float, float]) -> list[Point]:
+    """:param of: of each session its fraction, the margin of its time, and the spread of its roofs."""
+    return [
+        build_points.points(
+            folder,
+            build_points.record(timing=build.timing(0.01 / value, margin=margin)),
+            name=f"s{number}",
+            over=build_points.roofs(spread),
+        )[0]
+        for number, (value, margin, spread) in enumerate(of)
+    ]
+
+
 def test_sessions_have_a_median_and_a_deviation(tmp_path: Path) -> None:
     """Of 0.1, 0.05 and 0.075: the median, the lowest, 0.025 over 0.075, and the widest margin."""
-    found = [
-        build_points.points(
-            tmp_path,
-            build_points.record(timing=build.timing(step, margin=margin)),
-            name=name,
-            over=build_points.roofs(None),
-        )[0]
-        for name, step, margin in (("a", 0.1, 0.03), ("b", 0.2, 0.04), ("c", 0.4 / 3, 0.0))
-    ]
-    fraction = of_roof(found)
+    fraction = of_roof(_sessions(tmp_path, (0.1, 0.03, 0.0), (0.05, 0.04, 0.0), (0.075, 0.0, 0.0)))
     assert fraction is not None
     assert fraction.value == pytest.approx(0.075)
     assert fraction.least == pytest.approx(0.05)
@@ -66,7 +71,71 @@ def test_sessions_have_a_median_and_a_deviation(tmp_path: Path) -> None:
     assert fraction.sessions == pytest.approx(1 / 3)
     assert fraction.roofs == 0.0
     assert fraction.scatter == pytest.approx(math.hypot(0.04, 1 / 3))
-    assert "between sessions ±33 %" in fraction.told
+    assert fraction.told == (
+        "by the highest of 3 sessions; timing ±4.0 %, between sessions ±33 %, by the roofs' worst samples +0 %"
+    )
+
+
+def test_few_sessions_leave_open_what_the_highest_of_them_does(tmp_path: Path) -> None:
+    """By its own margin and its own roofs, not by the worst of the others': 0.105 x 1.01 and 0.1 x 1.25, not more."""
+    fraction = of_roof(_sessions(tmp_path, (0.105, 0.01, 0.0), (0.05, 0.2, 0.0), (0.075, 0.0, 0.0)))
+    assert fraction is not None
+    assert fraction.at_most == pytest.approx(0.105 * 1.01)
+    fraction = of_roof(_sessions(tmp_path, (0.105, 0.01, 0.0), (0.1, 0.0, 0.2)))
+    assert fraction is not None
+    assert fraction.at_most == pytest.approx(0.1 * 1.25)
+    assert fraction.value == pytest.approx(0.1025)
+
+
+@pytest.mark.parametrize(("sessions", "rank"), [(1, 1), (4, 1), (7, 1), (8, 2), (10, 2), (11, 3), (2000, 963)])
+def test_of_many_sessions_the_highest_prove_nothing(sessions: int, rank: int) -> None:
+    """Fewer than ``rank`` of so many lie above their median by a chance of one in twenty at most, and not fewer than
+    one more: of eight none or one by 9 in 256.
+    """
+    assert from_the_top(sessions) == rank
+    chances = [sum(math.comb(sessions, above) for above in range(below)) for below in (rank, rank + 1)]
+    assert 20 * chances[1] > 2**sessions
+    assert rank == 1 or 20 * chances[0] <= 2**sessions
+
+
+def test_the_highest_of_eight_sessions_may_be_chance(tmp_path: Path) -> None:
+    """The second is the bound then, and that is told."""
+    fraction = of_roof(_sessions(tmp_path, (0.2, 0.0, 0.0), *((0.1 + 0.001 * number, 0.0, 0.0) for number in range(7))))
+    assert fraction is not None
+    assert fraction.at_most == pytest.approx(0.106)
+    assert fraction.told.startswith("by the highest but 1 of 8 sessions; timing ±0 %, between sessions ±")
+
+
+def test_a_slower_session_more_never_raises_the_bound(tmp_path: Path) -> None:
+    """However much slower: of three at 0.0954, and up to nine more, what they leave open stays."""
+    good = [(0.0954, 0.008, 0.0)] * 3
+    bound = of_roof(_sessions(tmp_path, *good))
+    assert bound is not None
+    for number in (1, 5, 9):
+        for slower in (0.095, 0.0954 / 1.4, 0.01):
+            fraction = of_roof(_sessions(tmp_path, *good, *[(slower, 0.008, 0.0)] * number))
+            assert fraction is not None
+            assert fraction.at_most <= bound.at_most == pytest.approx(0.0954 * 1.008)
+
+
+def test_a_time_or_a_roof_may_be_no_knowledge(tmp_path: Path) -> None:
+    """A margin as large as the time; roofs of which the worst sample is half of the best, or nothing of it."""
+    for margin, spread, timed, known in (
+        (0.008, 0.4, True, True),
+        (0.99, 0.0, True, True),
+        (1.0, 0.1, False, False),
+        (1e9, 0.0, False, False),
+        (1e300, 0.0, False, False),
+        (0.008, 0.5, True, False),
+        (0.008, 0.9999, True, False),
+        (0.008, 1.0, True, False),
+        (0.008, 7.0, True, False),
+    ):
+        fraction = of_roof(_sessions(tmp_path, (0.1, margin, spread)))
+        assert fraction is not None
+        assert (fraction.timed, not fraction.open) == (timed, known)
+        assert math.isfinite(fraction.at_most)
+        assert len(fraction.told) < 100
 
 
 def test_without_a_margin_the_rounds_tell(tmp_path: Path) -> None:
@@ -93,7 +162,9 @@ def test_without_a_count_there_is_none(tmp_path: Path) -> None:
 
 
 def test_the_lowest_roofs_are_their_worst_samples() -> None:
-    """A published roof has no samples, and the best launch latency is the least: both stay."""
+    """A published roof has no samples, and the best launch latency is the least: both stay. Of samples that differ by
+    all of the roof, hardly anything does.
+    """
     roofs = Roofs(
         roofs=(
             build.roof("flop", "fp32", 1e13, spread=0.2),
@@ -102,4 +173,4 @@ def test_the_lowest_roofs_are_their_worst_samples() -> None:
             build.roof("byte", "llc", 1e12, spread=1.0),
         )
     )
-    assert [roof.value for roof in lowest(roofs).roofs] == [8e12, 1e11, 1e-6, 1e12]
+    assert [roof.value for roof in lowest(roofs).roofs] == pytest.approx([8e12, 1e11, 1e-6, 1e3])
