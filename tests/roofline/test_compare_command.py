@@ -57,6 +57,9 @@ def test_the_option_may_be_given_in_every_way(run: Run, base: list[Path], new: l
         ("compare", "--with", folders[1], folders[0]),
         ("compare", "--confidence", "99%", folders[0], "--with", folders[1]),
         ("compare", "--with", folders[1], "--", folders[0]),
+        ("compare", *base, f"--with={new[0]}", *new[1:]),
+        ("check", *new, f"--baseline={base[0]}", *base[1:]),
+        ("check", *new, f"--baseline={base[0]}", *base[1:3], "--baseline", base[3]),
         ("check", *new, "--baseline", *base),
         ("check", "--baseline", folders[0], *new),
     ]

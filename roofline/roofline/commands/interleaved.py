@@ -9,7 +9,7 @@ import click
 
 from roofline.commands import output
 from roofline.commands.common import CannotCompare, Command
-from roofline.commands.parameters import Seconds, Share
+from roofline.commands.parameters import Confidence, Seconds, Share
 from roofline.interleaving.preparing import AskedWrongly, NotPrepared
 from roofline.interleaving.process import ProcessFailed, supported
 from roofline.interleaving.provenance import WrongCode
@@ -40,7 +40,7 @@ def rule_options(function: Command) -> Command:
             "--least-effect", type=Share(), default="2%", show_default=True, help="The least difference that matters."
         ),
         click.option(
-            "--confidence", type=Share(), default="99%", show_default=True, help="How sure to be, over all cases."
+            "--confidence", type=Confidence(), default="99%", show_default=True, help="How sure to be, over all cases."
         ),
     ]
     for option in reversed(options):

@@ -1,4 +1,4 @@
-"""Types of options that several commands have: a share, a time."""
+"""Types of options that several commands have: a share, a confidence, a time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     FloatType = click.ParamType[float]
 else:
     FloatType = click.ParamType
+
+
+LEAST_CONFIDENCE = 0.5
+"""Below it a difference would be called the same though it is estimated to matter."""
+
+MOST_CONFIDENCE = 0.999999
+"""Beyond it the tails of the distributions decide, of which few rounds tell nothing, and soon a float's last digit."""
 
 
 class Share(FloatType):
@@ -28,6 +35,19 @@ class Share(FloatType):
             share = math.nan
         if not 0 < share < 1:
             self.fail(f"{value!r} is no share above 0 and below 1. Write 2% or 0.02.", param, ctx)
+        return share
+
+
+class Confidence(Share):
+    """How sure to be: a share of at least `LEAST_CONFIDENCE` and at most `MOST_CONFIDENCE`."""
+
+    name = "confidence"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        share = super().convert(value, param, ctx)
+        if not LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE:
+            allowed = f"from {100 * LEAST_CONFIDENCE:g}% to {100 * MOST_CONFIDENCE:g}%"
+            self.fail(f"{value!r} is no confidence {allowed}. Write 99% or 0.99.", param, ctx)
         return share
 
 

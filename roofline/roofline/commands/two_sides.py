@@ -12,7 +12,7 @@ import click
 
 from roofline.commands.common import CannotCompare, Command
 from roofline.commands.output import chosen_format, emit, emit_text
-from roofline.commands.parameters import Seconds, Share
+from roofline.commands.parameters import Confidence, Seconds, Share
 from roofline.compare.comparison import Comparison, Settings, compare
 from roofline.compare.gate import Gate
 from roofline.compare.matching import OneMachine
@@ -29,8 +29,8 @@ from roofline.tables import Format, Table, render
 class TwoSides(click.Command):
     """A command whose arguments are the files of one side, and whose option takes those of the other.
 
-    ``NEW… --baseline BASE…``: the option takes all paths that follow it. Where no path comes before it, it takes one,
-    and the rest are the arguments. It may be given several times.
+    ``NEW… --baseline BASE…``: the option takes all paths that follow it, the first behind a space or an equals sign.
+    Where no path comes before it, it takes one, and the rest are the arguments. It may be given several times.
     """
 
     def __init__(self, *arguments: Any, several: str, optional: str | None = None, **options: Any) -> None:
@@ -62,7 +62,7 @@ class TwoSides(click.Command):
                 return [*spread, word, *reversed(rest)]
             if word.startswith("-") and word != "-":
                 spread.append(word)
-                taking = word == self._several and paths > 0
+                taking = word.partition("=")[0] == self._several and paths > 0
                 if rest and word in with_value and not (word == self._optional and rest[-1].startswith("-")):
                     spread.append(rest.pop())
             elif taking:
@@ -90,7 +90,7 @@ def judging_options(function: Command) -> Command:
         ),
         click.option(
             "--confidence",
-            type=Share(),
+            type=Confidence(),
             default=f"{CONFIDENCE:.0%}",
             show_default=True,
             metavar="SHARE",

@@ -63,7 +63,7 @@ class Middle:
 class Compared:
     """One case. What wasn't judged has no ``effect``; ``least`` is the least effect that mattered in it.
 
-    ``by_figures``: the verdict follows from the effect alone, and ``why`` says it in words.
+    ``by_figures``: ``why`` says no more than the effect and its interval do.
     """
 
     pair: Pair
@@ -150,6 +150,16 @@ def _not_judged(pair: Pair) -> Compared:
     return Compared(pair=pair, outcome=pair.standing, why=pair.why)
 
 
+def measured(middle: Middle, side: Sequence[Seen]) -> str:
+    """The step time of a side and where it is from: ``99.7 ms in base.json``, or of several sessions, in none of which
+    it stands, ``99.7 ms over 4 sessions (base/00.json and 3 more)``.
+    """
+    time, file = scaled(middle.step_time_s, "s"), side[0].run.file
+    if len(side) == 1:
+        return f"{time} in {file}"
+    return f"{time} over {len(side)} sessions ({file} and {len(side) - 1} more)"
+
+
 class _Judged:
     """A matched pair on its way to its verdict."""
 
@@ -167,9 +177,8 @@ class _Judged:
             return None
         return (
             f"{significant(larger)} times as {'long' if self.effect.log_ratio > 0 else 'short'}: a file in another unit"
-            f" of time? ({scaled(self._base.step_time_s, 's')} in {self._pair.base[0].run.file},"
-            f" {scaled(self._new.step_time_s, 's')} in {self._pair.new[0].run.file}). If it is real, make the baseline"
-            " anew"
+            f" of time? ({measured(self._base, self._pair.base)}, {measured(self._new, self._pair.new)}). If it is"
+            " real, make the baseline anew"
         )
 
     def compared(self, verdict: Verdict) -> Compared:
@@ -179,7 +188,8 @@ class _Judged:
         short = self._pair.shortfalls
         if verdict.kind == "same" and short.of_new:
             return self._with("inconclusive", f"no difference that matters, but not in every session: {short.told}")
-        return replace(self._with(verdict.kind, verdict.why), by_figures=True, more_sessions=verdict.more_sessions)
+        judged = self._with(verdict.kind, verdict.why)
+        return replace(judged, by_figures=verdict.by_figures, more_sessions=verdict.more_sessions)
 
     def unjudged(self, why: str) -> Compared:
         return self._with("not comparable", why)

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from roofline.compare.columns import signed
-from roofline.compare.comparison import MATCHED, Compared, Comparison
+from roofline.compare.comparison import MATCHED, Compared, Comparison, measured
 from roofline.compare.leftovers import before_the_baseline, other_code
-from roofline.units import scaled
 
 MOST_NAMED = 20
 """Cases of one kind that are named one by one."""
@@ -81,10 +80,7 @@ def told(case: Compared) -> str:
     where = f"{case.outcome}: {case.pair.id}"
     numbers = ""
     if case.change is not None and case.base is not None and case.new is not None and case.outcome != "not comparable":
-        numbers = (
-            f"{signed(case.change)} ({scaled(case.base.step_time_s, 's')} in {case.pair.base[0].run.file},"
-            f" {scaled(case.new.step_time_s, 's')} in {case.pair.new[0].run.file})"
-        )
+        numbers = f"{signed(case.change)} ({measured(case.base, case.pair.base)}, {measured(case.new, case.pair.new)})"
     return f"{where}: {'; '.join(filter(None, (numbers, case.why)))}"
 
 
@@ -96,6 +92,7 @@ def _undecided(cases: Sequence[Compared]) -> str:
     needed = [case.more_sessions for case in cases if case.more_sessions is not None]
     if needed:
         told += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
+        told += ", if the estimate stays" if len(needed) == 1 else ", if the estimates stay"
     return told
 
 

@@ -66,6 +66,7 @@ def table(comparison: Comparison, title: str) -> Table[Compared]:
         notes=[
             coverage(comparison),
             *_reasons(comparison),
+            *_more(comparison),
             *_left_out(comparison),
             *_counted(comparison),
             *sides(comparison),
@@ -133,7 +134,7 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> st
     if lacking:
         blocks.append(_plain(Table(title="Sessions lacking", columns=[CASE, VERDICT, LACKING], rows=lacking)))
     blocks.append(printable(coverage(comparison)))
-    notes = [*_left_out(comparison), *_counted(comparison), *sides(comparison)]
+    notes = [*_more(comparison), *_left_out(comparison), *_counted(comparison), *sides(comparison)]
     blocks.append("\n".join(f"- {printable(note)}" for note in notes))
     if rest:
         shown = _plain(Table(title="Not slower", columns=[*display(comparison), WHY], rows=rest))
@@ -223,6 +224,13 @@ def _reasons(comparison: Comparison) -> list[str]:
         if case.why and not case.by_figures and case.outcome != "new":
             reasons.setdefault((case.outcome, case.why), []).append(case.pair.id)
     return [f"{outcome}: {_named(ids)}: {why}" for (outcome, why), ids in reasons.items()]
+
+
+def _more(comparison: Comparison) -> list[str]:
+    """What the column of more sessions promises, and what it doesn't."""
+    if not any(case.more_sessions is not None for case in comparison.cases):
+        return []
+    return ["More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do"]
 
 
 def _left_out(comparison: Comparison) -> list[str]:

@@ -6,7 +6,10 @@ Two settings are kept apart. ``least`` is the least effect that matters; the con
   cases that did not change, the chance that any is called slower or faster is at most 1 - confidence), and it is
   estimated to be at least ``least``.
 - **same**: the difference is shown to be smaller than ``least`` either way (two one-sided tests, each case by itself).
-- **inconclusive**: neither; with the number of sessions a side that would settle it at the scatter seen.
+- **inconclusive**: neither; with the number of sessions a side that would settle it if estimate and scatter stay.
+
+An interval at the same confidence, each case's by itself, is wider than what *same* asks for and narrower than what
+*slower* does among several cases. Where that makes a verdict look wrong beside it, the verdict says why.
 """
 
 from __future__ import annotations
@@ -31,14 +34,21 @@ MOST_SESSIONS = 100
 """Beyond this many more sessions nobody waits for the answer."""
 
 
+AT_THE_BORDER = 0.5
+"""So near to the least effect that matters, in standard errors, an estimate is as good as on either side of it: that it
+stays on its own is no ground to promise a verdict on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """``why`` is a sentence for an inconclusive one. ``more_sessions``: a side, to settle it; None where it is settled,
-    or where `MOST_SESSIONS` would not do, which ``why`` says.
+    """``why`` is a sentence for an inconclusive one, and for one that the case's interval seems to deny; ``by_figures``
+    tells that it says no more than the interval does. ``more_sessions``: a side, to settle it if the estimate stays;
+    None where it is settled, and where ``why`` says that no number can be told.
     """
 
     kind: Kind
     why: str = ""
+    by_figures: bool = True
     more_sessions: int | None = None
 
 
@@ -73,35 +83,67 @@ def holm(chances: Sequence[float], level: float) -> tuple[bool, ...]:
 def _verdict(effect: Effect, least: float, confidence: float, shown: bool, cases: int) -> Verdict:
     if shown and abs(effect.log_ratio) >= least:
         return Verdict(kind="slower" if effect.log_ratio > 0 else "faster")
-    if abs(effect.log_ratio) + _quantile(effect.freedom, confidence) * effect.error <= least:
-        return Verdict(kind="same")
-    more = _more_sessions(effect, least, confidence, cases)
-    why = _why(effect, least, confidence, shown)
-    if more is None:
-        why += f"; not even {MOST_SESSIONS} more would be likely to settle it"
-    return Verdict(kind="inconclusive", why=why, more_sessions=more)
+    if _same(effect, least, confidence):
+        why = _why_same(effect, least, confidence)
+        return Verdict(kind="same", why=why, by_figures=not why)
+    more, no_number = _more_sessions(effect, least, confidence, cases)
+    by_itself = not shown and effect.chance <= 1 - confidence
+    why = _why_open(effect, least, confidence, shown=shown, by_itself=by_itself, cases=cases)
+    return Verdict(
+        kind="inconclusive",
+        why=f"{why}; {no_number}" if no_number else why,
+        by_figures=not by_itself,
+        more_sessions=more,
+    )
 
 
-def _why(effect: Effect, least: float, confidence: float, shown: bool) -> str:
+def _same(effect: Effect, least: float, confidence: float) -> bool:
+    return abs(effect.log_ratio) + _quantile(effect.freedom, confidence) * effect.error <= least
+
+
+def _why_same(effect: Effect, least: float, confidence: float) -> str:
+    """Where the interval at this confidence reaches what matters: the narrower one that the two tests come to."""
+    low, high = map(math.log, effect.interval(confidence))
+    if max(-low, high) <= least:
+        return ""
+    return (
+        f"less than the {percent(math.expm1(least))} that matter by the {_of_100(2 * confidence - 1)} interval, that of"
+        f" a test at {_of_100(confidence)} to either side"
+    )
+
+
+def _why_open(effect: Effect, least: float, confidence: float, *, shown: bool, by_itself: bool, cases: int) -> str:
     if shown:
         return f"slower or faster by less than the {percent(math.expm1(least))} that matter, perhaps by more"
+    if by_itself:
+        return f"by itself beyond chance, but among {cases} cases together it could still be chance"
     low, high = effect.interval(confidence)
     return f"anything from {low - 1:+.1%} to {high - 1:+.1%} would look like this"
 
 
-def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> int | None:
-    """Sessions a side beyond those there are that would settle it, if estimate and scatter stay as they are.
+def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> tuple[int | None, str]:
+    """Sessions a side beyond those there are that would settle it, if estimate and scatter stay as they are; or None,
+    and why no number can be told.
 
     The estimate itself moves with more sessions: it is an expectation, not a promise.
     """
     distance, level = abs(effect.log_ratio), (1 - confidence) / cases
     for more in range(1, MOST_SESSIONS + 1):
         then = effect.after(more)
-        if distance + _quantile(then.freedom, confidence) * then.error <= least:
-            return more
+        if _same(then, least, confidence):
+            return more, ""
         if distance >= least and distance >= _quantile(then.freedom, 1 - level / 2) * then.error:
-            return more
-    return None
+            if distance - least >= AT_THE_BORDER * then.error:
+                return more, ""
+            return (
+                None,
+                f"it lies at the {percent(math.expm1(least))} that matter: more sessions may move it to either side",
+            )
+    return None, f"not even {MOST_SESSIONS} more would be likely to settle it"
+
+
+def _of_100(share: float) -> str:
+    return f"{100 * share:.6g} %"
 
 
 def _quantile(freedom: float, confidence: float) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from roofline.compare.comparison import OUTCOMES, Comparison, Settings, compare
-from roofline.compare.gate import MOST_NAMED, gate
+from roofline.compare.gate import MOST_NAMED, gate, told
 from roofline.compare.sides import read_side
 from roofline.devices import load
 from tests.roofline import build
@@ -78,6 +78,34 @@ def test_the_floor_is_of_the_step_time(tmp_path: Path) -> None:
         "short": pytest.approx(0.5, rel=1e-3),
         "long": 0.1,
     }
+
+
+def test_the_floor_is_over_the_time_of_the_baseline(tmp_path: Path) -> None:
+    """0.5 s are half of the 1 s that it took, and an eighth of the 4 s that it takes now."""
+    base, new = _foreign(tmp_path / "base", {"a": 1.0}), _foreign(tmp_path / "new", {"a": 4.0})
+    (case,) = _compare(base, new, Settings(least_effect=0.1, floor_s=0.5)).cases
+    assert case.least == pytest.approx(0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize(("side", "outcome"), [("base", "same"), ("new", "inconclusive")])
+def test_only_what_new_sessions_lack_is_in_the_way_of_the_same(tmp_path: Path, side: str, outcome: str) -> None:
+    """A session of the baseline that can't be used is one fewer to compare with, and no doubt about the new code."""
+    files = {
+        name: sessions.side(tmp_path / name, sessions.TIMES, first=first) for name, first in (("base", 0), ("new", 10))
+    }
+    sessions.edited(files[side][0], sessions.errored)
+    found = _compare(files["base"], files["new"], Settings(least_effect=0.5)).cases
+    assert {case.pair.id: case.outcome for case in found}[sessions.ID] == outcome
+
+
+def test_a_mean_of_sessions_is_not_told_as_one_files(tmp_path: Path) -> None:
+    """With several sessions a side, how many there are; with one, its file."""
+    base = [*_foreign(tmp_path / "one", {"a": 1.0}, count=1), *_foreign(tmp_path / "four", {"a": 4.0}, count=1)]
+    new = _foreign(tmp_path / "new", {"a": 200.0}, count=1)
+    (case,) = _compare(base, new).cases
+    assert told(case).endswith(f" (2.00 s over 2 sessions ({base[0]} and 1 more), 200 s in {new[0]})")
+    (ms,) = _compare(base, _foreign(tmp_path / "ms", {"a": 2000.0})).cases
+    assert f"(2.00 s over 2 sessions ({base[0]} and 1 more), 2.00 ks in " in ms.why
 
 
 def test_a_step_of_the_base_is_the_geometric_mean_of_its_sessions(tmp_path: Path) -> None:

@@ -136,6 +136,55 @@ def test_what_was_told_of_more_sessions_comes_true(change: float) -> None:
     assert [compared(4 + added).kind == "inconclusive" for added in (more - 1, more)] == [True, False]
 
 
+def test_more_cases_ask_for_more_sessions() -> None:
+    """What is told of one among fifty is the least with which it is shown among fifty, and not by itself."""
+
+    def told(error: float, freedom: float, sessions: int, cases: int) -> Verdict:
+        one, others = effect(1.06, error, freedom, sessions=sessions), [effect(1.0, 0.02)] * (cases - 1)
+        return judge([one, *others], [0.02] * cases, [0.99] * cases)[0]
+
+    error, sessions = 0.024, 4
+    alone, more = (told(error, 8.0, sessions, cases).more_sessions for cases in (1, 50))
+    assert alone is not None
+    assert more is not None
+    assert alone < more
+    kinds = []
+    for added in (more - 1, more):
+        later = error * math.sqrt(sessions / (sessions + added))
+        kinds.append(told(later, 8.0 + 2 * added, sessions + added, 50).kind)
+    assert kinds == ["inconclusive", "slower"]
+
+
+def test_no_number_is_told_of_an_estimate_at_the_border() -> None:
+    """It is significant before long, and by then as likely to be below what matters as above."""
+    at, beyond = (judge([effect(ratio, 0.01)], [0.02], [0.99])[0] for ratio in (1.0205, 1.03))
+    assert (at.kind, at.more_sessions, beyond.kind) == ("inconclusive", None, "inconclusive")
+    assert beyond.more_sessions is not None
+    assert at.why.endswith("; it lies at the 2.0 % that matter: more sessions may move it to either side")
+    (below,) = judge([effect(1.0195, 0.01)], [0.02], [0.99])
+    assert below.more_sessions is None
+
+
+def test_what_is_beyond_chance_by_itself_and_not_among_all_says_so() -> None:
+    """Its own interval lies beyond nothing, so without that word the verdict looks wrong."""
+    odd, others = effect(1.05, 0.0135), [effect(1.0, 0.0135)] * 49
+    verdict, quiet = judge([odd, *others], [0.02] * 50, [0.99] * 50)[:2]
+    low, _ = odd.interval(0.99)
+    assert low > 1
+    assert verdict.why.startswith("by itself beyond chance, but among 50 cases together it could still be chance")
+    assert not verdict.by_figures
+    assert quiet.by_figures
+
+
+@pytest.mark.parametrize(("sure", "why"), [(0.9925, True), (0.9955, False)])
+def test_the_same_says_which_interval_shows_it_where_the_own_one_reaches_what_matters(sure: float, why: bool) -> None:
+    """Two tests at 99 % are the 98 % interval, which is narrower than the 99 % one."""
+    (verdict,) = judge([effect(1.0, math.log(1.02) / stats.t.ppf(sure, 10))], [0.02], [0.99])
+    assert verdict.kind == "same"
+    text = "less than the 2.0 % that matter by the 98 % interval, that of a test at 99 % to either side"
+    assert (verdict.why, verdict.by_figures) == ((text, False) if why else ("", True))
+
+
 def test_why_tells_the_interval() -> None:
     """An open verdict says what the data allow."""
     (verdict,) = judge([effect(1.0, 0.02)], [0.02], [0.99])
