@@ -2,11 +2,12 @@
 
 1 where a case is slower, whatever else there is: a regression that was found is not made less certain by what could not
 be compared. Else 3 where the gate had less to look at than it should: nothing matched, or nothing was left alone by the
-machine; a case was removed, moved or renamed; a row can't be judged (unless it couldn't in the baseline either);
-another machine, another workload; half or more of the new sessions lack a case or have no usable row of it; a file of
-a folder can't be read. Else 0. What is inconclusive passes with a warning, and does not under ``strict``; the same of
-a case that fewer sessions lack, or sessions of the baseline, and where a new session may be of another run: older than
-the baseline, or of another commit than the newest. What is new or faster passes.
+machine; a case was removed, moved or renamed; a row can't be judged, and could in the baseline or couldn't for another
+reason; another machine, another workload; half or more of the new sessions lack a case or have no usable row of it; a
+file of a folder can't be read. Else 0. What is inconclusive passes with a warning, and does not under ``strict``; the
+same of a row that couldn't be judged in the baseline either, for the same kind of reason, of a case that fewer sessions
+lack, or sessions of the baseline, and where a new session may be of another run: older than the baseline, or of another
+commit than the newest. What is new or faster passes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     undecided = comparison.of("inconclusive")
     failures = list(_named(slower))
     barred = [*_named(comparison.of("not comparable")), *_named(lost)]
-    warnings = list(_named(settled))
+    warnings: list[str] = []
+    (barred if strict else warnings).extend(_named(settled))
     new = comparison.new_runs
     left = [*before_the_baseline(comparison.base_runs, new), *other_code("new side", new)]
     (barred if strict else warnings).extend(left)

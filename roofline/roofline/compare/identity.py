@@ -1,9 +1,12 @@
 """Which machine a result is of, whether two results are of one, and what may explain a difference between them.
 
 A machine is what decides its speed: our fingerprint, the processor and the device. Host names, clock readings and
-kernel versions wobble on one machine and decide nothing. Of another project's file there is no fingerprint: the
-processor, how many of them, the system and the architecture stand in for it, and the host's name only where no
-processor is told.
+kernel versions wobble on one machine and decide nothing.
+
+Of another project's file there is no fingerprint: the processor, how many of them, the system and the architecture
+stand in for it, and the host's name only where no processor is told. Two such files are of one machine if they tell all
+of that alike. What one of them leaves open may be anything: a file that tells less, taken for one of two machines,
+would be taken for the other one as well.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from roofline.reader import ResultFile
+from roofline.reader import Host, ResultFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,11 @@ class Identity:
 
 
 _FINGERPRINT = "fingerprint"
+_PROCESSOR = "processor"
+_HOST = "host"
+
+_OF_A_MAC = ("i386", "arm")
+"""What Python calls the processor of any Mac, by the architecture."""
 
 
 def identity_of(result: ResultFile) -> Identity:
@@ -40,9 +48,9 @@ def identity_of(result: ResultFile) -> Identity:
     hashed: dict[str, str | None] = {}
     if machine is not None:
         told = {
-            "processor": machine.cpu,
+            _PROCESSOR: machine.cpu,
             "device": f"{machine.device.name} ({machine.device.kind})",
-            "processor as pytest-benchmark has it": host.cpu,
+            "processor as pytest-benchmark has it": _processor(host),
             _FINGERPRINT: machine.fingerprint,
         }
         device, cache = machine.device, machine.device.last_level_cache_byte
@@ -55,13 +63,18 @@ def identity_of(result: ResultFile) -> Identity:
         }
     else:
         told = {
-            "processor": host.cpu,
-            "processors": None if host.cpus is None else str(host.cpus),
+            _PROCESSOR: _processor(host),
+            "number of processors": None if host.cpus is None else str(host.cpus),
             "system": None if host.system is None else host.system.partition(" ")[0],
             "architecture": host.architecture,
-            "host": host.node if host.cpu is None else None,
+            _HOST: host.node if _processor(host) is None else None,
         }
     return Identity(label=result.machine_label, parts=_known(told), hashed=_known(hashed))
+
+
+def _processor(host: Host) -> str | None:
+    """Where nothing else is told of it, pytest-benchmark has the architecture, which is no processor."""
+    return None if host.cpu in (host.architecture, *_OF_A_MAC) else host.cpu
 
 
 def _known(values: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
@@ -77,18 +90,31 @@ def told_apart(base: Identity, new: Identity) -> str | None:
     """What shows that two machines are not the same, in words; None where nothing does."""
     of_base, of_new = dict(base.parts), dict(new.parts)
     if base.proven != new.proven:
-        missing = "baseline" if new.proven else "new results"
-        return f"whether it is the same machine is not known: of the {missing} no fingerprint is told"
+        return _not_known("new results" if base.proven else "baseline", [_FINGERPRINT])
     differing = [name for name in of_base if name in of_new and of_base[name] != of_new[name]]
     if not differing:
-        if not set(of_base) & set(of_new):
-            return "whether it is the same machine is not known: the files tell nothing in common of it"
-        return None
+        return None if base.proven else _left_open(of_base, of_new)
     named = [name for name in differing if name != _FINGERPRINT]
     if not named:
         of_base, of_new = {**of_base, **dict(base.hashed)}, {**of_new, **dict(new.hashed)}
         named = [name for name, _ in base.hashed if name in of_new and of_base[name] != of_new[name]] or differing
     return "another machine: " + ", ".join(f"{name} {of_new[name]}, baseline {of_base[name]}" for name in named)
+
+
+def _left_open(base: Mapping[str, str], new: Mapping[str, str]) -> str | None:
+    """What keeps two machines without a fingerprint from being one, though nothing is told of them that differs."""
+    for side, own, other in (("baseline", base, new), ("new results", new, base)):
+        # The host's name is told only where there is no processor.
+        missing = [name for name in other if name not in own and not (name == _HOST and _PROCESSOR in own)]
+        if missing:
+            return _not_known(side, missing)
+    if not {_PROCESSOR, _HOST} & set(base):
+        return "whether it is the same machine is not known: neither processor nor host is told"
+    return None
+
+
+def _not_known(side: str, missing: Sequence[str]) -> str:
+    return f"whether it is the same machine is not known: of the {side} no {' and no '.join(missing)} is told"
 
 
 def setup_of(result: ResultFile) -> Mapping[str, str]:

@@ -2,8 +2,9 @@
 
 A case is the same on both sides if its id and its test are: what was moved or renamed is removed here and new there.
 It is compared where machine, device, workload, precision and layout are the same. Sessions of several machines are
-never pooled: each machine is compared with itself. Of a case that half or more of the new sessions lack, or have no
-usable row of, the rest is not compared.
+never pooled: each machine is compared with itself. The machines of a side are those that its files are of: one on which
+no case came to a number has lost all that the baseline has of it. Of a case that half or more of the new sessions lack,
+or have no usable row of, the rest is not compared.
 """
 
 from __future__ import annotations
@@ -46,9 +47,11 @@ class Pair:
     """A case with its sessions on both sides. Only those that can be used, where it is ``matched``.
 
     ``why`` says in a sentence what is in the way. ``left_out`` are sessions of a matched case that are not taken.
-    ``settled`` tells that an invalid case is invalid on both sides: nothing was lost. ``shortfalls`` are the sessions
-    without a usable number of it. ``counted`` tells that a matched case's work was counted otherwise on the two sides.
-    ``blind`` names the files that don't tell which rounds were disturbed, where for that no marks were used.
+    ``settled`` tells that an invalid case was invalid in the baseline for the same kind of reason: nothing was lost.
+    What rules out the new side and not the baseline's (a check that failed just now, where the baseline's numbers are
+    none) is found out by the new run, and is not settled. ``shortfalls`` are the sessions without a usable number of
+    it. ``counted`` tells that a matched case's work was counted otherwise on the two sides. ``blind`` names the files
+    that don't tell which rounds were disturbed, where for that no marks were used.
     """
 
     id: str
@@ -85,24 +88,30 @@ def match(base: Side, new: Side, by: By) -> Matching:
     if by == "roof":
         for name, side in (("the baseline", base), ("the new side", new)):
             _one_machine(name, side.runs)
-    of_base, of_new = _by_machine(base.seen), _by_machine(new.seen)
-    pairs: list[Pair] = []
-    met: set[Identity] = set()
-    for machine, rows in of_new.items():
-        same = [other for other in of_base if by == "roof" or told_apart(other, machine) is None]
-        met.update(same)
-        here = _merged(of_base[other] for other in same)
-        elsewhere = _merged(of_base[other] for other in of_base if other not in same)
-        parts = {other.parts for other in same}
-        base_runs = [run for run in base.runs if run.machine.parts in parts]
-        for key in dict.fromkeys((*here, *rows)):
-            pairs.append(_pair(key, machine, here, rows, elsewhere, base_runs, new.runs, by))
-        if not same:
-            pairs += [
-                _removed(key, machine, found, rows, new.runs) for key, found in elsewhere.items() if key not in rows
-            ]
+    of_base, of_new = _by_machine(base), _by_machine(new)
+    same = {
+        machine: [other for other in of_base if by == "roof" or told_apart(other, machine) is None]
+        for machine in of_new
+    }
+    met = {other for others in same.values() for other in others}
     unmet = [machine for machine in of_base if machine not in met]
+    pairs: list[Pair] = []
+    for machine, rows in of_new.items():
+        here = _merged(of_base[other] for other in same[machine])
+        elsewhere = _merged(of_base[other] for other in of_base if other not in same[machine])
+        base_runs, new_runs = _runs(base, same[machine]), _runs(new, [machine])
+        for key in dict.fromkeys((*here, *rows)):
+            pairs.append(_pair(key, machine, here, rows, elsewhere, base_runs, new_runs, by))
+        if not same[machine]:
+            gone = _merged(of_base[other] for other in unmet)
+            pairs += [_removed(key, machine, found, rows, new_runs) for key, found in gone.items() if key not in rows]
     return Matching(pairs=tuple(pairs), left_out=tuple(_left_out(machine, base.runs, of_new) for machine in unmet))
+
+
+def _runs(side: Side, machines: Sequence[Identity]) -> list[Run]:
+    """Those of these machines."""
+    parts = {machine.parts for machine in machines}
+    return [run for run in side.runs if run.machine.parts in parts]
 
 
 def _one_machine(name: str, runs: Iterable[Run]) -> None:
@@ -114,12 +123,14 @@ def _one_machine(name: str, runs: Iterable[Run]) -> None:
         )
 
 
-def _by_machine(seen: Iterable[Seen]) -> dict[Identity, _Rows]:
+def _by_machine(side: Side) -> dict[Identity, _Rows]:
+    """The rows of each machine that the side has a file of, be they none."""
     machines: dict[tuple[tuple[str, str], ...], Identity] = {}
     found: dict[Identity, _Rows] = {}
-    for row in seen:
-        machine = machines.setdefault(row.run.machine.parts, row.run.machine)
-        found.setdefault(machine, {}).setdefault((row.id, row.test), []).append(row)
+    for run in side.runs:
+        found[machines.setdefault(run.machine.parts, run.machine)] = {}
+    for row in side.seen:
+        found[machines[row.run.machine.parts]].setdefault((row.id, row.test), []).append(row)
     return found
 
 
@@ -146,7 +157,7 @@ def _pair(
     rows: _Rows,
     elsewhere: _Rows,
     base_runs: Sequence[Run],
-    runs: Sequence[Run],
+    new_runs: Sequence[Run],
     by: By,
 ) -> Pair:
     name, test = key
@@ -159,8 +170,7 @@ def _pair(
             return Pair(id=name, test=test, machine=machine, standing="not comparable", why=why, base=tuple(other))
         return _new(key, machine, new)
     if new is None:
-        return _removed(key, machine, base, rows, runs)
-    new_runs = [run for run in runs if run.machine.parts == machine.parts]
+        return _removed(key, machine, base, rows, new_runs)
     absent = [LeftOut(run.file, run.not_measured[name]) for run in new_runs if name in run.not_measured]
     return _both(name, test, machine, base, new, absent, shortfalls(name, base, new, base_runs, new_runs), by)
 
@@ -182,6 +192,7 @@ def _new(key: _Key, machine: Identity, new: Sequence[Seen]) -> Pair:
 
 
 def _removed(key: _Key, machine: Identity, base: Sequence[Seen], rows: _Rows, runs: Sequence[Run]) -> Pair:
+    """:param runs: the new side's, of the machine."""
     name, test = key
     told = next((run.not_measured[name] for run in runs if name in run.not_measured), None)
     why = f"in {_files(base)}, not in {_names([run.file for run in runs])}"
@@ -227,9 +238,10 @@ def _both(
         )
 
     problems = [problem for problem in (_problem("baseline", base), _problem("new", new)) if problem is not None]
-    invalid = [problem.why for problem in problems if not problem.loud]
+    invalid = [problem for problem in problems if not problem.loud]
     if invalid:
-        return because("invalid", "; ".join(invalid), settled=len(invalid) == 2)
+        settled = len(invalid) == 2 and invalid[1].kinds <= invalid[0].kinds
+        return because("invalid", "; ".join(problem.why for problem in invalid), settled=settled)
     if short.too_many:
         lost = any(one.kind == "invalid" for one in short.of_new)
         return because("invalid" if lost else "removed", short.told)
@@ -255,7 +267,7 @@ def _both(
         left_out += [
             LeftOut(seen.run.file, changed)
             for seen in usable_base
-            if (changed := _difference(seen, usable_new[-1], by)) is not None
+            if (changed := _difference(seen, _newest(usable_new), by)) is not None
         ]
     return Pair(
         id=name,
@@ -286,26 +298,38 @@ def _contradiction(side: str, seen: Sequence[Seen]) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Problem:
-    """Why no session of a side can be used, with the file. ``loud``: in none of them was the machine left alone."""
+    """Why no session of a side can be used, with the file. ``loud``: in none of them was the machine left alone; else
+    ``kinds`` are those of the others' problems.
+    """
 
     why: str
     loud: bool
+    kinds: frozenset[str]
 
 
 def _problem(side: str, seen: Sequence[Seen]) -> _Problem | None:
     if any(one.observation is not None for one in seen):
         return None
     worst = next((one for one in seen if not one.loud), seen[0])
-    return _Problem(why=f"{side}: {worst.problem} ({_files(seen)})", loud=worst.loud)
+    return _Problem(
+        why=f"{side}: {worst.problem} ({_files(seen)})",
+        loud=worst.loud,
+        kinds=frozenset(one.problem_kind for one in seen if not one.loud),
+    )
 
 
 def _same_work(base: Sequence[Seen], new: Sequence[Seen], by: By) -> tuple[str | None, list[Seen]]:
     """What differs between the newest session of each side; where nothing does, the base's sessions of that work."""
-    last = new[-1]
+    last = _newest(new)
     if any(_difference(one, last, by) is not None for one in new):
         return "the new sessions are not all of one workload", []
     fitting = [one for one in base if _difference(one, last, by) is None]
-    return (None, fitting) if fitting else (_difference(base[-1], last, by), [])
+    return (None, fitting) if fitting else (_difference(_newest(base), last, by), [])
+
+
+def _newest(seen: Iterable[Seen]) -> Seen:
+    """By when its run began; of those that began together, or tell no time, the last that was read."""
+    return sorted(seen, key=lambda one: one.run.when)[-1]
 
 
 def _difference(base: Seen, new: Seen, by: By) -> str | None:

@@ -46,6 +46,9 @@ from roofline.same_session import digest, same_as
 
 By = Literal["time", "roof"]
 
+RECORD, TIMES, ROOF = "record", "times", "roof"
+"""What a row may be unusable for beside its flags: it can't be read, its numbers are none, or no roof is over it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -83,8 +86,9 @@ class Seen:
     """One case in one session.
 
     ``test`` is the test's full name. ``case`` and ``device`` are None where there is no record. Without an
-    ``observation`` ``problem`` tells why; ``loud`` where it was the machine's fault and not the row's. ``bimodal`` is
-    the flag's evidence. By roof, the observation is of the step time over ``least_s``, which the machine's own measured
+    ``observation`` ``problem`` tells why, and ``problem_kind`` in a word of which kind that is: a flag's name, or
+    `RECORD`, `TIMES` or `ROOF`; ``loud`` where it was the machine's fault and not the row's. ``bimodal`` is the flag's
+    evidence. By roof, the observation is of the step time over ``least_s``, which the machine's own measured
     roofs allow, known to ``least_error``, relative; ``sol_s`` is the speed of light, and ``provenance`` where the work
     is from. ``step_time_s`` is always seconds. ``fastest_s`` and ``slowest_s`` are of the session's rounds. ``counted``
     is None where the work was not counted. ``marked``: it was looked for what disturbed the rounds from outside; where
@@ -99,6 +103,7 @@ class Seen:
     device: Device | None
     observation: Observation | None
     problem: str = ""
+    problem_kind: str = ""
     loud: bool = False
     bimodal: str = ""
     step_time_s: float = math.nan
@@ -257,11 +262,11 @@ def _seen(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Iterabl
 def _without_record(benchmark: Benchmark, run: Run) -> Seen:
     empty = Seen(run=run, id=benchmark.name, test=benchmark.fullname, case=None, device=None, observation=None)
     if benchmark.fault is not None:
-        return replace(empty, problem=f"record not read: {benchmark.fault}")
+        return replace(empty, problem=f"record not read: {benchmark.fault}", problem_kind=RECORD)
     try:
         observation = observe_stats(benchmark.stats, run.when)
     except Unusable as error:
-        return replace(empty, problem=str(error))
+        return replace(empty, problem=str(error), problem_kind=TIMES)
     least, most = benchmark.stats.min_s, benchmark.stats.max_s
     return replace(
         empty,
@@ -285,13 +290,13 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
     )
     why = why_kept_out(flags)
     if why is not None:
-        return replace(seen, problem=why)
+        return replace(seen, problem=why, problem_kind=why.partition(":")[0])
     try:
         observation = observe_record(record, benchmark.stats, run.when)
     except Loud as error:
         return replace(_with_rounds(seen, record), problem=str(error), loud=True)
     except Unusable as error:
-        return replace(seen, problem=str(error))
+        return replace(seen, problem=str(error), problem_kind=TIMES)
     seen = _with_rounds(seen, record)
     if seen.marked and run.loud:
         return replace(seen, problem=run.loud, loud=True)
@@ -325,13 +330,13 @@ def _by_roof(point: Point, run: Run) -> Seen:
     if record is None:
         seen = _without_record(point.benchmark, run)
         why = seen.problem or "no record of the work, so no fraction of a roof"
-        return replace(seen, observation=None, problem=why)
+        return replace(seen, observation=None, problem=why, problem_kind=seen.problem_kind or ROOF)
     seen = _by_time(point.benchmark, record, run, point.flags)
     if seen.observation is None and not seen.loud:
         return seen
     why_none = _why_no_fraction(placement)
     if why_none is not None:
-        return replace(seen, observation=None, problem=why_none, loud=False)
+        return replace(seen, observation=None, problem=why_none, problem_kind=ROOF, loud=False)
     assert placement.fraction_low is not None
     assert placement.time_s is not None
     least_s, error = placement.fraction_low * placement.time_s, spread_of_roof(placement, record, point.roofs) / 2

@@ -158,7 +158,7 @@ _MUTATIONS: list[tuple[str, str, Change, str]] = [
     ("statistics in milliseconds", "new", _statistics_alone, "1000 times as long: another unit of time, or a file"),
     ("a unit in the file", "base", _declared, "says that its times are in 'ms'"),
     ("precision proof failed", "new", _precision_disproved, "precision_disproved: fp32 means fp32, but 3 products"),
-    ("check failed without its flag", "new", disproved, "precision disproved: 3 products ran in tf32"),
+    ("check failed without its flag", "new", disproved, "precision_disproved: 3 products ran in tf32"),
     ("record unreadable", "new", _unreadable_record, "record not read"),
     ("device memory full", "new", _full_memory, "memory_oversubscribed: 8.00 GB reserved of 8.00 GB"),
 ]
@@ -200,6 +200,63 @@ def test_another_gpu_does_not_pass(run: Run, base: list[Path], new: list[Path], 
     assert err.count(reason) == 2
 
 
+def _changed(paths: list[Path], change: Change) -> None:
+    for path in paths:
+        sessions.edited(path, change)
+
+
+@pytest.mark.parametrize(
+    "change", [disproved, errored, _rounds_time(float("nan"))], ids=["disproved", "errored", "not a number"]
+)
+def test_what_was_invalid_before_for_the_same_reason_is_a_warning(
+    run: Run, base: list[Path], new: list[Path], change: Change
+) -> None:
+    """Nothing was lost, and the other case is compared; under --strict it does not pass."""
+    _changed([*base, *new], change)
+    code, _, err = run("check", *new, "--baseline", *base)
+    assert (code, _line_of_case(err, "Error")) == (0, [])
+    (line,) = _line_of_case(err, "Warning")
+    assert line.startswith(f"Warning: invalid: {ID}: baseline: ")
+    code, _, err = run("check", *new, "--baseline", *base, "--strict")
+    assert code == 3
+    assert _line_of_case(err, "Error") == [line.replace("Warning: ", "Error: ")]
+
+
+@pytest.mark.parametrize(
+    ("of_base", "of_new"),
+    [
+        (_rounds_time(float("nan")), disproved),
+        (_rounds_time(float("nan")), errored),
+        (errored, disproved),
+        (_full_memory, disproved),
+        (disproved, _rounds_time(float("nan"))),
+        (_unreadable_record, disproved),
+    ],
+    ids=["not a number", "failed after", "failed before", "memory", "now not a number", "unreadable"],
+)
+def test_what_was_invalid_before_for_another_reason_does_not_pass(
+    run: Run, base: list[Path], new: list[Path], of_base: Change, of_new: Change
+) -> None:
+    """A baseline that was broken anyway doesn't excuse what the new run disproves: exit code 3, strict or not."""
+    _changed(base, of_base)
+    _changed(new, of_new)
+    code, _, err = run("check", *new, "--baseline", *base)
+    assert code == 3
+    assert any("invalid" in line for line in _line_of_case(err, "Error"))
+
+
+def test_one_new_session_with_a_reason_of_its_own_does_not_pass(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Though all the others are invalid as they were before."""
+    _changed([*base, *new], errored)
+    sessions.edited(new[2], disproved)
+    sessions.edited(new[2], lambda content: record_of(content).update(flags=[]))
+    assert run("check", *new, "--baseline", *base)[0] == 3
+
+
+def _line_of_case(err: str, kind: str) -> list[str]:
+    return [line for line in err.splitlines() if line.startswith(f"{kind}: ") and ID in line]
+
+
 @pytest.mark.parametrize("where", ["base", "new"])
 @pytest.mark.parametrize(
     ("content", "reason"),
@@ -226,6 +283,51 @@ def test_a_side_that_can_not_be_read_does_not_pass(
     assert (code, out) == (3, "")
     assert str(path) in err
     assert reason in err
+
+
+def _out_of_memory(content: dict[str, Any]) -> None:
+    """Only its roofs were measured."""
+    content[KEY]["not_measured"] = [
+        {"id": row["extra_info"][KEY]["case"]["id"], "outcome": "failed", "reason": "CUDA out of memory"}
+        for row in content["benchmarks"]
+    ]
+    roof = sessions.record(0.1, 1, "roof", case=build.case(id="roof-fp32", mode="roof"))
+    content["benchmarks"] = build.document([roof])["benchmarks"]
+
+
+@pytest.mark.parametrize("names", [["resnet18", "resnet50"], ["vgg16", "vgg19"]], ids=["same cases", "others"])
+def test_a_device_on_which_nothing_was_measured_does_not_pass(
+    run: Run, base: list[Path], new: list[Path], tmp_path: Path, names: list[str]
+) -> None:
+    """Sessions of a CPU and of a GPU in one folder: its cases are gone, with the reason, though the CPU's passed."""
+    gpu = {"label": "gpu", "device": build.CUDA}
+    times = dict.fromkeys(names, 0.1)
+    of_base, of_new = (
+        sessions.side(tmp_path / name, times, first=first, **gpu) for name, first in (("base-gpu", 0), ("new-gpu", 10))
+    )
+    assert run("check", *new, *of_new, "--baseline", *base, *of_base)[0] == 0
+    _changed(of_new, _out_of_memory)
+    code, out, err = run("check", *new, *of_new, "--baseline", *base, *of_base)
+    assert code == 3
+    assert "left out of the baseline" not in out
+    for name in names:
+        (line,) = [line for line in err.splitlines() if f"removed: {name}-train-b32-fp32: " in line]
+        assert f"in {of_base[0]} and 3 more, not in {of_new[0]} and 3 more (failed: CUDA out of memory)" in line
+
+
+def test_plain_files_of_another_machine_do_not_pass(run: Run, tmp_path: Path) -> None:
+    """Of which one side tells no processor: that both are Linux is no proof."""
+    rounds = {"a": (0.1, 0.1001, 0.1002, 0.1, 0.1001)}
+    told, less = {"cpu": {"brand_raw": "Xeon", "count": 4}, "node": "a"}, {"cpu": {}, "processor": "", "node": "b"}
+    files = {
+        name: build.write(tmp_path / f"{name}.json", sessions.foreign(rounds, machine="x86_64", **host))
+        for name, host in (("told", told), ("less", less))
+    }
+    for base, new in (("told", "less"), ("less", "told")):
+        code, _, err = run("check", files[new], "--baseline", files[base])
+        assert code == 3
+        assert "whether it is the same machine is not known: of the" in err
+        assert "no processor and no number of processors is told" in err
 
 
 def test_benchmarks_disabled_under_xdist_do_not_pass(

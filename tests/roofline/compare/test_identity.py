@@ -64,13 +64,12 @@ def test_two_machines_under_one_label_are_two(tmp_path: Path) -> None:
     [
         ({"node": "runner-2", "release": "6.9", "python_version": "3.13.0"}, None),
         ({"cpu": {"brand_raw": "Xeon"}}, "another machine: processor Xeon, baseline AMD EPYC 7B13"),
-        ({"cpu": {"brand_raw": "AMD EPYC 7B13", "count": 8}}, None),  # the baseline doesn't tell
         ({"system": "Darwin"}, "another machine: system Darwin, baseline Linux"),
         ({"machine": "arm64"}, "another machine: architecture arm64, baseline x86_64"),
     ],
 )
 def test_other_projects_files(tmp_path: Path, change: dict[str, Any], expected: str | None) -> None:
-    """The processor, how many, the system and the architecture, as far as both tell them."""
+    """The processor, how many, the system and the architecture; not the host's name, where a processor is told."""
     assert _apart(_foreign(tmp_path), _foreign(tmp_path, **change)) == expected
 
 
@@ -78,7 +77,7 @@ def test_the_number_of_processors(tmp_path: Path) -> None:
     """A larger runner of the same kind is another machine."""
     four, eight = ({"brand_raw": "Xeon", "count": count} for count in (4, 8))
     assert _apart(_foreign(tmp_path, cpu=four), _foreign(tmp_path, cpu=eight)) == (
-        "another machine: processors 8, baseline 4"
+        "another machine: number of processors 8, baseline 4"
     )
 
 
@@ -99,11 +98,60 @@ def test_a_file_without_fingerprint_beside_one_with_it(tmp_path: Path) -> None:
     )
 
 
-def test_nothing_in_common() -> None:
-    """Two files that tell nothing of the machine are not of one machine."""
-    assert told_apart(Identity("a", ()), Identity("b", ())) == (
-        "whether it is the same machine is not known: the files tell nothing in common of it"
-    )
+_NOT_KNOWN = "whether it is the same machine is not known: "
+
+
+@pytest.mark.parametrize(
+    ("other", "missing"),
+    [
+        ({"cpu": {"count": 8}, "processor": ""}, "no processor"),
+        ({"cpu": {"count": 8}, "processor": "", "node": ""}, "no processor"),
+        ({"cpu": {}, "processor": ""}, "no processor and no number of processors"),
+        ({"cpu": {"brand_raw": "AMD EPYC 7B13"}}, "no number of processors"),
+        ({"machine": ""}, "no architecture"),
+        ({"system": "", "release": "", "machine": ""}, "no system and no architecture"),
+    ],
+)
+def test_what_one_side_leaves_open(tmp_path: Path, other: dict[str, Any], missing: str) -> None:
+    """It may be anything: that the rest is the same is no proof, whichever side it is."""
+    told = _foreign(tmp_path, cpu={"brand_raw": "AMD EPYC 7B13", "count": 8})
+    other = {"cpu": {"brand_raw": "AMD EPYC 7B13", "count": 8}, **other}
+    assert _apart(_foreign(tmp_path, **other), told) == f"{_NOT_KNOWN}of the baseline {missing} is told"
+    assert _apart(told, _foreign(tmp_path, **other)) == f"{_NOT_KNOWN}of the new results {missing} is told"
+
+
+def test_a_host_is_missing_only_where_no_processor_is_told(tmp_path: Path) -> None:
+    """Without either there is nothing by which the same system would be the same machine."""
+    named, unnamed = (_foreign(tmp_path, cpu={}, processor="", node=node) for node in ("a", ""))
+    assert _apart(unnamed, named) == f"{_NOT_KNOWN}of the baseline no host is told"
+    assert _apart(unnamed, unnamed) == f"{_NOT_KNOWN}neither processor nor host is told"
+    assert _apart(named, _foreign(tmp_path)) == f"{_NOT_KNOWN}of the baseline no processor is told"
+    assert told_apart(Identity("a", ()), Identity("b", ())) == f"{_NOT_KNOWN}neither processor nor host is told"
+
+
+@pytest.mark.parametrize(("processor", "machine"), [("aarch64", "aarch64"), ("i386", "x86_64"), ("arm", "arm64")])
+def test_an_architecture_is_no_processor(tmp_path: Path, processor: str, machine: str) -> None:
+    """As Linux and a Mac have it where nothing else is told: then the host's name decides."""
+    host = {"cpu": {}, "processor": processor, "machine": machine}
+    one, other = (_foreign(tmp_path, **host, node=node) for node in ("a", "b"))
+    assert _apart(one, one) is None
+    assert _apart(one, other) == "another machine: host b, baseline a"
+
+
+def test_no_file_is_of_two_machines(tmp_path: Path) -> None:
+    """Of three files of which two are told apart, the third is at most one of them's."""
+    full = {"cpu": {"brand_raw": "Xeon", "count": 4}, "node": "a", "system": "Linux", "machine": "x86_64"}
+    less = [
+        {"cpu": {}, "processor": ""},
+        {"cpu": {"brand_raw": "Xeon"}},
+        {"cpu": {"brand_raw": "Xeon", "count": 8}},
+        {"cpu": {}, "processor": "", "node": "b"},
+        {"machine": "", "node": ""},
+    ]
+    machines = [identity_of(_foreign(tmp_path, **{**full, **change})) for change in ({}, *less)]
+    for one in machines:
+        same = [other for other in machines if told_apart(one, other) is None]
+        assert all(told_apart(first, second) is None for first in same for second in same)
 
 
 def test_setup_differences(tmp_path: Path) -> None:

@@ -81,6 +81,61 @@ def test_a_case_missing_on_another_machine_is_removed(tmp_path: Path) -> None:
     )
 
 
+def test_a_case_that_is_there_on_its_own_machine_is_not_removed(tmp_path: Path) -> None:
+    """Though another machine of the same run, which the baseline is not of, has a part of the cases, or none."""
+    times = {"resnet50": 0.1, "vgg16": 0.1}
+    base = sessions.side(tmp_path / "base", times, count=1, label="slow")
+    new = sessions.side(tmp_path / "new", times, count=1, label="slow")
+    fast = sessions.side(tmp_path / "new" / "fast", {"resnet50": 0.1}, count=1, label="fast")
+    slow = [(ID, "slow", "matched"), ("vgg16-train-b32-fp32", "slow", "matched")]
+    assert _standings(_match(base, [*new, *fast])) == [*slow, (ID, "fast", "not comparable")]
+    sessions.edited(fast[0], lambda content: _record(content)["case"].update(mode="roof"))
+    assert _standings(_match(base, [*new, *fast])) == slow
+
+
+def test_a_machine_with_roofs_alone_has_lost_its_cases(tmp_path: Path) -> None:
+    """With what its own files say of them: a case of this id was measured on the other machine, or failed there."""
+    for name in ("base", "new"):
+        for label in ("slow", "fast"):
+            sessions.side(tmp_path / name / label, {"resnet50": 0.1}, count=1, label=label)
+
+    def roofs_alone(content: dict[str, Any]) -> None:
+        _record(content)["case"].update(mode="roof", id="roof-fp32")
+        content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "out of memory"}]
+
+    fast = sessions.edited(tmp_path / "new" / "fast" / "00.json", roofs_alone)
+    matching = _match([tmp_path / "base"], [tmp_path / "new"])
+    assert set(_standings(matching)) == {(ID, "slow", "matched"), (ID, "fast", "removed")}
+    assert matching.left_out == ()
+    (why,) = [pair.why for pair in matching.pairs if pair.standing == "removed"]
+    assert why == f"in {tmp_path / 'base' / 'fast' / '00.json'}, not in {fast} (failed: out of memory)"
+    sessions.edited(fast, lambda content: content[KEY].update(not_measured=[]))
+    slow = tmp_path / "new" / "slow" / "00.json"
+    sessions.edited(slow, roofs_alone)
+    whys = [pair.why for pair in _match([tmp_path / "base"], [tmp_path / "new"]).pairs]
+    assert sorted("out of memory" in why for why in whys) == [False, True]
+
+
+def test_plain_files_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
+    """Not even by a third file that tells nothing of what differs between them."""
+    rounds = {"a": (0.1, 0.1001, 0.1002, 0.1, 0.1001)}
+    hosts = {
+        "four": {"cpu": {"brand_raw": "Xeon", "count": 4}},
+        "eight": {"cpu": {"brand_raw": "Xeon", "count": 8}},
+        "some": {"cpu": {"brand_raw": "Xeon"}},
+    }
+    of = {
+        name: build.write(tmp_path / f"{name}.json", sessions.foreign(rounds, node=name, **host))
+        for name, host in hosts.items()
+    }
+    (pair,) = _match([of["four"], of["eight"]], [of["some"]]).pairs
+    assert pair.standing == "not comparable"
+    assert "of the new results no number of processors is told" in pair.why
+    again = build.write(tmp_path / "again.json", {**sessions.foreign(rounds, **hosts["four"]), "datetime": ""})
+    (pair,) = _match([of["four"], of["eight"], of["some"]], [again]).pairs
+    assert (pair.standing, [seen.run.file for seen in pair.base]) == ("matched", [str(of["four"])])
+
+
 def test_a_moved_test_of_another_project(tmp_path: Path) -> None:
     """By its name alone: that the work is the same isn't known."""
     base, new = (sessions.foreign({"a": (0.1,) * 5}) for _ in range(2))
@@ -109,6 +164,22 @@ def test_new_sessions_of_two_workloads_are_not_pooled(tmp_path: Path) -> None:
     (pair,) = _match(base, new).pairs
     assert pair.standing == "not comparable"
     assert pair.why == f"the new sessions are not all of one workload ({base[0]} -> {new[0]} and 1 more)"
+
+
+def test_the_newest_session_is_the_one_that_began_last(tmp_path: Path) -> None:
+    """Whatever the order in which the files are read: its workload is meant, on either side."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=3)
+    sessions.edited(base[2], lambda content: _record(content)["case"].update(workload_hash="newer", batch=64))
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=2, first=10)
+    for path in new:
+        sessions.edited(path, lambda content: _record(content)["case"].update(workload_hash="newest", batch=128))
+    for files in (base, base[::-1]):
+        (pair,) = _match(files, new).pairs
+        assert pair.why.startswith("another workload under the same id: batch 128, baseline 64 (")
+    for path in base[:2]:
+        sessions.edited(path, lambda content: _record(content)["case"].update(workload_hash="newest", batch=128))
+    (pair,) = _match(base[::-1], new).pairs
+    assert [one.why for one in pair.left_out] == ["another workload under the same id: batch 128, baseline 64"]
 
 
 def test_sessions_that_can_not_be_used_are_left_out_with_the_reason(tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+"""The exit code, and what is said of why: by cases that are made up."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.compare.comparison import Compared, Comparison, Outcome, Settings
+from roofline.compare.effect import Effect
+from roofline.compare.gate import gate
+from roofline.compare.identity import Identity
+from roofline.compare.matching import Pair, Standing
+from roofline.compare.sides import Run
+
+_MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
+
+
+def _run(file: str, when: str) -> Run:
+    return Run(file=file, machine=_MACHINE, setup={}, when=when, commit=None, dirty=None, not_measured={})
+
+
+def _case(name: str, outcome: Outcome, *, settled: bool = False, more_sessions: int | None = None) -> Compared:
+    standing: Standing = "invalid" if outcome == "invalid" else "matched"
+    pair = Pair(id=name, test=name, machine=_MACHINE, standing=standing, settled=settled)
+    effect = Effect(log_ratio=0.0, error=0.01, freedom=6.0, deviation=0.01, drift=0.0, base_sessions=2, new_sessions=2)
+    return Compared(
+        pair=pair,
+        outcome=outcome,
+        why="precision_disproved" if outcome == "invalid" else "",
+        effect=None if outcome == "invalid" else effect,
+        more_sessions=more_sessions,
+    )
+
+
+def _comparison(*cases: Compared) -> Comparison:
+    return Comparison(
+        settings=Settings(),
+        cases=cases,
+        base_runs=(_run("base", "2026-11-20T10:00:00+00:00"),),
+        new_runs=(_run("new", "2026-11-20T11:00:00+00:00"),),
+        left_out=(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("settled", "strict", "code"), [(False, False, 3), (False, True, 3), (True, False, 0), (True, True, 3)]
+)
+def test_an_invalid_case(settled: bool, strict: bool, code: int) -> None:
+    """One that was invalid before for the same reason is a warning, and under ``strict`` no pass; any other is none."""
+    comparison = _comparison(_case("a", "same"), _case("b", "invalid", settled=settled))
+    outcome = gate(comparison, allow_removed=False, strict=strict)
+    told = ("invalid: b: precision_disproved",)
+    assert (outcome.exit_code, outcome.failures, outcome.warnings) == ((3, told, ()) if code else (0, (), told))
+
+
+def test_invalid_cases_alone_are_nothing_to_judge() -> None:
+    """Though they were invalid before."""
+    outcome = gate(_comparison(_case("b", "invalid", settled=True)), allow_removed=False, strict=False)
+    assert outcome.exit_code == 3
+    assert outcome.failures == ("no case of base could be compared with one of new",)
+
+
+def test_as_many_more_sessions_as_the_case_that_needs_most() -> None:
+    """Fewer would not settle all that are said to be settled by them."""
+    cases = [_case(name, "inconclusive", more_sessions=more) for name, more in (("a", 3), ("b", 9), ("c", None))]
+    (line,) = gate(_comparison(_case("d", "same"), *cases), allow_removed=False, strict=False).warnings
+    assert line.startswith("inconclusive, neither slower nor the same: a, b, c; about 9 more sessions a side would")
+    assert "settle 2 of 3" in line
+
+
+def test_a_case_that_is_slower_wins_over_what_can_not_be_judged() -> None:
+    """It was found, whatever else there is."""
+    outcome = gate(_comparison(_case("a", "slower"), _case("b", "invalid")), allow_removed=False, strict=True)
+    assert outcome.exit_code == 1
+    assert [line.partition(":")[0] for line in outcome.failures] == ["slower", "invalid"]
