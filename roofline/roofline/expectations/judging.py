@@ -10,8 +10,10 @@
   evaluable: it says nothing of this one.
 - A case is not evaluable where half or more of its sessions have no usable row of it: invalid, or told as not measured.
   What is left of them is no measurement of the case. Fewer are left out, and that is told.
-- A case that the file expects on this device and that isn't in the results is **not measured**. An entry of another
-  machine expects no case of this one: it is counted among those that are for others.
+- A case that the file expects on this device and that isn't in the results is **not measured**, and so is one that was
+  to be measured and failed in every session, though others of its pattern are there. The devices are those that the
+  results are of, be it that nothing but roofs came to be measured on one. An entry of another machine expects no case
+  of this one: it is counted among those that are for others.
 - Where the file knows the machine, by an entry of its fingerprint, nothing is judged by entries of its namesakes.
 """
 
@@ -27,6 +29,7 @@ from roofline.expected import ANY, Expected, matches, own_of
 from roofline.machines import Machine, machine_of
 from roofline.points import Point, cases
 from roofline.reader import ResultFile
+from roofline.record import NotMeasured
 from roofline.units import percent
 
 Judged = Literal["held", "failed", "not_evaluable"]
@@ -96,14 +99,17 @@ def check_expectations(
     """
     points = tuple(points)
     results = {point.result.path: point.result for point in points}
-    machines: dict[Machine, dict[tuple[str, str], list[Point]]] = {}
-    for point in sorted(cases(points), key=lambda point: point.result.when):
-        machines.setdefault(machine_of(point), {}).setdefault(point.workload, []).append(point)
+    machines: dict[Machine, list[Point]] = {}
+    for point in sorted(points, key=lambda point: point.result.when):
+        machines.setdefault(machine_of(point), []).append(point)
     findings: list[Finding] = []
     unexpected: list[str] = []
     # Beside rows that have a record those of another project are no device of their own that lacks every case.
     recorded = {machine.key for machine in machines if machine.kind}
-    for machine, groups in machines.items():
+    for machine, everything in machines.items():
+        groups: dict[tuple[str, str], list[Point]] = {}
+        for point in cases(everything):
+            groups.setdefault(point.workload, []).append(point)
         of_file = own_of(from_file, machine.key)
         of_machine = [result for result in results.values() if result.machine_key == machine.key]
         for sessions in groups.values():
@@ -112,36 +118,33 @@ def check_expectations(
             findings += [_judge(one, sessions, lost) for one in expected]
             # A loader alone has no bound: nothing could be expected of it.
             unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
-        everything = [point for sessions in groups.values() for point in sessions]
         if machine.kind or machine.key not in recorded or any(point.benchmark.fault for point in everything):
             findings += _not_measured(everything, [one for one in of_file if one.is_of_machine(machine.key)])
-    measured = [point for groups in machines.values() for sessions in groups.values() for point in sessions]
     found = {finding.expected for finding in findings}
-    elsewhere = tuple(
-        one for one in from_file if one not in found and not any(_is_on(one, point) for point in measured)
-    )
+    elsewhere = tuple(one for one in from_file if one not in found and not any(_is_on(one, point) for point in points))
     return Checked(
         findings=tuple(findings), unexpected=tuple(unexpected), elsewhere=elsewhere, unreadable=tuple(unreadable)
     )
 
 
-def _names(point: Point) -> tuple[str, ...]:
-    """What the point's device is called."""
-    record = point.benchmark.record
-    of_device = () if record is None else (record.device.kind, record.device.name)
+def names_of(point: Point) -> tuple[str, ...]:
+    """What the point's device is called. A row without a record is of the device that its file's machine tells."""
+    record, machine = point.benchmark.record, point.result.machine
+    device = record.device if record is not None else machine.device if machine is not None else None
+    of_device = () if device is None else (device.kind, device.name)
     return (*of_device, point.result.machine_label)
 
 
 def _is_on(expected: Expected, point: Point) -> bool:
     """Whether it is for the point's device, and of its machine where it is of one."""
-    return expected.is_on(_names(point)) and expected.is_of_machine(point.result.machine_key)
+    return expected.is_on(names_of(point)) and expected.is_of_machine(point.result.machine_key)
 
 
 def _expected_of(point: Point, of_file: Sequence[Expected]) -> list[Expected]:
     record = point.benchmark.record
     if record is None:
         return []
-    case, precision, names = point.id, record.case.precision, _names(point)
+    case, precision, names = point.id, record.case.precision, names_of(point)
     return [
         one for one in (*record.expected, *of_file) if one.is_for(case=case, precision=precision) and one.is_on(names)
     ]
@@ -296,39 +299,47 @@ def _invalid(point: Point) -> str:
 
 
 def _not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[Finding]:
-    """The entries for this machine of which it has no case.
+    """The entries for this machine of which it has no case; else, of those of an entry, the cases that failed in every
+    session. One that was skipped wasn't to be measured here.
 
-    :param points: all of one machine.
+    :param points: all of one machine, with its roofs.
     :param entries: the file's, without those of other machines.
     """
-    known = [
-        (point.id, point.benchmark.record.case.precision) for point in points if point.benchmark.record is not None
-    ]
+    records = [point.benchmark.record for point in cases(points) if point.benchmark.record is not None]
+    known = {(record.case.id, record.case.precision) for record in records}
+    measured = {case for case, _ in known}
+    given_up = _given_up(points)
+    failed = {one.id: one.why for one in given_up if one.outcome != "skipped" and one.id not in measured}
     findings = []
     for expected in entries:
-        here = any(expected.is_on(_names(point)) for point in points)
-        if here and not any(expected.is_for(case=case, precision=precision) for case, precision in known):
+        if not any(expected.is_on(names_of(point)) for point in points):
+            continue
+        lost: dict[str, str] = {}
+        if not any(expected.is_for(case=case, precision=precision) for case, precision in known):
             of = "" if expected.precision == ANY else f" in {expected.precision}"
-            findings.append(
-                Finding(
-                    expected=expected,
-                    case=expected.case + of,
-                    machine=points[-1].result.machine_label,
-                    verdict="not_measured",
-                    why=_given_up(expected, points),
-                )
+            lost[expected.case + of] = _why_none_of(expected, given_up)
+        elif expected.precision == ANY:  # of a case without a number it isn't told
+            lost = {case: f"{case}: {why}" for case, why in failed.items() if matches(expected.case, case)}
+        findings += [
+            Finding(
+                expected=expected,
+                case=case,
+                machine=points[-1].result.machine_label,
+                verdict="not_measured",
+                why=why,
             )
+            for case, why in lost.items()
+        ]
     return findings
 
 
-def _given_up(expected: Expected, points: Sequence[Point]) -> str:
+def _given_up(points: Iterable[Point]) -> list[NotMeasured]:
+    """The cases without a number of the points' files."""
+    sessions = {point.result.path: point.result.session for point in points}
+    return [one for session in sessions.values() if session is not None for one in session.not_measured]
+
+
+def _why_none_of(expected: Expected, given_up: Iterable[NotMeasured]) -> str:
     """What the files say of cases of this pattern that have no number."""
-    sessions = {str(point.result.path): point.result.session for point in points}
-    found = {
-        f"{case.id}: {case.why}": None
-        for session in sessions.values()
-        if session is not None
-        for case in session.not_measured
-        if matches(expected.case, case.id)
-    }
+    found = {f"{one.id}: {one.why}": None for one in given_up if matches(expected.case, one.id)}
     return "; ".join(found) or "no case of the results is of this pattern"

@@ -10,7 +10,7 @@ from roofline.expectations.judging import Checked, Finding, check_expectations
 from roofline.expectations.table import findings_table, message
 from roofline.expected import Expected
 from roofline.points import Point
-from roofline.record import Flag, Memory, NotMeasured, Record, Rounds
+from roofline.record import Flag, Memory, NotMeasured, Outcome, Record, Rounds
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 
@@ -181,6 +181,59 @@ def test_a_case_that_was_not_measured_is_named(tmp_path: Path) -> None:
     )
     assert told[1].startswith("vgg* in bf16 on epyc-2cpu: not measured.")
     assert told[1].endswith("no case of the results is of this pattern.")
+
+
+CUDA: dict[str, Any] = {"label": "h100", "device": build.CUDA}
+
+
+def _lost(id_: str, outcome: Outcome = "out_of_memory") -> dict[str, Any]:
+    return {"not_measured": (NotMeasured(id=id_, outcome=outcome, reason="CUDA out of memory"),)}
+
+
+@pytest.mark.parametrize("device", ["h100", "cuda", build.CUDA.name, "*"])
+@pytest.mark.parametrize("mode", ["roof", None])
+def test_a_device_without_a_case_lacks_all_of_them(tmp_path: Path, device: str, mode: str | None) -> None:
+    """A file of roofs alone, or of another plugin's rows, beside one that holds: what it should have is told."""
+    here = build_points.points(tmp_path, build_points.record())
+    row = None if mode is None else build_points.record(case=build.case(id="roof-fp32", mode=mode), device=build.CUDA)
+    there = build_points.points(tmp_path, row, name="b", machine=CUDA, session=_lost("vgg16-train-b8-fp32"))
+    entries = [expected(case=ID, device="cpu"), expected(case="vgg16-*", device=device)]
+    checked = check_expectations([*here, *there], entries)
+    of_h100 = [finding for finding in checked.findings if finding.machine == "h100"]
+    assert [(finding.case, finding.verdict) for finding in of_h100] == [("vgg16-*", "not_measured")]
+    assert of_h100[0].why == "vgg16-train-b8-fp32: out of memory: CUDA out of memory"
+    assert checked.exit_code == 3
+    assert checked.elsewhere == ()
+    assert not any("roof" in finding.case for finding in checked.findings)
+
+
+def test_a_roof_is_not_what_a_pattern_of_cases_asks_for(tmp_path: Path) -> None:
+    """Where nothing but it was measured, any case is not measured."""
+    roof = build_points.record(case=build.case(id="roof-fp32", mode="roof"))
+    checked = check_expectations(build_points.points(tmp_path, roof), [expected(case="*")])
+    assert [(finding.case, finding.verdict) for finding in checked.findings] == [("*", "not_measured")]
+
+
+@pytest.mark.parametrize(("outcome", "code"), [("failed", 3), ("error", 3), ("out_of_memory", 3), ("skipped", 0)])
+def test_a_case_that_failed_is_missed_beside_others_of_its_pattern(tmp_path: Path, outcome: Outcome, code: int) -> None:
+    """One that was skipped was not to be measured here; one that another session has is judged by that."""
+    entries = [expected(case="resnet50-*")]
+    lost = "resnet50-train-b64-fp32"
+    points = build_points.points(tmp_path, build_points.record(), session=_lost(lost, outcome))
+    checked = check_expectations(points, entries)
+    assert checked.exit_code == code
+    assert [(finding.case, finding.verdict) for finding in checked.findings] == [
+        (ID, "held"),
+        *([(lost, "not_measured")] if code else []),
+    ]
+    other = build_points.points(tmp_path, build_points.record(), session=_lost("vgg16-train-b8-fp32"))
+    assert check_expectations(other, entries).exit_code == 0
+    have = [
+        point
+        for number in "123"
+        for point in build_points.points(tmp_path, build_points.record(case=build.case(batch=64)), name=number)
+    ]
+    assert check_expectations([*points, *have], entries).exit_code == 0
 
 
 def test_entries_for_other_devices_and_precisions_are_left_alone(tmp_path: Path) -> None:
