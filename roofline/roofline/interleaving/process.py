@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from roofline.interleaving.side import Side
+from roofline.interleaving.stragglers import VARIABLE, end_marked, new_mark
 from roofline.turns import PIPES, PROTOCOL, WORKER, Channel, Closed, Garbled, Hello, Message, Silent
 
 TOLD_LINES = 8
@@ -65,7 +66,8 @@ class Process(Player, Protocol):
 
 
 class MeasuringProcess:
-    """A pytest process of a side that takes turns. Use it in a ``with`` statement: at its end the process is gone.
+    """A pytest process of a side that takes turns. Use it in a ``with`` statement: at its end the process is gone, and
+    so are those that it started, on Linux also in sessions of their own.
 
     :param arguments: pytest's.
     :param log: file for what it prints.
@@ -75,6 +77,7 @@ class MeasuringProcess:
     def __init__(self, side: Side, arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
         self.side = side
         self._log = log
+        self._mark = new_mark()
         to_child, from_parent = os.pipe()
         to_parent, from_child = os.pipe()
         command = (side.python, "-m", "pytest", "-p", WORKER, "-p", "no:cacheprovider", *arguments)
@@ -83,7 +86,11 @@ class MeasuringProcess:
                 self._process = subprocess.Popen(
                     command,
                     cwd=side.folder,
-                    env={**side.environment(environment), PIPES: f"{to_child},{from_child}"},
+                    env={
+                        **side.environment(environment),
+                        PIPES: f"{to_child},{from_child}",
+                        VARIABLE: self._mark,
+                    },
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -137,17 +144,17 @@ class MeasuringProcess:
             raise ProcessFailed(f"{self.side.name}: says what makes no sense here: {error}") from error
 
     def end(self) -> None:
-        """Let it end by itself, and end it if it doesn't."""
+        """Let it end by itself, and end it if it doesn't; then what it left behind."""
         self._channel.close()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            self._kill()
+        self._kill()
 
     def _kill(self) -> None:
-        # It leads a session of its own: with it end the workers of its data loaders.
-        with suppress(ProcessLookupError):
+        # It leads a group of its own: with it end the workers of its data loaders.
+        with suppress(ProcessLookupError, PermissionError):  # macOS forbids it where all of them have ended
             os.killpg(self._process.pid, signal.SIGKILL)
+        end_marked(self._mark)
         with suppress(subprocess.TimeoutExpired):  # what hangs in a device's driver can't be ended
             self._process.wait(GRACE_S)
 
