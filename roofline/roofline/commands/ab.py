@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from roofline.commands.output import emit, table_options, try_to_write
 from roofline.interleaving import turns_file
 from roofline.interleaving.preparing import Asked, check_arguments, interruptible, two_sides
 from roofline.interleaving.table import verdict_table
+from roofline.interleaving.temporary import temporary_folder
 from roofline.interleaving.trial import Rules, Trial, hold
 from roofline.tables import Format
 
@@ -72,10 +72,10 @@ def ab(
     machine does meets both. Arguments after -- are pytest's. Your tree and index are left as they are.
 
     Exit codes: 0 pass; 1 a case is slower; 2 usage; 3 can't compare: a side doesn't start, a case is removed, skipped
-    by one side, another workload or without proof.
+    by one side, another workload or without proof; or no case could be judged, for the machine is too busy.
     """
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
-    with failures(), interruptible(), tempfile.TemporaryDirectory(prefix="roofline-ab-") as folder:
+    with failures(), interruptible(), temporary_folder() as folder:
         check_arguments(arguments)
         if output is not None:
             try_to_write(output)
@@ -89,8 +89,8 @@ def ab(
             base_python=base_python,
             new_python=new_python,
         )
-        with two_sides(asked, Path.cwd(), Path(folder)) as sides:
-            trial = hold(sides, arguments, rules, Path(folder), os.environ, tell)
+        with two_sides(asked, Path.cwd(), folder) as sides:
+            trial = hold(sides, arguments, rules, folder, os.environ, tell)
     # What was measured is kept before it is shown, and shown though it can't be kept: either may fail.
     with failures():
         try:
@@ -102,12 +102,19 @@ def ab(
 
 
 def exit_code(trial: Trial, *, allow_removed: bool, strict: bool) -> int:
-    """A slower case is worth more than one that can't be compared: the regression is there whatever else is."""
+    """A slower case is worth more than one that can't be compared: the regression is there whatever else is. A gate to
+    which no case showed anything doesn't pass; what the machine left open of some is a warning.
+    """
     if trial.of("slower"):
         return REGRESSION
-    judged = [case for case in trial.cases if case.pairs and case.problem is None]
-    lacking = trial.of("not comparable") or (trial.of("removed") and not allow_removed) or not judged
     inconclusive = trial.of("inconclusive")
+    busy = [case.case for case in inconclusive if case.busy is not None]
+    if not any(case.judged for case in trial.cases):
+        why = "the machine is too busy. Measure again when it is left alone" if busy else "see below the table"
+        tell(f"Error: cannot compare. No case could be judged: {why}.")
+        return CANNOT_COMPARE
     if inconclusive:
-        tell(f"warning: inconclusive: {', '.join(case.case for case in inconclusive)}")
+        told = f"; the machine is too busy for {', '.join(busy)}" if busy else ""
+        tell(f"warning: inconclusive: {', '.join(case.case for case in inconclusive)}{told}")
+    lacking = trial.of("not comparable") or (trial.of("removed") and not allow_removed)
     return CANNOT_COMPARE if lacking or (strict and inconclusive) else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import click
@@ -15,6 +14,7 @@ from roofline.commands.output import emit, table_options, try_to_write
 from roofline.commands.parameters import Share
 from roofline.interleaving.preparing import check_arguments, interruptible
 from roofline.interleaving.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
+from roofline.interleaving.temporary import temporary_folder
 from roofline.interleaving.trial import Rules, hold
 from roofline.tables import Format
 
@@ -46,11 +46,11 @@ def selftest(
     trials.
     """
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
-    with failures(), interruptible(), tempfile.TemporaryDirectory(prefix="roofline-selftest-") as name:
+    with failures(), interruptible(), temporary_folder() as temporary:
         check_arguments(arguments)
         if output is not None:
             try_to_write(output)
-        folder = Path(os.path.realpath(name))
+        folder = Path(os.path.realpath(temporary))
         where = Path.cwd() if arguments else folder
         arguments = arguments or small_case_arguments(folder)
         sides = unchanged(where, where, sys.executable)

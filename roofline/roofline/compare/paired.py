@@ -56,6 +56,9 @@ NORMAL = 1.4826
 LAST_LOOK = 0.8
 """Of the chance to be wrong, what is the last look's; the looks before it share the rest equally."""
 
+POWER = 0.95
+"""Share of measurements in which a slowdown is found that passes for detectable."""
+
 LEAST_PAIRS = 3
 """Before this many pairs of processes nothing is concluded. An offset may have two levels and nothing between them (a
 step that page-faults in one process and not in the next), and two pairs fall on the same side of it too often."""
@@ -133,7 +136,7 @@ def observe_pair(pair: PairTurns) -> PairObservation:
     kept = list(compress(times, taken))
     ratios = [new / base for base, new in kept]
     builds: dict[int, list[float]] = {}
-    for build, ratio in zip(compress(pair.build, taken), ratios, strict=False):
+    for build, ratio in zip(compress(pair.build or (0,) * len(times), taken), ratios, strict=True):
         builds.setdefault(build, []).append(math.log(ratio))
     error: float | None
     if len(builds) > 1:
@@ -150,7 +153,7 @@ def observe_pair(pair: PairTurns) -> PairObservation:
         turns=len(kept),
         left_out=len(times) - len(kept),
         disturbed=0 if enough else len(times) - sum(quiet),
-        builds=max(1, len(builds)),
+        builds=len(builds),
     )
 
 
@@ -166,13 +169,13 @@ def _clipped(ratios: Sequence[float]) -> list[float]:
     return [min(max(ratio, middle - reach), middle + reach) for ratio in ratios] if reach else list(ratios)
 
 
-def effect_of_pairs(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAIRS) -> Effect:
+def effect_of_pairs(pairs: Sequence[PairObservation]) -> Effect:
     """The difference over at least one pair of processes.
 
     ``deviation`` of the effect is a single process's share: a pair's scatter over the root of two.
     """
-    count, (expected, known) = len(pairs), _expected(pairs, prior)
-    trusted = known * min(1.0, _chance_of_scatter(pairs, prior) / UNLIKELY)
+    count, (expected, known) = len(pairs), _expected(pairs)
+    trusted = known * min(1.0, _chance_of_scatter(pairs) / UNLIKELY)
     freedom = trusted + count - 1
     variance = (trusted * expected + _scatter(pairs)) / freedom
     return Effect(
@@ -193,12 +196,13 @@ def _scatter(pairs: Sequence[PairObservation]) -> float:
     return sum((pair.log_ratio - mean) ** 2 for pair in pairs)
 
 
-def _expected(pairs: Sequence[PairObservation], prior: Prior) -> tuple[float, float]:
+def _expected(pairs: Sequence[PairObservation]) -> tuple[float, float]:
     """The pairs' variance by what is known beforehand and what each pair leaves open, and its degrees of freedom.
 
     Where models were built several times, the latter are many, and the sum's are by F. E. Satterthwaite, "An
     Approximate Distribution of Estimates of Variance Components", Biometrics Bulletin 2 (1946).
     """
+    prior = PROCESS_PAIRS
     errors = [prior.unknown_error if pair.error is None else pair.error for pair in pairs]
     between = statistics.fmean((BUSY_DEVIATION if pair.disturbed else prior.deviation) ** 2 for pair in pairs)
     freedom = sum(pair.builds - 1 for pair in pairs)
@@ -209,23 +213,23 @@ def _expected(pairs: Sequence[PairObservation], prior: Prior) -> tuple[float, fl
     return within + between, (within + between) ** 2 / (within**2 / freedom + between**2 / prior.freedom)
 
 
-def _chance_of_scatter(pairs: Sequence[PairObservation], prior: Prior) -> float:
-    """Probability that pairs lie at least as far apart as these, if the prior holds."""
+def _chance_of_scatter(pairs: Sequence[PairObservation]) -> float:
+    """Probability that pairs lie at least as far apart as these, if `PROCESS_PAIRS` holds."""
     from scipy import special
 
     others = len(pairs) - 1
     if not others:
         return 1.0
-    expected, freedom = _expected(pairs, prior)
+    expected, freedom = _expected(pairs)
     return float(special.fdtrc(others, freedom, _scatter(pairs) / others / expected))
 
 
-def too_busy(pairs: Sequence[PairObservation], prior: Prior = PROCESS_PAIRS) -> str | None:
+def too_busy(pairs: Sequence[PairObservation]) -> str | None:
     """By which sign less is known here than on a machine left alone, in words; None where there is none."""
     disturbed, turns = (sum(getattr(pair, name) for pair in pairs) for name in ("disturbed", "turns"))
     if disturbed:
         return f"{disturbed} of {turns} turns were disturbed from outside"
-    if _chance_of_scatter(pairs, prior) < UNLIKELY:
+    if _chance_of_scatter(pairs) < UNLIKELY:
         changes = [math.expm1(pair.log_ratio) for pair in pairs]
         return (
             f"its pairs of processes lie from {min(changes):+.1%} to {max(changes):+.1%}, further apart than on one "
@@ -246,14 +250,14 @@ def confidence_of_a_look(confidence: float, most_pairs: int, pairs: int) -> floa
     return 1 - (1 - confidence) * share
 
 
-def least_detectable(effect: Effect, least: float, level: float, power: float = 0.95) -> float:
-    """The least slowdown that would be called one in ``power`` of such measurements, relative.
+def least_detectable(effect: Effect, least: float, level: float) -> float:
+    """The least slowdown that would be called one in `POWER` of such measurements, relative.
 
     :param least: no smaller difference is called a slowdown, relative.
     :param level: what the chance of no difference must come below, two-sided.
     """
     from scipy import special
 
-    found = float(special.stdtrit(effect.freedom, power)) * effect.error
+    found = float(special.stdtrit(effect.freedom, POWER)) * effect.error
     alarm = float(special.stdtrit(effect.freedom, 1 - level / 2)) * effect.error
     return math.expm1(max(alarm, math.log1p(least)) + found)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
-from roofline.compare.paired import SideName
+from roofline.compare.paired import SIDES, SideName
 from roofline.interleaving.side import Side
 from roofline.interleaving.worktrees import GitError, Repository
 
@@ -209,7 +209,7 @@ def _of_folders(asked: Asked, pythons: tuple[str, str], here: Path) -> tuple[Sid
     whats = [str(path) for path in (asked.base_path, asked.new_path or "this folder")]
     base, new = (
         Side(name=name, what=what, root=root, folder=root, tree=root, python=python, commit=_commit(root))
-        for name, what, root, python in zip(_NAMES, whats, roots, pythons, strict=True)
+        for name, what, root, python in zip(SIDES, whats, roots, pythons, strict=True)
     )
     return base, new
 
@@ -221,12 +221,9 @@ def _of_pythons(pythons: tuple[str, str], here: Path) -> tuple[Side, Side]:
         root = here
     base, new = (
         Side(name=name, what=python, root=root, folder=here, tree=root, python=python, commit=_commit(root))
-        for name, python in zip(_NAMES, pythons, strict=True)
+        for name, python in zip(SIDES, pythons, strict=True)
     )
     return base, new
-
-
-_NAMES: tuple[SideName, SideName] = ("base", "new")
 
 
 def _commit(root: Path) -> str:

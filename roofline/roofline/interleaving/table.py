@@ -112,7 +112,7 @@ def _notes(trial: Trial) -> list[str]:
     for case in trial.cases:
         if case.why:
             more = None if case.verdict is None else case.verdict.more_sessions
-            asks = f" (some {more} more --pairs would settle it)" if more else ""
+            asks = f" ({_asks(more, rules)})" if more else ""
             first, *rest = case.why.splitlines()
             notes += [f"{case.case}: {case.outcome}: {first}{asks}", *(f"  {line.strip()}" for line in rest)]
     for outcome, words in (("removed", "only in base"), ("new", "only in new")):
@@ -120,3 +120,10 @@ def _notes(trial: Trial) -> list[str]:
         if tests:
             notes.append(f"{outcome} ({words}): {', '.join(tests)}")
     return [*notes, *trial.told]
+
+
+def _asks(more: int, rules: Rules) -> str:
+    """What to ask for so that a case has ``more`` pairs, each of which takes as long as those it had."""
+    pairs = rules.pairs + more
+    max_time_s = math.ceil(rules.max_time_s / rules.pairs * pairs)
+    return f"if the estimate stays, some {more} more pairs would settle it: --pairs {pairs} --max-time {max_time_s}"

@@ -87,6 +87,16 @@ class CaseTrial:
         return effect_of_pairs(observations) if observations else None
 
     @property
+    def busy(self) -> str | None:
+        """By which sign it is the machine that left it open, in words; None where it is settled, or by no such sign."""
+        return too_busy(self.observations) if self.verdict is not None and self.outcome == "inconclusive" else None
+
+    @property
+    def judged(self) -> bool:
+        """Whether its turns showed something: enough of them were taken, on a machine that wasn't too busy."""
+        return self.problem is None and self.verdict is not None and self.busy is None
+
+    @property
     def outcome(self) -> Outcome:
         if self.only_in is not None:
             return "removed" if self.only_in == "base" else "new"
@@ -100,7 +110,8 @@ class CaseTrial:
         if self.problem is not None:
             return self.problem
         if self.verdict is not None and self.verdict.why:
-            return self.verdict.why
+            busy = self.busy
+            return self.verdict.why if busy is None else f"the machine is too busy: {busy}; {self.verdict.why}"
         if self.outcome == "inconclusive":
             return self.unusable[-1] if self.unusable else "no turns were taken"
         return ""
@@ -202,17 +213,9 @@ def look(cases: Mapping[str, CaseTrial], rules: Rules) -> dict[str, CaseTrial]:
     verdicts = judge(list(judged.values()), [rules.least] * len(judged), confidences)
     fresh = dict(zip(judged, verdicts, strict=True))
     return {
-        test: replace(case, verdict=_explained(fresh[test], case)) if test in fresh and not _settled(case) else case
+        test: replace(case, verdict=fresh[test]) if test in fresh and not _settled(case) else case
         for test, case in cases.items()
     }
-
-
-def _explained(verdict: Verdict, case: CaseTrial) -> Verdict:
-    """Of an inconclusive one it is told where it was the machine that left it open."""
-    busy = None if verdict.kind != "inconclusive" else too_busy(case.observations)
-    if busy is None:
-        return verdict
-    return replace(verdict, why=f"the machine is too busy: {busy}; {verdict.why}")
 
 
 def _least(rules: Rules) -> int:

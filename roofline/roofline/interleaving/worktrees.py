@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from roofline.interleaving.temporary import PREFIX
 
 
 class GitError(RuntimeError):
@@ -46,23 +49,74 @@ class Repository:
 
     def present(self) -> Commit:
         """What the user's tree holds."""
-        return Commit(self.find("HEAD").id, changed=bool(self._git("status", "--porcelain")))
+        # As the user's own settings can't have it otherwise; nor is the index written, which a mere look may do.
+        ask = ("--no-optional-locks", "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
+        return Commit(self.find("HEAD").id, changed=bool(self._git(*ask)))
 
     @contextmanager
     def worktree(self, commit: Commit, folder: Path) -> Iterator[Path]:
-        """The commit's tree in ``folder``, which must not exist, until the block is left.
+        """The commit's tree with its submodules in ``folder``, which must not exist or be empty, until the block is
+        left. The submodules are taken from the user's own checkouts of them; nothing is fetched.
 
-        :raises GitError: it can't be checked out.
+        :raises GitError: it can't be checked out, or a submodule isn't there.
         """
+        self._forget_lost()
         # Hooks are for the user's own checkouts: they install things, or talk.
         hooks = ("-c", f"core.hooksPath={os.devnull}")
         try:
-            self._git(*hooks, "worktree", "add", "--detach", "--quiet", str(folder), commit.id)
-            yield Path(os.path.realpath(folder))
+            with ExitStack() as stack:
+                self._git(*hooks, "worktree", "add", "--detach", "--quiet", str(folder), commit.id)
+                for path, id in self._submodules(commit).items():
+                    own = self._submodule(path, id, commit)
+                    stack.enter_context(own.worktree(Commit(id), folder / path))
+                yield Path(os.path.realpath(folder))
         finally:
-            # Also after a checkout that was cut off: git knows of the folder from its first moment on.
-            self._git("worktree", "remove", "--force", "--force", str(folder), check=False)
-            self._git("worktree", "prune", check=False)
+            # Also after a checkout that was cut off, of which git knows from its first moment on, but removes nothing
+            # where it isn't complete.
+            shutil.rmtree(folder, ignore_errors=True)
+            self._forget(folder)
+
+    def _forget_lost(self) -> None:
+        """Take from git's list the work trees of runs that were killed and whose folders are gone. Others that are
+        gone are the user's: perhaps they are on a disk that isn't mounted now.
+        """
+        for line in self._git("worktree", "list", "--porcelain").splitlines():
+            path = Path(line.removeprefix("worktree "))
+            ours = any(part.startswith(PREFIX) for part in path.parts)
+            if line.startswith("worktree ") and ours and not path.exists():
+                self._forget(path)
+
+    def _forget(self, folder: Path) -> None:
+        # Twice: once for changes in it, once more for a lock, which git itself sets while it makes one.
+        self._git("worktree", "remove", "--force", "--force", str(folder), check=False)
+
+    def _submodules(self, commit: Commit) -> Mapping[str, str]:
+        """The commit of each, by its path in the tree."""
+        entries = [
+            entry.partition("\t") for entry in self._git("ls-tree", "-r", "-z", "--full-tree", commit.id).split("\0")
+        ]
+        return {path: about.split()[2] for about, _, path in entries if about.startswith("160000 ")}
+
+    def _submodule(self, path: str, id: str, of: Commit) -> Repository:
+        """The user's own repository of it.
+
+        :raises GitError: it isn't checked out, or hasn't this commit.
+        """
+        place = self.top / path
+        try:
+            own = Repository(place) if place.is_dir() else None
+            # In one that isn't checked out git finds the one around it.
+            if own is not None and own.top == place.resolve():
+                own.find(id)
+                return own
+            why = f"{place} is no checkout of it."
+        except GitError as error:
+            why = str(error)
+        raise GitError(
+            f"{of} has the submodule {path} at {id[:8]}, and it can't be taken from your tree: {why} Check it out "
+            f"there (git submodule update --init --recursive; git -C {path} fetch), or check the revision out yourself,"
+            " its submodules included, and give the folder (--base-path, --new-path)."
+        )
 
     def _git(self, *arguments: str, check: bool = True) -> str:
         # A hook's or a surrounding git's environment would lead to its repository instead of the folder's.
@@ -74,7 +128,8 @@ class Repository:
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
+                errors="surrogateescape",
                 # Ctrl-C is for this program, which then lets git tidy up.
                 start_new_session=True,
                 check=False,
@@ -83,7 +138,15 @@ class Repository:
             raise GitError("git is not installed, or not on PATH.") from error
         if check and answer.returncode:
             raise GitError(f"git {arguments[0]}: {answer.stderr.strip() or f'exit code {answer.returncode}'}")
-        return answer.stdout.strip()
+        return answer.stdout.removesuffix("\n")
 
 
-_GIT_PLACES = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
+_GIT_PLACES = frozenset(
+    {
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),
+        *("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+        *("GIT_SHALLOW_FILE", "GIT_GRAFT_FILE"),
+    }
+)
+"""Of the variables that `git rev-parse --local-env-vars` tells, those that say where a repository or a part of it is.
+Its settings (GIT_CONFIG_COUNT, GIT_CONFIG_PARAMETERS) are the user's, such as a `safe.directory`, and stay."""

@@ -182,6 +182,33 @@ def test_ctrl_c_leaves_nothing_behind(project: Project, tmp_path: Path) -> None:
     assert _running_below(tmp_path / "temporary") == []
 
 
+def test_what_a_killed_one_leaves_is_removed_by_the_next_one(project: Project, tmp_path: Path) -> None:
+    """Work trees and temporary folder: nobody can tidy up after a SIGKILL. Its processes end at their next word."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    project.commit({"test_it.py": "import time\ndef test_it(roofline):\n    time.sleep(1)\n"})
+    before = project.state()
+    two, variables = ("ab", "--base", "HEAD~1", "--new", "HEAD"), {"TMPDIR": str(temporary)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "roofline", *two, "--", "test_it.py", *PYTEST],
+        cwd=project.root,
+        env={**os.environ, **variables},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("pair of processes 1")
+    process.kill()
+    process.communicate()
+    assert project.state() != before
+    assert len(list(temporary.iterdir())) == 1
+    assert _running_below(temporary) == []
+    run = roofline(project.root, *two, "--", "--no-such-flag", **variables)
+    assert run.returncode == 3
+    assert project.state() == before
+    assert list(temporary.iterdir()) == []
+
+
 def _running_below(folder: Path) -> list[str]:
     """Processes whose folder is in this one; a process that was ended is gone a moment later."""
     end = time.monotonic() + 10

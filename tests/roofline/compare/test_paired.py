@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from roofline.compare.effect import Prior
 from roofline.compare.observation import Unusable
 from roofline.compare.paired import (
     BUSY_DEVIATION,
@@ -103,10 +102,9 @@ def test_no_turns_are_refused() -> None:
 
 
 def test_the_effect_is_the_mean_with_a_moderated_scatter() -> None:
-    """By hand: prior 4 of variance 0.01^2 + 0.003^2, and two pairs 0.02 apart (sum of squares 0.0002), 1 degree."""
-    prior = Prior(deviation=0.01, freedom=4.0, drift=0.0, unknown_error=0.05)
-    effect = effect_of_pairs([seen(0.04, 0.003), seen(0.06, 0.003)], prior)
-    variance = (4 * (0.0001 + 0.000009) + 0.0002) / 5
+    """By hand: prior 4 of variance 0.005^2 + 0.012^2, and two pairs 0.02 apart (sum of squares 0.0002), 1 degree."""
+    effect = effect_of_pairs([seen(0.04, 0.012), seen(0.06, 0.012)])
+    variance = (4 * (0.000025 + 0.000144) + 0.0002) / 5
     assert effect.log_ratio == pytest.approx(0.05)
     assert effect.freedom == 5
     assert effect.error == pytest.approx(math.sqrt(variance / 2))
@@ -118,12 +116,11 @@ def test_pairs_further_apart_than_the_prior_has_it_are_believed_more_than_it() -
     """By hand: the chance of a scatter beyond this, of an F distribution with 2 and 4 degrees of freedom, is
     (1 + F / 2)^-2. In the share that it is of `UNLIKELY` the prior counts.
     """
-    prior = Prior(deviation=0.01, freedom=4.0, drift=0.0, unknown_error=0.05)
-    effect = effect_of_pairs([seen(0.03, 0.0), seen(-0.03, 0.0), seen(0.0, 0.0)], prior)
+    effect = effect_of_pairs([seen(0.015, 0.0), seen(-0.015, 0.0), seen(0.0, 0.0)])
     trusted = 4 * (1 + 9 / 2) ** -2 / UNLIKELY
     assert trusted < 4
     assert effect.freedom == pytest.approx(trusted + 2)
-    assert effect.error == pytest.approx(math.sqrt((trusted * 0.0001 + 0.0018) / (trusted + 2) / 3))
+    assert effect.error == pytest.approx(math.sqrt((trusted * 0.000025 + 0.00045) / (trusted + 2) / 3))
 
 
 def test_pairs_far_apart_are_only_held_against_each_other() -> None:
@@ -161,6 +158,12 @@ def test_the_sign_of_a_busy_machine_is_told() -> None:
     )
 
 
+def test_a_pair_more_adds_a_degree_of_freedom() -> None:
+    """Each is one ratio of two processes: what is expected of more of them is what so many then show."""
+    two, three = [seen(0.05), seen(0.0515)], [seen(0.05), seen(0.0515), seen(0.05075)]
+    assert effect_of_pairs(two).after(1).freedom == effect_of_pairs(three).freedom == PROCESS_PAIRS.freedom + 2
+
+
 def test_a_single_pair_that_knows_little_does_not_outvote_the_others() -> None:
     """Its estimate of what it leaves open is a bad one; what it was really off by shows beside the others."""
     known, doubtful = ([seen(0.05)] * 3 + [seen(0.05, error)] for error in (0.001, 0.4))
@@ -186,7 +189,10 @@ def test_a_building_of_which_every_turn_was_disturbed_says_nothing() -> None:
     """It is one fewer; where only one is left, its turns alone tell how well it is known."""
     quiet = [1.0, 1.01, 1.0, 0.99, 1.0, 1.01]
     turns = replace(pair([1.0] * 8, [*quiet, 9.0, 9.0], noise={6: "noise", 7: "noise"}), build=(0, 0, 0, 1, 1, 1, 2, 2))
-    assert observe_pair(turns).builds == 2
+    seen = observe_pair(turns)
+    assert seen.builds == 2
+    medians = [math.log(1.0), math.log(1.0)]
+    assert seen.log_ratio == pytest.approx(statistics.fmean(medians))
     alone = replace(turns, build=(0,) * 6 + (1, 1))
     assert observe_pair(alone) == observe_pair(pair([1.0] * 8, [*quiet, 9.0, 9.0], noise={6: "noise", 7: "noise"}))
 
@@ -274,5 +280,5 @@ def test_the_least_detectable_is_found_nineteen_times_of_twenty() -> None:
 
 def test_no_less_than_what_matters_is_detectable() -> None:
     """With a perfect clock, a difference smaller than the least effect is still not called."""
-    effect = effect_of_pairs([seen(0.0, 1e-9)] * 3, Prior(deviation=1e-9, freedom=4.0, drift=0.0, unknown_error=0.05))
+    effect = replace(effect_of_pairs([seen(0.0)] * 3), error=1e-9)
     assert least_detectable(effect, 0.02, level=0.01) == pytest.approx(0.02, rel=1e-3)

@@ -57,10 +57,22 @@ def test_a_false_alarm_fails_it() -> None:
         assert one.failures == (f"a: false alarm: unchanged code is called {called}",)
 
 
-def test_a_missed_slowdown_fails_it() -> None:
+@pytest.mark.parametrize(
+    ("slow", "called"),
+    [
+        (SAME, "same"),
+        (case("a", turns(0.9), turns(0.9)), "faster"),
+        (case("a", turns(1.0, noise=0.4), turns(1.1, noise=0.4)), "inconclusive"),
+    ],
+)
+def test_a_missed_slowdown_fails_it(slow: CaseTrial, called: str) -> None:
     """Whatever else it is called."""
-    (one,) = tried(trial(SAME), trial(SAME))
-    assert one.failures == ("a: missed: the slowed code is called same",)
+    (one,) = tried(trial(SAME), trial(slow))
+    assert one.failures == (f"a: missed: the slowed code is called {called}",)
+
+
+def test_its_title_tells_that_it_failed() -> None:
+    """Though every case was compared."""
     assert title(SAME, slow=(SAME,)) == "Selftest failed: 1 of 1 cases compared"
 
 

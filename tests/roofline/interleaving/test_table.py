@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
 from roofline.commands.ab import exit_code
 from roofline.interleaving.table import sentence, verdict_table
-from roofline.interleaving.trial import CaseTrial, Rules, Trial
+from roofline.interleaving.trial import CaseTrial, Rules
 from roofline.tables import render
 from tests.roofline.interleaving.made import case, trial, turns
 
 SLOWER = case("slow", turns(1.1), turns(1.1))
 SAME = case("same", turns(), turns())
-LOUD = case("loud", turns(1.0, noise=0.4), turns(1.1, noise=0.4))
+OPEN = case("open", turns(1.0, noise=0.4), turns(1.1, noise=0.4))
+LOUD = case("loud", turns(1.4), turns(0.8))
+TIMELESS = case("timeless", turns(math.nan), turns(math.nan))
 FAILED = case("failed", problem="new: failed: precision\n  | it ran in tf32")
 REMOVED = case("old", only_in="base")
 NEW = case("young", only_in="new")
@@ -23,12 +26,12 @@ SKIPPED = case("left", problem="base: skipped: no; new: skipped: no", skipped=Tr
 
 def test_the_verdict_comes_first_and_the_worst_of_it() -> None:
     """One sentence over all cases; then a row a case, in the same order."""
-    made = trial(SAME, SLOWER, LOUD, FAILED, REMOVED, NEW, SKIPPED)
+    made = trial(SAME, SLOWER, OPEN, FAILED, REMOVED, NEW, SKIPPED)
     assert sentence(made) == (
         "the new against the base: 1 slower, 1 not comparable, 1 removed, 1 inconclusive, 1 the same, 1 new, 1 skipped"
     )
     table = verdict_table(made)
-    assert [row.case for row in table.rows] == ["slow", "failed", "old", "loud", "same", "young", "left"]
+    assert [row.case for row in table.rows] == ["slow", "failed", "old", "open", "same", "young", "left"]
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -43,10 +46,10 @@ def test_it_fits_the_terminal(width: int) -> None:
 
 def test_the_reasons_stand_below() -> None:
     """Of every case that has one, each line of it; and which code was run."""
-    shown = render(verdict_table(trial(SLOWER, LOUD, FAILED)), "table", 100)
+    shown = render(verdict_table(trial(SLOWER, OPEN, FAILED)), "table", 100)
     assert "failed: not comparable: new: failed: precision" in shown
     assert "    | it ran in tf32" in shown
-    assert "loud: inconclusive: anything from" in shown
+    assert "open: inconclusive: anything from" in shown
     assert "base: the base; 3 files" in shown
     assert "Less than 2.0 % doesn't matter." in " ".join(shown.split())
 
@@ -86,8 +89,12 @@ def test_json_has_numbers_and_markdown_the_sentence() -> None:
         ((SAME, REMOVED), False, False, 3),
         ((SAME, REMOVED), False, True, 0),
         ((SAME, NEW, SKIPPED), True, False, 0),
-        ((SAME, LOUD), False, False, 0),
-        ((SAME, LOUD), True, False, 3),
+        ((SAME, OPEN), False, False, 0),
+        ((SAME, OPEN), True, False, 3),
+        ((SAME, LOUD, TIMELESS), False, False, 0),
+        ((OPEN,), False, False, 0),
+        ((LOUD, LOUD), False, False, 3),
+        ((TIMELESS, NEW), False, True, 3),
         ((SKIPPED,), False, False, 3),
         ((REMOVED,), False, True, 3),
     ],
@@ -98,7 +105,55 @@ def test_exit_codes(cases: tuple[CaseTrial, ...], strict: bool, allowed: bool, c
 
 
 def test_an_inconclusive_case_is_told_as_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    """On stderr, for it doesn't change the exit code."""
-    made: Trial = trial(SAME, LOUD)
-    assert exit_code(made, allow_removed=False, strict=False) == 0
-    assert capsys.readouterr().err == "warning: inconclusive: loud\n"
+    """On stderr, for it doesn't change the exit code; and where it was the machine."""
+    for cases, told in (
+        ((SAME, OPEN), "warning: inconclusive: open\n"),
+        ((SAME, OPEN, LOUD), "warning: inconclusive: open, loud; the machine is too busy for loud\n"),
+    ):
+        assert exit_code(trial(*cases), allow_removed=False, strict=False) == 0
+        assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize(
+    ("cases", "why"),
+    [
+        ((LOUD, TIMELESS), "the machine is too busy. Measure again when it is left alone"),
+        ((TIMELESS,), "see below the table"),
+    ],
+)
+def test_where_no_case_could_be_judged_it_says_so(
+    cases: tuple[CaseTrial, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A gate that saw nothing doesn't pass."""
+    assert exit_code(trial(*cases), allow_removed=False, strict=False) == 3
+    assert capsys.readouterr().err == f"Error: cannot compare. No case could be judged: {why}.\n"
+
+
+def test_what_would_settle_it_is_told_as_options() -> None:
+    """More pairs need more time, for it is shared out among them: each is to take as long as those there were."""
+    few = case("few", *(turns(ratio) for ratio in (1.02, 1.04, 1.03)))
+    made = trial(few, rules=Rules(pairs=3, max_time_s=60.0, least=0.01, confidence=0.9999))
+    (settled,) = made.cases
+    assert settled.verdict is not None
+    assert settled.verdict.more_sessions is not None
+    pairs = 3 + settled.verdict.more_sessions
+    told = " ".join(render(verdict_table(made), "table", 200).split())
+    assert (
+        f"(if the estimate stays, some {settled.verdict.more_sessions} more pairs would settle it: --pairs {pairs} "
+        f"--max-time {20 * pairs})"
+    ) in told
+
+
+def test_a_case_that_only_the_others_leave_open_says_so() -> None:
+    """Its interval is its own, and the verdict is over all cases: why an interval beyond 0 is no slowdown is told."""
+    ratios = (1.015, 1.025, 1.02)
+    rules = Rules(pairs=3, least=0.005, confidence=0.99)
+    alone = case("a", *map(turns, ratios))
+    others = [case(f"b{number}", *[turns()] * 3) for number in range(59)]
+    assert [one.outcome for one in trial(alone, rules=rules).of("slower")] == ["slower"]
+    made = trial(alone, *others, rules=rules)
+    (case_,) = (one for one in made.of("inconclusive") if one.case == alone.case)
+    assert case_.effect is not None
+    assert case_.effect.interval(rules.confidence)[0] > 1.005
+    shown = " ".join(render(verdict_table(made), "table", 200).split())
+    assert "a: inconclusive: by itself beyond chance, but among 60 cases together it could still be chance" in shown

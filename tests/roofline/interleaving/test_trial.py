@@ -95,6 +95,7 @@ def test_a_busy_machine_is_named_as_the_reason() -> None:
         f"the machine is too busy: {disturbed} of {disturbed} turns were disturbed from outside; anything from "
     )
     assert (large.outcome, large.why) == ("slower", "")
+    assert (small.judged, large.judged) == (False, True)
 
 
 def test_a_settled_case_is_not_measured_again() -> None:
@@ -113,6 +114,29 @@ def test_one_pair_is_looked_at_once() -> None:
     """Where no more than one was asked for."""
     case = only(Lab(Table(new=(0.5,))).hold(Rules(pairs=1, max_time_s=1.0)))
     assert (case.outcome, len(case.pairs)) == ("slower", 1)
+
+
+def test_the_budget_is_that_of_all_pairs_and_both_sides() -> None:
+    """A case that takes all of its pairs takes as long as it was given, but for turns that would end too late."""
+    rules = Rules(pairs=4, max_time_s=60.0)
+    lab = Lab(Table(new=(0.105,)), new={"disturbs": lambda _turn: "another program"})
+    case = only(lab.hold(rules))
+    assert len(case.pairs) == rules.pairs
+    spent_s = sum(sum(pair.base_s) + sum(pair.new_s) for pair in case.pairs)
+    assert 0.9 * rules.max_time_s < spent_s <= rules.max_time_s
+    assert lab.table.now == pytest.approx(spent_s)
+
+
+def test_what_is_skipped_once_it_was_measured_cannot_be_compared() -> None:
+    """By both sides, in a later pair of processes: that hangs on something else than the code, and is no skip."""
+    noisy = Table(new=(0.08, 0.1, 0.14, 0.11, 0.09, 0.12, 0.1))
+
+    def skips(pair: int) -> Mapping[str, Any]:
+        return {"skips": ("a",) if pair == 2 else ()}
+
+    case = only(Lab(noisy, base=skips, new=skips).hold())
+    assert (case.outcome, len(case.pairs)) == ("not comparable", 1)
+    assert only(Lab(base={"skips": ("a",)}, new={"skips": ("a",)}).hold()).outcome == "skipped"
 
 
 def test_a_case_of_one_side_is_removed_or_new() -> None:
