@@ -36,7 +36,10 @@ from roofline.tables import Format
 @judging_options
 @click.option("--allow-removed", is_flag=True, help="Cases of the baseline may be missing.")
 @click.option(
-    "--strict", is_flag=True, help="What is inconclusive, lacks sessions, or may be of another run, doesn't pass."
+    "--strict",
+    is_flag=True,
+    help="What is inconclusive, lacks sessions, may be of another run, or is expected of an unknown device, doesn't"
+    " pass.",
 )
 @table_options
 @devices_option
@@ -74,7 +77,9 @@ def check(
         )
     found = None if expect is None else checked(new, expect, devices)
     expected = None if found is None else findings_table(found)
-    code = 0 if found is None else found.exit_code
+    code = 0 if found is None else found.strict_exit_code if strict else found.exit_code
+    for told in () if found is None else found.unknown_devices:
+        tell(printable(f"{'Error' if strict else 'Warning'}: {told}"), width)
     if not base:
         assert expected is not None
         emit([expected], form, output, width)

@@ -11,6 +11,7 @@ import click
 from roofline.commands.common import CannotCompare, device_table, read_sessions
 from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.judging import Checked, check_expectations
+from roofline.expectations.unknown_devices import unknown_devices
 from roofline.expected_file import NAME, ExpectedFileError, beside, read
 from roofline.points import place_all
 from roofline.printable import printable
@@ -41,4 +42,8 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
             f" {NAME} beside the tests, looked for from here. Name one with --expect FILE; `roofline lock` writes one."
         )
     found = check_expectations(points, entries, reading.unreadable)
-    return replace(found, counters=otherwise_by_counters(reading.files, table))
+    return replace(
+        found,
+        counters=otherwise_by_counters(reading.files, table),
+        unknown_devices=unknown_devices(entries, points, table),
+    )

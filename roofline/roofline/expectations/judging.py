@@ -70,7 +70,7 @@ class Finding:
 class Checked:
     """All findings; the cases of which nothing is expected; the file's entries that are for other devices or for other
     machines of a name; files of a folder that should be results and can't be read; and, a sentence each, the cases that
-    hardware counters have bound otherwise.
+    hardware counters have bound otherwise, and what is wrong with devices that nobody knows.
     """
 
     findings: tuple[Finding, ...]
@@ -78,6 +78,7 @@ class Checked:
     elsewhere: tuple[Expected, ...] = ()
     unreadable: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()
+    unknown_devices: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -86,6 +87,11 @@ class Checked:
         if "failed" in verdicts:
             return 1
         return 0 if verdicts == {"held"} and not self.unreadable else 3
+
+    @property
+    def strict_exit_code(self) -> int:
+        """The same, and 3 where an entry is of a device that nobody knows: it was meant to expect something."""
+        return self.exit_code or (3 if self.unknown_devices else 0)
 
 
 def check_expectations(

@@ -139,7 +139,7 @@ def _rest(checked: Checked) -> list[str]:
         counts = Counter(expected.device for expected in checked.elsewhere)
         told = ", ".join(f"{device} ({count})" for device, count in counts.items())
         notes.append(f"Expectations for other devices or machines, not looked at: {told}")
-    return notes
+    return [*notes, *(f"Not looked at, {told}" for told in checked.unknown_devices)]
 
 
 def _words(verdict: str) -> str:
