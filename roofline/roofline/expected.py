@@ -119,6 +119,16 @@ def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str
     )
 
 
+def why_none(expected: Expected) -> str | None:
+    """Why one that stands in a result, which may have been edited, is no expectation; None where it is one."""
+    values = {key: value for key in FILE_KEYS if (value := getattr(expected, key)) is not None}
+    try:
+        expectation(values, FILE_KEYS, expected.source)
+    except ExpectationError as error:
+        return str(error)
+    return None
+
+
 def _fraction(key: str, value: object) -> float:
     # Compared, not converted: a whole number may be beyond every float. Of what is no number no comparison is true.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:

@@ -2,7 +2,16 @@
 
 import pytest
 
-from roofline.expected import FILE_KEYS, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
+from roofline.expected import (
+    FILE_KEYS,
+    MARKER_KEYS,
+    ExpectationError,
+    Expected,
+    expectation,
+    matches,
+    own_of,
+    why_none,
+)
 
 
 def test_everything_that_can_be_written() -> None:
@@ -67,6 +76,17 @@ def test_what_is_not_allowed_is_named(written: dict[str, object], message: str) 
     with pytest.raises(ExpectationError) as caught:
         expectation(written, MARKER_KEYS, "here")
     assert str(caught.value).startswith(message)
+
+
+def test_what_stands_in_a_result_may_have_been_edited() -> None:
+    """Then it is no expectation, by the same rules."""
+    assert why_none(Expected(bound="compute", min_fraction_of_roof=1.0, source="")) is None
+    assert why_none(Expected(min_fraction_of_roof=0.0, source="")) == (
+        "min_fraction_of_roof is 0.0; use a number above 0 and at most 1, such as 0.4 for 40 %"
+    )
+    told = why_none(Expected(bound="compute", device=" ", source=""))
+    assert told == "device is ' '; use a text such as 'cuda' or 'NVIDIA A100*'"
+    assert str(why_none(Expected(source=""))).startswith("nothing is expected; give a bound, min_fraction_of_roof or")
 
 
 @pytest.mark.parametrize(

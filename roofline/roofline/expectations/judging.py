@@ -7,7 +7,7 @@
   time is known, or it may be more than twice what was found, and where the time is known to no better than itself.
 - A finding is failed where a part is; else not evaluable where a part is; else held.
 - An expectation that was worked out on another machine of the same name, or from another work under the same id, is not
-  evaluable: it says nothing of this one.
+  evaluable: it says nothing of this one. Nor does one of a result that was edited to something none may be.
 - A case is not evaluable where half or more of its sessions have no usable row of it: invalid, or told as not measured.
   What is left of them is no measurement of the case. Fewer are left out, and that is told.
 - A case that the file expects on this device and that isn't in the results is **not measured**, and so is one that was
@@ -25,7 +25,7 @@ from typing import Literal
 
 from roofline.compare.shortfall import TOO_MANY
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
-from roofline.expected import ANY, Expected, matches, own_of
+from roofline.expected import ANY, Expected, matches, own_of, why_none
 from roofline.machines import Machine, machine_of
 from roofline.points import Point, cases
 from roofline.reader import ResultFile
@@ -181,15 +181,16 @@ def _judge(expected: Expected, sessions: Sequence[Point], lost: Sequence[str]) -
     if valid and left_out:
         why = f"{len(left_out)} of {all_of_it} sessions have no usable row: {why}"
     case, machine = sessions[-1].id, sessions[-1].result.machine_label
-    of_another = _of_another(expected, sessions[-1])
-    if of_another is not None or not valid or len(left_out) >= TOO_MANY * all_of_it:
+    wrong = why_none(expected)
+    says_nothing = _of_another(expected, sessions[-1]) if wrong is None else f"It can't be judged: {wrong}"
+    if says_nothing is not None or not valid or len(left_out) >= TOO_MANY * all_of_it:
         return Finding(
             expected=expected,
             case=case,
             machine=machine,
             verdict="not_evaluable",
             points=tuple(sessions),
-            why=of_another or why,
+            why=says_nothing or why,
         )
     roof, light = of_roof(valid), of_speed_of_light(valid)
     claims: list[Claim] = []

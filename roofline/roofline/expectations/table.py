@@ -63,7 +63,7 @@ def wanted(expected: Expected) -> str:
         parts.append(at_least("roof", expected.min_fraction_of_roof))
     if expected.min_fraction_of_speed_of_light is not None:
         parts.append(at_least("speed_of_light", expected.min_fraction_of_speed_of_light))
-    return ", ".join(parts)
+    return ", ".join(parts) or "nothing"
 
 
 def standing(point: Point) -> str:

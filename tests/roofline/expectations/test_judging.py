@@ -258,6 +258,30 @@ def test_what_a_record_says_is_found_without_a_file(tmp_path: Path) -> None:
     assert [finding.verdict for finding in check_expectations(points, [expected()]).findings] == ["failed", "held"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"min_fraction_of_roof": 0.0},
+            "Expected at least 0 % of its roof (the marker). It can't be judged: min_fraction",
+        ),
+        ({"min_fraction_of_roof": -1.0}, "can't be judged: min_fraction_of_roof is -1.0; use a number above 0 and at"),
+        (
+            {"min_fraction_of_speed_of_light": 5.0},
+            "can't be judged: min_fraction_of_speed_of_light is 5.0; use a number",
+        ),
+        ({}, "Expected nothing (the marker). It can't be judged: nothing is expected; give a bound, min_fraction_of"),
+    ],
+)
+def test_an_expectation_that_was_edited_is_no_pass(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    """A floor that nothing can miss, or nothing reach, is none that a marker may have."""
+    marked = build_points.record(expected=(expected(**{"bound": None, "source": "the marker", **changes}),))
+    checked = check_expectations(build_points.points(tmp_path, marked))
+    (finding,) = checked.findings
+    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert told in message(finding)
+
+
 def test_nothing_expected_is_no_pass(tmp_path: Path) -> None:
     """Nor are no points, nor another project's rows."""
     assert check_expectations(build_points.points(tmp_path, build_points.record())).exit_code == 3

@@ -1,6 +1,7 @@
 """A name that no device has is told; one that another machine may have isn't."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.roofline.expectations import build_points
 HERE = "fingerprint of epyc-2cpu"
 
 
-def _unknown(folder: Path, **of: str) -> tuple[str, ...]:
+def _unknown(folder: Path, **of: Any) -> tuple[str, ...]:
     roof = build_points.record(case=build.case(id="roof-fp32", mode="roof"), device=build.CUDA)
     points = [
         *build_points.points(folder, build_points.record()),
