@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure, Share
-from benchmarks.gate_curves import at_equal_false_alarms, slower
+from benchmarks.gate_curves import Scores, at_equal_false_alarms, beyond_others, slower
 from benchmarks.gate_others import Values, by_rule
-from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, beyond_others, count_of, loud, rates, told, total
+from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, count_of, false_alarms_beyond, loud, rates, told, total
 from benchmarks.gate_record import DATA
 from roofline.compare.effect import Effect, effect_of
 from roofline.compare.observation import Observation, Unusable, loud_session, observe
@@ -161,6 +161,7 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
     for label, sessions in recordings().items():
         recorded = len(next(iter(sessions.values())))
         seen = {slowed: see(sessions, slowed) for slowed in (0.0, *SLOWDOWNS)}
+        measured: list[Scores] = []
         for a_side in A_SIDE:
             drawn = list(splits(recorded, a_side, 20 if quick else TRIALS, rng))
             title = f"{label}, {a_side} a side"
@@ -185,16 +186,21 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
             figures.append(Figure.of_share(f"compared at all, {title}", compared))
             figures.extend(rates(label, title, counts, {}))
             figures.extend(rates(label, title, less_sure, {}))
-            figures.extend(beyond_others(title, counts))
-            if not loud(label):
-                scores = {
+            figures.extend(false_alarms_beyond(title, counts))
+            if loud(label):
+                continue
+            measured.append(
+                {
                     slowed: {
                         OURS: [slower(effect) for effect in effects(seen[0.0], new, drawn)],
                         **{rule: asked.slower for rule, asked in others[slowed].items()},
                     }
                     for slowed, new in seen.items()
                 }
-                figures.extend(at_equal_false_alarms(title, scores))
+            )
+            figures.extend(at_equal_false_alarms(title, measured[-1]))
+        if measured:
+            figures.extend(beyond_others(label, measured))
     return tuple(figures)
 
 

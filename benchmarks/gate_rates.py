@@ -117,7 +117,7 @@ def rates(label: str, title: str, counts: Counts, least_caught: Mapping[float, f
                 yield Figure.of_share(name, count.called_same, at_most=most_same(label) if slowed else None)
 
 
-def beyond_others(title: str, counts: Counts) -> Iterator[Figure]:
+def false_alarms_beyond(title: str, counts: Counts) -> Iterator[Figure]:
     """False alarms of ours less each of the others'. (``mean:5%`` looks in one direction only, which is to its
     advantage here.)
     """

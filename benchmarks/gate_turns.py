@@ -40,7 +40,7 @@ import numpy as np
 from benchmarks import gate_curves
 from benchmarks.figures import Figure
 from benchmarks.gate_others import Values, by_rule
-from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, beyond_others, count_of, loud, pace, rates, told, total
+from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, count_of, false_alarms_beyond, loud, pace, rates, told, total
 from benchmarks.gate_record import CASES, DATA
 from roofline.compare.effect import Effect
 from roofline.compare.paired import LEAST_PAIRS, PairTurns, effect_of_pairs, observe_pair
@@ -274,9 +274,10 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
         print(told(title, len(drawn), f"{distinct}, each both ways", counts))
         figures.append(Figure(name=f"different sets of pairs, {title}", unit="", samples=(float(len(sets)),)))
         figures.extend(rates(label, title, counts, LEAST_CAUGHT))
-        figures.extend(beyond_others(title, counts))
+        figures.extend(false_alarms_beyond(title, counts))
         if not loud(label):
             figures.extend(gate_curves.at_equal_false_alarms(title, scores))
+            figures.extend(gate_curves.beyond_others(title, [scores]))
     return tuple(figures)
 
 

@@ -101,8 +101,7 @@ def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) 
         assert 1 < figures[f"different draws, {title}"].median <= 20
     bounded = [name for name, figure in figures.items() if figure.at_least is not None]
     assert bounded == [
-        f"caught beyond {rule} at 1% of false alarms, quiet, {a_side} a side, {by}% slower"
-        for a_side in (1, 3, 5)
-        for by in (5, 3)
+        f"caught beyond {rule} at 1% of false alarms, quiet"
         for rule in ("pytest-benchmark mean:5%", "Mann-Whitney", "criterion")
     ]
+    assert all(len(figures[name].samples) == 6 for name in bounded)

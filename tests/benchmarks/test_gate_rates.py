@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.figures import Figure, Share
-from benchmarks.gate_rates import OURS, Count, Counts, beyond_others, count_of, rates, told, total
+from benchmarks.gate_rates import OURS, Count, Counts, count_of, false_alarms_beyond, rates, told, total
 
 LEAST_CAUGHT = {0.05: 0.99, 0.03: 0.95}
 
@@ -95,8 +95,8 @@ def test_more_false_alarms_than_another_rule_are_not_better() -> None:
     alarms = Count(slower=1, faster=1, undecided=998)
     few = counts(unchanged=Count(slower=2, same=998), other=alarms)
     more = counts(unchanged=Count(slower=2, faster=1, same=997), other=alarms)
-    assert not missed(list(beyond_others("quiet", few)))
-    assert missed(list(beyond_others("quiet", more))) == ["false alarms beyond other, quiet"]
+    assert not missed(list(false_alarms_beyond("quiet", few)))
+    assert missed(list(false_alarms_beyond("quiet", more))) == ["false alarms beyond other, quiet"]
 
 
 def test_what_stands_behind_the_rates_is_told() -> None:
