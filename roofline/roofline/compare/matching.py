@@ -255,7 +255,7 @@ def _both(
     changed, fitting = _same_work(usable_base, usable_new, by)
     if changed is not None:
         return because("not comparable", f"{changed} ({_files(usable_base)} -> {_files(usable_new)})")
-    counted = counted_otherwise(fitting, usable_new, by)
+    counted = counted_otherwise(fitting, usable_new)
     if counted and by == "roof":
         # The least time that the roofs allow is worked out from the count: the case would be judged by that.
         return because("not comparable", f"other work: {counted}")

@@ -11,6 +11,7 @@ from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Co
 from roofline.compare.gate import Gate
 from roofline.compare.identity import setup_differences
 from roofline.compare.leftovers import before_the_baseline, code_of, days_apart, newest, other_code
+from roofline.compare.roof_change import roofs_apart
 from roofline.compare.sides import Run
 from roofline.json_text import json_text
 from roofline.printable import printable
@@ -157,6 +158,7 @@ def sides(comparison: Comparison) -> list[str]:
             "By roof: the step time over the least that each machine's own measured roofs allow is compared, not the"
             " time; base and new are fractions of the measured roof"
         )
+        lines += roofs_apart(base, new)
     for name, runs in (("baseline", base), ("new side", new)):
         lines += [*other_code(name, runs), *days_apart(name, runs)]
     lines += before_the_baseline(base, new)

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from roofline.amounts import usable
 from roofline.compare.evidence import (
     Loud,
     flags_of,
@@ -40,11 +41,13 @@ from roofline.reader import (
     read_file,
     real_path,
 )
-from roofline.record import Case, Device, Flag, Record
+from roofline.record import Case, Device, Flag, Record, Roof
 from roofline.roofs import Roofs, roofs_of
 from roofline.same_session import digest, same_as
 
 By = Literal["time", "roof"]
+
+WorkSource = Literal["analytic", "counters"]
 
 RECORD, TIMES, ROOF = "record", "times", "roof"
 """What a row may be unusable for beside its flags: it can't be read, its numbers are none, or no roof is over it."""
@@ -54,7 +57,7 @@ RECORD, TIMES, ROOF = "record", "times", "roof"
 class Run:
     """One session: a run that wrote one file. ``not_measured``: id of a case -> why it has no number in it. ``when`` it
     began: ISO 8601 in UTC, or empty. ``loud`` is why it says nothing of any case that can tell what disturbed it, or
-    empty.
+    empty. ``roofs``: by roof, those that it measured, without their samples.
     """
 
     file: str
@@ -65,6 +68,7 @@ class Run:
     dirty: bool | None
     not_measured: Mapping[str, str]
     loud: str = ""
+    roofs: tuple[Roof, ...] = ()
 
     @property
     def moment(self) -> datetime | None:
@@ -74,11 +78,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The work counted of one step: FLOP, and the edges of its bytes."""
+    """The work of one step: FLOP, and the edges of its bytes; and whether each was counted from the operations or read
+    from hardware counters, which give the bytes one value.
+    """
 
     flop: float
     byte_low: float
     byte_high: float
+    flop_source: WorkSource = "analytic"
+    byte_source: WorkSource = "analytic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +96,12 @@ class Seen:
     ``test`` is the test's full name. ``case`` and ``device`` are None where there is no record. Without an
     ``observation`` ``problem`` tells why, and ``problem_kind`` in a word of which kind that is: a flag's name, or
     `RECORD`, `TIMES` or `ROOF`; ``loud`` where it was the machine's fault and not the row's. ``bimodal`` is the flag's
-    evidence. By roof, the observation is of the step time over ``least_s``, which the machine's own measured
-    roofs allow, known to ``least_error``, relative; ``sol_s`` is the speed of light, and ``provenance`` where the work
-    is from. ``step_time_s`` is always seconds. ``fastest_s`` and ``slowest_s`` are of the session's rounds. ``counted``
-    is None where the work was not counted. ``marked``: it was looked for what disturbed the rounds from outside; where
-    some of them or most of the session's were, ``all_rounds_s`` are the step times of all of them, for
-    `roofline.compare.marks`.
+    evidence. By roof, the observation is of the step time over ``least_s``, which the machine's own measured roofs
+    allow, known to ``least_error``, relative; ``sol_s`` is the speed of light, and ``provenance`` where the work is
+    from. ``step_time_s`` is always seconds. ``fastest_s`` and ``slowest_s`` are of the session's rounds. ``counted`` is
+    the work as its operations were counted, by roof what the case was placed by; None where there is none. ``marked``:
+    it was looked for what disturbed the rounds from outside; where some of them or most of the session's were,
+    ``all_rounds_s`` are the step times of all of them, for `roofline.compare.marks`.
     """
 
     run: Run
@@ -190,7 +198,7 @@ def read_side(
         if (first := sessions.setdefault(session, path)) is not path:
             skipped.append(f"{path}: {same_as(first)}")
             continue
-        run = _run(result)
+        run = _run(result, by)
         runs.append(run)
         rows = [_shared(one, cases) for one in _seen(result, run, by, devices)]
         seen += _last_of_each(rows)
@@ -227,7 +235,8 @@ def _refuse_profiled(result: ResultFile) -> None:
             )
 
 
-def _run(result: ResultFile) -> Run:
+def _run(result: ResultFile, by: By) -> Run:
+    roofs = () if result.session is None or by == "time" else result.session.roofs
     return Run(
         file=str(result.path),
         machine=identity_of(result),
@@ -237,6 +246,7 @@ def _run(result: ResultFile) -> Run:
         dirty=result.commit_dirty,
         not_measured={} if result.session is None else {case.id: case.why for case in result.session.not_measured},
         loud=loud_session(rounds_of(result)) or "",
+        roofs=tuple(replace(roof, samples=()) for roof in roofs if roof.source == "measured" and usable(roof.value)),
     )
 
 
@@ -347,6 +357,23 @@ def _by_roof(point: Point, run: Run) -> Seen:
         least_error=error,
         sol_s=point.sol.time_s,
         provenance=placement.work_source,
+        counted=_placed_by(placement),
+    )
+
+
+def _placed_by(placement: Placement) -> Counted:
+    """The work that a point with a fraction of its roofs was placed by."""
+    assert placement.attained_flop_per_s is not None
+    assert placement.time_s is not None
+    assert placement.intensity_low is not None
+    assert placement.intensity_high is not None
+    flop = placement.attained_flop_per_s * placement.time_s
+    return Counted(
+        flop=flop,
+        byte_low=flop / placement.intensity_high,
+        byte_high=flop / placement.intensity_low,
+        flop_source="counters" if placement.flop_source == "counters" else "analytic",
+        byte_source="counters" if placement.provenance == "counters" else "analytic",
     )
 
 

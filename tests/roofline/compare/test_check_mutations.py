@@ -300,7 +300,7 @@ def test_a_device_on_which_nothing_was_measured_does_not_pass(
     run: Run, base: list[Path], new: list[Path], tmp_path: Path, names: list[str]
 ) -> None:
     """Sessions of a CPU and of a GPU in one folder: its cases are gone, with the reason, though the CPU's passed."""
-    gpu = {"label": "gpu", "device": build.CUDA}
+    gpu: dict[str, Any] = {"label": "gpu", "device": build.CUDA}
     times = dict.fromkeys(names, 0.1)
     of_base, of_new = (
         sessions.side(tmp_path / name, times, first=first, **gpu) for name, first in (("base-gpu", 0), ("new-gpu", 10))

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 
 from roofline.compare.counted import TOLERANCE
 from roofline.compare.matching import match
-from roofline.compare.sides import By, read_side
+from roofline.compare.sides import read_side
 from roofline.devices import load
-from roofline.record import KEY
+from roofline.record import KEY, Device
+from tests.roofline import build
 from tests.roofline.compare import sessions
 from tests.roofline.compare.sessions import ID, TIMES
 from tests.roofline.conftest import Run
@@ -32,9 +34,9 @@ def _count(paths: Sequence[Path], **work: Any) -> None:
         sessions.edited(path, change)
 
 
-def _told(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> str:
-    """What is told of resnet50."""
-    matching = match(read_side(base, by, load()), read_side(new, by, load()), by)
+def _told(base: Sequence[Path], new: Sequence[Path]) -> str:
+    """What is told of resnet50, compared by time."""
+    matching = match(read_side(base, "time", load()), read_side(new, "time", load()), "time")
     (pair,) = (pair for pair in matching.pairs if pair.id == ID)
     assert pair.standing == "matched"
     return pair.counted
@@ -113,17 +115,111 @@ def test_a_side_of_several_counts_has_all_of_them(base: list[Path], new: list[Pa
     assert _told(base, new).startswith("counted 100 GFLOP and 80.0 GFLOP a step in the baseline, 100 GFLOP in new: ")
 
 
-def test_by_roof_bytes_are_not_held_against_each_other(base: list[Path], new: list[Path]) -> None:
-    """Those of another machine hang on its cache; FLOP don't. By them the least time is worked out that the case is
-    judged by, so with others it isn't judged.
-    """
-    _count(new, byte_low_per_step=1.1e9)
-    assert _told(base, new, "roof") == ""
-    _count(new, flop_per_step=9e10)
+def _by_roof(base: Sequence[Path], new: Sequence[Path]) -> str:
+    """Why resnet50 isn't compared by roof; empty where it is."""
     matching = match(read_side(base, "roof", load()), read_side(new, "roof", load()), "roof")
     (pair,) = (pair for pair in matching.pairs if pair.id == ID)
-    assert pair.standing == "not comparable"
-    assert pair.why.startswith("other work: counted 100 GFLOP a step in the baseline, 90.0 GFLOP in new: ")
+    assert pair.standing == ("not comparable" if pair.why else "matched")
+    return pair.why
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        ({"flop_per_step": 9e10}, "counted 100 GFLOP a step in the baseline, 90.0 GFLOP in new: "),
+        ({"byte_high_per_step": 3e9}, "counted 1.00 GB to 4.00 GB a step in the baseline, 1.00 GB to 3.00 GB in new: "),
+        ({"byte_low_per_step": 1.1e9}, "counted 1.00 GB to 4.00 GB a step in the baseline, 1.10 GB to 4.00 GB in new:"),
+    ],
+)
+def test_by_roof_other_work_is_not_judged(base: list[Path], new: list[Path], work: dict[str, float], told: str) -> None:
+    """By it the least time is worked out that the case is judged by: more bytes would hide as much more time."""
+    _count(new, **work)
+    assert _by_roof(base, new).startswith(f"other work: {told}")
+
+
+@pytest.mark.parametrize(
+    ("device", "work", "other"),
+    [
+        (replace(build.CPU, last_level_cache_byte=2**20), {"byte_low_per_step": 1.1e9}, False),
+        (replace(build.CPU, last_level_cache_byte=2**20), {"byte_high_per_step": 3e9}, True),
+        (build.CUDA, {"byte_low_per_step": 1.1e9, "byte_high_per_step": 3e9}, False),
+        (build.CUDA, {"flop_per_step": 9e10}, True),
+    ],
+    ids=["other cache", "other cache, all bytes", "other kind", "other kind, FLOP"],
+)
+def test_by_roof_what_hangs_on_the_device_is_no_other_work(
+    tmp_path: Path, base: list[Path], device: Device, work: dict[str, float], other: bool
+) -> None:
+    """The least bytes hang on the size of the cache, the most on the kind of device alone, FLOP on neither."""
+    new = sessions.side(tmp_path / "new", TIMES, first=10, label="another", device=device)
+
+    def on_device(content: dict[str, Any]) -> None:
+        for row in content["benchmarks"]:
+            row["extra_info"][KEY]["device"] = content["machine_info"][KEY]["device"]
+
+    for path in new:
+        sessions.edited(path, on_device)
+    _count(new, **work)
+    assert _by_roof(base, new).startswith("other work: counted ") is other
+
+
+def _read_counters(paths: Sequence[Path], **counters: float | None) -> None:
+    """Let counters have read this of each case."""
+    status = "missing_metric" if None in counters.values() else "ok"
+
+    def change(content: dict[str, Any]) -> None:
+        for row in content["benchmarks"]:
+            row["extra_info"][KEY]["counters"] = {"status": status, "flop": 1e11, "dram_byte": 2e9, **counters}
+
+    for path in paths:
+        sessions.edited(path, change)
+
+
+@pytest.mark.parametrize(
+    ("counters", "told"),
+    [
+        ({"flop": 1.009e11}, ""),
+        ({"flop": 1.011e11}, "100 GFLOP a step in the baseline, 101 GFLOP in new: "),
+        ({"flop": 5e10}, "100 GFLOP a step in the baseline, 50.0 GFLOP in new: "),
+        ({"dram_byte": 2.09e9}, ""),
+        ({"dram_byte": 3e9}, "2.00 GB a step in the baseline, 3.00 GB in new: "),
+    ],
+)
+def test_by_roof_what_counters_read_is_the_work(
+    base: list[Path], new: list[Path], counters: dict[str, float], told: str
+) -> None:
+    """The roofs are held over it, and not over what the operations were counted as; up to what counters scatter."""
+    _read_counters(base)
+    _read_counters(new, **counters)
+    _count(new, flop_per_step=7e10, byte_high_per_step=3e9)
+    why = _by_roof(base, new)
+    if told:
+        assert why == (
+            f"other work: counters read {told}the model's computation changed, or the kernels that ran (torch 2.14.1"
+            " on both sides)"
+        )
+    else:
+        assert why == ""
+
+
+def test_by_roof_counters_of_one_of_both(base: list[Path], new: list[Path]) -> None:
+    """FLOP read by them and bytes counted: each is held against its like."""
+    for side in (base, new):
+        _read_counters(side, dram_byte=None)
+    _count(new, flop_per_step=7e10)
+    assert _by_roof(base, new) == ""
+    _count(new, byte_high_per_step=3e9)
+    assert _by_roof(base, new).startswith("other work: counted 1.00 GB to 4.00 GB a step")
+
+
+def test_by_roof_bytes_from_counters_are_the_machine_s(tmp_path: Path, base: list[Path]) -> None:
+    """Another one has another memory: only its FLOP are held against them."""
+    new = sessions.side(tmp_path / "new", TIMES, first=10, label="another", versions={"torch": "2.11.0"})
+    _read_counters(base)
+    _read_counters(new, dram_byte=3e9)
+    assert _by_roof(base, new) == ""
+    _read_counters(new, flop=5e10)
+    assert _by_roof(base, new).endswith("or another version chose other kernels (torch 2.11.0, baseline 2.14.1)")
 
 
 def test_of_many_cases_some_are_named(run: Run, tmp_path: Path) -> None:

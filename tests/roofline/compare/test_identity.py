@@ -140,8 +140,13 @@ def test_an_architecture_is_no_processor(tmp_path: Path, processor: str, machine
 
 def test_no_file_is_of_two_machines(tmp_path: Path) -> None:
     """Of three files of which two are told apart, the third is at most one of them's."""
-    full = {"cpu": {"brand_raw": "Xeon", "count": 4}, "node": "a", "system": "Linux", "machine": "x86_64"}
-    less = [
+    full: dict[str, Any] = {
+        "cpu": {"brand_raw": "Xeon", "count": 4},
+        "node": "a",
+        "system": "Linux",
+        "machine": "x86_64",
+    }
+    less: list[dict[str, Any]] = [
         {"cpu": {}, "processor": ""},
         {"cpu": {"brand_raw": "Xeon"}},
         {"cpu": {"brand_raw": "Xeon", "count": 8}},

@@ -119,7 +119,7 @@ def test_a_machine_with_roofs_alone_has_lost_its_cases(tmp_path: Path) -> None:
 def test_plain_files_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
     """Not even by a third file that tells nothing of what differs between them."""
     rounds = {"a": (0.1, 0.1001, 0.1002, 0.1, 0.1001)}
-    hosts = {
+    hosts: dict[str, dict[str, Any]] = {
         "four": {"cpu": {"brand_raw": "Xeon", "count": 4}},
         "eight": {"cpu": {"brand_raw": "Xeon", "count": 8}},
         "some": {"cpu": {"brand_raw": "Xeon"}},
