@@ -126,7 +126,7 @@ def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
 
     sessions.edited(new[2], disproved)
     pair = _pair(_side(tmp_path / "base2", *(None,) * 5), new[2:])
-    assert (len(pair.new), [one.why for one in pair.left_out]) == (2, ["x disproved: seen"])
+    assert (len(pair.new), [one.why for one in pair.left_out]) == (2, ["x_disproved: seen"])
 
 
 def _with_loud_neighbour(path: Path, disturbed: int, rounds: int = 30) -> Path:
