@@ -78,15 +78,15 @@ def test_a_row_of_which_a_check_failed_is_not_a_pass(run: Run, tmp_path: Path) -
 
 def test_a_device_that_nobody_knows_is_told(run: Run, tmp_path: Path) -> None:
     """Beside an entry that holds it would look like a pass; with --strict it is none, in whatever form is shown."""
-    new = results(tmp_path / "new.json")
+    one = results(tmp_path / "new.json")
     file = expectations(f"bound = 'compute'\n[[expected]]\ncase = '{ID}'\nbound = 'memory'\ndevice = 'cpuu'")
     told = "device 'cpuu' (e.toml:4): no such device is known: a typo? Known are cpu, cuda, mps, the names of"
-    code, out, err = run("check", new, "--expect", file, "--format", "json")
+    code, out, err = run("check", one, "--expect", file, "--format", "json")
     assert code == 0
     assert f"Warning: {told}" in err
     assert json.loads(out)["notes"][-1].startswith(f"Not looked at, {told}")
     for form in ("csv", "table"):
-        code, _, err = run("check", new, "--expect", file, "--strict", "--format", form)
+        code, _, err = run("check", one, "--expect", file, "--strict", "--format", form)
         assert (code, f"Error: {told}" in err) == (3, True)
     base, new = _sides(tmp_path, 1.0)
     assert run("check", *new, "--expect", file, "--baseline", *base)[0] == 0

@@ -8,6 +8,7 @@ from roofline.record import Flag, Rounds
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.expectations import build_points
+from tests.roofline.full_disk import nearly_full
 
 
 def test_it_shows_or_writes_and_names_what_it_left_out(run: Run, tmp_path: Path) -> None:
@@ -39,6 +40,36 @@ def test_disturbed_sessions_are_told_where_somebody_sees_it(run: Run, tmp_path: 
     )
     assert (code, err) == (0, f"Warning: resnet50-train-b32-fp32 on epyc-2cpu: {told}\n")
     assert told in " ".join(out.replace("#", "").split())
+
+
+def test_sessions_of_several_commits_are_told_once(run: Run, tmp_path: Path) -> None:
+    """For all cases, and in the evidence of each: who reviews the file sees it there."""
+    records = [build_points.record(), build_points.record(case=build.case(model="mlp"))]
+    for name, commit in (("a", "fedcba9876543210"), ("b", "0123456789abcdef")):
+        started = f"2026-11-20T1{int(name, 16) - 10}:00:00+00:00"
+        content = build.document(
+            records, of=build.session(build_points.roofs(), started_at=started), on=build.machine()
+        )
+        content["commit_info"]["id"] = commit
+        build.write(tmp_path / f"{name}.json", content)
+    code, out, err = run("lock", tmp_path / "a.json", tmp_path / "b.json")
+    told = (
+        "Sessions of several commits are locked together: 0123456789, fedcba9876; not of the newest one's: a.json. Give"
+        " those of one at a time."
+    )
+    assert (code, err) == (0, f"Warning: {told}\n")
+    assert " ".join(out.replace("#", "").split()).count(told) == 2
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(run: Run, tmp_path: Path) -> None:
+    """It is written whole or not at all."""
+    cpu, _ = build.two_machines(tmp_path / "results")
+    Path("e.toml").write_text("[[expected]]\ncase = 'a'\nbound = 'compute'\n")
+    with nearly_full():
+        code, _, err = run("lock", cpu, "-o", "e.toml")
+    assert (code, "e.toml: can't be written (File too large)." in err) == (2, True)
+    assert Path("e.toml").read_text() == "[[expected]]\ncase = 'a'\nbound = 'compute'\n"
+    assert sorted(path.name for path in Path().iterdir()) == ["e.toml"]
 
 
 def test_what_is_written_is_of_this_machine_and_work(run: Run, tmp_path: Path) -> None:

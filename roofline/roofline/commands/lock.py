@@ -9,6 +9,7 @@ import click
 
 from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
 from roofline.commands.output import emit_text, tell, write_text
+from roofline.expectations.commits import of_several_commits
 from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
@@ -49,10 +50,10 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float) -> 
 def command(results: tuple[Path, ...], output: Path | None, safety: float, devices: Path | None) -> None:
     """Write what RESULTS (files or folders of good sessions) reached as expected bounds, for review.
 
-    Several sessions of a machine tell how far sessions scatter: give at least three. Left out, with the reason: invalid
-    rows, undetermined bounds, sessions that contradict each other. Where other programs disturbed most rounds of a
-    session no floor is written, with a warning. The work is the counted one, though hardware counters were read. Each
-    entry names the machine and the workload that it is of.
+    Several sessions of a machine tell how far sessions scatter: give at least three, of one commit. Left out, with the
+    reason: invalid rows, cases that failed in a session, undetermined bounds, sessions that contradict each other.
+    Where other programs disturbed most rounds of a session no floor is written, with a warning. The work is the counted
+    one, though hardware counters were read. Each entry names the machine and the workload that it is of.
     """
     files, table = read_sessions(results).files, device_table(devices)
     for line in otherwise_by_counters(files, table):
@@ -66,6 +67,9 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
         if found.warning:
             warning = f"Warning: {found.expected.case} on {found.expected.device}: {found.warning}."
             tell(printable(warning), None)
+    commits = of_several_commits((found.sessions for found in locked), "locked")
+    if commits is not None:
+        tell(printable(f"Warning: {commits}"), None)
     try:
         text = text_of(locked, _before(output), str(output))
     except ExpectedFileError as error:

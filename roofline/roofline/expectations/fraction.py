@@ -73,10 +73,15 @@ class Fraction:
         timing = "timing not known" if self.timing is None else f"timing ±{percent(self.timing)}"
         sessions = "" if self.sessions is None else f", between sessions ±{percent(self.sessions)}"
         once = ", a roof sampled once" if self.once else ""
+        return f"{timing}{sessions}, by the roofs' worst samples +{percent(self.roofs)}{once}"
+
+    @property
+    def bound_told(self) -> str:
+        """What ``at_most`` is by, in words."""
+        if self.count == 1:
+            return self.told
         rank = from_the_top(self.count)
-        highest = "the highest" if rank == 1 else f"the highest but {rank - 1}"
-        of = f"by {highest} of {self.count} sessions; " if self.count > 1 else ""
-        return f"{of}{timing}{sessions}, by the roofs' worst samples +{percent(self.roofs)}{once}"
+        return f"by the highest{f' but {rank - 1}' if rank > 1 else ''} of {self.count} sessions; {self.told}"
 
 
 ONE_IN = 20

@@ -120,8 +120,9 @@ def check_expectations(
         of_machine = [result for result in results.values() if result.machine_key == machine.key]
         for sessions in groups.values():
             expected = _expected_of(sessions[-1], of_file)
-            lost = _lost(sessions, of_machine) if expected else []
-            findings += [_judge(one, sessions, lost) for one in expected]
+            gone = lost(sessions, of_machine) if expected else []
+            without = [f"{name}: not measured: {one.why}" for name, one in gone]
+            findings += [_judge(one, sessions, without) for one in expected]
             # A loader alone has no bound: nothing could be expected of it.
             unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
         if machine.kind or machine.key not in recorded or any(point.benchmark.fault for point in everything):
@@ -156,13 +157,13 @@ def _expected_of(point: Point, of_file: Sequence[Expected]) -> list[Expected]:
     ]
 
 
-def _lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[str]:
-    """The machine's results that tell that they have no number of the case, and why. What was simply not run there (the
-    tests in several parts) is not lost.
+def lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[tuple[str, NotMeasured]]:
+    """The machine's results that tell that they have no number of the case, by their names. What was simply not run
+    there (the tests in several parts) is not lost.
     """
     case, there = sessions[-1].id, {point.result.path for point in sessions}
     return [
-        f"{result.path.name}: not measured: {given_up.why}"
+        (result.path.name, given_up)
         for result in results
         if result.path not in there and result.session is not None
         for given_up in result.session.not_measured
@@ -170,13 +171,13 @@ def _lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[str]
     ]
 
 
-def _judge(expected: Expected, sessions: Sequence[Point], lost: Sequence[str]) -> Finding:
+def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]) -> Finding:
     """:param sessions: of one case, all of one machine and one work.
-    :param lost: sessions without it that should have it, with the reason.
+    :param without: sessions without it that should have it, with the reason.
     """
     valid = [point for point in sessions if point.valid]
     left_out = [f"{point.result.path.name}: {_invalid(point)}" for point in sessions if not point.valid]
-    left_out += lost
+    left_out += without
     why, all_of_it = "; ".join(left_out), len(valid) + len(left_out)
     if valid and left_out:
         why = f"{len(left_out)} of {all_of_it} sessions have no usable row: {why}"
@@ -276,9 +277,9 @@ def _floor(
             verdict = "failed"
     got = f"{percent(fraction.value, 3)} {_OF[what]}"
     if verdict == "held" and fraction.value < floor:
-        got += f", which may be {percent(fraction.at_most, 3)} ({fraction.told}): not shown to be below"
+        got += f", which may be {percent(fraction.at_most, 3)} ({fraction.bound_told}): not shown to be below"
     elif fraction.value < floor or not fraction.timed:
-        got += f", at most {percent(fraction.at_most, 3)} ({fraction.told})"
+        got += f", at most {percent(fraction.at_most, 3)} ({fraction.bound_told})"
     return Claim(what=what, verdict=verdict, expected=expected, got=got)
 
 
@@ -321,12 +322,12 @@ def _not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[
     for expected in entries:
         if not any(expected.is_on(names_of(point)) for point in points):
             continue
-        lost: dict[str, str] = {}
+        missed: dict[str, str] = {}
         if not any(expected.is_for(case=case, precision=precision) for case, precision in known):
             of = "" if expected.precision == ANY else f" in {expected.precision}"
-            lost[expected.case + of] = _why_none_of(expected, given_up)
+            missed[expected.case + of] = _why_none_of(expected, given_up)
         elif expected.precision == ANY:  # of a case without a number it isn't told
-            lost = {case: f"{case}: {why}" for case, why in failed.items() if matches(expected.case, case)}
+            missed = {case: f"{case}: {why}" for case, why in failed.items() if matches(expected.case, case)}
         findings += [
             Finding(
                 expected=expected,
@@ -335,7 +336,7 @@ def _not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[
                 verdict="not_measured",
                 why=why,
             )
-            for case, why in lost.items()
+            for case, why in missed.items()
         ]
     return findings
 

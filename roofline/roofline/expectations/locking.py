@@ -16,10 +16,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from roofline.compare.observation import mostly_disturbed
+from roofline.expectations.commits import of_several_commits
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
+from roofline.expectations.judging import lost
 from roofline.expected import ANY, Expected
 from roofline.machines import Machine, machine_of
 from roofline.points import Point, cases
+from roofline.reader import ResultFile
 from roofline.units import percent
 
 LEAST_SAFETY = 0.10
@@ -30,11 +33,12 @@ MOST_SAFETY = 0.50
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locked:
     """An expectation to write, and the evidence for it, a line each. ``warning`` says what speaks against it; it is
-    among the evidence, and empty where nothing does.
+    among the evidence, and empty where nothing does. ``sessions`` are those it comes from, oldest first.
     """
 
     expected: Expected
     evidence: tuple[str, ...]
+    sessions: tuple[Point, ...] = ()
     warning: str = ""
 
 
@@ -53,19 +57,25 @@ def lock(points: Iterable[Point], least_safety: float = LEAST_SAFETY) -> tuple[t
     :param points: those of one case on one machine are sessions of it.
     :param least_safety: share by which a floor lies below the lowest fraction at least.
     """
+    points = tuple(points)
+    results = {point.result.path: point.result for point in points}.values()
     groups: dict[tuple[str, Machine, str], list[Point]] = {}
     for point in sorted(cases(points), key=lambda point: point.result.when):
         groups.setdefault((point.result.machine_label, machine_of(point), point.id), []).append(point)
-    found = [_lock(groups[key], least_safety) for key in sorted(groups)]
+    found = [
+        _lock(groups[key], [result for result in results if result.machine_key == key[1].key], least_safety)
+        for key in sorted(groups)
+    ]
     return (
         tuple(one for one in found if isinstance(one, Locked)),
         tuple(one for one in found if isinstance(one, LeftOut)),
     )
 
 
-def _lock(sessions: Sequence[Point], least_safety: float) -> Locked | LeftOut:
+def _lock(sessions: Sequence[Point], results: Iterable[ResultFile], least_safety: float) -> Locked | LeftOut:
+    """:param results: all of the sessions' machine."""
     newest = sessions[-1]
-    why = _why_not(sessions)
+    why = _why_not(sessions) or _failed(sessions, results)
     roof, light = of_roof(sessions), of_speed_of_light(sessions)
     if why is None and roof is None and light is None:
         why = (
@@ -94,8 +104,13 @@ def _lock(sessions: Sequence[Point], least_safety: float) -> Locked | LeftOut:
         workload_hash=record.case.workload_hash,
         source=f"locked from {_sessions(sessions)}",
     )
-    head = [f"Locked from {_sessions(sessions)}.", *([f"{warning}."] if warning else [])]
-    return Locked(expected=expected, evidence=(*head, *evidence), warning=warning)
+    commits = of_several_commits([sessions], "locked")
+    head = [
+        f"Locked from {_sessions(sessions)}.",
+        *([f"{warning}."] if warning else []),
+        *([commits] if commits is not None else []),
+    ]
+    return Locked(expected=expected, evidence=(*head, *evidence), sessions=tuple(sessions), warning=warning)
 
 
 _LIGHT = "min_fraction_of_speed_of_light"
@@ -139,6 +154,14 @@ def _why_not(sessions: Sequence[Point]) -> str | None:
     if len({point.workload for point in sessions}) > 1:
         return "the sessions are of different workloads under one name"
     return _why_no_entry(sessions[-1])
+
+
+def _failed(sessions: Sequence[Point], results: Iterable[ResultFile]) -> str | None:
+    """Where the case was to be measured, too, and failed; None where it didn't. Skipped is not failed."""
+    for name, one in lost(sessions, results):
+        if one.outcome != "skipped":
+            return f"not measured in {name}: {one.why}"
+    return None
 
 
 def _why_no_entry(point: Point) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from roofline.bounds import input_share, launch_s
 from roofline.columns import percent_of, pick
+from roofline.expectations.commits import of_several_commits
 from roofline.expectations.fraction import Fraction
 from roofline.expectations.judging import Checked, Finding, Verdict, at_least, bounded
 from roofline.expectations.reasons import reason
@@ -27,6 +28,7 @@ def findings_table(checked: Checked) -> Table[Finding]:
     rows = sorted(checked.findings, key=lambda finding: _WORST_FIRST.index(finding.verdict))
     counts = Counter(finding.verdict for finding in rows)
     told = ", ".join(f"{counts[verdict]} {_words(verdict)}" for verdict in _WORST_FIRST if counts[verdict])
+    mixed = of_several_commits((finding.points for finding in rows), "judged")
     return Table(
         title=f"Expected bounds: {told or 'nothing is expected of these results'}",
         columns=_COLUMNS,
@@ -36,7 +38,7 @@ def findings_table(checked: Checked) -> Table[Finding]:
             *(message(finding) for finding in rows if finding.verdict != "held"),
             *_within(rows),
             *_left_out(rows),
-            *_mixed(rows),
+            *([mixed] if mixed is not None else []),
             *_rest(checked),
         ],
     )
@@ -104,27 +106,6 @@ def _left_out(rows: Sequence[Finding]) -> list[str]:
         f"{finding.case} on {finding.machine}: held. {finding.why}."
         for finding in rows
         if finding.verdict == "held" and finding.why
-    ]
-
-
-def _mixed(rows: Sequence[Finding]) -> list[str]:
-    """Sessions judged as one that aren't of one code: what an old one reached would hide what the new one doesn't."""
-    commits: set[str] = set()
-    others: dict[str, None] = {}
-    for finding in rows:
-        of_file = {point.result.path: commit for point in finding.points if (commit := point.result.commit)}
-        if len(set(of_file.values())) > 1:
-            commits.update(of_file.values())
-            newest = finding.points[-1].result.commit
-            others.update(dict.fromkeys(path.name for path, commit in of_file.items() if commit != newest))
-    if not commits:
-        return []
-    shown = ", ".join(sorted(commit[:10] for commit in commits))
-    named = ", ".join(list(others)[:_SHOWN])
-    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-    return [
-        f"Sessions of several commits are judged together: {shown}; not of the newest one's: {named}{more}. Give those"
-        " of one at a time."
     ]
 
 

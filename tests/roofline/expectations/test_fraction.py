@@ -22,7 +22,7 @@ def test_of_one_session(tmp_path: Path) -> None:
         assert (fraction.timing, fraction.sessions) == (0.008, None)
         assert fraction.roofs == pytest.approx(0.25)
         assert fraction.at_most == pytest.approx(0.1 * 1.25 * 1.008)
-        assert fraction.told == "timing ±0.80 %, by the roofs' worst samples +25 %"
+        assert fraction.told == fraction.bound_told == "timing ±0.80 %, by the roofs' worst samples +25 %"
 
 
 def test_a_roof_that_was_sampled_once_is_told(tmp_path: Path) -> None:
@@ -71,9 +71,8 @@ def test_sessions_have_a_median_and_a_deviation(tmp_path: Path) -> None:
     assert fraction.sessions == pytest.approx(1 / 3)
     assert fraction.roofs == 0.0
     assert fraction.scatter == pytest.approx(math.hypot(0.04, 1 / 3))
-    assert fraction.told == (
-        "by the highest of 3 sessions; timing ±4.0 %, between sessions ±33 %, by the roofs' worst samples +0 %"
-    )
+    assert fraction.told == "timing ±4.0 %, between sessions ±33 %, by the roofs' worst samples +0 %"
+    assert fraction.bound_told == f"by the highest of 3 sessions; {fraction.told}"
 
 
 def test_few_sessions_leave_open_what_the_highest_of_them_does(tmp_path: Path) -> None:
@@ -103,7 +102,7 @@ def test_the_highest_of_eight_sessions_may_be_chance(tmp_path: Path) -> None:
     fraction = of_roof(_sessions(tmp_path, (0.2, 0.0, 0.0), *((0.1 + 0.001 * number, 0.0, 0.0) for number in range(7))))
     assert fraction is not None
     assert fraction.at_most == pytest.approx(0.106)
-    assert fraction.told.startswith("by the highest but 1 of 8 sessions; timing ±0 %, between sessions ±")
+    assert fraction.bound_told == f"by the highest but 1 of 8 sessions; {fraction.told}"
 
 
 def test_a_slower_session_more_never_raises_the_bound(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What is written from good sessions, and what is left out and why."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from roofline.expectations.judging import check_expectations
 from roofline.expectations.locking import lock
 from roofline.expected import Expected
 from roofline.points import Point
-from roofline.record import Flag, Record, Rounds
+from roofline.record import Flag, NotMeasured, Outcome, Record, Rounds
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 
@@ -120,6 +121,37 @@ def test_bad_sessions_are_left_out_by_name(tmp_path: Path, record: Record | None
     assert locked == ()
     assert [one.machine for one in left_out] == ["epyc-2cpu"]
     assert left_out[0].why.startswith(why)
+
+
+@pytest.mark.parametrize(("outcome", "written"), [("out_of_memory", 0), ("failed", 0), ("error", 0), ("skipped", 1)])
+def test_a_session_in_which_it_failed_is_a_bad_one(tmp_path: Path, outcome: Outcome, written: int) -> None:
+    """Though it left no row, as one does that failed after it was measured. One that was skipped wasn't to be there; a
+    case of another machine is none of this one's.
+    """
+    other = build_points.record(case=build.case(id="roof-fp32", mode="roof"))
+    session = {"not_measured": (NotMeasured(id=ID, outcome=outcome, reason="boom"),)}
+    good = sessions(tmp_path, step(0.1), step(0.1))
+    locked, left_out = lock([*good, *build_points.points(tmp_path, other, name="c", session=session)])
+    assert len(locked) == written
+    assert [one.why for one in left_out] == [f"not measured in c.json: {outcome.replace('_', ' ')}: boom"] * (
+        1 - written
+    )
+    far = build_points.points(tmp_path, other, name="d", session=session, machine={"fingerprint": "far"})
+    assert len(lock([*good, *far])[0]) == 1
+
+
+def test_sessions_of_several_commits_are_told_in_the_evidence(tmp_path: Path) -> None:
+    """A floor below what the old code reached is no floor of the new one's."""
+    old, new = sessions(tmp_path, step(0.1), step(0.1))
+    old = replace(old, result=replace(old.result, commit="fedcba9876543210"))
+    ((locked,), _) = lock([old, new])
+    assert locked.evidence[1] == (
+        "Sessions of several commits are locked together: 0123456789, fedcba9876; not of the newest one's: s0.json."
+        " Give those of one at a time."
+    )
+    assert locked.sessions == (old, new)
+    assert locked.warning == ""
+    assert locked.expected.min_fraction_of_roof == 0.09
 
 
 def test_roofs_are_not_locked_and_machines_are_told_apart(tmp_path: Path) -> None:
