@@ -49,9 +49,9 @@ class Repository:
 
     def present(self) -> Commit:
         """What the user's tree holds."""
-        # As the user's own settings can't have it otherwise; nor is the index written, which a mere look may do.
-        ask = ("--no-optional-locks", "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
-        return Commit(self.find("HEAD").id, changed=bool(self._git(*ask)))
+        # Whatever the user's own settings have it show.
+        shown = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
+        return Commit(self.find("HEAD").id, changed=bool(self._git("status", *shown)))
 
     @contextmanager
     def worktree(self, commit: Commit, folder: Path) -> Iterator[Path]:
@@ -61,11 +61,9 @@ class Repository:
         :raises GitError: it can't be checked out, or a submodule isn't there.
         """
         self._forget_lost()
-        # Hooks are for the user's own checkouts: they install things, or talk.
-        hooks = ("-c", f"core.hooksPath={os.devnull}")
         try:
             with ExitStack() as stack:
-                self._git(*hooks, "worktree", "add", "--detach", "--quiet", str(folder), commit.id)
+                self._git("worktree", "add", "--detach", "--quiet", str(folder), commit.id)
                 for path, id in self._submodules(commit).items():
                     own = self._submodule(path, id, commit)
                     stack.enter_context(own.worktree(Commit(id), folder / path))
@@ -121,9 +119,13 @@ class Repository:
     def _git(self, *arguments: str, check: bool = True) -> str:
         # A hook's or a surrounding git's environment would lead to its repository instead of the folder's.
         environment = {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
+        # A mere look may write the index anew, unless this says otherwise.
+        environment["GIT_OPTIONAL_LOCKS"] = "0"
+        # Hooks are for the user's own checkouts: they install things, or talk.
+        hooks = ("-c", f"core.hooksPath={os.devnull}")
         try:
             answer = subprocess.run(
-                ["git", *arguments],
+                ["git", *hooks, *arguments],
                 cwd=self._folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -143,9 +145,8 @@ class Repository:
 
 _GIT_PLACES = frozenset(
     {
-        *("GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),
-        *("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
-        *("GIT_SHALLOW_FILE", "GIT_GRAFT_FILE"),
+        *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_SHALLOW_FILE"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
     }
 )
 """Of the variables that `git rev-parse --local-env-vars` tells, those that say where a repository or a part of it is.

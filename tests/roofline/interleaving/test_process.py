@@ -61,20 +61,22 @@ def test_one_that_hangs_is_ended_with_all_that_it_started(start: Start) -> None:
 
 
 LEAVES_ONE_BEHIND = """
-child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], start_new_session={apart})
+child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], {how})
 os.write(writing, b'{{"kind": "took", "wall_s": %d}}\\n' % child.pid)
 {end}
 """
 
 
-@pytest.mark.parametrize("apart", [False, True], ids=["in its session", "in one of its own"])
+@pytest.mark.parametrize("how", ["env={}", "start_new_session=True"])
 @pytest.mark.parametrize("end", ["", "sys.exit(9)", "time.sleep(600)"], ids=["ends", "fails", "hangs"])
-def test_nobody_outlives_it(apart: bool, end: str, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However it ends: what its tests started and left behind would run beside the next turns."""
+def test_nobody_outlives_it(how: str, end: str, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it ends: what its tests started and left behind would run beside the next turns. It is found by its
+    environment in whatever session it is, and by its session whatever its environment.
+    """
     monkeypatch.setattr("roofline.interleaving.process.GRACE_S", 0.25 if "sleep" in end else 5.0)
-    if apart and not Path("/proc/self/environ").exists():
+    if "session" in how and not Path("/proc/self/environ").exists():
         pytest.skip("there is no /proc here")
-    with start(LEAVES_ONE_BEHIND.format(apart=apart, end=end)) as process:
+    with start(LEAVES_ONE_BEHIND.format(how=how, end=end)) as process:
         took = process.hear(60.0, "preparing a")
         assert isinstance(took, Took)
     assert _is_gone(int(took.wall_s))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -127,6 +128,13 @@ def test_where_no_case_could_be_judged_it_says_so(
     """A gate that saw nothing doesn't pass."""
     assert exit_code(trial(*cases), allow_removed=False, strict=False) == 3
     assert capsys.readouterr().err == f"Error: cannot compare. No case could be judged: {why}.\n"
+
+
+def test_a_case_that_was_lost_later_says_nothing() -> None:
+    """Whatever a look at its first pairs of processes was."""
+    (looked_at,) = trial(OPEN).cases
+    assert looked_at.judged
+    assert not replace(looked_at, problem="new: its pytest ended with exit code 9").judged
 
 
 def test_what_would_settle_it_is_told_as_options() -> None:

@@ -52,6 +52,15 @@ def test_it_is_removed_whatever_happens_in_it(project: Project, tmp_path: Path) 
     assert project.state() == before
 
 
+def test_it_is_removed_though_a_test_took_git_s_own_file_away(project: Project, tmp_path: Path) -> None:
+    """git itself then takes it for no work tree, and removes nothing."""
+    before, repository = project.state(), Repository(project.root)
+    with repository.worktree(repository.find("HEAD"), tmp_path / "base") as root:
+        (root / ".git").unlink()
+    assert not (tmp_path / "base").exists()
+    assert project.state() == before
+
+
 def test_hooks_are_not_run(project: Project, tmp_path: Path) -> None:
     """They are for the user's own checkouts."""
     hook = project.root / ".git" / "hooks" / "post-checkout"
@@ -126,8 +135,8 @@ def test_outside_of_a_repository_it_says_so(tmp_path: Path) -> None:
         ("GIT_WORK_TREE", ""),
         ("GIT_INDEX_FILE", ".git/index"),
         ("GIT_OBJECT_DIRECTORY", ".git/objects"),
+        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", ".git/objects"),
         ("GIT_SHALLOW_FILE", "b.txt"),
-        ("GIT_NAMESPACE", "b.txt"),
     ],
 )
 def test_a_surrounding_git_does_not_lead_elsewhere(
@@ -135,13 +144,15 @@ def test_a_surrounding_git_does_not_lead_elsewhere(
 ) -> None:
     """A hook that runs this has some of these set: it is the folder's repository that counts, and is checked out."""
     other = Project(tmp_path / "other")
-    other.commit({"b.txt": "other"})
+    foreign = other.commit({"b.txt": "other"})
     head, before = project.git("rev-parse", "HEAD"), project.state()
     with monkeypatch.context() as surrounded:
         surrounded.setenv(variable, str(other.root / place))
         repository = Repository(project.root)
         assert repository.top == project.root.resolve()
         assert repository.present() == Commit(head)
+        with pytest.raises(GitError):
+            repository.find(foreign)
         with repository.worktree(repository.find("HEAD~1"), tmp_path / "base") as root:
             assert (root / "a.txt").read_text() == "old"
     assert project.state() == before
@@ -212,16 +223,19 @@ def whole(project: Project, part: Project) -> Project:
     project.commit({})
     part.commit({"b.txt": "new"})
     project.git("-C", "lib/part", "pull", "--quiet", "origin", "main")
-    project.commit({})
+    project.commit({"sub/c.txt": "c"})
     return project
 
 
-def test_a_revision_is_checked_out_with_its_submodules(whole: Project, tmp_path: Path) -> None:
-    """Each as the revision has it, and theirs; from the user's own checkouts, which are left as they are."""
+@pytest.mark.parametrize("folder", ["", "sub"])
+def test_a_revision_is_checked_out_with_its_submodules(folder: str, whole: Project, tmp_path: Path) -> None:
+    """Each as the revision has it, and theirs, from whichever folder it is asked for; from the user's own checkouts,
+    which are left as they are.
+    """
     before = whole.state()
     parts = [Project(whole.root / path) for path in ("lib/part", "lib/part/inner")]
     states = [part.state() for part in parts]
-    repository = Repository(whole.root)
+    repository = Repository(whole.root / folder)
     with repository.worktree(repository.find("HEAD~1"), tmp_path / "base") as root:
         assert (root / "lib" / "part" / "b.txt").read_text() == "old"
         assert (root / "lib" / "part" / "inner" / "c.txt").read_text() == "inner"
