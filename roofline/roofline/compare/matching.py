@@ -267,7 +267,7 @@ def _both(
         left_out += [
             LeftOut(seen.run.file, changed)
             for seen in usable_base
-            if (changed := _difference(seen, _newest(usable_new), by)) is not None
+            if (changed := _difference(seen, usable_new[0], by)) is not None
         ]
     return Pair(
         id=name,
@@ -319,12 +319,14 @@ def _problem(side: str, seen: Sequence[Seen]) -> _Problem | None:
 
 
 def _same_work(base: Sequence[Seen], new: Sequence[Seen], by: By) -> tuple[str | None, list[Seen]]:
-    """What differs between the newest session of each side; where nothing does, the base's sessions of that work."""
-    last = _newest(new)
-    if any(_difference(one, last, by) is not None for one in new):
+    """What differs between the base's newest session and the new ones, which have to be of one work; where nothing does
+    in some of the base's sessions, those.
+    """
+    one = new[0]
+    if any(_difference(one, other, by) is not None for other in new):
         return "the new sessions are not all of one workload", []
-    fitting = [one for one in base if _difference(one, last, by) is None]
-    return (None, fitting) if fitting else (_difference(_newest(base), last, by), [])
+    fitting = [other for other in base if _difference(other, one, by) is None]
+    return (None, fitting) if fitting else (_difference(_newest(base), one, by), [])
 
 
 def _newest(seen: Iterable[Seen]) -> Seen:

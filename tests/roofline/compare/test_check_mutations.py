@@ -230,9 +230,8 @@ def test_what_was_invalid_before_for_the_same_reason_is_a_warning(
         (errored, disproved),
         (_full_memory, disproved),
         (disproved, _rounds_time(float("nan"))),
-        (_unreadable_record, disproved),
     ],
-    ids=["not a number", "failed after", "failed before", "memory", "now not a number", "unreadable"],
+    ids=["not a number", "failed after", "failed before", "memory", "now not a number"],
 )
 def test_what_was_invalid_before_for_another_reason_does_not_pass(
     run: Run, base: list[Path], new: list[Path], of_base: Change, of_new: Change
