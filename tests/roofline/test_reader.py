@@ -1,5 +1,6 @@
 """Result files of any pytest-benchmark are read; what can't be is refused with file, fault and remedy."""
 
+import contextlib
 import json
 import os
 import re
@@ -130,6 +131,15 @@ def test_what_is_nested_too_deep_is_refused(tmp_path: Path, depth: int, text: st
     path.write_text(json.dumps({**build.document([None]), "other": 0}).replace('"other": 0', f'"other": {deep}'))
     with pytest.raises(ReadError, match=r"a\.json: JSON that can't be read \(.*recursion"):
         read_file(path)
+
+
+def test_what_is_nested_rather_deep_is_read_or_refused(tmp_path: Path) -> None:
+    """Deeper than Python may call itself and not too deep for its parser: which of both hangs on the version."""
+    path = tmp_path / "a.json"
+    deep = "[" * 600 + "]" * 600
+    path.write_text(json.dumps({**build.document([None]), "other": 0}).replace('"other": 0', f'"other": {deep}'))
+    with contextlib.suppress(ReadError):
+        assert len(read_file(path).benchmarks) == 1
 
 
 def test_not_text(tmp_path: Path) -> None:
