@@ -150,6 +150,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("roofs") is None)
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    standing = session.config.stash.get(_STANDING, None)
+    if standing is not None and standing.member is not None:
+        standing.member.conclude()
+
+
 def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]

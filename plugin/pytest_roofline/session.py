@@ -67,6 +67,8 @@ class SessionHooks:
         if self._run.unwritten is not None:
             self._run.printed.append(f"ERROR: {self._run.unwritten}")
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            if self._run.file is not None:
+                self._run.file.discard_if_empty()
             return
         worked = self._run.summarise(_width(self._config))
         # A test that only forgot to measure has failed, but there is no other failure that it could hide.

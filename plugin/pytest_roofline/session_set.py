@@ -48,6 +48,18 @@ class Member:
     def tell(self, results: Path) -> None:
         self.told.write_text(str(results.absolute()), encoding="utf-8")
 
+    def conclude(self) -> None:
+        """Tell that pytest has come to the session's end. A process that a test leaves (``os._exit``) never does."""
+        self._end.touch()
+
+    @property
+    def concluded(self) -> bool:
+        return self._end.exists()
+
+    @property
+    def _end(self) -> Path:
+        return self.told.with_suffix(".concluded")
+
     def collect(self) -> Path | None:
         """The results file, once the child has ended. One with nothing in it, as of a crash, is taken away."""
         if not self.told.exists():
@@ -76,15 +88,22 @@ def member(environment: MutableMapping[str, str]) -> Member | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a session ended. ``code`` is the process's: one of pytest's, or a crash; negative is a signal."""
+    """How a session ended. ``code`` is the process's: one of pytest's, or a crash; negative is a signal.
+
+    ``concluded``: pytest came to its end. Where a code of pytest's is that of something else that left the process, the
+    file lacks what would have been measured after it, and doesn't tell so.
+    """
 
     index: int
     code: int
     file: Path | None
+    concluded: bool = True
 
     @property
     def crash(self) -> str | None:
         """What it died of; None where it ended as pytest does."""
+        if not self.concluded and self.code in _AT_THE_END:
+            return f"exit code {self.code} before pytest had ended"
         if 0 <= self.code <= exit_codes.NO_TESTS:
             return None
         if self.code > 0:
@@ -94,6 +113,9 @@ class Ended:
         except ValueError:
             return f"signal {-self.code}"
 
+
+_AT_THE_END = (exit_codes.PASSED, exit_codes.FAILED, exit_codes.NO_TESTS)
+"""What pytest ends with after a whole session, and not before one, as where it could not do what was asked."""
 
 Launch = Callable[[Mapping[str, str]], int]
 """Runs one session to its end, with these variables in its environment, and returns its exit code."""
@@ -121,8 +143,8 @@ def run(
             child = Member(place=place, told=Path(folder, str(index)))
             announce(f"session {index} of {count}")
             code = launch(child.environment())
-            ended.append(Ended(index=index, code=code, file=child.collect()))
-            if code in stops or (ended[-1].file is None and ended[-1].crash is None):
+            ended.append(Ended(index=index, code=code, file=child.collect(), concluded=child.concluded))
+            if ended[-1].crash is None and (code in stops or ended[-1].file is None):
                 break
     return tuple(ended)
 
@@ -134,13 +156,16 @@ def conclude(
     baseline: gate.Baseline | None = None,
     gate_options: Sequence[str] = (),
 ) -> tuple[int, list[str]]:
-    """What came of a set: its exit code, and what to show.
+    """What came of a set: its exit code, and what to show. It passes if each session that was asked for did and left a
+    file.
 
     How far its sessions scatter and whether they pass the gate are the ``roofline`` program's to tell, each once for
     all. The gate is not asked of a set that was interrupted.
     """
     files = [one.file for one in ended if one.file is not None]
-    code = exit_codes.worst(one.code for one in ended)
+    code = exit_codes.worst(one.code if one.crash is None else exit_codes.INTERNAL_ERROR for one in ended)
+    if code == exit_codes.PASSED and len(files) < count:
+        code = exit_codes.USAGE_ERROR
     lines: list[str] = []
     if len(files) > 1:
         lines += analysis.ask("sessions", *map(str, files), "--width", str(width)).lines()

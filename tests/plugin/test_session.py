@@ -143,3 +143,19 @@ def test_under_xdist_a_smoke_test_is_allowed_where_it_is_asked_for(outside: pyte
     run = outside.runpytest_subprocess(*QUICK, "-n", "1", "--benchmark-disable")
     run.assert_outcomes(passed=1)
     assert run.ret == 0
+
+
+def test_a_disk_that_is_full_leaves_no_empty_file(outside: pytest.Pytester) -> None:
+    """The run ends with 4 and says why; what is nothing is not left for a gate to wonder at."""
+    pytest.importorskip("resource", reason="a limit of a file's size, in place of a full disk")
+    outside.makepyfile(
+        MEASURES
+        + """
+        import resource
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+"""
+    )
+    run = outside.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--roofline-label", "here")
+    assert run.ret == 4
+    run.stdout.fnmatch_lines(["ERROR: can't write *.json: File too large. Make room there, or choose another folder."])
+    assert list((outside.path / "results" / "here").iterdir()) == []

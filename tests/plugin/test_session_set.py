@@ -56,7 +56,8 @@ def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest
 class Sessions:
     """Sessions that end with these codes in turn; ``None`` for one that ends well and measures nothing."""
 
-    def __init__(self, folder: Path, *codes: int | None) -> None:
+    def __init__(self, folder: Path, *codes: int | None, concludes: bool = True) -> None:
+        self.concludes = concludes
         self.places: list[tuple[int, int]] = []
         self.identities: set[str] = set()
         self.announced: list[str] = []
@@ -69,6 +70,8 @@ class Sessions:
         self.places.append((member.place.index, member.place.count))
         self.identities.add(member.place.id)
         code = next(self._codes)
+        if self.concludes:
+            member.conclude()
         if code is None:
             return 0
         results = self._folder / f"{member.place.index}.json"
@@ -118,6 +121,16 @@ def test_a_crash_before_anything_was_measured_stops_nothing(tmp_path: Path) -> N
 
     assert [one.file for one in session_set.run(2, launch, lambda _: None)] == [None, None]
     assert len(Sessions(tmp_path, -9, 0).run(2)) == 2
+
+
+@pytest.mark.parametrize(("code", "crash"), [(0, True), (1, True), (5, True), (2, False), (3, False), (4, False)])
+def test_a_process_that_is_left_before_pytest_ends_has_crashed(tmp_path: Path, code: int, crash: bool) -> None:
+    """By whatever exit code, where pytest has that only at its end; the others go on, as after any crash."""
+    ended = Sessions(tmp_path, code, 0, concludes=False).run(2)
+    assert ended[0].crash == (f"exit code {code} before pytest had ended" if crash else None)
+    assert ended[0].concluded is False
+    assert len(ended) == (1 if code in (2, 4) else 2)
+    assert Sessions(tmp_path, code).run(1)[0].crash is None
 
 
 def test_a_set_that_is_to_stop_at_a_failure_does(tmp_path: Path) -> None:
@@ -193,10 +206,30 @@ def test_a_set_ends_with_its_scatter_and_its_files(answers: Callable[..., Asked]
     ]
 
 
+@pytest.mark.parametrize(
+    ("ended", "count", "code"),
+    [
+        ([Ended(index=1, code=0, file=FILE), Ended(index=2, code=0, file=FILE)], 2, 0),
+        ([Ended(index=1, code=0, file=FILE)], 2, 4),
+        ([Ended(index=1, code=0, file=None)], 2, 4),
+        ([Ended(index=1, code=0, file=FILE), Ended(index=2, code=0, file=None)], 2, 4),
+        ([Ended(index=1, code=1, file=None)], 2, 1),
+        ([Ended(index=1, code=0, file=FILE), Ended(index=2, code=0, file=FILE, concluded=False)], 2, 3),
+        ([Ended(index=1, code=0, file=None, concluded=False), Ended(index=2, code=0, file=FILE)], 2, 3),
+    ],
+)
+def test_a_set_passes_if_every_session_has_ended_and_left_a_file(
+    answers: Callable[..., Asked], ended: list[Ended], count: int, code: int
+) -> None:
+    """Fewer than were asked for, or one that measured nothing, is nothing to go by; one that never ended is a crash."""
+    answers()
+    assert session_set.conclude(ended, count, 90)[0] == code
+
+
 def test_one_session_has_no_scatter(answers: Callable[..., Asked]) -> None:
     """Nothing is asked of one file."""
     asked = answers()
-    session_set.conclude(_ended(0), 1, 90)
+    assert session_set.conclude(_ended(0), 1, 90)[0] == 0
     assert asked == []
 
 

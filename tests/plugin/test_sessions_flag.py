@@ -187,10 +187,10 @@ def test_to_look_at_the_tests_is_no_set_and_no_gate(outside: pytest.Pytester, sh
 
 
 def test_tests_that_measure_nothing_are_not_repeated(outside: pytest.Pytester) -> None:
-    """The first session shows it, and its exit code is the set's."""
+    """The first session shows it; sessions were asked for, and there is none."""
     outside.makepyfile("def test_plain(): pass")
     run = outside.runpytest_subprocess(*KEPT, "--roofline-sessions", "3", "-k", "plain")
-    assert run.ret == 0
+    assert run.ret == 4
     assert run.stdout.lines[-2:] == [
         "session 1 of 3: every test passed and nothing was measured (exit code 0)",
         "stopped after session 1 of 3",
@@ -203,7 +203,7 @@ def test_pytest_in_a_test_is_of_no_set(outside: pytest.Pytester) -> None:
         "import os\ndef test_plain():\n    assert 'ROOFLINE_SESSION' not in os.environ\n",
     )
     run = outside.runpytest_subprocess(*KEPT, "--roofline-sessions", "2")
-    assert run.ret == 0
+    run.assert_outcomes(passed=1)
 
 
 def test_a_set_has_a_file_of_each_session_and_goes_on_after_a_crash(outside: pytest.Pytester) -> None:
@@ -244,6 +244,33 @@ def test_a_set_has_a_file_of_each_session_and_goes_on_after_a_crash(outside: pyt
             f"results: {files[3]}",
         ]
     )
+
+
+def test_a_session_that_is_left_in_a_test_is_no_session(outside: pytest.Pytester) -> None:
+    """Its exit code may be 0: the cases that its file lacks are told of by nobody else, and the set doesn't pass."""
+    outside.makeconftest("from pytest_roofline import run\nrun.REWRITE_S = 0")
+    outside.makepyfile(MEASURES + "\n    def test_then(roofline):\n        import os; os._exit(0)\n")
+    run = outside.runpytest_subprocess(*QUICK, *KEPT, "--roofline-sessions", "2")
+    assert run.ret == 3
+    files = {place.index: path for path in outside.path.rglob("*.json") if (place := _session(path).set) is not None}
+    run.stdout.fnmatch_lines(
+        [
+            f"session {number} of 2 crashed (exit code 0 before pytest had ended): "
+            f"{files[number]} has what it measured before"
+            for number in (1, 2)
+        ]
+    )
+
+
+def test_a_session_that_is_left_while_tests_are_collected_is_no_session(outside: pytest.Pytester) -> None:
+    """Before it has a file."""
+    outside.makepyfile("import os; os._exit(0)")
+    run = outside.runpytest_subprocess(*KEPT, "--roofline-sessions", "2")
+    assert run.ret == 3
+    assert run.stdout.lines[-2:] == [
+        f"session {number} of 2 crashed (exit code 0 before pytest had ended): nothing of it was kept"
+        for number in (1, 2)
+    ]
 
 
 def _session(path: Path) -> Session:
