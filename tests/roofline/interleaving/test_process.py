@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -91,6 +92,7 @@ def _is_gone(process: int) -> bool:
         except OSError:
             return True
         time.sleep(0.01)
+    os.kill(process, signal.SIGKILL)
     return False
 
 
