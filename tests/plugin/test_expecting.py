@@ -88,6 +88,9 @@ MARKED = (
     @expected_bound("cpu")
     def test_misspelt(roofline): measure(roofline)
 
+    @expected_bound(min_fraction_of_roof=10**400)
+    def test_digits(roofline): measure(roofline)
+
     @expected_bound("launch")
     def test_roof(roofline): roofline.roof("launch")
 """
@@ -98,7 +101,7 @@ def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) ->
     """Bound and floors fail by name, other devices and precisions are ignored, rows stay valid and have the markers."""
     project.makepyfile(MARKED)
     run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
-    run.assert_outcomes(passed=2, failed=3, errors=1)
+    run.assert_outcomes(passed=2, failed=3, errors=2)
     text = _text(run)
     source = "(@pytest.mark.expected_bound of test_markers_are_asserted_after_the_measurement.py::test_{})"
     assert f"test_other on here: failed. Expected compute-bound {source.format('other')}. Got launch-bound (" in text
@@ -106,6 +109,7 @@ def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) ->
     assert f"Expected at least 40 % of the speed of light {source.format('slow')}" in text
     assert "Likely: a batch of 16 is too little work for each launch" in text
     assert "@pytest.mark.expected_bound: bound is 'cpu'; use one of compute, memory, launch, input," in text
+    assert f"@pytest.mark.expected_bound: min_fraction_of_roof is 1{'0' * 56}...; use a number above 0 and at" in text
     assert "@pytest.mark.expected_bound: a roof bounds others and has no bound of its own." in text
     path, records = newest(project)
     assert set(records) == {"test_held", "test_other", "test_slow", "test_elsewhere"}
