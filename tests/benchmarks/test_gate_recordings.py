@@ -8,7 +8,7 @@ from benchmarks import gate, gate_live, gate_rates, gate_turns
 from roofline.compare.paired import LEAST_PAIRS
 from roofline.interleaving.trial import Rules
 
-SESSIONS = {"quiet", "loud"}
+SESSIONS = {"quiet", "loud", "loud_later"}
 TURNS = {"quiet", "loud"}
 LIVE = {"quiet"}
 """Labels that must be there. Others may lie beside them."""
