@@ -77,7 +77,7 @@ def pytest_configure(config):
 
 @dataclass(frozen=True)
 class Step:
-    """What a step of a workflow runs, and on which event (None: on each)."""
+    """What a step of a workflow runs, and on which event: a pull request, any other, or each (None)."""
 
     name: str
     command: str
@@ -93,9 +93,10 @@ def steps_of(workflow: dict[str, Any]) -> list[Step]:
     (job,) = workflow["jobs"].values()
     found = []
     for step in job["steps"]:
-        event = re.search(r"github.event_name == '(\w+)'", step.get("if", ""))
+        event = re.search(r"github.event_name (==|!=) 'pull_request'", step.get("if", ""))
         if "run" in step and step["name"] != "Install":
-            found.append(Step(step["name"], step["run"], event and event[1]))
+            on = None if event is None else "pull request" if event[1] == "==" else "other"
+            found.append(Step(step["name"], step["run"], on))
     return found
 
 
@@ -105,6 +106,7 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "project"
         self.summary = folder / "summary.md"
+        self.outputs = folder / "outputs"
         self._bin = folder / "bin"
         self._origin = folder / "origin"
         for place in (self._bin, self._origin):
@@ -143,7 +145,6 @@ class Project:
                 "PYTHONPATH": os.pathsep.join(paths),
                 "PYTEST_PLUGINS": ",".join(plugins),
                 "PYTEST_ADDOPTS": "--roofline-device cpu",
-                "GITHUB_BASE_REF": "main",
                 "GITHUB_STEP_SUMMARY": str(self.summary),
             },
             capture_output=True,
@@ -165,8 +166,13 @@ class Project:
         self._git(folder, "add", ".")
         self._git(folder, "-c", "user.name=n", "-c", "user.email=e", "commit", "--quiet", "--message=x")
 
-    def _git(self, folder: Path, *arguments: str) -> None:
-        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+    @property
+    def head(self) -> str:
+        return self._git(self.path, "rev-parse", "HEAD")
+
+    def _git(self, folder: Path, *arguments: str) -> str:
+        ran = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True)
+        return ran.stdout.strip()
 
 
 @pytest.fixture
@@ -183,10 +189,10 @@ def test_the_workflows_are_two_and_their_keys_are_githubs() -> None:
         (job,) = workflow["jobs"].values()
         assert {"runs-on", "timeout-minutes", "steps"} <= set(job)
         for step in job["steps"]:
-            assert set(step) <= {"name", "uses", "with", "run", "if"}
+            assert set(step) <= {"name", "id", "uses", "with", "run", "if"}
             assert ("uses" in step) != ("run" in step)
     assert [step.event for step in steps_of(shared)] == [None, None]
-    assert [step.event for step in steps_of(own)] == ["push", "pull_request", "pull_request"]
+    assert [step.event for step in steps_of(own)] == ["other", *["pull request"] * 3]
 
 
 def test_a_stored_baseline_gates_a_pull_request(project: Project) -> None:
@@ -195,9 +201,9 @@ def test_a_stored_baseline_gates_a_pull_request(project: Project) -> None:
     With the page's numbers of sessions; twice the time is seen in a single one, which is the quicker.
     """
     _, own = workflows()
-    measure, hold, show = steps_of(own)
+    measure, name, hold, show = steps_of(own)
     sessions = {name: str(value) for name, value in own["env"].items()}
-    assert sessions.keys() == {"PYTEST_ADDOPTS", "BASELINE_SESSIONS", "SESSIONS"}
+    assert sessions.keys() == {"PYTEST_ADDOPTS", "BASELINE_SESSIONS", "SESSIONS", "GATE"}
 
     ran = project.run(hold, sessions)
     assert ran.returncode == 4
@@ -218,10 +224,15 @@ def test_a_stored_baseline_gates_a_pull_request(project: Project) -> None:
 
     for result in (project.path / "new").rglob("*.json"):
         result.unlink()
+    base = project.head
     project.change(0.1)
-    ran = project.run(hold, {**sessions, "SESSIONS": "1"})
+    assert project.run(name, {**sessions, "GITHUB_OUTPUT": str(project.outputs)}).returncode == 0
+    assert project.outputs.read_text() == f"commit={base}\n"
+    ran = project.run(hold, {**sessions, "SESSIONS": "1", "GATE": "--least-effect 5%"})
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "gate against baseline: FAILED: slower than the baseline" in ran.stdout
+    assert project.run(show, {**sessions, "GATE": "--least-effect 200%"}).returncode == 0
+    assert "Regression" not in project.take_summary()
     assert project.run(show, sessions).returncode == 0
     assert "Regression" in project.take_summary()
 
