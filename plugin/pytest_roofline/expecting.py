@@ -23,6 +23,7 @@ from roofline.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expe
 from roofline.expected_file import NAME, beside, read
 from roofline.record import KEY, Machine, Record, Session
 from roofline.record_json import to_json
+from roofline.units import percent
 
 if TYPE_CHECKING:
     from pytest_roofline.run import Run
@@ -34,7 +35,13 @@ _WIDTH = 100
 
 
 class NotAsExpected(pytest.fail.Exception):  # type: ignore[misc, name-defined]  # pytest sets it as it is imported
-    """A case was measured well, and isn't bound as expected, doesn't reach a floor, or can't be judged."""
+    """A case was measured well, and isn't bound as expected, doesn't reach a floor, or can't be judged.
+
+    The message begins with what is wrong: pytest's summary has room for a few words.
+    """
+
+    # As of pytest's own: else its summary shows the module, too, and nothing of the message.
+    __module__ = "builtins"
 
 
 class NothingExpected(ValueError):
@@ -112,8 +119,9 @@ def assert_bounds(run: Run, record: Record, test: str) -> None:
         answer = analysis.ask("check", str(results), "--format", "json", "--expect", *file)
     faults = _faults(answer, test)
     if faults:
-        told = "\n".join(map(_wrapped, faults)).replace(f"{run.bounds.root}{os.sep}", "")
-        raise NotAsExpected(f"measured, but not as expected.\n{told}", pytrace=False)
+        short = "; ".join(dict.fromkeys(fault.short for fault in faults))
+        told = "\n".join(_wrapped(fault.message) for fault in faults).replace(f"{run.bounds.root}{os.sep}", "")
+        raise NotAsExpected(f"{short}: measured, but not as expected.\n{told}", pytrace=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +191,37 @@ def _wrapped(text: str) -> str:
     return textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def _faults(answer: analysis.Answer, test: str) -> list[str]:
-    """What is wrong with the case, a message each."""
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What is wrong with a case: ``short`` in a few words, ``message`` in full."""
+
+    short: str
+    message: str
+
+
+def _faults(answer: analysis.Answer, test: str) -> list[_Fault]:
+    """What is wrong with the case, one for each expectation."""
     try:
         rows = json.loads(answer.out)["rows"]
     except (ValueError, KeyError, TypeError):
-        return [f"It could not be judged: roofline check ended with exit code {answer.code}: {answer.err}"]
+        why = f"roofline check ended with exit code {answer.code}: {answer.err}"
+        return [_Fault("not judged", f"It could not be judged: {why}")]
     own = [row for row in rows if row["test"] == test]
     if not own:
-        return ["It could not be judged: roofline check found nothing expected of it."]
-    return [row["message"] for row in own if row["verdict"] != "held"]
+        return [_Fault("not judged", "It could not be judged: roofline check found nothing expected of it.")]
+    return [_Fault(_in_short(row), row["message"]) for row in own if row["verdict"] != "held"]
+
+
+def _in_short(row: Mapping[str, Any]) -> str:
+    """``launch-bound, not compute-bound``; of a row of ``roofline check --expect`` that doesn't hold."""
+    if row["verdict"] != "failed":
+        return str(row["verdict"]).replace("_", " ")
+    parts = []
+    expected, bound = row["expected_bound"], row["bound"]
+    if expected is not None and bound not in (expected, "undetermined"):
+        parts.append(f"{bound}-bound, not {expected}-bound")
+    for name, of in (("fraction_of_roof", "its roof"), ("fraction_of_speed_of_light", "the speed of light")):
+        floor, at_most = row[f"min_{name}"], row[f"{name}_at_most"]
+        if floor is not None and at_most is not None and at_most < floor:
+            parts.append(f"{percent(row[name], 3)} of {of}, not {100 * floor:g} %")
+    return ", ".join(parts)

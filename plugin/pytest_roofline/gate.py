@@ -28,7 +28,7 @@ class NoBaseline(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """``path`` as it was given, ``files`` the results there, and ``left_out`` why other files there are none of it."""
+    """``path`` as `plain` makes it, ``files`` the results there, and ``left_out`` why other files are none of it."""
 
     path: Path
     files: tuple[Path, ...]
@@ -51,6 +51,7 @@ def baseline(path: Path) -> Baseline:
     """
     if not path.exists():
         raise NoBaseline("no such file or folder")
+    path = plain(path)
     if not path.is_dir():
         fault = _fault(path)
         if fault is not None:
@@ -78,6 +79,28 @@ def making(path: Path, arguments: Iterable[str], flags: Iterable[str]) -> str:
     command += ["--roofline-sessions", str(SESSIONS_OF_A_BASELINE), "--roofline-results", str(folder)]
     named = "" if folder == path else f" and name that folder: --gate {shlex.quote(str(folder))}"
     return f"Make one with the code that is known to be good: {shlex.join(command)}{named}"
+
+
+def plain(path: Path) -> Path:
+    """A path that is there without ``..``, as people are shown it; but for where that leads elsewhere, as it may behind
+    a link.
+    """
+    shorter = Path(os.path.normpath(path))
+    return shorter if shorter.exists() and shorter.samefile(path) else path
+
+
+def nothing_to_compare(path: Path, plain_benchmarks: int) -> str:
+    """Why a run whose tests measure nothing is not held against ``path``, and what to do, as sentences.
+
+    :param plain_benchmarks: how many of its tests use pytest-benchmark's own fixture.
+    """
+    if not plain_benchmarks:
+        return "no test here measures, so there is nothing to compare."
+    return (
+        "no test here uses the fixture roofline, so there is nothing to compare. For those that use pytest-benchmark's"
+        f" own ({plain_benchmarks} here), let each run write a file, pytest --benchmark-json NEW/1.json, and ask:"
+        f" roofline check NEW --baseline {shlex.quote(str(path))}"
+    )
 
 
 def objection(of: Baseline, options: Sequence[str]) -> str | None:

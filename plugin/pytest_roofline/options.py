@@ -230,7 +230,8 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="OPTIONS",
         parse=_shell_words,
         default=(),
-        help="More options of roofline check for --gate, such as '--least-effect 5%% --allow-removed'.",
+        help="More options of roofline check for --gate, behind an equals sign: without it a single one is taken for "
+        "pytest's: --roofline-gate-options='--least-effect 5%% --allow-removed'.",
     ),
 )
 

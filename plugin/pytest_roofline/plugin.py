@@ -110,9 +110,10 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     cases = [item for item in session.items if uses_roofline(item)]
     if not _only_shows(config):
         _refuse_empty(config, session.items)
-        _refuse_vacuous(config, session, cases)
         if cases:
             _start(config, chosen, cases)
+        else:
+            _refuse_vacuous(config, session, chosen)
     return result
 
 
@@ -249,12 +250,24 @@ def _only_shows(config: pytest.Config) -> bool:
     return any(getattr(config.option, name, None) for name in _SHOWS)
 
 
-def _refuse_vacuous(config: pytest.Config, session: pytest.Session, cases: list[pytest.Item]) -> None:
-    """A gate never passes because it had nothing to look at."""
+def _refuse_vacuous(config: pytest.Config, session: pytest.Session, chosen: Options) -> None:
+    """Where no test measures: neither a gate nor bounds pass because there was nothing to look at."""
+    if session.testsfailed:
+        return  # tests that can't be collected have a message of their own
     standing = config.stash.get(_STANDING, None)
-    # Tests that can't be collected have a message of their own.
-    if standing is not None and standing.baseline is not None and not cases and not session.testsfailed:
-        raise pytest.UsageError(f"{spelled(config, 'gate')}: no test here measures, so there is nothing to compare.")
+    if standing is not None and standing.baseline is not None:
+        from pytest_roofline import gate
+
+        plain = sum("benchmark" in getattr(item, "fixturenames", ()) for item in session.items)
+        why = gate.nothing_to_compare(standing.baseline.path, plain)
+        raise pytest.UsageError(f"{spelled(config, 'gate')}: {why}")
+    # Under pytest-xdist nothing is measured, and the process that starts the others has no tests.
+    beside_others = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
+    if chosen.assert_bounds and not beside_others:
+        raise pytest.UsageError(
+            f"{spelled(config, 'assert_bounds')}: no test here measures, so no bound can be asserted. Leave it out,"
+            " or name the tests that do."
+        )
 
 
 def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:

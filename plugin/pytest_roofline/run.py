@@ -193,7 +193,7 @@ class Run:
         path = str(self.file.path)
         command = ("report", path, "-o", str(self.file.beside("report"))) if self.options.report else ("summary", path)
         answer = analysis.ask(*command, "--width", str(width))
-        self.printed += (*answer.lines(), f"results: {path}")
+        self.printed += (*answer.lines(), f"results: {gate.plain(self.file.path)}")
         return answer.code == 0
 
     def check(self, width: int) -> int:

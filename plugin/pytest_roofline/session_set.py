@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 
 from pytest_roofline import analysis, exit_codes, gate
-from roofline.record import SessionSet
+from roofline.record import KEY, SessionSet
 
 VARIABLE = "ROOFLINE_SESSION"
 """Set for the children of a set, and taken away by the first to read it: no pytest that a test starts is a member."""
@@ -61,13 +61,16 @@ class Member:
         return self.told.with_suffix(".concluded")
 
     def collect(self) -> Path | None:
-        """The results file, once the child has ended. One with nothing in it, as of a crash, is taken away."""
+        """The results file, once the child has ended. One with nothing in it, as of a crash, is taken away.
+
+        Its path is as `gate.plain` makes it.
+        """
         if not self.told.exists():
             return None
         path = Path(self.told.read_text(encoding="utf-8"))
         if path.exists() and path.stat().st_size == 0:
             path.unlink()
-        return path if path.exists() else None
+        return gate.plain(path) if path.exists() else None
 
 
 def member(environment: MutableMapping[str, str]) -> Member | None:
@@ -157,7 +160,7 @@ def conclude(
     gate_options: Sequence[str] = (),
 ) -> tuple[int, list[str]]:
     """What came of a set: its exit code, and what to show. It passes if each session that was asked for did and left a
-    file.
+    file, and if a case of one of them can be used.
 
     How far its sessions scatter and whether they pass the gate are the ``roofline`` program's to tell, each once for
     all. The gate is not asked of a set that was interrupted.
@@ -168,7 +171,11 @@ def conclude(
         code = exit_codes.USAGE_ERROR
     lines: list[str] = []
     if len(files) > 1:
-        lines += analysis.ask("sessions", *map(str, files), "--width", str(width)).lines()
+        shown = analysis.ask("sessions", *map(str, files), "--width", str(width))
+        unusable = shown.code == _NOTHING_USABLE and baseline is None and any(map(_has_cases, files))
+        lines += [shown.out, _NO_BASELINE] if unusable else shown.lines()
+        if unusable and code == exit_codes.PASSED:
+            code = exit_codes.USAGE_ERROR
     if baseline is not None and code == exit_codes.INTERRUPTED:
         lines.append(f"not held against {baseline.path}: interrupted")
     elif baseline is not None and files:
@@ -181,6 +188,20 @@ def conclude(
     lines += remarks(ended, count)
     lines += [f"results: {file}" for file in files]
     return code, lines
+
+
+_NOTHING_USABLE = 3
+"""The exit code of ``roofline sessions`` where no session has a case that can be used."""
+
+_NO_BASELINE = (
+    "not usable as a baseline: no session of this set has a case that can be used, for the reasons above. Measure again"
+)
+
+
+def _has_cases(results: Path) -> bool:
+    """Whether there is more in a file than roofs, which are no cases and of which nobody makes a baseline."""
+    rows = json.loads(results.read_text(encoding="utf-8"))["benchmarks"]
+    return any(row["extra_info"][KEY]["case"]["mode"] != "roof" for row in rows)
 
 
 def remarks(ended: Sequence[Ended], count: int) -> list[str]:

@@ -104,6 +104,7 @@ def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) ->
     run.assert_outcomes(passed=2, failed=3, errors=2)
     text = _text(run)
     source = "(@pytest.mark.expected_bound of test_markers_are_asserted_after_the_measurement.py::test_{})"
+    assert "launch-bound, not compute-bound: measured, but not as expected. test_other on here: failed." in text
     assert f"test_other on here: failed. Expected compute-bound {source.format('other')}. Got launch-bound (" in text
     assert f"Expected at least 50 % of its roof {source.format('slow')}" in text
     assert f"Expected at least 40 % of the speed of light {source.format('slow')}" in text
@@ -220,6 +221,21 @@ def test_nothing_asserted_is_no_green_run(project: pytest.Pytester) -> None:
     run.stdout.fnmatch_lines(
         ["ERROR: no bound was asserted. Nothing is expected of the cases measured on this device:*"]
     )
+
+
+def test_bounds_over_tests_that_measure_nothing_do_not_pass(project: pytest.Pytester) -> None:
+    """There is nothing to assert: exit code 4 and why, as of a gate; tests that run beside each other are not meant."""
+    project.makepyfile("def test_plain(): pass")
+    run = project.runpytest_subprocess("--roofline-assert-bounds")
+    assert run.ret == 4
+    run.stderr.fnmatch_lines(
+        [
+            "ERROR: --roofline-assert-bounds: no test here measures, so no bound can be asserted. Leave it out, or name"
+            " the tests that do."
+        ]
+    )
+    assert project.runpytest_subprocess("--roofline-assert-bounds", "--collect-only").ret == 0
+    assert project.runpytest_subprocess("--roofline-assert-bounds", "-n", "1").ret == 0
 
 
 def test_nothing_to_assert_ends_before_anything_is_measured(project: pytest.Pytester) -> None:
@@ -384,6 +400,24 @@ def _answer(code: int, out: str, err: str = "") -> analysis.Answer:
 MARKER = Expected(bound="compute", source="marker")
 
 
+FLOOR = {"min_fraction_of_roof": 0.5, "fraction_of_roof": 0.1234, "fraction_of_roof_at_most": 0.13}
+LIGHT = {
+    "min_fraction_of_speed_of_light": 0.125,
+    "fraction_of_speed_of_light": 0.01,
+    "fraction_of_speed_of_light_at_most": 0.02,
+}
+
+
+def _row(**changes: Any) -> dict[str, Any]:
+    """One of ``roofline check --expect``: of the test "a", which isn't launch-bound."""
+    row = {"test": "a", "verdict": "failed", "message": "at /project/e.toml:1", "expected_bound": "launch"}
+    return {**dict.fromkeys((*FLOOR, *LIGHT)), **row, "bound": "compute", **changes}
+
+
+def _rows_of(*rows: dict[str, Any]) -> analysis.Answer:
+    return _answer(1, json.dumps({"rows": rows}))
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
@@ -391,19 +425,52 @@ MARKER = Expected(bound="compute", source="marker")
         (_answer(0, "[]"), "roofline check ended with exit code 0"),
         (_answer(0, '{"rows": []}'), "roofline check found nothing expected of it"),
         (_answer(0, '{"rows": [{"test": "b", "verdict": "held"}]}'), "roofline check found nothing expected of it"),
-        (
-            _answer(1, '{"rows": [{"test": "a", "verdict": "failed", "message": "at /project/e.toml:1"}]}'),
-            "measured, but not as expected.\nat e.toml:1",
-        ),
+        (_rows_of(_row()), "measured, but not as expected.\nat e.toml:1"),
     ],
 )
 def test_no_answer_is_no_pass(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer, told: str) -> None:
     """Whatever the program says but that every expectation of this very test is held."""
+    assert told in str(_failure(monkeypatch, answer).value)
+
+
+def _failure(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer) -> pytest.ExceptionInfo[expecting.NotAsExpected]:
     record = build.record(expected=(MARKER,))
     _asked(monkeypatch, answer)
     with pytest.raises(expecting.NotAsExpected) as caught:
         expecting.assert_bounds(_run([_stats(record, "a")], {}), record, "a")
-    assert told in str(caught.value)
+    return caught
+
+
+@pytest.mark.parametrize(
+    ("answer", "short"),
+    [
+        (_answer(2, ""), "not judged"),
+        (_answer(0, '{"rows": []}'), "not judged"),
+        (_rows_of(_row()), "compute-bound, not launch-bound"),
+        (_rows_of(_row(), _row()), "compute-bound, not launch-bound"),
+        (_rows_of(_row(expected_bound=None, **FLOOR)), "12.3 % of its roof, not 50 %"),
+        (_rows_of(_row(bound="undetermined", **FLOOR)), "12.3 % of its roof, not 50 %"),
+        (_rows_of(_row(bound="launch", **LIGHT)), "1.00 % of the speed of light, not 12.5 %"),
+        (
+            _rows_of(_row(**FLOOR, **LIGHT)),
+            "compute-bound, not launch-bound, 12.3 % of its roof, not 50 %, 1.00 % of the speed of light, not 12.5 %",
+        ),
+        # A floor that it may reach all the same is not what failed.
+        (_rows_of(_row(**{**FLOOR, "fraction_of_roof_at_most": 0.6})), "compute-bound, not launch-bound"),
+        (_rows_of(_row(verdict="not_evaluable")), "not evaluable"),
+        (
+            _rows_of(_row(), _row(verdict="not_evaluable"), _row(verdict="held")),
+            "compute-bound, not launch-bound; not evaluable",
+        ),
+    ],
+)
+def test_a_failure_begins_with_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer, short: str
+) -> None:
+    """pytest's summary at 80 columns has room for the first words, and for the class's name without its module."""
+    assert (
+        _failure(monkeypatch, answer).exconly().startswith(f"NotAsExpected: {short}: measured, but not as expected.\n")
+    )
 
 
 def test_the_program_is_given_the_rows_of_the_model_once(monkeypatch: pytest.MonkeyPatch) -> None:

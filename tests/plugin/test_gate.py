@@ -261,3 +261,26 @@ def test_how_it_ended_is_told(monkeypatch: pytest.MonkeyPatch, code: int, exit_c
     gated = gate.verdict(BASELINE, [Path("new.json")], [], 90)
     assert gated.code == exit_code
     assert gated.lines[-1].startswith(f"gate against base: {says}")
+
+
+def test_a_path_is_told_without_the_way_back(tmp_path: Path) -> None:
+    """As results and baselines beside the project are given; but a `..` behind a link may lead elsewhere."""
+    result_file = write(tmp_path / "base" / "1.json")
+    (tmp_path / "project").mkdir()
+    back = tmp_path / "project" / ".." / "base"
+    assert gate.plain(back) == tmp_path / "base"
+    assert gate.baseline(back) == gate.Baseline(path=tmp_path / "base", files=(result_file,))
+    write(tmp_path / "disk" / "base" / "1.json")
+    (tmp_path / "disk" / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "folder")
+    elsewhere = tmp_path / "link" / ".." / "base"
+    assert gate.plain(elsewhere) == elsewhere
+
+
+def test_plain_benchmarks_are_told_how_they_are_compared() -> None:
+    """They measure, and not in a way that a run could hold against anything."""
+    assert gate.nothing_to_compare(Path("base"), 0) == "no test here measures, so there is nothing to compare."
+    told = gate.nothing_to_compare(Path("the base"), 3)
+    assert told.startswith("no test here uses the fixture roofline, so there is nothing to compare.")
+    assert "pytest-benchmark's own (3 here)" in told
+    assert told.endswith(": roofline check NEW --baseline 'the base'")

@@ -11,9 +11,10 @@ import torch
 
 from pytest_roofline import analysis, gate
 from pytest_roofline.analysis import Answer
+from pytest_roofline.options import SETTINGS
 from pytest_roofline.run import Run
 from pytest_roofline.session import SessionHooks
-from roofline.record import SessionSet
+from roofline.record import KEY, SessionSet
 from tests.plugin.fake_run import options
 
 
@@ -110,3 +111,21 @@ def test_a_session_of_a_set_says_so_in_its_file(tmp_path: Path) -> None:
     place = SessionSet(id="s", index=2, count=3)
     assert Run(options(), torch.device("cpu"), (), place=place).session().set == place
     assert _run(tmp_path, None).session().set is None
+
+
+def test_where_the_results_are_is_told_without_the_way_back(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
+    """The folder may have been given by way of another one."""
+    (tmp_path / "project").mkdir()
+    run = Run(options(results=tmp_path / "project" / ".." / "results", label="here"), torch.device("cpu"), ())
+    run.open_results("1a2b3c4d")
+    run.stats.append(SimpleNamespace(extra_info={KEY: {}}))
+    run.summarise(90)
+    assert [call[0] for call in asked] == ["summary"]
+    assert run.file is not None
+    assert run.printed[-1] == f"results: {tmp_path / 'results' / 'here' / run.file.path.name}"
+
+
+def test_the_help_writes_the_options_of_a_gate_behind_an_equals_sign() -> None:
+    """Without it argparse takes "--strict" for a flag of pytest's, and says no more than "expected one argument"."""
+    (setting,) = [setting for setting in SETTINGS if setting.name == "gate_options"]
+    assert f"{setting.flag}='--" in setting.help

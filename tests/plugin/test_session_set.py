@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from pytest_roofline import analysis, gate, session_set
 from pytest_roofline.analysis import Answer
 from pytest_roofline.session_set import Ended, Member
-from roofline.record import SessionSet
+from roofline.record import KEY, SessionSet
 
 PLACE = SessionSet(id="s", index=2, count=3)
 
@@ -39,7 +40,7 @@ def test_a_variable_that_holds_something_else_is_refused(text: str) -> None:
 
 
 def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that isn't there any more is none; one that a crash left empty is taken away."""
+    """A file that isn't there any more is none; one that a crash left empty is taken away. No `..` is in its path."""
     monkeypatch.chdir(tmp_path)
     member = Member(place=PLACE, told=tmp_path / "2")
     assert member.collect() is None
@@ -47,6 +48,9 @@ def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest
     member.tell(results)
     assert member.collect() is None
     results.write_text("{}")
+    assert member.collect() == tmp_path / "results.json"
+    (tmp_path / "project").mkdir()
+    member.tell(tmp_path / "project" / ".." / "results.json")
     assert member.collect() == tmp_path / "results.json"
     results.write_text("")
     assert member.collect() is None
@@ -224,6 +228,51 @@ def test_a_set_passes_if_every_session_has_ended_and_left_a_file(
     """Fewer than were asked for, or one that measured nothing, is nothing to go by; one that never ended is a crash."""
     answers()
     assert session_set.conclude(ended, count, 90)[0] == code
+
+
+def _written(folder: Path, *modes: str) -> list[Ended]:
+    """A session for each of these modes of its only case, which passed."""
+    ended = []
+    for index, mode in enumerate(modes, 1):
+        file = folder / f"{index}.json"
+        file.write_text(json.dumps({"benchmarks": [{"extra_info": {KEY: {"case": {"mode": mode}}}}]}))
+        ended.append(Ended(index=index, code=0, file=file))
+    return ended
+
+
+def test_a_set_of_which_nothing_can_be_used_is_no_baseline(answers: Callable[..., Asked], tmp_path: Path) -> None:
+    """As of an hour in which each round was disturbed: exit code 4, or it would be kept and fail all checks to come."""
+    answers(sessions=3)
+    code, lines = session_set.conclude(_written(tmp_path, "train", "train"), 2, 90)
+    assert code == 4
+    assert lines[:2] == [
+        "<sessions>",
+        "not usable as a baseline: no session of this set has a case that can be used, for the reasons above."
+        " Measure again",
+    ]
+    (failed, *others) = _written(tmp_path, "train", "train")
+    code, lines = session_set.conclude([replace(failed, code=1), *others], 2, 90)
+    assert code == 1
+    assert lines[1].startswith("not usable as a baseline: ")
+
+
+def test_roofs_alone_are_no_useless_baseline(answers: Callable[..., Asked], tmp_path: Path) -> None:
+    """They have no scatter to show, and whoever asks for them alone wants no baseline."""
+    answers(sessions=3)
+    code, lines = session_set.conclude(_written(tmp_path, "roof", "roof"), 2, 90)
+    assert code == 0
+    assert not any("baseline" in line for line in lines)
+
+
+def test_of_a_set_that_is_held_against_a_baseline_the_gate_says_that_nothing_can_be_used(
+    answers: Callable[..., Asked], tmp_path: Path
+) -> None:
+    """It is the other side."""
+    answers(sessions=3, check=3)
+    code, lines = session_set.conclude(_written(tmp_path, "train", "train"), 2, 90, BASELINE)
+    assert code == 4
+    assert not any("not usable as a baseline" in line for line in lines)
+    assert "<check>" in lines
 
 
 def test_one_session_has_no_scatter(answers: Callable[..., Asked]) -> None:

@@ -169,6 +169,20 @@ def test_a_gate_over_tests_that_measure_nothing_does_not_pass(outside: pytest.Py
     run.stderr.fnmatch_lines(["ERROR: --roofline-gate: no test here measures, so there is nothing to compare."])
 
 
+def test_a_gate_over_plain_benchmarks_says_how_they_are_compared(outside: pytest.Pytester) -> None:
+    """They do measure, though not with the fixture roofline."""
+    outside.makepyfile("def test_plain(benchmark): benchmark(int)\ndef test_other(): pass")
+    (outside.path / "base.json").write_text(BASELINE)
+    run = outside.runpytest_subprocess(*KEPT, "--roofline-gate", "base.json")
+    assert run.ret == 4
+    run.stderr.fnmatch_lines(
+        [
+            "ERROR: --roofline-gate: no test here uses the fixture roofline, *(1 here)*:"
+            " roofline check NEW --baseline base.json"
+        ]
+    )
+
+
 def test_a_gate_leaves_errors_of_collection_their_own_message(outside: pytest.Pytester) -> None:
     """A test file that can't be imported is what is wrong."""
     outside.makepyfile("import nowhere_to_be_found")
