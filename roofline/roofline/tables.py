@@ -94,7 +94,7 @@ def render(table: Table[Any], form: Format, width: int, *, color: bool = False, 
     """The table as text that ends in a newline.
 
     :param width: columns of the terminal; only ``table`` heeds it.
-    :param complete: what has the columns that don't fit: said where some don't.
+    :param complete: what has the columns that don't fit: said where some don't, with the width in which they would.
     """
     if form == "csv":
         return _csv(table)
@@ -159,14 +159,14 @@ def cell(text: str) -> str:
 
 
 def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> str:
-    columns, dropped = _fitting(table, width)
+    columns, dropped, needed = _fitting(table, width)
     texts = _texts(table, columns)
     room = width - sum(_GAP + one for one in _widths(columns, texts)[1:])
     rows = [["\n".join(_squeezed(row[0], room)), *row[1:]] for row in texts]
     widths = _widths(columns, rows)
     notes = list(table.notes)
     if dropped:
-        notes.append(f"Too narrow for: {', '.join(dropped)} ({complete} has all)")
+        notes.append(f"Not shown at this width: {', '.join(dropped)} (use --width {needed} or {complete})")
     bold = _bold if color else list
     lines = bold(wrapped(printable(table.title), width))
     if table.rows:
@@ -218,12 +218,15 @@ def _justified(text: str, width: int, right: bool) -> str:
     return blanks + text if right else text + blanks
 
 
-def _fitting(table: Table[Any], width: int) -> tuple[list[Column[Any]], list[str]]:
-    """The displayed columns that fit, with the key broken into lines if need be, and the titles of those that don't."""
+def _fitting(table: Table[Any], width: int) -> tuple[list[Column[Any]], list[str], int]:
+    """The displayed columns that fit, with the key broken into lines if need be; the titles of those that don't; and
+    the width in which all would.
+    """
     columns = table.displayed()
     dropped: list[str] = []
     if _least_width(table, columns) > width:
         columns = [replace(column, show=column.narrow) if column.narrow else column for column in columns]
+    needed = _least_width(table, columns)
     while _least_width(table, columns) > width:
         last = max(columns[1:], key=lambda column: column.drop, default=columns[0])
         if last.drop == 0:
@@ -233,7 +236,7 @@ def _fitting(table: Table[Any], width: int) -> tuple[list[Column[Any]], list[str
     while len(columns) > 1 and _least_width(table, columns, squeezed=True) > width:
         # A figure that is cut off reads as another one.
         dropped.append(columns.pop().title.replace("\n", " "))
-    return columns, dropped
+    return columns, dropped, needed
 
 
 def _least_width(table: Table[Any], columns: Sequence[Column[Any]], *, squeezed: bool = False) -> int:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from typing import Any, NamedTuple
 
 import pytest
@@ -102,7 +103,7 @@ def test_a_long_key_is_broken_before_columns_are_dropped() -> None:
         "mobilenet_v2-train-b128  1.0 s  a, b",
         "  -torch_default",
     ]
-    assert "Too narrow" not in text
+    assert "Not shown" not in text
 
 
 def test_columns_are_dropped_in_their_order_and_named() -> None:
@@ -115,9 +116,24 @@ def test_columns_are_dropped_in_their_order_and_named() -> None:
     assert "column0" in text.splitlines()[1]
     assert "column1" in text.splitlines()[1]
     assert "column2" not in text.splitlines()[1]
-    assert "Too narrow for: column2 (--format csv" in text
+    assert "Not shown at this width: column2 (use --width 46 or --format csv)" in " ".join(text.split())
     table = _table(_Row("k", 1.0), columns=(_NAME, *wide), display=(_NAME, *wide))
-    assert "column2 (all.csv has" in render(table, "table", 40, complete="all.csv")
+    assert "(use --width 46 or all.csv)" in " ".join(render(table, "table", 40, complete="all.csv").split())
+
+
+def test_the_width_that_is_named_is_the_least_that_shows_everything() -> None:
+    """With the key in lines and the shorter texts."""
+    columns: list[Column[_Row]] = [
+        Column(name="a", title="a", get=lambda _: "x" * 20, narrow=lambda text: text[:15], drop=1),
+        Column(name="b", title="b", get=lambda _: "y" * 20, drop=2),
+    ]
+    table = _table(_Row("resnet50-train-b32-fp32", 1.0), columns=(_NAME, *columns), display=(_NAME, *columns))
+    shown = " ".join(render(table, "table", 40).split())
+    told = re.search(r"Not shown at this width: b \(use --width (\d+) or --format csv\)", shown)
+    assert told is not None
+    assert int(told[1]) == len("resnet50-train") + 2 + 15 + 2 + 20
+    assert "Not shown" in render(table, "table", int(told[1]) - 1)
+    assert "Not shown" not in render(table, "table", int(told[1]))
 
 
 def test_a_key_that_matters_more_keeps_its_width() -> None:
@@ -132,9 +148,9 @@ def test_a_key_that_matters_more_keeps_its_width() -> None:
     assert f"\n{'a' * 10}" in narrow
     assert "x" * 20 in narrow
     assert key in kept
-    assert "Too narrow for: c " in kept
+    assert "Not shown at this width: c " in kept
     assert key not in tight
-    assert "Too narrow for: c " in tight
+    assert "Not shown at this width: c " in tight
 
 
 def test_a_narrow_form_is_used_before_dropping() -> None:
@@ -168,8 +184,8 @@ def test_wide_characters_take_two_columns() -> None:
     table = Table(title="t", columns=[first, second], rows=["核" * 12])
     narrow = render(table, "table", 40)
     assert "核" * 12 in narrow
-    assert "Too narrow for: b (" in narrow
-    assert "Too narrow" not in render(table, "table", 50)
+    assert "Not shown at this width: b (" in narrow
+    assert "Not shown" not in render(table, "table", 50)
 
 
 def test_sections() -> None:
@@ -241,7 +257,7 @@ def test_no_figure_is_cut_off(width: int) -> None:
     columns += [Column(name=name, title=name, get=lambda _row: "+1150.75 %") for name in names]
     key = "test_training_step[resnet50_imagenet_batch64_amp_bf16_channels_last_compile]"
     text = render(Table(title="t", columns=columns, rows=[key, "核" * 30]), "table", width)
-    head, _, note = text.partition("Too narrow for: ")
+    head, _, note = text.partition("Not shown at this width: ")
     shown = [name for name in names if name in head]
     assert shown == list(names[: len(shown)])
     assert all(name in note for name in names[len(shown) :])
