@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from roofline.columns import percent_of
 from roofline.compare.evidence import observe_stats, rounds_of
-from roofline.compare.observation import Observation, Unusable, loud_session, observe
+from roofline.compare.observation import Observation, Unusable, loud_session, mostly_disturbed, observe
 from roofline.machines import Machine, machine_names, machine_of
 from roofline.points import Point, cases
+from roofline.reader import ResultFile
+from roofline.record import Rounds
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant
 
 _MOST_REASONS = 3
-"""Told of a case: how many rounds were disturbed is another number in each session."""
+"""Told of a case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +49,15 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     """
     measured = cases(points)
     names = machine_names(measured)
-    loud = {
-        path: loud_session(rounds_of(result))
-        for path, result in {one.result.path: one.result for one in measured}.items()
-    }
+    loud = {path: _loud(result) for path, result in {one.result.path: one.result for one in measured}.items()}
     groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}
-    left_out: dict[str, Counter[str]] = {}
+    left_out: dict[str, list[Unusable]] = {}
     for point in measured:
         key = (machine_of(point), point.workload, _commit(point))
         try:
             groups.setdefault(key, []).append(_observation(point, loud[point.result.path]))
         except Unusable as error:
-            left_out.setdefault(point.id, Counter())[str(error)] += 1
+            left_out.setdefault(point.id, []).append(error)
     rows = [
         _scatter(case, names[machine], commit, seen) for (machine, (case, _), commit), seen in groups.items() if seen
     ]
@@ -81,15 +80,40 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     )
 
 
-def _note(case: str, reasons: Counter[str]) -> str:
+def _loud(result: ResultFile) -> tuple[Rounds, ...]:
+    """The rounds of all cases of a session, where hardly one of them was left alone; else none."""
+    rounds = tuple(rounds_of(result))
+    return () if loud_session(rounds) is None else rounds
+
+
+class _Disturbed(Unusable):
+    """Left out for its disturbed rounds: those of several sessions are added up, and so only the text is the reason."""
+
+    def __init__(self, what: str, cases: Iterable[Rounds]) -> None:
+        """:param cases: the rounds that are meant; those of which nobody looked what disturbed them don't count."""
+        super().__init__(f"{what} were disturbed from outside")
+        marks = [mark for rounds in cases for mark in rounds.disturbed or ()]
+        self.rounds, self.disturbed = len(marks), sum(mark is not None for mark in marks)
+
+
+def _note(case: str, reasons: Sequence[Unusable]) -> str:
     """All that was left out of a case in one line, with the most frequent reasons."""
-    shown = [f"{reason} ({_times(count)} left out)" for reason, count in reasons.most_common(_MOST_REASONS)]
-    rest = sum(reasons.values()) - sum(count for _, count in reasons.most_common(_MOST_REASONS))
+    counts = Counter(map(str, reasons)).most_common()
+    shown = [f"{_of_rounds(reasons, text)}{text} ({_times(count)} left out)" for text, count in counts[:_MOST_REASONS]]
+    rest = sum(count for _, count in counts[_MOST_REASONS:])
     return f"{case}: {'; '.join((*shown, *([f'other reasons ({_times(rest)} left out)'] if rest else [])))}"
 
 
-def _observation(point: Point, loud: str | None) -> Observation:
-    """:param loud: why nothing of the session that knows what disturbed it is taken."""
+def _of_rounds(reasons: Iterable[Unusable], text: str) -> str:
+    """``29 of 30 ``, where that reason is told with how many rounds."""
+    disturbed = [reason for reason in reasons if isinstance(reason, _Disturbed) and str(reason) == text]
+    if not disturbed:
+        return ""
+    return f"{sum(one.disturbed for one in disturbed)} of {sum(one.rounds for one in disturbed)} "
+
+
+def _observation(point: Point, loud: Sequence[Rounds]) -> Observation:
+    """:param loud: the rounds of its session, where nothing of that is taken which knows what disturbed it."""
     if not point.valid:
         raise Unusable(point.why_invalid)
     record = point.benchmark.record
@@ -97,9 +121,15 @@ def _observation(point: Point, loud: str | None) -> Observation:
         return observe_stats(point.benchmark.stats, point.result.when)
     if record.timing is None:
         raise Unusable("no rounds in the record")
-    observation = observe(record.timing.rounds, point.result.when)
-    if loud is not None and record.timing.rounds.disturbed is not None:
-        raise Unusable(loud)
+    rounds = record.timing.rounds
+    try:
+        observation = observe(rounds, point.result.when)
+    except Unusable as error:
+        if str(error) == mostly_disturbed(rounds):
+            raise _Disturbed("rounds", [rounds]) from error
+        raise
+    if loud and rounds.disturbed is not None:
+        raise _Disturbed("rounds of all cases", loud)
     return observation
 
 

@@ -122,23 +122,42 @@ def test_a_session_of_a_loud_hour_is_left_out(tmp_path: Path) -> None:
     table = sessions_table(_points(_session(tmp_path, 1, alone, *others), _session(tmp_path, 2, alone)))
     (row,) = table.rows
     assert row.sessions == 1
-    assert any("40 of 60 rounds of the session's cases were disturbed from outside" in note for note in table.notes)
+    assert any("40 of 60 rounds of all cases were disturbed from outside" in note for note in table.notes)
+
+
+def _disturbed(folder: Path, index: int, *counts: int) -> ResultFile:
+    """A session of so many cases as there are numbers, of disturbed rounds among ten."""
+    records = []
+    for number, count in enumerate(counts):
+        marks = ("steal",) * count + (None,) * (10 - count)
+        rounds = Rounds(steps=5, wall_s=(0.5,) * 10, disturbed=marks)
+        records.append(build.record(case=build.case(model=f"m{number}"), timing=build.timing(0.1, rounds=rounds)))
+    return _session(folder, index, *records)
+
+
+def test_disturbed_rounds_are_added_up_over_the_sessions(tmp_path: Path) -> None:
+    """They are one reason, however many they were in each; a case's own rounds, and those of all cases of a session."""
+    some = sessions_table(_points(*(_disturbed(tmp_path, index, 10 - index, 0, 0) for index in (1, 2, 3))))
+    assert some.notes == ["m0-train-b32-fp32: 24 of 30 rounds were disturbed from outside (3 sessions left out)"]
+    most = sessions_table(_points(*(_disturbed(tmp_path, index, 0, 9, 10) for index in (4, 5))))
+    assert most.notes == [
+        "m0-train-b32-fp32: 38 of 60 rounds of all cases were disturbed from outside (2 sessions left out)",
+        "m1-train-b32-fp32: 18 of 20 rounds were disturbed from outside (2 sessions left out)",
+        "m2-train-b32-fp32: 20 of 20 rounds were disturbed from outside (2 sessions left out)",
+    ]
 
 
 def test_what_is_left_out_of_a_case_is_one_line(tmp_path: Path) -> None:
-    """Every session may give another reason, as how many rounds were disturbed: the three most frequent are told."""
-    marks: tuple[str | None, ...]
-    records = []
-    for count in (10, 10, 9, 8, 7, 6):
-        marks = ("steal",) * count + (None,) * (10 - count)
-        rounds = Rounds(steps=5, wall_s=(0.5,) * 10, disturbed=marks)
-        records.append((build.record(timing=build.timing(0.1, rounds=rounds)), _case(0.1, case=build.case(model="a"))))
-    table = sessions_table(_points(*(_session(tmp_path, index, *both) for index, both in enumerate(records, 1))))
-    (line,) = table.notes
+    """Every session may give another reason: the three most frequent are told."""
+    other = _case(0.1, case=build.case(model="a"))
+    files = []
+    for index, name in enumerate(("a", "a", "b", "c", "d", "e"), 1):
+        flag = Flag(name=name, evidence="it is", invalid=True)
+        files.append(_session(tmp_path, index, _case(0.1, flags=(flag,)), other))
+    (line,) = sessions_table(_points(*files)).notes
     assert line == (
-        "resnet50-train-b32-fp32: 10 of 10 rounds were disturbed from outside (2 sessions left out);"
-        " 9 of 10 rounds were disturbed from outside (one session left out);"
-        " 8 of 10 rounds were disturbed from outside (one session left out); other reasons (2 sessions left out)"
+        "resnet50-train-b32-fp32: invalid: a (2 sessions left out); invalid: b (one session left out);"
+        " invalid: c (one session left out); other reasons (2 sessions left out)"
     )
 
 
