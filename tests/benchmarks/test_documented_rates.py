@@ -42,6 +42,7 @@ TABLES = [
     ("gate.md", "gate", "loud, 5 a side", EVERY, DRAWN),
     ("gate.md", "gate", "loud_later, 5 a side", EVERY, DRAWN),
     ("ab.md", "turns", "quiet, in turns", EVERY, DRAWN),
+    ("ab.md", "turns", "quiet_earlier, in turns", EVERY, DRAWN),
     ("ab.md", "turns", "loud, in turns", EVERY, DRAWN),
     ("ab.md", "live", "quiet, live", (OURS,), LIVE),
 ]
