@@ -22,10 +22,10 @@ import selectors
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Raised when a message changes."""
 
 PIPES = "ROOFLINE_TURNS"
@@ -66,6 +66,7 @@ class Begin:
 class Ready:
     """:param steps: that make a round long enough on this side.
     :param files: loaded since the last message.
+    :param work: the fields of the case (`roofline.record.Case`) by their names, for what changed where its hash did.
     """
 
     test: str
@@ -73,6 +74,7 @@ class Ready:
     workload_hash: str
     steps: int
     files: tuple[str, ...] = ()
+    work: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ MESSAGES: list[Message] = [
     Hello(protocol=PROTOCOL, tests=("a[x]", "b"), cases=("x", "b"), files=(), python="3.12", torch="2.11", plugin="/p"),
     Begin(tests=("a[é]",), slowdown=0.05),
     Begin(tests=()),
-    Ready(test="a", case="c", workload_hash="h", steps=7, files=("/f.py",)),
+    Ready(test="a", case="c", workload_hash="h", steps=7, files=("/f.py",), work={"batch": 2, "config": {"lr": [1]}}),
     Agreed(steps=8),
     Turn(),
     Took(wall_s=0.1 + 0.2),

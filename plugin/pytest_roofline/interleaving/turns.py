@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import sysconfig
 from collections.abc import Mapping
+from dataclasses import fields
 from importlib.machinery import EXTENSION_SUFFIXES
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -126,6 +129,7 @@ class TurnPace:
             workload_hash=self._case.workload_hash,
             steps=steps,
             files=turns.files(),
+            work=_declared(self._case),
         )
         answer = turns.ask(ready, Agreed, Enough)
         if not isinstance(answer, Agreed):
@@ -142,6 +146,13 @@ class TurnPace:
     def took(self, round: Round) -> None:
         self._turns.taken.append(round)
         self._turns.say(Took(wall_s=round.wall_s))
+
+
+def _declared(case: Case) -> dict[str, Any]:
+    """The fields of a case as JSON values, what is none (an optimiser's option may be a tensor) as the hash has it."""
+    values = {one.name: getattr(case, one.name) for one in fields(Case)}
+    declared: dict[str, Any] = json.loads(json.dumps(values, default=str))
+    return declared
 
 
 _SUFFIXES = (".py", *EXTENSION_SUFFIXES)

@@ -9,16 +9,16 @@ or have no usable row of, the rest is not compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from roofline.compare.counted import counted_otherwise
 from roofline.compare.identity import Identity, told_apart
 from roofline.compare.marks import not_looked_at, without_marks
 from roofline.compare.shortfall import NONE, Shortfalls, shortfalls, shortfalls_of_new
 from roofline.compare.sides import By, Run, Seen, Side
-from roofline.record import Case
+from roofline.compare.workload_changes import declared, workload_changes
 from roofline.units import scaled, significant
 
 Standing = Literal["matched", "new", "removed", "invalid", "loud", "not comparable"]
@@ -347,30 +347,10 @@ def _difference(base: Seen, new: Seen, by: By) -> str | None:
         return f"work from another source: {new.provenance}, baseline {base.provenance}"
     if new.case is base.case:
         return None
-    changes = _changes(base.case, new.case)
+    changes = workload_changes(declared(base.case), declared(new.case), "baseline")
     if base.case.workload_hash == new.case.workload_hash and not changes:
         return None
     return f"another workload under the same id: {changes or 'its hash differs'}"
-
-
-def _changes(base: Case, new: Case) -> str:
-    """``precision tf32, baseline fp32``: the fields in which two cases differ, but for the hash of all of them."""
-    names = [one.name for one in fields(Case) if one.name not in ("id", "workload_hash", "config")]
-    found = [(name, getattr(new, name), getattr(base, name)) for name in names]
-    if base.workload_hash != new.workload_hash:
-        # What doesn't change the hash of the work is no other work.
-        found += [(name, new.config.get(name), base.config.get(name)) for name in _all(new.config, base.config)]
-    return ", ".join(
-        f"{name} {_value(ours)}, baseline {_value(theirs)}" for name, ours, theirs in found if ours != theirs
-    )
-
-
-def _value(value: object) -> str:
-    return "none" if value is None else str(value)
-
-
-def _all(*mappings: Mapping[str, Any]) -> Iterable[str]:
-    return dict.fromkeys(name for mapping in mappings for name in mapping)
 
 
 def _files(seen: Sequence[Seen]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from roofline.compare.paired import SIDES, PairTurns, SideName
+from roofline.compare.workload_changes import workload_changes
 from roofline.interleaving.process import PREPARING_S, Player, ProcessFailed
 from roofline.turns import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
 
@@ -283,9 +284,11 @@ class _Build:
         base, new = (self.ready[name] for name in SIDES)
         if base.workload_hash == new.workload_hash:
             return None
+        changes = workload_changes(base.work, new.work, "base") or "its hash differs"
         return (
-            f"another workload: {base.case} has the hash {base.workload_hash} in base and {new.workload_hash} in new. "
-            "Shapes, batch, precision, layout, optimiser or the model's configuration changed"
+            f"another workload in the same test: {changes} (hash {new.workload_hash}, base {base.workload_hash}). If "
+            "that is intended, give the test another name (then it is a new case, and the old one is removed: "
+            "--allow-removed), or let a person decide"
         )
 
     def _problem(self) -> str | None:

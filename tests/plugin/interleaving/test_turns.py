@@ -6,11 +6,13 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 from pytest_roofline.interleaving.slowdown import Slowed
 from pytest_roofline.interleaving.turns import OtherSide, Turns, loaded_files
@@ -49,8 +51,19 @@ def test_a_case_waits_for_its_turns(ends: tuple[Turns, Channel]) -> None:
     ready = parent.receive()
     assert isinstance(ready, Ready)
     assert (ready.test, ready.case, ready.workload_hash, ready.steps) == ("test_a.py::test_it", "mlp", "h", 7)
+    assert (ready.work["id"], ready.work["precision"], ready.work["config"]) == ("mlp", "fp32", {})
     assert parent.receive() == Took(wall_s=0.125)
     assert parent.receive() == Done(test="test_a.py::test_it", disturbed=(None,))
+
+
+def test_a_case_s_work_is_told_whatever_it_holds(ends: tuple[Turns, Channel]) -> None:
+    """An option of an optimiser may be a tensor, which no message can hold: told as its hash has it."""
+    turns, parent = ends
+    parent.send(Agreed(steps=9))
+    turns.pace(replace(CASE, config={"optimizer": {"lr": torch.tensor(0.5), "betas": (0.9, 0.99)}})).agree(7)
+    ready = parent.receive()
+    assert isinstance(ready, Ready)
+    assert ready.work["config"] == {"optimizer": {"lr": "tensor(0.5000)", "betas": [0.9, 0.99]}}
 
 
 def test_a_case_may_be_built_anew(ends: tuple[Turns, Channel]) -> None:

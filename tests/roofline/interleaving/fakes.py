@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from roofline.compare.paired import SideName
 from roofline.interleaving.process import ProcessFailed
@@ -49,6 +50,7 @@ class FakeProcess:
     """Says what a pytest with these tests would say.
 
     :param steps: of a round, on this side. ``preparing_s``: to build and warm up.
+    :param work: the fields of its cases, beside the hash.
     :param skips: tests it skips; ``fails``: tests that fail after they were measured, with the reason.
     :param dies_in: the process ends in this test, after a turn.
     """
@@ -62,6 +64,7 @@ class FakeProcess:
         steps: int = 3,
         preparing_s: float = 0.0,
         hashes: Mapping[str, str] | None = None,
+        work: Mapping[str, Any] | None = None,
         skips: Sequence[str] = (),
         fails: Mapping[str, str] | None = None,
         dies_in: str | None = None,
@@ -76,6 +79,7 @@ class FakeProcess:
         self._steps = steps
         self._preparing_s = preparing_s
         self._hashes = hashes or {}
+        self._work = work or {}
         self._skips = skips
         self._fails = fails or {}
         self._dies_in = dies_in
@@ -152,4 +156,6 @@ class FakeProcess:
         if test in self._skips:
             return Done(test=test, problem="skipped: not here")
         self._table.now += self._preparing_s
-        return Ready(test=test, case=case_of(test), workload_hash=self._hashes.get(test, "h"), steps=self._steps)
+        named = self._hashes.get(test, "h")
+        work = {**self._work, "workload_hash": named}
+        return Ready(test=test, case=case_of(test), workload_hash=named, steps=self._steps, work=work)

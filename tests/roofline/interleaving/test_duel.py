@@ -110,14 +110,27 @@ def test_both_sides_take_the_same_steps() -> None:
     assert met.turns.steps == 8
 
 
-def test_another_workload_is_not_measured() -> None:
-    """The same id with another hash is another workload: no turn is taken, and the reason is told."""
+@pytest.mark.parametrize(
+    ("base", "new", "told"),
+    [
+        ({"parameters": 7, "batch": 2}, {"parameters": 8, "batch": 2}, "parameters 8, base 7"),
+        ({"config": {"lr": 0.1}}, {"config": {"lr": 0.1, "betas": [1, 2]}}, "betas [1, 2], base none"),
+        ({}, {}, "its hash differs"),
+    ],
+)
+def test_another_workload_is_not_measured(base: dict[str, Any], new: dict[str, Any], told: str) -> None:
+    """The same test with another hash is another workload: no turn is taken, and it is told what changed and what to
+    do.
+    """
     table = Table()
-    (met,) = duel(table, new={"hashes": {"a": "other"}})
+    (met,) = duel(table, base={"work": base}, new={"hashes": {"a": "other"}, "work": new})
     assert turns(table) == ""
     assert met.turns is None
     assert met.problem is not None
-    assert "another workload: case a has the hash h in base and other in new" in met.problem
+    assert met.problem == (
+        f"another workload in the same test: {told} (hash other, base h). If that is intended, give the test another "
+        "name (then it is a new case, and the old one is removed: --allow-removed), or let a person decide"
+    )
 
 
 @pytest.mark.parametrize("skipping", ["base", "new"])
