@@ -19,13 +19,19 @@ class GitError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """:param changed: the tree holds changes that are not in the commit, untracked files included."""
+    """What a tree holds. It is another one than the commit's where there is more in it: that is measured, too.
+
+    :param changed: files of the commit that were changed, added or removed.
+    :param untracked: files that git doesn't know, and was not told to ignore.
+    """
 
     id: str
     changed: bool = False
+    untracked: bool = False
 
     def __str__(self) -> str:
-        return self.id[:8] + (" and uncommitted changes" if self.changed else "")
+        more = {"uncommitted changes": self.changed, "untracked files": self.untracked}
+        return " and ".join((self.id[:8], *(words for words, there in more.items() if there)))
 
 
 class Repository:
@@ -51,7 +57,9 @@ class Repository:
         """What the user's tree holds."""
         # Whatever the user's own settings have it show.
         shown = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
-        return Commit(self.find("HEAD").id, changed=bool(self._git("status", *shown)))
+        lines = self._git("status", *shown).splitlines()
+        untracked = [line for line in lines if line.startswith("?? ")]
+        return Commit(self.find("HEAD").id, changed=len(lines) > len(untracked), untracked=bool(untracked))
 
     @contextmanager
     def worktree(self, commit: Commit, folder: Path) -> Iterator[Path]:

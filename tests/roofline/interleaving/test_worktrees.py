@@ -74,13 +74,19 @@ def test_hooks_are_not_run(project: Project, tmp_path: Path) -> None:
 
 
 def test_the_present_tells_whether_it_is_committed(project: Project) -> None:
-    """An untracked file is a change, too."""
+    """An untracked file makes another tree, too, and is called what it is: results files of it are of a clean one."""
     repository = Repository(project.root)
     head = project.git("rev-parse", "HEAD")
     assert repository.present() == Commit(head)
     assert str(repository.present()) == head[:8]
-    (project.root / "b.txt").write_text("untracked")
+    (project.root / "new").mkdir()
+    (project.root / "new" / "b.txt").write_text("untracked")
+    assert repository.present() == Commit(head, untracked=True)
+    assert str(repository.present()) == f"{head[:8]} and untracked files"
+    project.git("add", "new")
     assert str(repository.present()) == f"{head[:8]} and uncommitted changes"
+    (project.root / "c.txt").write_text("untracked")
+    assert str(repository.present()) == f"{head[:8]} and uncommitted changes and untracked files"
 
 
 @pytest.mark.parametrize(
@@ -92,10 +98,10 @@ def test_the_user_s_settings_do_not_hide_a_change(project: Project, settings: tu
     """Nor make one: a new conftest.py is new code, whatever git is told to show of it."""
     project.git("config", *settings)
     repository = Repository(project.root)
-    assert not repository.present().changed
+    assert repository.present() == repository.find("HEAD")
     assert repository.find("HEAD").id == project.git("rev-parse", "HEAD")
     (project.root / "conftest.py").write_text("")
-    assert repository.present().changed
+    assert repository.present().untracked
 
 
 def test_a_look_leaves_the_index_as_it_is(project: Project) -> None:
