@@ -48,6 +48,11 @@ def percent(fraction: float | None, digits: int = 2) -> str:
     return "-" if fraction is None or not math.isfinite(fraction) else f"{significant(100 * fraction, digits)} %"
 
 
+def counted(count: int, thing: str) -> str:
+    """``counted(1, "case")`` is ``1 case``, and of any other number they are ``cases``."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def shares(amounts: Mapping[str, float]) -> str:
     """Who has which share of the sum, largest first: ``99.9 % bf16, 0.100 % fp32``. Empty where there is nothing."""
     ranked = sorted(((name, amount) for name, amount in amounts.items() if amount > 0), key=lambda pair: -pair[1])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roofline.units import percent, scaled, shares, significant
+from roofline.units import counted, percent, scaled, shares, significant
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,8 @@ def test_shares() -> None:
     """Of the sum, the largest first; what has nothing is not named."""
     assert shares({"fp32": 1.0, "bf16": 3.0, "int64": 0.0}) == "75.0 % bf16, 25.0 % fp32"
     assert shares({"fp32": 0.0}) == ""
+
+
+def test_counted() -> None:
+    """One thing is no plural; none of them are."""
+    assert [counted(count, "case") for count in (0, 1, 2)] == ["0 cases", "1 case", "2 cases"]

@@ -8,15 +8,14 @@ from pathlib import Path
 import click
 
 from roofline.commands.interleaved import failures, rule_options, tell
-from roofline.commands.output import emit, table_options, try_to_write
+from roofline.commands.output import chosen_format, emit, emit_text, table_options, try_to_write
 from roofline.interleaving import turns_file
+from roofline.interleaving.gate import gate
 from roofline.interleaving.preparing import Asked, check_arguments, interruptible, two_sides
-from roofline.interleaving.table import verdict_table
+from roofline.interleaving.table import as_json, sentence, verdict_table
 from roofline.interleaving.temporary import temporary_folder
-from roofline.interleaving.trial import Rules, Trial, hold
+from roofline.interleaving.trial import Rules, hold
 from roofline.tables import Format
-
-REGRESSION, CANNOT_COMPARE = 1, 3
 
 
 @click.command()
@@ -91,30 +90,20 @@ def ab(
         )
         with two_sides(asked, Path.cwd(), folder) as sides:
             trial = hold(sides, arguments, rules, folder, os.environ, tell)
+    outcome = gate(trial, allow_removed=allow_removed, strict=strict)
     # What was measured is kept before it is shown, and shown though it can't be kept: either may fail.
     with failures():
         try:
             if results is not None:
                 tell(f"turns: {turns_file.write(trial, results)}")
         finally:
-            emit([verdict_table(trial)], form, output, width)
-    return exit_code(trial, allow_removed=allow_removed, strict=strict)
-
-
-def exit_code(trial: Trial, *, allow_removed: bool, strict: bool) -> int:
-    """A slower case is worth more than one that can't be compared: the regression is there whatever else is. A gate to
-    which no case showed anything doesn't pass; what the machine left open of some is a warning.
-    """
-    if trial.of("slower"):
-        return REGRESSION
-    inconclusive = trial.of("inconclusive")
-    busy = [case.case for case in inconclusive if case.busy is not None]
-    if not any(case.judged for case in trial.cases):
-        why = "the machine is too busy. Measure again when it is left alone" if busy else "see below the table"
-        tell(f"Error: cannot compare. No case could be judged: {why}.")
-        return CANNOT_COMPARE
-    if inconclusive:
-        told = f"; the machine is too busy for {', '.join(busy)}" if busy else ""
-        tell(f"warning: inconclusive: {', '.join(case.case for case in inconclusive)}{told}")
-    lacking = trial.of("not comparable") or (trial.of("removed") and not allow_removed)
-    return CANNOT_COMPARE if lacking or (strict and inconclusive) else 0
+            if chosen_format(form, output) == "json":
+                emit_text(as_json(trial, outcome), output)
+            else:
+                emit([verdict_table(trial, outcome.exit_code)], form, output, width)
+    if output is not None:
+        tell(sentence(trial, outcome.exit_code))
+    told = [f"Warning: {warning}" for warning in outcome.warnings]
+    for line in [*told, *(f"Error: {failure}" for failure in outcome.failures)]:
+        tell(line)
+    return outcome.exit_code

@@ -66,7 +66,10 @@ def selftest(
         if case.why
     )
     emit([selftest_table(cases, slowdown, reasons)], form, output, width)
-    if any(case.failures for case in cases):
+    wrong = [failure for case in cases for failure in case.failures]
+    for failure in wrong:
+        tell(f"Error: {failure}")
+    if wrong:
         return FAILED
     if lost := lacking(cases):
         raise CannotCompare(f"cannot compare. Not measured in both trials: {', '.join(case.case for case in lost)}.")

@@ -224,18 +224,25 @@ def _chance_of_scatter(pairs: Sequence[PairObservation]) -> float:
     return float(special.fdtrc(others, freedom, _scatter(pairs) / others / expected))
 
 
-def too_busy(pairs: Sequence[PairObservation]) -> str | None:
-    """By which sign less is known here than on a machine left alone, in words; None where there is none."""
+def disturbed_turns(pairs: Sequence[PairObservation]) -> str | None:
+    """How many turns were disturbed and are taken all the same, in words; None where there are none. It is the sign by
+    which the machine is known to be too busy.
+    """
     disturbed, turns = (sum(getattr(pair, name) for pair in pairs) for name in ("disturbed", "turns"))
-    if disturbed:
-        return f"{disturbed} of {turns} turns were disturbed from outside"
-    if _chance_of_scatter(pairs) < UNLIKELY:
-        changes = [math.expm1(pair.log_ratio) for pair in pairs]
-        return (
-            f"its pairs of processes lie from {min(changes):+.1%} to {max(changes):+.1%}, further apart than on one "
-            "left alone"
-        )
-    return None
+    return f"{disturbed} of {turns} turns were disturbed from outside" if disturbed else None
+
+
+def further_apart(pairs: Sequence[PairObservation]) -> str | None:
+    """How far apart the pairs lie, in words, where that is further than on a machine left alone; None where it isn't.
+    On one left alone they do by chance, in up to `UNLIKELY` of cases: it is no proof.
+    """
+    if _chance_of_scatter(pairs) >= UNLIKELY:
+        return None
+    changes = [100 * math.expm1(pair.log_ratio) for pair in pairs]
+    return (
+        f"its pairs of processes lie from {min(changes):+.1f} to {max(changes):+.1f} %, further apart than on one left "
+        "alone"
+    )
 
 
 def confidence_of_a_look(confidence: float, most_pairs: int, pairs: int) -> float:

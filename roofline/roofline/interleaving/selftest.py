@@ -13,7 +13,7 @@ from roofline.compare.paired import SideName, least_detectable
 from roofline.interleaving.side import Side
 from roofline.interleaving.trial import CaseTrial, Trial
 from roofline.tables import Column, Table
-from roofline.units import percent
+from roofline.units import counted, percent
 
 SMALL_CASES = "pytest_roofline.interleaving.small_cases"
 """Shipped with the plugin; a name and not a file, for the analysis knows nothing of where that lies."""
@@ -37,8 +37,23 @@ class Tried:
         if self.unchanged.outcome in ("slower", "faster"):
             found.append(f"{self.case}: false alarm: unchanged code is called {self.unchanged.outcome}")
         if _measured(self.slowed) and self.slowed.outcome != "slower":
-            found.append(f"{self.case}: missed: the slowed code is called {self.slowed.outcome}")
+            why = ""
+            if self.slowed.busy is not None:
+                why = ", for the machine is too busy"
+            elif self.slowed.scattered is not None:
+                why = ", perhaps for the machine is too busy"
+            found.append(f"{self.case}: missed: the slowed code is called {self.slowed.outcome}{why}")
         return tuple(found)
+
+    @property
+    def left_open(self) -> bool:
+        """Whether all that the gate did wrong is that it couldn't tell: it said nothing that isn't so."""
+        return (
+            bool(self.failures)
+            and self.slowed is not None
+            and self.slowed.outcome == "inconclusive"
+            and self.unchanged.outcome not in ("slower", "faster")
+        )
 
     @property
     def compared(self) -> bool:
@@ -103,24 +118,42 @@ def tried(first: Trial, second: Trial) -> tuple[Tried, ...]:
 def selftest_table(cases: tuple[Tried, ...], share: float, notes: tuple[str, ...]) -> Table[Tried]:
     """A row a case; below it what went wrong, and the least slowdown that is found here."""
     known = [case.least_detectable for case in cases if case.least_detectable is not None]
-    said = [failure for case in cases for failure in case.failures]
+    said = [f"Each case against itself: unchanged, and slowed by {percent(share)}."]
+    said += [failure for case in cases for failure in case.failures]
+    if any(case.left_open for case in cases):
+        said.append(
+            "Inconclusive is no wrong verdict: the slowdown can't be told from this hour's noise in the time it has. "
+            "Try again in a quieter hour, with a longer --max-time, or with more --pairs."
+        )
     if known:
         said.append(f"Detectable here in 19 of 20 tries: slowdowns from {percent(max(known))} in every case compared.")
     return Table(
         title=_title(cases),
         columns=[
             Column(name="case", title="case", get=lambda case: case.case, right=False),
-            Column(name="unchanged_change", title="unchanged", get=lambda case: _change(case.unchanged), show=signed),
-            Column(name="unchanged_verdict", title="verdict", get=lambda case: case.unchanged.outcome, right=False),
+            Column(
+                name="unchanged_change",
+                title="unchanged:\nchange",
+                get=lambda case: _change(case.unchanged),
+                show=signed,
+                drop=2,
+            ),
+            Column(
+                name="unchanged_verdict",
+                title="unchanged:\nverdict",
+                get=lambda case: case.unchanged.outcome,
+                right=False,
+            ),
             Column(
                 name="slowed_change",
-                title=f"slowed by {percent(share)}",
+                title="slowed:\nchange",
                 get=lambda case: _change(case.slowed),
                 show=signed,
+                drop=1,
             ),
             Column(
                 name="slowed_verdict",
-                title="verdict",
+                title="slowed:\nverdict",
                 get=lambda case: None if case.slowed is None else case.slowed.outcome,
                 right=False,
             ),
@@ -140,13 +173,14 @@ def lacking(cases: tuple[Tried, ...]) -> tuple[Tried, ...]:
 
 def _title(cases: tuple[Tried, ...]) -> str:
     compared, lost = sum(case.compared for case in cases), len(lacking(cases))
-    if any(case.failures for case in cases):
-        said = "failed"
+    failed = [case for case in cases if case.failures]
+    if failed:
+        said = "failed" + (", for it can't tell in such noise" if all(case.left_open for case in failed) else "")
     elif not compared:
         said = "not made"
     else:
         said = "not completed" if lost else "passed"
-    return f"Selftest {said}: {compared} of {compared + lost} cases compared"
+    return f"Selftest {said}: {compared} of {counted(compared + lost, 'case')} compared"
 
 
 def _change(case: CaseTrial | None) -> float | None:

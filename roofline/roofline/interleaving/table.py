@@ -1,16 +1,20 @@
-"""What came of a comparison, as the table and the words that are shown."""
+"""What came of a comparison: the words, the table and the JSON that are shown."""
 
 from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 from roofline.compare.columns import signed
+from roofline.compare.gate import Gate
 from roofline.compare.paired import LEAST_PAIRS, PairObservation
 from roofline.interleaving.trial import CaseTrial, Outcome, Rules, Trial
+from roofline.json_text import json_text
+from roofline.record_json import without_nonfinite
 from roofline.tables import Column, Table
-from roofline.units import percent, scaled
+from roofline.units import counted, percent, scaled
 
 _ORDER: tuple[Outcome, ...] = (
     "slower",
@@ -25,49 +29,64 @@ _ORDER: tuple[Outcome, ...] = (
 """What asks for attention first."""
 
 
-def verdict_table(trial: Trial) -> Table[CaseTrial]:
+def verdict_table(trial: Trial, exit_code: int) -> Table[CaseTrial]:
     """A row a case, the worst first; below it what the rows leave open, and which code was run."""
     return Table(
-        title=sentence(trial),
+        title=sentence(trial, exit_code),
         columns=_columns(trial.rules),
-        display=[column for column in _columns(trial.rules) if column.name in _SHOWN],
+        display=_display(trial.rules),
         rows=sorted(trial.cases, key=lambda case: _ORDER.index(case.outcome)),
         notes=_notes(trial),
     )
 
 
-def sentence(trial: Trial) -> str:
-    """The verdict over all cases, the worst first: ``1 of 9 cases slower, 1 inconclusive, 7 the same``."""
-    counts = [(outcome, len(trial.of(outcome))) for outcome in _ORDER]
-    words = [f"{count} {_WORDS.get(outcome, outcome)}" for outcome, count in counts if count]
+def sentence(trial: Trial, exit_code: int) -> str:
+    """Whether it passed, and the verdicts over all cases, the worst first."""
     sides = trial.sides
-    return f"{sides['new'].what} against {sides['base'].what}: {', '.join(words)}"
+    both = f"{sides['new'].what} against {sides['base'].what}"
+    counts = [(outcome, len(trial.of(outcome))) for outcome in _ORDER]
+    all_of_it = ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
+    slower, settled = len(trial.of("slower")), len(trial.of("slower", "faster", "same"))
+    compared = settled + len(trial.of("inconclusive"))
+    if exit_code == 1:
+        return f"Regression: {both}: {counted(slower, 'case')} slower, of {compared} compared ({all_of_it})"
+    if exit_code == 0:
+        said = f"Passed: {both}: no case shown to be slower" if settled else f"Passed, but nothing was settled: {both}"
+        return f"{said} ({all_of_it})"
+    if not any(case.judged for case in trial.cases):
+        return f"Cannot compare: {both}: no case could be judged ({all_of_it})"
+    return f"Not passed: {both}: no case shown to be slower, but not all of it settled ({all_of_it})"
 
 
-_WORDS: dict[Outcome, str] = {"same": "the same"}
+def as_json(trial: Trial, gate: Gate) -> str:
+    """All of it, under the names that ``roofline check`` has for it."""
+    table, rules = verdict_table(trial, gate.exit_code), trial.rules
+    document = {
+        "title": table.title,
+        **{name: getattr(gate, name) for name in ("exit_code", "failures", "warnings", "strict", "allow_removed")},
+        "verdicts": {outcome.replace(" ", "_"): len(trial.of(outcome)) for outcome in _ORDER},
+        "settings": {
+            "least_effect": rules.least,
+            "confidence": rules.confidence,
+            "pairs": rules.pairs,
+            "max_time_s": rules.max_time_s,
+        },
+        "rows": [{column.name: column.get(case) for column in table.columns} for case in table.rows],
+        "notes": table.notes,
+    }
+    return json_text(without_nonfinite(document))
 
-_SHOWN = frozenset({"case", "base_step_time_s", "new_step_time_s", "change", "interval", "outcome", "turns", "pairs"})
+
+def change(case: CaseTrial) -> str:
+    """As it is shown: ``+5.1 %``."""
+    value = _change(case)
+    return "-" if value is None else signed(value)
 
 
-def _columns(rules: Rules) -> list[Column[CaseTrial]]:
-    return [
-        Column(name="case", title="case", get=lambda case: case.case, right=False),
-        Column(name="test", title="test", get=lambda case: case.test, right=False),
-        Column(name="workload_hash", title="workload", get=lambda case: case.workload_hash, right=False),
-        Column(
-            name="base_step_time_s", title="base", get=lambda case: _middle(case, "base_step_s"), show=_time, drop=2
-        ),
-        Column(name="new_step_time_s", title="new", get=lambda case: _middle(case, "new_step_s"), show=_time, drop=1),
-        Column(name="change", title="change", get=_change, show=signed),
-        Column(name="interval", title="interval", get=lambda case: _interval(case, rules), show=_range),
-        Column(name="outcome", title="verdict", get=lambda case: case.outcome, right=False),
-        Column(
-            name="turns", title="turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4
-        ),
-        Column(name="disturbed", title="left out", get=lambda case: sum(one.left_out for one in case.observations)),
-        Column(name="pairs", title="pairs", get=lambda case: len(case.pairs) or None, drop=3),
-        Column(name="why", title="why", get=lambda case: case.why or None, right=False),
-    ]
+def interval_of(case: CaseTrial, rules: Rules) -> str:
+    """As it is shown: ``+4.8 to +5.4 %``."""
+    ends = _interval(case, rules)
+    return "-" if ends is None else _range(ends)
 
 
 def _middle(case: CaseTrial, name: str) -> float | None:
@@ -88,9 +107,61 @@ def _interval(case: CaseTrial, rules: Rules) -> list[float] | None:
     return None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)]
 
 
+def _end(which: int, rules: Rules) -> Callable[[CaseTrial], float | None]:
+    def end(case: CaseTrial) -> float | None:
+        ends = _interval(case, rules)
+        return None if ends is None else ends[which]
+
+    return end
+
+
 def _range(ends: Any) -> str:
     low, high = map(signed, ends)
-    return f"{low.removesuffix(' %')} .. {high}"
+    return f"{low.removesuffix(' %')} to {high}"
+
+
+_CASE: Column[CaseTrial] = Column(name="case", title="case", get=lambda case: case.case, right=False)
+_STEP_TIMES: tuple[Column[CaseTrial], ...] = (
+    Column(name="base_step_time_s", title="base", get=lambda case: _middle(case, "base_step_s"), show=_time, drop=2),
+    Column(name="new_step_time_s", title="new", get=lambda case: _middle(case, "new_step_s"), show=_time, drop=1),
+)
+_CHANGE: Column[CaseTrial] = Column(name="change", title="change", get=_change, show=signed)
+_VERDICT: Column[CaseTrial] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
+_TURNS: Column[CaseTrial] = Column(
+    name="turns", title="turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4
+)
+_PAIRS: Column[CaseTrial] = Column(name="pairs", title="pairs", get=lambda case: len(case.pairs) or None, drop=3)
+
+
+def _columns(rules: Rules) -> list[Column[CaseTrial]]:
+    return [
+        _CASE,
+        Column(name="test", title="test", get=lambda case: case.test, right=False),
+        Column(name="workload_hash", title="workload", get=lambda case: case.workload_hash, right=False),
+        *_STEP_TIMES,
+        _CHANGE,
+        Column(name="change_low", title="from", get=_end(0, rules), show=signed),
+        Column(name="change_high", title="to", get=_end(1, rules), show=signed),
+        Column(name="confidence", title="confidence", get=lambda case: rules.look_confidence(len(case.pairs))),
+        _VERDICT,
+        _TURNS,
+        Column(name="left_out", title="left out", get=lambda case: sum(one.left_out for one in case.observations)),
+        Column(name="disturbed", title="disturbed", get=lambda case: sum(one.disturbed for one in case.observations)),
+        _PAIRS,
+        Column(name="why", title="why", get=lambda case: case.why or None, right=False),
+    ]
+
+
+def _display(rules: Rules) -> list[Column[CaseTrial]]:
+    return [
+        _CASE,
+        *_STEP_TIMES,
+        _CHANGE,
+        Column(name="interval", title="interval", get=lambda case: _interval(case, rules), show=_range),
+        _VERDICT,
+        _TURNS,
+        _PAIRS,
+    ]
 
 
 def _confidences(rules: Rules) -> str:
@@ -106,8 +177,8 @@ def _confidences(rules: Rules) -> str:
 def _notes(trial: Trial) -> list[str]:
     rules = trial.rules
     notes = [
-        f"change: step time of new over base; interval: {_confidences(rules)}. Less than {percent(rules.least)} "
-        "doesn't matter."
+        f"change: step time of new over base, of the turns' ratios and not of the medians base and new; interval: "
+        f"{_confidences(rules)}. Less than {percent(rules.least)} doesn't matter."
     ]
     for case in trial.cases:
         if case.why:

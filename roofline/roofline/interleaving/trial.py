@@ -19,9 +19,10 @@ from roofline.compare.paired import (
     PairTurns,
     SideName,
     confidence_of_a_look,
+    disturbed_turns,
     effect_of_pairs,
+    further_apart,
     observe_pair,
-    too_busy,
 )
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge
 from roofline.interleaving.duel import Clock, Met, fight
@@ -29,6 +30,7 @@ from roofline.interleaving.process import MeasuringProcess, Process
 from roofline.interleaving.provenance import Provenance
 from roofline.interleaving.side import Side
 from roofline.turns import Hello
+from roofline.units import counted
 
 Outcome = Kind | Literal["not comparable", "new", "removed", "skipped"]
 
@@ -88,12 +90,26 @@ class CaseTrial:
 
     @property
     def busy(self) -> str | None:
-        """By which sign it is the machine that left it open, in words; None where it is settled, or by no such sign."""
-        return too_busy(self.observations) if self.verdict is not None and self.outcome == "inconclusive" else None
+        """How many turns were disturbed, in words, where that left it open; None where it is settled, or none was."""
+        return disturbed_turns(self.observations) if self._left_open else None
+
+    @property
+    def scattered(self) -> str | None:
+        """How far apart its pairs lie, in words, where that left it open, and no turns that were disturbed did."""
+        return further_apart(self.observations) if self._left_open and self.busy is None else None
+
+    @property
+    def _left_open(self) -> bool:
+        """By a look at it."""
+        return self.verdict is not None and self.outcome == "inconclusive"
 
     @property
     def judged(self) -> bool:
-        """Whether its turns showed something: enough of them were taken, on a machine that wasn't too busy."""
+        """Whether its turns showed something: enough of them were taken, and it is settled or most were left alone.
+
+        That its pairs are further apart than on a machine left alone happens there, too, and is no ground to say that a
+        gate saw nothing.
+        """
         return self.problem is None and self.verdict is not None and self.busy is None
 
     @property
@@ -110,8 +126,11 @@ class CaseTrial:
         if self.problem is not None:
             return self.problem
         if self.verdict is not None and self.verdict.why:
-            busy = self.busy
-            return self.verdict.why if busy is None else f"the machine is too busy: {busy}; {self.verdict.why}"
+            if self.busy is not None:
+                return f"the machine is too busy: {self.busy}; {self.verdict.why}"
+            if self.scattered is not None:
+                return f"perhaps the machine is too busy: {self.scattered}; {self.verdict.why}"
+            return self.verdict.why
         if self.outcome == "inconclusive":
             return self.unusable[-1] if self.unusable else "no turns were taken"
         return ""
@@ -128,8 +147,8 @@ class Trial:
     hellos: Mapping[SideName, Hello]
     told: tuple[str, ...]
 
-    def of(self, outcome: Outcome) -> tuple[CaseTrial, ...]:
-        return tuple(case for case in self.cases if case.outcome == outcome)
+    def of(self, *outcomes: Outcome) -> tuple[CaseTrial, ...]:
+        return tuple(case for case in self.cases if case.outcome in outcomes)
 
 
 class NothingInCommon(RuntimeError):
@@ -186,7 +205,7 @@ def hold(
             tests = [test for test in wanted if all(test in hello.tests for hello in hellos.values())]
             for test in set(wanted) - set(tests):
                 cases[test] = replace(cases[test], problem="collected by the first processes, and not by later ones")
-            say(f"pair of processes {started}, at most {rules.pairs}: {len(tests)} cases, {first} first")
+            say(f"pair of processes {started}, at most {rules.pairs}: {counted(len(tests), 'case')}, {first} first")
             budget_s = rules.max_time_s / rules.pairs
             for met in fight(players, tests, first, budget_s, provenance.watch, clock):
                 cases[met.test] = _with(cases[met.test], met)

@@ -78,7 +78,7 @@ def test_a_slower_revision_is_caught(project: Project, tmp_path: Path) -> None:
         project.root, "ab", "--base", "HEAD~1", "--new", "HEAD", *BRIEF, "--results", str(kept), "--", *PYTEST
     )
     assert run.returncode == 1, run.stdout + run.stderr
-    assert run.stdout.startswith("HEAD against HEAD~1: 1 slower\n")
+    assert run.stdout.startswith("Regression: HEAD against HEAD~1: 1 case slower, of 1 compared (1 slower)\n")
     base, new = (project.git("rev-parse", "--short=8", revision) for revision in ("HEAD~1", "HEAD"))
     told = " ".join(run.stdout.split())
     assert f"base: HEAD~1, commit {base}; 2 files of" in told
@@ -97,7 +97,7 @@ def test_unchanged_code_passes_in_the_working_tree(project: Project, tmp_path: P
     run = roofline(project.root, "ab", "--base", "HEAD~1", *BRIEF, "-o", str(out), "--", *PYTEST)
     assert run.returncode == 0, run.stdout + run.stderr
     (row,) = json.loads(out.read_text())["rows"]
-    assert row["outcome"] in ("same", "inconclusive", "faster")
+    assert row["verdict"] in ("same", "inconclusive", "faster")
     assert row["turns"] >= 5
     assert project.state() == before
 
@@ -232,7 +232,7 @@ def test_the_selftest_finds_the_slowdown_it_puts_in(project: Project) -> None:
     few = ("--pairs", "1", "--max-time", "0.1", "--least-effect", "30%", "--slowdown", "90%")
     run = roofline(project.root, "selftest", *few, "--width", "100", "--", *PYTEST)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.startswith("Selftest passed: 1 of 1 cases compared\n")
+    assert run.stdout.startswith("Selftest passed: 1 of 1 case compared\n")
     assert "Detectable here in 19 of 20 tries: slowdowns from" in run.stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from roofline.compare.paired import PairTurns
@@ -12,15 +13,15 @@ from tests.roofline.interleaving.fakes import side
 HELLO = Hello(protocol=PROTOCOL, tests=("a",), cases=("a",), files=(), python="3.12", torch="2.11", plugin="/plugin")
 
 
-def turns(ratio: float = 1.0, count: int = 9, noise: float = 0.0) -> PairTurns:
-    """Turns of 0.1 s whose ratio alternates around ``ratio``."""
+def turns(ratio: float = 1.0, count: int = 9, noise: float = 0.0, *, disturbed: bool = False) -> PairTurns:
+    """Turns of 0.1 s whose ratio alternates around ``ratio``; all disturbed, or none."""
     return PairTurns(
         first="base",
         steps=10,
         base_s=(0.1,) * count,
         new_s=tuple(0.1 * ratio * (1 + noise * (-1) ** turn) for turn in range(count)),
         base_disturbed=(None,) * count,
-        new_disturbed=(None,) * count,
+        new_disturbed=("another program" if disturbed else None,) * count,
     )
 
 
@@ -40,3 +41,15 @@ def trial(*cases: CaseTrial, rules: Rules | None = None) -> Trial:
         hellos={"base": HELLO, "new": HELLO},
         told=("base: the base; 3 files", "new: the new; 3 files"),
     )
+
+
+SLOWER = case("slow", turns(1.1), turns(1.1))
+SAME = case("same", turns(), turns())
+OPEN = case("open", turns(1.0, noise=0.4), turns(1.1, noise=0.4))
+BUSY = case("busy", turns(1.05, disturbed=True), turns(1.05, disturbed=True))
+SCATTERED = case("scattered", turns(1.4), turns(0.8))
+TIMELESS = case("timeless", turns(math.nan), turns(math.nan))
+FAILED = case("failed", problem="new: failed: precision\n  | it ran in tf32")
+REMOVED = case("old", only_in="base")
+NEW = case("young", only_in="new")
+SKIPPED = case("left", problem="base: skipped: no; new: skipped: no", skipped=True)

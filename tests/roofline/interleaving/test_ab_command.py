@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from roofline.interleaving import turns_file
 from tests.roofline.conftest import Run
-from tests.roofline.interleaving.made import case, trial, turns
+from tests.roofline.interleaving.made import OPEN, REMOVED, case, trial, turns
 
 SLOWER = case("a", turns(1.1), turns(1.1))
 
@@ -50,6 +51,45 @@ def test_the_table_is_shown_where_the_turns_cannot_be_kept(
 
     monkeypatch.setattr("roofline.commands.ab.hold", hold)
     code, out, err = run("ab", *sides, "--results", kept)
-    assert out.startswith("the new against the base: 1 slower\n")
+    assert out.startswith("Regression: the new against the base: 1 case slower, of 1 compared (1 slower)\n")
     assert code == 2
     assert f"--results {kept}: can't be written (" in err
+
+
+def test_the_log_says_what_came_of_it_where_the_table_is_in_a_file(
+    sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The title, then warnings and failures: whoever reads a job's log hasn't the file at hand."""
+    monkeypatch.setattr("roofline.commands.ab.hold", lambda *_: trial(SLOWER, OPEN, REMOVED))
+    code, out, err = run("ab", *sides, "--format", "markdown", "-o", tmp_path / "ab.md", "--allow-removed")
+    assert (code, out) == (1, "")
+    wrote, title, open_, removed, slower = err.splitlines()
+    assert wrote == f"wrote {tmp_path / 'ab.md'}"
+    assert title == (
+        "Regression: the new against the base: 1 case slower, of 2 compared (1 slower, 1 removed, 1 inconclusive)"
+    )
+    assert open_ == "Warning: inconclusive, neither slower nor the same: open"
+    assert removed == f"Warning: removed, only in base: {REMOVED.test}"
+    assert slower.startswith("Error: slower: a: +10.0 % (")
+    assert (tmp_path / "ab.md").read_text().startswith(f"**{title}**\n")
+
+
+def test_the_log_has_the_title_once(sides: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the table is shown it is above it; what is in the way of a pass is told all the same."""
+    monkeypatch.setattr("roofline.commands.ab.hold", lambda *_: trial(SLOWER))
+    code, out, err = run("ab", *sides)
+    assert code == 1
+    assert out.startswith("Regression: ")
+    assert err.startswith("Error: slower: a: +10.0 % (")
+
+
+def test_json_has_the_exit_code(
+    sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it is asked for."""
+    monkeypatch.setattr("roofline.commands.ab.hold", lambda *_: trial(SLOWER))
+    code, out, _ = run("ab", *sides, "--format", "json", "--strict")
+    run("ab", *sides, "--strict", "-o", tmp_path / "ab.json")
+    content = json.loads(out)
+    assert json.loads((tmp_path / "ab.json").read_text()) == content
+    assert (code, content["exit_code"], content["strict"], content["verdicts"]["slower"]) == (1, 1, True, 1)

@@ -3,56 +3,101 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 
 import pytest
 
-from roofline.commands.ab import exit_code
-from roofline.interleaving.table import sentence, verdict_table
-from roofline.interleaving.trial import CaseTrial, Rules
-from roofline.tables import render
-from tests.roofline.interleaving.made import case, trial, turns
+from roofline.interleaving.gate import gate
+from roofline.interleaving.table import as_json, sentence, verdict_table
+from roofline.interleaving.trial import CaseTrial, Rules, Trial
+from roofline.tables import Format, render
+from tests.roofline.interleaving.made import (
+    BUSY,
+    FAILED,
+    NEW,
+    OPEN,
+    REMOVED,
+    SAME,
+    SCATTERED,
+    SKIPPED,
+    SLOWER,
+    TIMELESS,
+    case,
+    trial,
+    turns,
+)
 
-SLOWER = case("slow", turns(1.1), turns(1.1))
-SAME = case("same", turns(), turns())
-OPEN = case("open", turns(1.0, noise=0.4), turns(1.1, noise=0.4))
-LOUD = case("loud", turns(1.4), turns(0.8))
-TIMELESS = case("timeless", turns(math.nan), turns(math.nan))
-FAILED = case("failed", problem="new: failed: precision\n  | it ran in tf32")
-REMOVED = case("old", only_in="base")
-NEW = case("young", only_in="new")
-SKIPPED = case("left", problem="base: skipped: no; new: skipped: no", skipped=True)
+
+def shown(made: Trial, form: Format = "table", width: int = 200) -> str:
+    return render(verdict_table(made, exit_code(made)), form, width)
 
 
-def test_the_verdict_comes_first_and_the_worst_of_it() -> None:
-    """One sentence over all cases; then a row a case, in the same order."""
+def exit_code(made: Trial) -> int:
+    return gate(made, allow_removed=False, strict=False).exit_code
+
+
+def test_the_worst_comes_first() -> None:
+    """A row a case."""
     made = trial(SAME, SLOWER, OPEN, FAILED, REMOVED, NEW, SKIPPED)
-    assert sentence(made) == (
-        "the new against the base: 1 slower, 1 not comparable, 1 removed, 1 inconclusive, 1 the same, 1 new, 1 skipped"
-    )
-    table = verdict_table(made)
+    table = verdict_table(made, 1)
     assert [row.case for row in table.rows] == ["slow", "failed", "old", "open", "same", "young", "left"]
+
+
+@pytest.mark.parametrize(
+    ("cases", "title"),
+    [
+        ((SAME, OPEN), "Passed: {}: no case shown to be slower (1 inconclusive, 1 same)"),
+        ((OPEN,), "Passed, but nothing was settled: {} (1 inconclusive)"),
+        ((SLOWER, SAME, REMOVED), "Regression: {}: 1 case slower, of 2 compared (1 slower, 1 removed, 1 same)"),
+        ((SLOWER, case("b", turns(1.2), turns(1.2))), "Regression: {}: 2 cases slower, of 2 compared (2 slower)"),
+        (
+            (SAME, REMOVED),
+            "Not passed: {}: no case shown to be slower, but not all of it settled (1 removed, 1 same)",
+        ),
+        ((BUSY, SKIPPED), "Cannot compare: {}: no case could be judged (1 inconclusive, 1 skipped)"),
+        ((TIMELESS,), "Cannot compare: {}: no case could be judged (1 inconclusive)"),
+    ],
+)
+def test_the_title_says_whether_it_passed(cases: tuple[CaseTrial, ...], title: str) -> None:
+    """As that of ``roofline check`` does; then which sides, and the verdicts, the worst first."""
+    made = trial(*cases)
+    assert sentence(made, exit_code(made)) == title.format("the new against the base")
 
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_it_fits_the_terminal(width: int) -> None:
     """Times, change, interval and verdict at 80 columns, too."""
-    shown = render(verdict_table(trial(SLOWER, SAME)), "table", width)
-    assert max(map(len, shown.splitlines())) <= width
-    row = next(line for line in shown.splitlines() if line.startswith("slow"))
+    lines = shown(trial(SLOWER, SAME), width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    row = next(line for line in lines if line.startswith("slow"))
     assert row.split()[:6] == ["slow", "10.00", "ms", "11.00", "ms", "+10.0"]
     assert "slower" in row
 
 
 def test_the_reasons_stand_below() -> None:
     """Of every case that has one, each line of it; and which code was run."""
-    shown = render(verdict_table(trial(SLOWER, OPEN, FAILED)), "table", 100)
-    assert "failed: not comparable: new: failed: precision" in shown
-    assert "    | it ran in tf32" in shown
-    assert "open: inconclusive: anything from" in shown
-    assert "base: the base; 3 files" in shown
-    assert "Less than 2.0 % doesn't matter." in " ".join(shown.split())
+    text = shown(trial(SLOWER, OPEN, FAILED), width=100)
+    assert "failed: not comparable: new: failed: precision" in text
+    assert "    | it ran in tf32" in text
+    assert "open: inconclusive: anything from" in text
+    assert "base: the base; 3 files" in text
+    assert "Less than 2.0 % doesn't matter." in " ".join(text.split())
+
+
+def test_why_the_change_is_not_that_of_the_times_is_told() -> None:
+    """The times are medians, the change is that of the ratios: with a few turns far out the two differ."""
+    assert "change: step time of new over base, of the turns' ratios and not of the medians base and new;" in shown(
+        trial(SAME)
+    )
+
+
+def test_a_percentage_is_spelled_in_one_way() -> None:
+    """In the cells and in the notes below them: a blank before the sign, an interval with ``to`` and the sign once."""
+    text = shown(trial(SLOWER, OPEN, SCATTERED))
+    assert " %" in text
+    assert "%" not in text.replace(" %", "")
+    assert "perhaps the machine is too busy: its pairs of processes lie from -20.0 to +40.0 %," in text
+    assert " .. " not in text
 
 
 def test_the_confidence_of_the_intervals_is_told() -> None:
@@ -60,9 +105,10 @@ def test_the_confidence_of_the_intervals_is_told() -> None:
     noisy = [turns(1.0, noise=0.1)] * 3
     ends = {}
     for pairs in (3, 5):
-        table = verdict_table(trial(case("a", *noisy), rules=Rules(pairs=pairs)))
+        table = verdict_table(trial(case("a", *noisy), rules=Rules(pairs=pairs)), 0)
         (row,) = json.loads(render(table, "json", 80))["rows"]
-        ends[pairs] = row["interval"]
+        ends[pairs] = row["change_low"], row["change_high"]
+        assert row["confidence"] == pytest.approx({3: 0.99, 5: 0.999}[pairs])
         note = " ".join(table.notes[0].split())
         assert {3: "interval: at 99 %.", 5: "at 99.2 % after 5 pairs, at 99.9 % after fewer, so that all"}[
             pairs
@@ -70,71 +116,48 @@ def test_the_confidence_of_the_intervals_is_told() -> None:
     assert ends[5][0] < ends[3][0] < ends[3][1] < ends[5][1]
 
 
-def test_json_has_numbers_and_markdown_the_sentence() -> None:
-    """The same table in every form."""
-    made = verdict_table(trial(SLOWER))
-    (row,) = json.loads(render(made, "json", 80))["rows"]
-    assert row["base_step_time_s"] == pytest.approx(0.01)
-    assert row["change"] == pytest.approx(0.1)
-    assert row["interval"][0] < 0.1 < row["interval"][1]
-    assert (row["outcome"], row["turns"], row["pairs"], row["disturbed"]) == ("slower", 18, 2, 0)
-    assert render(made, "markdown", 80).startswith("**the new against the base: 1 slower**\n")
+def test_a_row_has_its_numbers_in_every_form() -> None:
+    """In SI units, with the turns that were left out and those that were disturbed and are in it all the same."""
+    made = trial(SLOWER, BUSY)
+    first, second = json.loads(shown(made, "json"))["rows"]
+    assert first["base_step_time_s"] == pytest.approx(0.01)
+    assert first["change"] == pytest.approx(0.1)
+    assert first["change_low"] < 0.1 < first["change_high"]
+    names = ("verdict", "turns", "pairs", "left_out", "disturbed")
+    assert [first[name] for name in names] == ["slower", 18, 2, 0, 0]
+    assert [second[name] for name in names] == ["inconclusive", 18, 2, 0, 18]
+    assert "18 of 18 turns were disturbed" in second["why"]
+    assert shown(made, "markdown").startswith("**Regression: the new against the base: 1 case slower, of 2 compared (")
 
 
-@pytest.mark.parametrize(
-    ("cases", "strict", "allowed", "code"),
-    [
-        ((SAME,), False, False, 0),
-        ((SLOWER, FAILED, REMOVED), True, False, 1),
-        ((SAME, FAILED), False, False, 3),
-        ((SAME, REMOVED), False, False, 3),
-        ((SAME, REMOVED), False, True, 0),
-        ((SAME, NEW, SKIPPED), True, False, 0),
-        ((SAME, OPEN), False, False, 0),
-        ((SAME, OPEN), True, False, 3),
-        ((SAME, LOUD, TIMELESS), False, False, 0),
-        ((OPEN,), False, False, 0),
-        ((LOUD, LOUD), False, False, 3),
-        ((TIMELESS, NEW), False, True, 3),
-        ((SKIPPED,), False, False, 3),
-        ((REMOVED,), False, True, 3),
-    ],
-)
-def test_exit_codes(cases: tuple[CaseTrial, ...], strict: bool, allowed: bool, code: int) -> None:
-    """A slower case counts most; what can't be compared, or nothing compared at all, is 3."""
-    assert exit_code(trial(*cases), allow_removed=allowed, strict=strict) == code
+def test_a_turn_that_was_left_out_is_counted_as_that() -> None:
+    """Not as one that was disturbed and counts."""
+    marked = replace(turns(count=40), new_disturbed=("noise", *[None] * 39))
+    (row,) = json.loads(shown(trial(case("a", marked, marked)), "json"))["rows"]
+    assert (row["turns"], row["left_out"], row["disturbed"]) == (78, 2, 0)
 
 
-def test_an_inconclusive_case_is_told_as_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    """On stderr, for it doesn't change the exit code; and where it was the machine."""
-    for cases, told in (
-        ((SAME, OPEN), "warning: inconclusive: open\n"),
-        ((SAME, OPEN, LOUD), "warning: inconclusive: open, loud; the machine is too busy for loud\n"),
-    ):
-        assert exit_code(trial(*cases), allow_removed=False, strict=False) == 0
-        assert capsys.readouterr().err == told
-
-
-@pytest.mark.parametrize(
-    ("cases", "why"),
-    [
-        ((LOUD, TIMELESS), "the machine is too busy. Measure again when it is left alone"),
-        ((TIMELESS,), "see below the table"),
-    ],
-)
-def test_where_no_case_could_be_judged_it_says_so(
-    cases: tuple[CaseTrial, ...], why: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A gate that saw nothing doesn't pass."""
-    assert exit_code(trial(*cases), allow_removed=False, strict=False) == 3
-    assert capsys.readouterr().err == f"Error: cannot compare. No case could be judged: {why}.\n"
-
-
-def test_a_case_that_was_lost_later_says_nothing() -> None:
-    """Whatever a look at its first pairs of processes was."""
-    (looked_at,) = trial(OPEN).cases
-    assert looked_at.judged
-    assert not replace(looked_at, problem="new: its pytest ended with exit code 9").judged
+def test_its_json_says_what_came_of_it() -> None:
+    """The exit code and why, how many cases have which verdict, and by which settings: a job needn't read the title."""
+    made = trial(SAME, OPEN, REMOVED)
+    outcome = gate(made, allow_removed=True, strict=False)
+    content = json.loads(as_json(made, outcome))
+    assert content["title"] == sentence(made, 0)
+    assert (content["exit_code"], content["strict"], content["allow_removed"]) == (0, False, True)
+    assert (content["failures"], content["warnings"]) == ([], list(outcome.warnings))
+    assert content["verdicts"] == {
+        "slower": 0,
+        "not_comparable": 0,
+        "removed": 1,
+        "inconclusive": 1,
+        "faster": 0,
+        "same": 1,
+        "new": 0,
+        "skipped": 0,
+    }
+    assert content["settings"] == {"least_effect": 0.02, "confidence": 0.99, "pairs": 2, "max_time_s": 60.0}
+    table = json.loads(shown(made, "json"))
+    assert {name: content[name] for name in ("rows", "notes")} == {name: table[name] for name in ("rows", "notes")}
 
 
 def test_what_would_settle_it_is_told_as_options() -> None:
@@ -145,7 +168,7 @@ def test_what_would_settle_it_is_told_as_options() -> None:
     assert settled.verdict is not None
     assert settled.verdict.more_sessions is not None
     pairs = 3 + settled.verdict.more_sessions
-    told = " ".join(render(verdict_table(made), "table", 200).split())
+    told = " ".join(shown(made).split())
     assert (
         f"(if the estimate stays, some {settled.verdict.more_sessions} more pairs would settle it: --pairs {pairs} "
         f"--max-time {20 * pairs})"
@@ -163,5 +186,5 @@ def test_a_case_that_only_the_others_leave_open_says_so() -> None:
     (case_,) = (one for one in made.of("inconclusive") if one.case == alone.case)
     assert case_.effect is not None
     assert case_.effect.interval(rules.confidence)[0] > 1.005
-    shown = " ".join(render(verdict_table(made), "table", 200).split())
-    assert "a: inconclusive: by itself beyond chance, but among 60 cases together it could still be chance" in shown
+    text = " ".join(shown(made).split())
+    assert "a: inconclusive: by itself beyond chance, but among 60 cases together it could still be chance" in text

@@ -211,7 +211,7 @@ def test_its_progress_is_told() -> None:
     """A line a pair of processes, a line a case."""
     lab = Lab(Table(new=(0.11,)))
     lab.hold()
-    assert lab.said[0] == "pair of processes 1, at most 4: 1 cases, base first"
+    assert lab.said[0] == "pair of processes 1, at most 4: 1 case, base first"
     assert lab.said[1].startswith("  case a: ")
     assert lab.said[1].endswith("turns a side, new/base +10.00 %")
 
