@@ -118,7 +118,7 @@ def _why_open(effect: Effect, least: float, confidence: float, *, shown: bool, b
     if by_itself:
         return f"by itself beyond chance, but among {cases} cases together it could still be chance"
     low, high = effect.interval(confidence)
-    return f"anything from {low - 1:+.1%} to {high - 1:+.1%} would look like this"
+    return f"anything from {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} % would look like this"
 
 
 def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> tuple[int | None, str]:

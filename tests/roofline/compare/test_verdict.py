@@ -189,4 +189,4 @@ def test_why_tells_the_interval() -> None:
     """An open verdict says what the data allow."""
     (verdict,) = judge([effect(1.0, 0.02)], [0.02], [0.99])
     half = 0.02 * stats.t.ppf(0.995, 10)
-    assert f"{math.expm1(-half):+.1%} to {math.expm1(half):+.1%}" in verdict.why
+    assert f"{100 * math.expm1(-half):+.1f} to {100 * math.expm1(half):+.1f} % would" in verdict.why
