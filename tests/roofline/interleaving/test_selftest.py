@@ -106,15 +106,30 @@ def test_a_wrong_verdict_is_not_put_down_to_the_hour() -> None:
     assert "quieter hour" not in shown
 
 
-def test_names_have_the_room() -> None:
-    """Whole at 80 columns, where other columns have to go for it; and what is too long for that is folded at a mark."""
-    for name, lines in (
-        ("test_convolutions_infer", ["test_convolutions_infer"]),
-        ("test_attention-masked_long-infer-b1-fp32-compile", ["test_attention-masked_long", "-infer-b1-fp32-compile"]),
-    ):
-        shown = render(selftest_table(tried(trial(case(name, turns(), turns())), trial()), 0.05, ()), "table", 80)
-        assert max(map(len, shown.splitlines())) <= 80
-        assert [line for line in lines if not any(row.split()[:1] == [line] for row in shown.splitlines())] == []
+@pytest.mark.parametrize(
+    ("name", "lines", "numbers"),
+    [
+        ("test_convolutions_infer", ["test_convolutions_infer"], ["+5.0"]),
+        ("test_attention_masked_long_infer", ["test_attention_masked_long_infer"], []),
+        (
+            "test_attention_masked_long_infer_b1_fp32_compile",
+            ["test_attention_masked_long_infer_b1_fp32", "_compile"],
+            [],
+        ),
+    ],
+    ids=["fits", "fits without the changes", "never fits"],
+)
+def test_names_have_the_room(name: str, lines: list[str], numbers: list[str]) -> None:
+    """Whole at 80 columns, where the changes have to go for it, that of unchanged code first; and what is too long for
+    that is folded at a mark.
+    """
+    first, second = (trial(case(name, *[turns(ratio, disturbed=True)] * 2)) for ratio in (1.01, 1.05))
+    shown = render(selftest_table(tried(first, second), 0.05, ()), "table", 80).splitlines()
+    assert max(map(len, shown)) <= 80
+    rule = next(number for number, line in enumerate(shown) if line.startswith("─"))
+    rows = [line.split() for line in shown[rule + 1 : rule + 1 + len(lines)]]
+    assert [row[0] for row in rows] == lines
+    assert [word for word in rows[0] if word.startswith("+")] == numbers
 
 
 @pytest.mark.parametrize("lost", [DIED, DIED_LATER, TIMELESS], ids=["died", "died later", "no times"])
