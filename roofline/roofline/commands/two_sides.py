@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -128,6 +129,7 @@ def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings,
     for path in new:
         if not path.exists():
             raise CannotCompare(printable(f"no new results: {path} doesn't exist."))
+    base, new = [_plain(path) for path in base], [_plain(path) for path in new]
     try:
         of_new = read_side(new, settings.by, devices)
         files = frozenset(real_path(path) for path, _ in files_under(new))
@@ -135,6 +137,12 @@ def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings,
         return compare(of_base, of_new, settings)
     except (ReadError, OneMachine) as error:
         raise CannotCompare(str(error)) from error
+
+
+def _plain(path: Path) -> Path:
+    """Without ``..``, as messages show it; but for where that leads elsewhere, as it may behind a link."""
+    plain = Path(os.path.normpath(path))
+    return plain if plain.exists() and plain.samefile(path) else path
 
 
 def show(
@@ -164,7 +172,9 @@ def show(
             emit_text(markdown(comparison, title, gate) + more, output)
         case _:
             more_tables = [] if expected is None else [expected]
-            emit([table(comparison, title), *more_tables], form, output, width)
+            # CSV is one table.
+            complete = "--format csv" if expected is None else "--format json"
+            emit([table(comparison, title), *more_tables], form, output, width, complete=complete)
 
 
 def _how_to_make(path: Path) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from roofline.compare.comparison import Compared, Comparison, Middle
 from roofline.compare.sides import Seen
+from roofline.compare.verdict import MOST_SESSIONS, NoNumber
 from roofline.tables import Column
 from roofline.units import percent, scaled, significant
 
@@ -15,6 +16,21 @@ def signed(change: float) -> str:
     """``signed(0.0512)`` is ``+5.1 %``."""
     percent = round(100 * change, 1)
     return f"{percent:+.1f} %" if percent else "0.0 %"
+
+
+NO_NUMBER: dict[NoNumber, str] = {"beyond": f">{MOST_SESSIONS}", "border": "?"}
+"""What stands where no number of more sessions can be told; ``-`` stands where more are not what would settle it."""
+
+
+def asks_for_more(comparison: Comparison) -> bool:
+    """Whether more sessions would settle a case, or might."""
+    return any(case.more_sessions is not None or case.no_number is not None for case in comparison.cases)
+
+
+def _more(case: Compared) -> str | None:
+    if case.no_number is not None:
+        return NO_NUMBER[case.no_number]
+    return None if case.more_sessions is None else f"about {case.more_sessions}"
 
 
 def _sessions(case: Compared) -> str | None:
@@ -43,7 +59,7 @@ def _file(side: str) -> Callable[[Compared], str | None]:
 
 CASE: Column[Compared] = Column(name="case", title="case", get=lambda case: case.pair.id, right=False)
 _MACHINE: Column[Compared] = Column(
-    name="machine", title="machine", get=lambda case: case.pair.machine.label, right=False, drop=5
+    name="machine", title="machine", get=lambda case: case.pair.machine.label, right=False, drop=8
 )
 VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
 WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
@@ -54,12 +70,11 @@ _CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda cas
 _MORE: Column[Compared] = Column(
     name="more_sessions",
     title="more to\nsettle it",
-    get=lambda case: case.more_sessions,
-    show=lambda count: f"about {count}",
-    narrow=str,
-    drop=2,
+    get=_more,
+    narrow=lambda text: text.removeprefix("about "),
+    drop=4,
 )
-_SESSIONS: Column[Compared] = Column(name="sessions", title="sessions", get=_sessions, drop=3)
+_SESSIONS: Column[Compared] = Column(name="sessions", title="sessions", get=_sessions, drop=5)
 
 
 def columns(comparison: Comparison) -> list[Column[Compared]]:
@@ -94,6 +109,7 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
 
 
 def display(comparison: Comparison) -> list[Column[Compared]]:
+    """Where space is short, what a verdict is about gives way last: the interval, then the times of both sides."""
     confidence = comparison.settings.confidence
     between: Column[Compared] = Column(
         name="interval",
@@ -106,12 +122,12 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
     shown = [CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), VERDICT, _CHANGE, between]
     if comparison.settings.by == "roof":
         shown += [
-            _fraction(f"{side}_{name}", f"{side} of\n{of}", _of(side, get), drop)
+            _fraction(f"{side}_{name}", f"{side} of\n{of}", _of(side, get), drop + later)
             for name, of, get, drop in (
                 ("fraction_of_roof", "roof", lambda middle: middle.fraction_of_roof, 2),
-                ("fraction_of_speed_of_light", "light", lambda middle: middle.fraction_of_sol, 4),
+                ("fraction_of_speed_of_light", "light", lambda middle: middle.fraction_of_sol, 6),
             )
-            for side in ("base", "new")
+            for later, side in enumerate(("base", "new"))
         ]
     else:
         shown += [
@@ -120,11 +136,11 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
                 title=side,
                 get=_of(side, lambda middle: middle.step_time_s),
                 show=lambda value: scaled(value, "s"),
-                drop=2,
+                drop=2 + later,
             )
-            for side in ("base", "new")
+            for later, side in enumerate(("base", "new"))
         ]
-    if any(case.more_sessions is not None for case in comparison.cases):
+    if asks_for_more(comparison):
         return [*shown, _SESSIONS, _MORE]
     return [*shown, _SESSIONS]
 

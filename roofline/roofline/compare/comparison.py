@@ -14,7 +14,7 @@ from roofline.compare.identity import Identity
 from roofline.compare.matching import Pair, match
 from roofline.compare.observation import Observation
 from roofline.compare.sides import By, Run, Seen, Side
-from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, Verdict, judge
+from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, NoNumber, Verdict, judge
 from roofline.units import scaled, significant
 
 LARGE_IMPROVEMENT = 0.1
@@ -63,7 +63,8 @@ class Middle:
 class Compared:
     """One case. What wasn't judged has no ``effect``; ``least`` is the least effect that mattered in it.
 
-    ``by_figures``: ``why`` says no more than the effect and its interval do.
+    ``by_figures``: ``why`` says no more than the effect and its interval do. ``more_sessions`` and ``no_number`` are
+    the verdict's.
     """
 
     pair: Pair
@@ -71,6 +72,7 @@ class Compared:
     why: str = ""
     by_figures: bool = False
     more_sessions: int | None = None
+    no_number: NoNumber | None = None
     least: float | None = None
     effect: Effect | None = None
     base: Middle | None = None
@@ -189,7 +191,8 @@ class _Judged:
         if verdict.kind == "same" and short.of_new:
             return self._with("inconclusive", f"no difference that matters, but not in every session: {short.told}")
         judged = self._with(verdict.kind, verdict.why)
-        return replace(judged, by_figures=verdict.by_figures, more_sessions=verdict.more_sessions)
+        more, no_number = verdict.more_sessions, verdict.no_number
+        return replace(judged, by_figures=verdict.by_figures, more_sessions=more, no_number=no_number)
 
     def unjudged(self, why: str) -> Compared:
         return self._with("not comparable", why)

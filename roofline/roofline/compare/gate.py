@@ -12,7 +12,7 @@ commit than the newest. What is new or faster passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from roofline.compare.columns import signed
@@ -20,7 +20,7 @@ from roofline.compare.comparison import MATCHED, Compared, Comparison, measured
 from roofline.compare.leftovers import before_the_baseline, other_code
 
 MOST_NAMED = 20
-"""Cases of one kind that are named one by one."""
+"""Lines of one kind, and cases that are named in a line of their own kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +54,11 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     (warnings if allow_removed else barred).extend(_named(removed))
     (barred if strict else warnings).extend(_short(comparison.of(*MATCHED, "new")))
     if undecided:
-        (barred if strict else warnings).append(_undecided(undecided))
+        (barred if strict else warnings).append(_undecided(comparison, undecided))
     if not comparison.judged:
         barred.insert(0, nothing_judged(comparison))
-    barred += _at_most([f"not read: {reason}" for reason in comparison.unreadable], "not read", "files")
+    unread = [f"not read: {reason}" for reason in comparison.unreadable]
+    barred += _at_most(unread, "not read", len(unread) - MOST_NAMED, " files")
     failures += barred
     return Gate(
         exit_code=1 if slower else 3 if failures else 0,
@@ -77,16 +78,29 @@ def nothing_judged(comparison: Comparison) -> str:
     return why
 
 
-def told(case: Compared) -> str:
-    """One line: the verdict, the case, the numbers and the files, or the reason."""
-    where = f"{case.outcome}: {case.pair.id}"
+def told(case: Compared, *others: Compared) -> str:
+    """One line: the verdict, the case, the numbers and the files, or the reason.
+
+    :param others: of the same verdict, for the same reason.
+    """
+    return f"{case.outcome}: {some_of([one.pair.id for one in (case, *others)])}: {_because(case)}"
+
+
+def some_of(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = 3
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def _because(case: Compared) -> str:
     numbers = ""
     if case.change is not None and case.base is not None and case.new is not None and case.outcome != "not comparable":
         numbers = f"{signed(case.change)} ({measured(case.base, case.pair.base)}, {measured(case.new, case.pair.new)})"
-    return f"{where}: {'; '.join(filter(None, (numbers, case.why)))}"
+    return "; ".join(filter(None, (numbers, case.why)))
 
 
-def _undecided(cases: Sequence[Compared]) -> str:
+def _undecided(comparison: Comparison, cases: Sequence[Compared]) -> str:
     """One line for all of them: how many sessions would settle how many."""
     told = f"inconclusive, neither slower nor the same: {', '.join(case.pair.id for case in cases[:MOST_NAMED])}"
     if len(cases) > MOST_NAMED:
@@ -95,25 +109,39 @@ def _undecided(cases: Sequence[Compared]) -> str:
     if needed:
         told += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
         told += ", if the estimate stays" if len(needed) == 1 else ", if the estimates stay"
+    elif 1 in (len(comparison.base_runs), len(comparison.new_runs)):
+        told += "; of one session a side little can be settled: give several"
     return told
 
 
 def _short(cases: Iterable[Compared]) -> tuple[str, ...]:
-    """A line a case that was judged without some of its sessions."""
-    lines = [f"{case.pair.id}: {case.pair.shortfalls.told}" for case in cases if case.pair.shortfalls.found]
-    return _at_most(lines, "sessions invalid or missing", "cases")
-
-
-def _at_most(lines: Sequence[str], kind: str, things: str) -> tuple[str, ...]:
-    rest = len(lines) - MOST_NAMED
-    return (*lines[:MOST_NAMED], f"{kind}: {rest} more {things}") if rest > 0 else tuple(lines)
+    """Lines for the cases that were judged without some of their sessions."""
+    groups = _grouped((case for case in cases if case.pair.shortfalls.found), lambda case: case.pair.shortfalls.told)
+    lines = [f"{some_of([case.pair.id for case in group])}: {group[0].pair.shortfalls.told}" for group in groups]
+    return _at_most(lines, "sessions invalid or missing", _beyond(groups), " cases")
 
 
 def _named(cases: Iterable[Compared]) -> tuple[str, ...]:
-    cases = tuple(cases)
-    rest = len(cases) - MOST_NAMED
-    lines = [told(case) for case in cases[:MOST_NAMED]]
-    return (*lines, f"{cases[0].outcome}: {rest} more") if rest > 0 else tuple(lines)
+    """Lines for cases of one verdict."""
+    groups = _grouped(cases, _because)
+    return _at_most([told(*group) for group in groups], groups[0][0].outcome, _beyond(groups)) if groups else ()
+
+
+def _grouped(cases: Iterable[Compared], reason: Callable[[Compared], str]) -> list[list[Compared]]:
+    """Those of one reason together, for it is told once."""
+    groups: dict[str, list[Compared]] = {}
+    for case in cases:
+        groups.setdefault(reason(case), []).append(case)
+    return list(groups.values())
+
+
+def _beyond(groups: Sequence[Sequence[Compared]]) -> int:
+    return sum(map(len, groups[MOST_NAMED:]))
+
+
+def _at_most(lines: Sequence[str], kind: str, rest: int, things: str = "") -> tuple[str, ...]:
+    """:param rest: what the lines beyond `MOST_NAMED` stand for."""
+    return (*lines[:MOST_NAMED], *([f"{kind}: {rest} more{things}"] if rest > 0 else []))
 
 
 def _first(files: Iterable[str]) -> str:

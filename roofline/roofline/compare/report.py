@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from roofline.compare.columns import CASE, LACKING, VERDICT, WHY, columns, display
+from roofline.compare.columns import CASE, LACKING, NO_NUMBER, VERDICT, WHY, asks_for_more, columns, display
 from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Outcome
-from roofline.compare.gate import Gate
+from roofline.compare.gate import Gate, some_of
 from roofline.compare.identity import setup_differences
 from roofline.compare.leftovers import before_the_baseline, code_of, days_apart, newest, other_code
 from roofline.compare.roof_change import roofs_apart
 from roofline.compare.sides import Run
+from roofline.compare.verdict import MOST_SESSIONS
 from roofline.json_text import json_text
 from roofline.printable import printable
 from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
-from roofline.units import percent
+from roofline.units import counted, percent
 
 _DIFFERENCES = 12
 _LEFT_OUT = 20
@@ -25,7 +26,8 @@ _LEFT_OUT = 20
 _COUNTS = 5
 """Cases with other work that are named one by one."""
 
-_PASSING: tuple[Outcome, ...] = ("inconclusive", "new", "faster", "same")
+_UNSETTLED: tuple[Outcome, ...] = ("inconclusive", "new")
+_SETTLED: tuple[Outcome, ...] = ("faster", "same")
 _NOT_MATCHED: tuple[Outcome, ...] = ("new", "removed", "invalid", "not comparable")
 
 
@@ -35,11 +37,13 @@ def sentence(comparison: Comparison, exit_code: int | None = None) -> str:
     parts = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     all_of_it = ", ".join(parts) or "no cases"
     if exit_code is None:
-        return f"{_cases(comparison.judged)} compared: {all_of_it}"
+        return f"{counted(comparison.judged, 'case')} compared: {all_of_it}"
     if exit_code == 0:
-        return f"Passed: no case shown to be slower ({all_of_it})"
+        settled = sum(counts[outcome] for outcome in _SETTLED)
+        said = "Passed: no case shown to be slower" if settled else "Passed, but nothing was settled"
+        return f"{said} ({all_of_it})"
     if exit_code == 1:
-        return f"Regression: {_cases(counts['slower'])} slower, of {comparison.judged} compared ({all_of_it})"
+        return f"Regression: {counted(counts['slower'], 'case')} slower, of {comparison.judged} compared ({all_of_it})"
     if not comparison.judged:
         return f"Cannot compare: nothing {'undisturbed' if comparison.matched else 'matched'} ({all_of_it})"
     return f"Not passed: no case shown to be slower, but not all of it settled ({all_of_it})"
@@ -54,7 +58,7 @@ def coverage(comparison: Comparison) -> str:
         for case in comparison.cases
         if case.pair.shortfalls.found
     ]
-    return "; ".join((f"Coverage: {', '.join(parts)}", *([_named(short)] if short else [])))
+    return "; ".join((f"Coverage: {', '.join(parts)}", *([some_of(short)] if short else [])))
 
 
 def table(comparison: Comparison, title: str) -> Table[Compared]:
@@ -116,33 +120,45 @@ def as_json(comparison: Comparison, title: str, exit_code: int, gate: Gate | Non
 
 
 def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> str:
-    """The verdict first, then what is in the way of a pass, then coverage; the rest is folded.
+    """The verdict first and what the gate has to say of it, then the cases that are in the way of a pass, then coverage
+    and notes; the rest is folded.
 
     :param gate: what a check came to; None where nothing is gated.
     """
     strict = gate is not None and gate.strict
     worst, barred = comparison.of("slower"), comparison.of("removed", "not comparable", "invalid")
-    undecided = comparison.of("inconclusive") if strict else ()
+    # Where nothing at all was judged, that is why it doesn't pass; else only ``strict`` bars what is inconclusive.
+    barring: tuple[Outcome, ...] = _UNSETTLED if not comparison.judged else ("inconclusive",) if strict else ()
+    unsettled = comparison.of(*barring)
     lacking = [case for case in comparison.of(*MATCHED, "new") if strict and case.pair.shortfalls.found]
-    rest = [case for case in comparison.of(*_PASSING) if case not in undecided and case not in lacking]
+    with_reasons = [*display(comparison), WHY]
     blocks = [f"### {printable(title)}"]
+    if gate is not None and (gate.failures or gate.warnings):
+        said = [f"Error: {failure}" for failure in gate.failures]
+        said += [f"Warning: {warning}" for warning in gate.warnings]
+        blocks.append(_items(said))
     if worst:
         blocks.append(_plain(Table(title="Slower", columns=display(comparison), rows=worst)))
     if barred:
         blocks.append(_plain(Table(title="Not compared", columns=[CASE, VERDICT, WHY], rows=barred)))
-    if undecided:
-        blocks.append(_plain(Table(title="Not settled", columns=[*display(comparison), WHY], rows=undecided)))
+    if unsettled:
+        blocks.append(_plain(Table(title="Not settled", columns=with_reasons, rows=unsettled)))
     if lacking:
         blocks.append(_plain(Table(title="Sessions lacking", columns=[CASE, VERDICT, LACKING], rows=lacking)))
     blocks.append(printable(coverage(comparison)))
-    notes = [*_more(comparison), *_left_out(comparison), *_counted(comparison), *sides(comparison)]
-    blocks.append("\n".join(f"- {printable(note)}" for note in notes))
-    if rest:
-        shown = _plain(Table(title="Not slower", columns=[*display(comparison), WHY], rows=rest))
-        counts = Counter(case.outcome for case in rest)
-        summary = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _PASSING if counts[outcome])
-        blocks.append(f"<details><summary>The rest: {summary}</summary>\n\n{shown}\n\n</details>")
+    blocks.append(_items([*_more(comparison), *_left_out(comparison), *_counted(comparison), *sides(comparison)]))
+    for name, outcomes in (("Not settled", _UNSETTLED), ("Faster or the same", _SETTLED)):
+        rest = [case for case in comparison.of(*outcomes) if case not in unsettled and case not in lacking]
+        if rest:
+            counts = Counter(case.outcome for case in rest)
+            summary = ", ".join(f"{counts[outcome]} {outcome}" for outcome in outcomes if counts[outcome])
+            shown = _plain(Table(title=name, columns=with_reasons, rows=rest))
+            blocks.append(f"<details><summary>{name}: {summary}</summary>\n\n{shown}\n\n</details>")
     return "\n\n".join(blocks) + "\n"
+
+
+def _items(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {printable(line)}" for line in lines)
 
 
 def _plain(part: Table[Compared]) -> str:
@@ -174,7 +190,7 @@ def sides(comparison: Comparison) -> list[str]:
     won = [case for case in comparison.of("faster") if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
     if won:
         lines.append(
-            f"Faster by {percent(LARGE_IMPROVEMENT)} or more: {_named([case.pair.id for case in won])}. Refresh the"
+            f"Faster by {percent(LARGE_IMPROVEMENT)} or more: {some_of([case.pair.id for case in won])}. Refresh the"
             " baseline, or it hides a later loss of as much"
         )
     return [*lines, *comparison.left_out, *(f"Not read: {reason}" for reason in comparison.unreadable)]
@@ -187,8 +203,8 @@ def _marks(comparison: Comparison) -> list[str]:
         if case.pair.blind:
             blind.setdefault(case.pair.blind, []).append(case.pair.id)
     return [
-        f"Disturbed rounds were left in, on both sides, in {_cases(len(ids))} ({_named(ids)}): which they were isn't"
-        f" told in {files}. Measure that side anew"
+        f"Disturbed rounds were left in, on both sides, in {counted(len(ids), 'case')} ({some_of(ids)}): which they"
+        f" were isn't told in {files}. Measure that side anew"
         for files, ids in blind.items()
     ]
 
@@ -225,14 +241,20 @@ def _reasons(comparison: Comparison) -> list[str]:
     for case in comparison.cases:
         if case.why and not case.by_figures and case.outcome != "new":
             reasons.setdefault((case.outcome, case.why), []).append(case.pair.id)
-    return [f"{outcome}: {_named(ids)}: {why}" for (outcome, why), ids in reasons.items()]
+    return [f"{outcome}: {some_of(ids)}: {why}" for (outcome, why), ids in reasons.items()]
 
 
 def _more(comparison: Comparison) -> list[str]:
     """What the column of more sessions promises, and what it doesn't."""
-    if not any(case.more_sessions is not None for case in comparison.cases):
+    if not asks_for_more(comparison):
         return []
-    return ["More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do"]
+    told = "More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do"
+    without = {case.no_number for case in comparison.cases}
+    if "beyond" in without:
+        told += f"; {NO_NUMBER['beyond']}: not even {MOST_SESSIONS} more would be likely to"
+    if "border" in without:
+        told += f"; {NO_NUMBER['border']}: it lies at what matters, and more may move it to either side"
+    return [told]
 
 
 def _left_out(comparison: Comparison) -> list[str]:
@@ -243,7 +265,7 @@ def _left_out(comparison: Comparison) -> list[str]:
     more = len(lines) - _LEFT_OUT
     lines = [*lines[:_LEFT_OUT], *([f"Left out: {more} more sessions of cases"] if more > 0 else [])]
     if loud:
-        cases = _cases(len(set(loud)))
+        cases = counted(len(set(loud)), "case")
         lines.append(f"Left out, hardly a round of them undisturbed: {len(loud)} sessions of {cases}")
     return lines
 
@@ -252,15 +274,9 @@ def _counted(comparison: Comparison) -> list[str]:
     """Cases of the same declared work that was counted otherwise, a line each."""
     lines = [f"Other work: {case.pair.id}: {case.pair.counted}" for case in comparison.cases if case.pair.counted]
     rest = len(lines) - _COUNTS
-    more = [f"Other work: {_cases(rest)} more, in the column counted_otherwise of --format csv"] if rest > 0 else []
+    more = (
+        [f"Other work: {counted(rest, 'case')} more, in the column counted_otherwise of --format csv"]
+        if rest > 0
+        else []
+    )
     return [*lines[:_COUNTS], *more]
-
-
-def _named(names: Sequence[str]) -> str:
-    shown = 3
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more
-
-
-def _cases(count: int) -> str:
-    return f"{count} case{'' if count == 1 else 's'}"

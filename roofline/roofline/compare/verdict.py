@@ -24,6 +24,11 @@ from roofline.units import percent
 
 Kind = Literal["slower", "faster", "same", "inconclusive"]
 
+NoNumber = Literal["beyond", "border"]
+"""Why nobody can tell how many more sessions would settle a case: not even `MOST_SESSIONS` would be likely to; or the
+estimate lies at what matters, and more may move it to either side.
+"""
+
 LEAST_EFFECT = 0.02
 """Where nobody says what matters."""
 
@@ -43,13 +48,14 @@ stays on its own is no ground to promise a verdict on."""
 class Verdict:
     """``why`` is a sentence for an inconclusive one, and for one that the case's interval seems to deny; ``by_figures``
     tells that it says no more than the interval does. ``more_sessions``: a side, to settle it if the estimate stays;
-    None where it is settled, and where ``why`` says that no number can be told.
+    None where it is settled, and where no number can be told: ``no_number`` is why, and ``why`` says it, too.
     """
 
     kind: Kind
     why: str = ""
     by_figures: bool = True
     more_sessions: int | None = None
+    no_number: NoNumber | None = None
 
 
 def judge(effects: Sequence[Effect], least: Sequence[float], confidences: Sequence[float]) -> tuple[Verdict, ...]:
@@ -86,14 +92,16 @@ def _verdict(effect: Effect, least: float, confidence: float, shown: bool, cases
     if _same(effect, least, confidence):
         why = _why_same(effect, least, confidence)
         return Verdict(kind="same", why=why, by_figures=not why)
-    more, no_number = _more_sessions(effect, least, confidence, cases)
+    more = _more_sessions(effect, least, confidence, cases)
+    no_number = None if isinstance(more, int) else more
     by_itself = not shown and effect.chance <= 1 - confidence
     why = _why_open(effect, least, confidence, shown=shown, by_itself=by_itself, cases=cases)
     return Verdict(
         kind="inconclusive",
-        why=f"{why}; {no_number}" if no_number else why,
+        why=why if no_number is None else f"{why}; {_why_no_number(no_number, least)}",
         by_figures=not by_itself,
-        more_sessions=more,
+        more_sessions=more if isinstance(more, int) else None,
+        no_number=no_number,
     )
 
 
@@ -121,9 +129,9 @@ def _why_open(effect: Effect, least: float, confidence: float, *, shown: bool, b
     return f"anything from {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} % would look like this"
 
 
-def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> tuple[int | None, str]:
-    """Sessions a side beyond those there are that would settle it, if estimate and scatter stay as they are; or None,
-    and why no number can be told.
+def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> int | NoNumber:
+    """Sessions a side beyond those there are that would settle it, if estimate and scatter stay as they are; or why no
+    number can be told.
 
     The estimate itself moves with more sessions: it is an expectation, not a promise.
     """
@@ -131,15 +139,16 @@ def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) 
     for more in range(1, MOST_SESSIONS + 1):
         then = effect.after(more)
         if _same(then, least, confidence):
-            return more, ""
+            return more
         if distance >= least and distance >= _quantile(then.freedom, 1 - level / 2) * then.error:
-            if distance - least >= AT_THE_BORDER * then.error:
-                return more, ""
-            return (
-                None,
-                f"it lies at the {percent(math.expm1(least))} that matter: more sessions may move it to either side",
-            )
-    return None, f"not even {MOST_SESSIONS} more would be likely to settle it"
+            return more if distance - least >= AT_THE_BORDER * then.error else "border"
+    return "beyond"
+
+
+def _why_no_number(no_number: NoNumber, least: float) -> str:
+    if no_number == "beyond":
+        return f"not even {MOST_SESSIONS} more would be likely to settle it"
+    return f"it lies at the {percent(math.expm1(least))} that matter: more sessions may move it to either side"
 
 
 def _of_100(share: float) -> str:

@@ -259,3 +259,32 @@ def test_a_reader_that_has_seen_enough_changes_no_verdict(tmp_path: Path, base: 
             assert check.stdout is not None
             check.stdout.close()
             assert check.wait() == 1
+
+
+def test_paths_are_told_without_the_way_back(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
+    """In notes and errors; and a `..` behind a link, which leads elsewhere, is followed."""
+    (tmp_path / "project").mkdir()
+    back = tmp_path / "project" / ".."
+    for path in new:
+        sessions.edited(path, sessions.remove)
+    code, out, err = run("check", back / "new", "--baseline", back / "base")
+    assert code == 3
+    assert f"in {base[0]} and 3 more, not in {new[0]} and 3 more" in err
+    assert ".." not in out
+    other = sessions.side(tmp_path / "disk" / "new", {name: 2 * time for name, time in TIMES.items()}, first=10)
+    (tmp_path / "disk" / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "folder")
+    code, _, err = run("check", tmp_path / "link" / ".." / "new", "--baseline", *base)
+    assert code == 1
+    assert f"{tmp_path / 'link'}/../new/{other[0].name} and 3 more" in err
+
+
+def test_a_table_beside_bounds_is_all_there_as_json(
+    run: Run, tmp_path: Path, base: list[Path], new: list[Path]
+) -> None:
+    """Two tables are no CSV, so that is not what has the columns that a terminal has no room for."""
+    file = tmp_path / "e.toml"
+    file.write_text(f"[[expected]]\ncase = '{ID}'\nbound = 'capacity'\n")
+    _, out, _ = run("check", *new, "--baseline", *base, "--expect", file, "--width", 60)
+    assert "or --format json)" in " ".join(out.split())
+    assert "or --format csv)" not in " ".join(out.split())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from roofline.record import KEY
 from tests.roofline import build
 from tests.roofline.compare import sessions
 from tests.roofline.compare.sessions import ID, TIMES
@@ -38,17 +40,76 @@ def test_json_has_the_verdict_the_coverage_and_every_case(run: Run, base: list[P
 
 
 def test_markdown_begins_with_the_verdict_and_folds_what_passed(run: Run, tmp_path: Path, base: list[Path]) -> None:
-    """For the summary of a CI run: verdict, regressions, what was not compared, coverage, and the rest folded."""
+    """For the summary of a CI run: verdict, what is wrong, regressions, what was not compared, coverage; the rest is
+    folded.
+    """
     new = sessions.side(tmp_path / "new", {"resnet50": 0.15, "vgg16": 0.2}, first=10)
-    code, out, _ = run("check", *new, "--baseline", *base, "--format", "markdown")
+    code, out, err = run("check", *new, "--baseline", *base, "--format", "markdown")
     assert code == 1
-    heading, slower, removed, covered, folded = (
+    heading, said, slower, removed, covered, folded = (
         out.index(text)
-        for text in ("### Regression", "**Slower**", "**Not compared**", "Coverage: 1 matched", "<details>")
+        for text in (
+            "### Regression",
+            "- Error: slower",
+            "**Slower**",
+            "**Not compared**",
+            "Coverage: 1 matched",
+            "<details>",
+        )
     )
-    assert heading == 0 < slower < removed < covered < folded
-    assert out[folded:].startswith("<details><summary>The rest: 1 new</summary>\n\n")
+    assert heading == 0 < said < slower < removed < covered < folded
+    assert out[said:slower].splitlines() == [*(f"- {line}" for line in err.splitlines()), ""]
+    assert out[folded:].startswith("<details><summary>Not settled: 1 new</summary>\n\n")
     assert out.endswith("</details>\n")
+
+
+def test_markdown_folds_what_is_settled_by_itself(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """What is the same is no news, and what is not settled doesn't hide among it."""
+    new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.03, "vgg16": 0.2}, first=10)
+    code, out, _ = run("check", *new, "--baseline", *base, "--least-effect", "50%", "--format", "markdown")
+    assert code == 0
+    assert "Error: " not in out
+    _, unsettled, settled = out.split("<details><summary>")
+    assert unsettled.startswith("Not settled: 1 new</summary>")
+    assert settled.startswith("Faster or the same: 1 faster, 1 same</summary>")
+    assert "vgg16" in unsettled
+    assert "vgg16" not in settled
+
+
+def test_in_markdown_nothing_hides_why_nothing_could_be_compared(run: Run, base: list[Path], new: list[Path]) -> None:
+    """A loud hour is the whole reason, with what to do."""
+
+    def disturb(content: dict[str, Any]) -> None:
+        for row in content["benchmarks"]:
+            row["extra_info"][KEY]["timing"]["rounds"]["disturbed"] = ["steal"] * 20
+
+    for path in new:
+        sessions.edited(path, disturb)
+    for command in (("check", *new, "--baseline", *base), ("compare", *base, "--with", *new)):
+        code, out, _ = run(*command, "--format", "markdown")
+        assert code == 3
+        assert "<details>" not in out
+        assert "20 of 20 rounds were disturbed" in out.partition("**Not settled**")[2].partition("Coverage")[0]
+        assert ("- Error: no case of " in out) is (command[0] == "check")
+
+
+def test_in_markdown_a_warning_is_told(run: Run, base: list[Path], new: list[Path]) -> None:
+    """With what to do, as on standard error; the cases are folded, for the gate passes."""
+    _, out, err = run("check", new[0], "--baseline", base[0], "--format", "markdown")
+    assert err.startswith("Warning: inconclusive")
+    shown, folded = out.split("<details>")
+    assert f"- {err}" in shown
+    assert folded.startswith("<summary>Not settled: 2 inconclusive</summary>")
+
+
+def test_at_80_columns_both_times_stand_beside_the_verdict(run: Run, base: list[Path], new: list[Path]) -> None:
+    """What more it would take, and how many sessions there were, give way to them and are named."""
+    _, out, _ = run("check", new[0], "--baseline", base[0], "--width", 80)
+    (heading,) = [line for line in out.splitlines() if line.startswith("case ")]
+    assert heading.split() == ["case", "verdict", "change", "99", "%", "interval", "base", "new"]
+    told = " ".join(out.split())
+    assert "Not shown at this width: sessions, more to settle it (use --width " in told
+    assert told.endswith(" or --format csv)")
 
 
 @pytest.mark.parametrize("width", [80, 100])

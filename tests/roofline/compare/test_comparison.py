@@ -121,10 +121,14 @@ def test_a_step_of_the_base_is_the_geometric_mean_of_its_sessions(tmp_path: Path
 
 
 def test_many_cases_are_named_up_to_a_number(tmp_path: Path) -> None:
-    """A log of a thousand lines is read by nobody."""
-    base = _foreign(tmp_path / "base", {f"case{number:02}": 1.0 for number in range(MOST_NAMED + 3)}, count=1)
-    new = _foreign(tmp_path / "new", {"other": 1.0}, count=1)
+    """A log of a thousand lines is read by nobody: a line for each that is slower, and one for those of one reason."""
+    slower = {f"case{number:02}": 2.0 + number for number in range(MOST_NAMED + 3)}
+    before = dict.fromkeys([*slower, *(f"gone{number}" for number in range(5))], 1.0)
+    base, new = _foreign(tmp_path / "base", before, count=1), _foreign(tmp_path / "new", slower, count=1)
     failures = gate(_compare(base, new), allow_removed=False, strict=False).failures
-    assert len(failures) == 1 + MOST_NAMED + 1
-    assert failures[0] == f"no case of {base[0]} could be compared with one of {new[0]}"
-    assert failures[-1] == "removed: 3 more"
+    assert len(failures) == MOST_NAMED + 2
+    assert [line.partition(": ")[0] for line in failures[:MOST_NAMED]] == ["slower"] * MOST_NAMED
+    assert failures[MOST_NAMED:] == (
+        "slower: 3 more",
+        f"removed: gone0, gone1, gone2 and 2 more: in {base[0]}, not in {new[0]}",
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from roofline.compare.comparison import Compared, Comparison, Outcome, Settings
@@ -9,6 +11,7 @@ from roofline.compare.effect import Effect
 from roofline.compare.gate import gate
 from roofline.compare.identity import Identity
 from roofline.compare.matching import Pair, Standing
+from roofline.compare.shortfall import Shortfall, Shortfalls
 from roofline.compare.sides import Run
 
 _MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
@@ -18,14 +21,16 @@ def _run(file: str, when: str) -> Run:
     return Run(file=file, machine=_MACHINE, setup={}, when=when, commit=None, dirty=None, not_measured={})
 
 
-def _case(name: str, outcome: Outcome, *, settled: bool = False, more_sessions: int | None = None) -> Compared:
+def _case(
+    name: str, outcome: Outcome, *, settled: bool = False, more_sessions: int | None = None, why: str = ""
+) -> Compared:
     standing: Standing = "invalid" if outcome == "invalid" else "matched"
     pair = Pair(id=name, test=name, machine=_MACHINE, standing=standing, settled=settled)
     effect = Effect(log_ratio=0.0, error=0.01, freedom=6.0, deviation=0.01, drift=0.0, base_sessions=2, new_sessions=2)
     return Compared(
         pair=pair,
         outcome=outcome,
-        why="precision_disproved" if outcome == "invalid" else "",
+        why=why or ("precision_disproved" if outcome == "invalid" else ""),
         effect=None if outcome == "invalid" else effect,
         more_sessions=more_sessions,
     )
@@ -72,3 +77,33 @@ def test_a_case_that_is_slower_wins_over_what_can_not_be_judged() -> None:
     outcome = gate(_comparison(_case("a", "slower"), _case("b", "invalid")), allow_removed=False, strict=True)
     assert outcome.exit_code == 1
     assert [line.partition(":")[0] for line in outcome.failures] == ["slower", "invalid"]
+
+
+def test_one_session_a_side_is_told_to_be_too_few() -> None:
+    """Where no number of more is: the next step is to have several."""
+    told = "; of one session a side little can be settled: give several"
+    comparison = _comparison(_case("a", "inconclusive"))
+    several = replace(comparison, base_runs=comparison.base_runs * 2, new_runs=comparison.new_runs * 2)
+    for of_sides, ends in ((comparison, True), (several, False)):
+        (line,) = gate(of_sides, allow_removed=False, strict=False).warnings
+        assert line.endswith(told) is ends
+
+
+def test_cases_of_one_reason_are_one_line() -> None:
+    """With the first three names: one line a case would bury the verdict."""
+    gone = [_case(name, "removed", why="in base, not in new") for name in "abcde"]
+    moved = _case("f", "removed", why="in base, not in new (moved or renamed?)")
+    outcome = gate(_comparison(_case("g", "same"), *gone, moved), allow_removed=False, strict=False)
+    assert outcome.failures == (
+        "removed: a, b, c and 2 more: in base, not in new",
+        "removed: f: in base, not in new (moved or renamed?)",
+    )
+
+
+def test_sessions_that_several_cases_lack_are_one_line() -> None:
+    """Where they lack them for one reason."""
+    short = Shortfall(side="new", kind="missing", count=1, of=5, why="not in new/3.json")
+    cases = [_case(name, "same") for name in "abcd"]
+    lacking = [replace(case, pair=replace(case.pair, shortfalls=Shortfalls(found=(short,)))) for case in cases]
+    outcome = gate(_comparison(*lacking, _case("e", "same")), allow_removed=False, strict=False)
+    assert outcome.warnings == ("a, b, c and 1 more: missing from 1 of 5 new sessions: not in new/3.json",)

@@ -113,7 +113,7 @@ def test_no_number_of_sessions_beats_the_drift() -> None:
     """Where the drift alone is as wide as what matters, more sessions are not promised to help."""
     (verdict,) = judge([effect(1.0, 0.03, drift=0.02)], [0.02], [0.99])
     assert verdict.kind == "inconclusive"
-    assert verdict.more_sessions is None
+    assert (verdict.more_sessions, verdict.no_number) == (None, "beyond")
     assert verdict.why.endswith("; not even 100 more would be likely to settle it")
 
 
@@ -158,7 +158,8 @@ def test_more_cases_ask_for_more_sessions() -> None:
 def test_no_number_is_told_of_an_estimate_at_the_border() -> None:
     """It is significant before long, and by then as likely to be below what matters as above."""
     at, beyond = (judge([effect(ratio, 0.01)], [0.02], [0.99])[0] for ratio in (1.0205, 1.03))
-    assert (at.kind, at.more_sessions, beyond.kind) == ("inconclusive", None, "inconclusive")
+    assert (at.kind, at.more_sessions, at.no_number) == ("inconclusive", None, "border")
+    assert (beyond.kind, beyond.no_number) == ("inconclusive", None)
     assert beyond.more_sessions is not None
     assert at.why.endswith("; it lies at the 2.0 % that matter: more sessions may move it to either side")
     (below,) = judge([effect(1.0195, 0.01)], [0.02], [0.99])
