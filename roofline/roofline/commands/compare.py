@@ -12,7 +12,7 @@ from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_o
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import nothing_judged
 from roofline.compare.report import sentence
-from roofline.compare.sides import By
+from roofline.compare.seen import By
 from roofline.printable import printable
 from roofline.tables import Format
 

@@ -18,7 +18,8 @@ from roofline.compare.comparison import Comparison, Settings, compare
 from roofline.compare.gate import Gate
 from roofline.compare.matching import OneMachine
 from roofline.compare.report import as_json, markdown, table
-from roofline.compare.sides import By, read_side
+from roofline.compare.seen import By
+from roofline.compare.sides import read_side
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.devices import DeviceTable
 from roofline.json_text import json_text

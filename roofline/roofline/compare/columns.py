@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from roofline.compare.comparison import Compared, Comparison, Middle
-from roofline.compare.sides import Seen
+from roofline.compare.seen import Seen
 from roofline.compare.verdict import MOST_SESSIONS, NoNumber
 from roofline.tables import Column
 from roofline.units import percent, scaled, significant

@@ -13,7 +13,8 @@ from roofline.compare.effect import Effect, effect_of
 from roofline.compare.identity import Identity
 from roofline.compare.matching import Pair, match
 from roofline.compare.observation import Observation
-from roofline.compare.sides import By, Run, Seen, Side
+from roofline.compare.seen import By, Run, Seen
+from roofline.compare.sides import Side
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, NoNumber, Verdict, judge
 from roofline.units import scaled, significant
 

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from roofline.compare.identity import setup_differences
-from roofline.compare.sides import Counted, Seen
+from roofline.compare.seen import Counted, Seen
 from roofline.units import scaled
 
 TOLERANCE = 1e-6

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from roofline.compare.sides import Run
+from roofline.compare.seen import Run
 
 APART = timedelta(days=1)
 """Sessions that began longer than this before the newest of their side are told."""

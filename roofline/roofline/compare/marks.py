@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roofline.compare.observation import observe_times
-from roofline.compare.sides import Seen
+from roofline.compare.seen import Seen
 
 
 def not_looked_at(seen: Sequence[Seen]) -> list[Seen]:

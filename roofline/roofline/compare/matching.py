@@ -16,8 +16,9 @@ from typing import Literal
 from roofline.compare.counted import counted_otherwise
 from roofline.compare.identity import Identity, told_apart
 from roofline.compare.marks import not_looked_at, without_marks
+from roofline.compare.seen import By, Run, Seen
 from roofline.compare.shortfall import NONE, Shortfalls, shortfalls, shortfalls_of_new
-from roofline.compare.sides import By, Run, Seen, Side
+from roofline.compare.sides import Side
 from roofline.compare.workload_changes import declared, workload_changes
 from roofline.units import scaled, significant
 

@@ -12,7 +12,7 @@ from roofline.compare.gate import Gate, some_of
 from roofline.compare.identity import setup_differences
 from roofline.compare.leftovers import before_the_baseline, code_of, days_apart, newest, other_code
 from roofline.compare.roof_change import roofs_apart
-from roofline.compare.sides import Run
+from roofline.compare.seen import Run
 from roofline.compare.verdict import MOST_SESSIONS
 from roofline.json_text import json_text
 from roofline.printable import printable

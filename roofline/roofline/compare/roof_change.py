@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from roofline.compare.identity import told_apart
-from roofline.compare.sides import Run
+from roofline.compare.seen import Run
 from roofline.record import Roof
 from roofline.units import scaled
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from roofline.compare.sides import Run, Seen
+from roofline.compare.seen import Run, Seen
 
 SideName = Literal["baseline", "new"]
 

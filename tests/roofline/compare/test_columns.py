@@ -7,7 +7,7 @@ from roofline.compare.comparison import Compared, Comparison, Settings
 from roofline.compare.identity import Identity
 from roofline.compare.matching import Pair
 from roofline.compare.report import markdown, table
-from roofline.compare.sides import Run
+from roofline.compare.seen import Run
 from roofline.compare.verdict import NoNumber
 from roofline.tables import render
 

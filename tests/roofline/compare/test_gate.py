@@ -11,8 +11,8 @@ from roofline.compare.effect import Effect
 from roofline.compare.gate import gate
 from roofline.compare.identity import Identity
 from roofline.compare.matching import Pair, Standing
+from roofline.compare.seen import Run
 from roofline.compare.shortfall import Shortfall, Shortfalls
-from roofline.compare.sides import Run
 
 _MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
 

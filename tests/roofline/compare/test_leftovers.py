@@ -6,7 +6,7 @@ import pytest
 
 from roofline.compare.identity import Identity
 from roofline.compare.leftovers import before_the_baseline, code_of, days_apart, other_code
-from roofline.compare.sides import Run
+from roofline.compare.seen import Run
 
 
 def _run(

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from roofline.compare.matching import Pair, match
-from roofline.compare.sides import By, read_side
+from roofline.compare.seen import By
+from roofline.compare.sides import read_side
 from roofline.devices import load
 from roofline.record import KEY
 from tests.roofline.compare import sessions

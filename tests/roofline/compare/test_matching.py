@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from roofline.compare.matching import LeftOut, Matching, OneMachine, match
-from roofline.compare.sides import By, Side, read_side
+from roofline.compare.seen import By
+from roofline.compare.sides import Side, read_side
 from roofline.devices import load
 from roofline.record import KEY
 from tests.roofline import build

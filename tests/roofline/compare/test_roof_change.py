@@ -8,7 +8,7 @@ import pytest
 
 from roofline.compare.identity import Identity
 from roofline.compare.roof_change import roofs_apart
-from roofline.compare.sides import Run
+from roofline.compare.seen import Run
 from roofline.record import KEY, Roof
 from tests.roofline import build
 from tests.roofline.compare import sessions

@@ -9,8 +9,8 @@ import pytest
 
 from roofline.compare.identity import Identity
 from roofline.compare.observation import Observation
+from roofline.compare.seen import Run, Seen
 from roofline.compare.shortfall import NONE, shortfalls, shortfalls_of_new
-from roofline.compare.sides import Run, Seen
 
 _CASE = "resnet50"
 
