@@ -8,16 +8,15 @@ and their paths are reported.
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from roofline.paths import files_under
 from roofline.printable import printable
 from roofline.record import KEY, Machine, Record, Session
 from roofline.record_json import RecordError, from_json, without_nonfinite
@@ -187,50 +186,6 @@ def read(paths: Iterable[Path]) -> Reading:
     return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
 
 
-def files_under(paths: Iterable[Path], endings: tuple[str, ...] = (".json",)) -> Iterator[tuple[Path, bool]]:
-    """Each file once, whatever links lead to it, and whether it was named itself or found in a folder.
-
-    :param endings: of what is looked for in folders, in lower case: a name may have them in any.
-    """
-    seen: set[Path] = set()
-    for path in paths:
-        folder = path.is_dir()
-        for found in _found_under(path, endings) if folder else (path,):
-            if (file := real_path(found)) not in seen:
-                seen.add(file)
-                yield found, not folder
-
-
-def _found_under(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files of a folder and all below it and behind links, ``rank2`` before ``rank10``; and folders that can't be
-    looked into, as reading them says why. Each folder is looked into once, wherever links lead in a circle: by its own
-    path, and by a link where it has none below ``folder``.
-    """
-    closed: list[OSError] = []
-    files: list[Path] = []
-    entered: set[Path] = set()
-    pending = deque([folder])
-    while pending:
-        for place, folders, names in os.walk(pending.popleft(), onerror=closed.append):
-            if (real := real_path(Path(place))) in entered:
-                folders.clear()
-                continue
-            entered.add(real)
-            folders.sort()
-            files += [Path(place, name) for name in names if name.casefold().endswith(endings)]
-            pending += [link for name in folders if (link := Path(place, name)).is_symlink()]
-    return sorted([*files, *(Path(error.filename) for error in closed)], key=_in_natural_order)
-
-
-_LONGEST_NAME = 255
-"""Of a file, on every usual file system: no number in it has more digits."""
-
-
-def _in_natural_order(path: Path) -> tuple[list[str], Path]:
-    """A sort key: numbers in names count as numbers; where only their spelling differs (``02``), the text decides."""
-    return [re.sub("[0-9]+", lambda number: number[0].zfill(_LONGEST_NAME), part) for part in path.parts], path
-
-
 def read_file(path: Path) -> ResultFile:
     """Read one file.
 
@@ -287,23 +242,6 @@ def text_of(path: Path, advice: str) -> str:
         raise ReadError(f"{path}: not UTF-8 text (byte {error.start}). {advice}") from error
     except OSError as error:
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
-
-
-def real_path(path: Path) -> Path:
-    """The file itself, whatever links lead to it."""
-    # Path.resolve fails on a link that leads to itself, before Python 3.13.
-    return Path(os.path.realpath(path))
-
-
-def from_here(path: Path) -> Path:
-    """As it is written from the current folder, where it lies in it: messages hold several paths."""
-    if not path.is_absolute():
-        return path
-    try:
-        here = Path.cwd()
-    except OSError:  # the folder is gone
-        return path
-    return path.relative_to(here) if path.is_relative_to(here) and path != here else path
 
 
 def _parse(path: Path, text: str, nonfinite: list[str]) -> object:

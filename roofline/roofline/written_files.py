@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from roofline.reader import real_path
+from roofline.paths import real_path
 
 _FOLDER_REFUSES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
 """A folder that takes no new file, or a file that is mounted by itself, as containers do, and can't be replaced."""

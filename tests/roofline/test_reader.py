@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roofline.reader import ReadError, ResultFile, files_under, read, read_file
+from roofline.reader import ReadError, ResultFile, read, read_file
 from roofline.record import KEY, NotMeasured, Record
 from roofline.record_json import to_json
 from tests.roofline import build
@@ -262,45 +262,6 @@ def test_a_folder_is_read_recursively_and_each_file_once(tmp_path: Path) -> None
     reading = read([first, tmp_path])
     assert [result.path for result in reading.files] == [first, second]
     assert reading.skipped == ()
-
-
-def _found(folder: Path) -> list[str]:
-    return [path.relative_to(folder).as_posix() for path, _ in files_under([folder])]
-
-
-def test_linked_folders_are_looked_into(tmp_path: Path) -> None:
-    """A folder of results that lies on another disk; its own path is told where it has one below the folder."""
-    build.write(tmp_path / "disk" / "night" / "1.json", {})
-    build.write(tmp_path / "results" / "z" / "2.json", {})
-    (tmp_path / "results" / "linked").symlink_to(tmp_path / "disk")
-    (tmp_path / "results" / "a").symlink_to("z")
-    assert _found(tmp_path / "results") == ["linked/night/1.json", "z/2.json"]
-
-
-def test_links_in_a_circle_end(tmp_path: Path) -> None:
-    """To the folder itself, to one above it, and of two folders to each other: each file once."""
-    for name in ("a/1.json", "b/2.json"):
-        build.write(tmp_path / name, {})
-    for link, to in (("self", "."), ("a/up", ".."), ("a/other", "../b"), ("b/other", "../a"), ("gone", "nowhere")):
-        (tmp_path / link).symlink_to(to)
-    assert _found(tmp_path) == ["a/1.json", "b/2.json"]
-    (tmp_path / "a" / "from").mkdir()
-    assert sorted(path.name for path, _ in files_under([tmp_path / "a"])) == ["1.json", "2.json"]
-
-
-def test_capital_letters_end_a_name_as_well(tmp_path: Path) -> None:
-    """As a camera or Windows writes them."""
-    for name in ("a.JSON", "b.Json", "c.json", "d.jsonl", "JSON"):
-        build.write(tmp_path / name, {})
-    assert _found(tmp_path) == ["a.JSON", "b.Json", "c.json"]
-
-
-def test_a_folder_is_in_natural_order(tmp_path: Path) -> None:
-    """Numbers in names of files and folders count as numbers; of two that are the same number the text decides."""
-    names = ("2/z.json", "2/z1.json", "10/a.json", "10/a2.json", "10/a02b.json", "10/a2b.json", "10/a10.json", "a.json")
-    for name in names:
-        build.write(tmp_path / name, {})
-    assert _found(tmp_path) == list(names)
 
 
 def test_a_folder_with_a_broken_file_still_gives_the_others(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import click
 from roofline.commands.common import CannotCompare, Command
 from roofline.commands.output import chosen_format, emit, emit_text, tell
 from roofline.json_text import json_text
+from roofline.paths import files_under, real_path
 from roofline.printable import printable
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_files import (
@@ -22,7 +23,7 @@ from roofline.profilers.timeline_files import (
     without_rows,
 )
 from roofline.profilers.timeline_report import about, document, rows_table, tables
-from roofline.reader import ReadError, files_under, real_path
+from roofline.reader import ReadError
 from roofline.tables import Format, render
 
 _WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}

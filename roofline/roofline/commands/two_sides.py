@@ -23,8 +23,9 @@ from roofline.compare.sides import read_side
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.devices import DeviceTable
 from roofline.json_text import json_text
+from roofline.paths import files_under, real_path
 from roofline.printable import printable
-from roofline.reader import ReadError, files_under, real_path
+from roofline.reader import ReadError
 from roofline.tables import Format, Table, render
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from roofline.compare.seen import By, Run, Seen, run_of, seen_in
 from roofline.devices import DeviceTable
+from roofline.paths import files_under, from_here, real_path
 from roofline.quick_reader import read_times
-from roofline.reader import NoResultError, ReadError, ResultFile, files_under, from_here, read_file, real_path
+from roofline.reader import NoResultError, ReadError, ResultFile, read_file
 from roofline.record import Case
 from roofline.same_session import digest, same_as
 

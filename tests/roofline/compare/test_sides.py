@@ -8,7 +8,8 @@ import pytest
 
 from roofline.compare.sides import read_side
 from roofline.devices import load
-from roofline.reader import ReadError, real_path
+from roofline.paths import real_path
+from roofline.reader import ReadError
 from tests.roofline.compare import sessions
 
 
