@@ -263,9 +263,11 @@ def _refuse_vacuous(config: pytest.Config, session: pytest.Session, chosen: Opti
         raise pytest.UsageError(f"{spelled(config, 'gate')}: {why}")
     # Under pytest-xdist nothing is measured, and the process that starts the others has no tests.
     beside_others = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
-    if chosen.assert_bounds and not beside_others:
+    asked = spelled(config, "assert_bounds")
+    # An ini file's is for all runs of a project: those of its other tests don't ask for bounds.
+    if chosen.assert_bounds and asked.startswith("-") and not beside_others:
         raise pytest.UsageError(
-            f"{spelled(config, 'assert_bounds')}: no test here measures, so no bound can be asserted. Leave it out,"
+            f"{asked}: no test here measures, so no bound can be asserted. Leave it out,"
             " or name the tests that do."
         )
 

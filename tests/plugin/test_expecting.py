@@ -238,6 +238,12 @@ def test_bounds_over_tests_that_measure_nothing_do_not_pass(project: pytest.Pyte
     assert project.runpytest_subprocess("--roofline-assert-bounds", "-n", "1").ret == 0
 
 
+def test_bounds_of_an_ini_file_are_for_the_runs_that_measure(project: pytest.Pytester) -> None:
+    """The project's other tests are run without them."""
+    project.makepyfile("def test_plain(): pass")
+    assert project.runpytest_subprocess("-o", "roofline_assert_bounds=true").ret == 0
+
+
 def test_nothing_to_assert_ends_before_anything_is_measured(project: pytest.Pytester) -> None:
     """Exit code 4, flag and reason."""
     project.makepyfile(HEAD + "\n    def test_a(roofline): measure(roofline)\n")
