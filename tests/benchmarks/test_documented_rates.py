@@ -39,8 +39,8 @@ LIVE = {"false alarms", "5 % caught", "5 % missed"}
 
 TABLES = [
     ("gate.md", "gate", "quiet, 5 a side", (*EVERY, *LESS_SURE), DRAWN | AT_EQUAL),
-    ("gate.md", "gate", "loud, 5 a side", EVERY, DRAWN),
-    ("gate.md", "gate", "loud_later, 5 a side", EVERY, DRAWN),
+    ("gate.md", "gate", "loud, 5 a side", (*EVERY, *LESS_SURE), DRAWN),
+    ("gate.md", "gate", "loud_later, 5 a side", (*EVERY, *LESS_SURE), DRAWN),
     ("ab.md", "turns", "quiet, in turns", EVERY, DRAWN),
     ("ab.md", "turns", "quiet_earlier, in turns", EVERY, DRAWN),
     ("ab.md", "turns", "loud, in turns", EVERY, DRAWN),
