@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from roofline.compare.comparison import Compared, Comparison, Middle
@@ -16,6 +16,12 @@ def signed(change: float) -> str:
     """``signed(0.0512)`` is ``+5.1 %``."""
     percent = round(100 * change, 1)
     return f"{percent:+.1f} %" if percent else "0.0 %"
+
+
+def signed_range(ends: Sequence[float]) -> str:
+    """``signed_range((-0.057, 0.0512))`` is ``-5.7 to +5.1 %``."""
+    low, high = map(signed, ends)
+    return f"{low.removesuffix(' %')} to {high}"
 
 
 NO_NUMBER: dict[NoNumber, str] = {"beyond": f">{MOST_SESSIONS}", "border": "?"}
@@ -114,9 +120,8 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
     between: Column[Compared] = Column(
         name="interval",
         title=f"{significant(100 * confidence, 2)} % interval",
-        get=lambda case: None if case.effect is None else case.effect.interval(confidence),
-        show=lambda ends: f"{signed(ends[0] - 1)} to {signed(ends[1] - 1)}",
-        narrow=lambda ends: f"{signed(ends[0] - 1).removesuffix(' %')} to {signed(ends[1] - 1)}",
+        get=lambda case: None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)],
+        show=signed_range,
         drop=1,
     )
     shown = [CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), VERDICT, _CHANGE, between]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
-from typing import Any
 
-from roofline.compare.columns import signed
+from roofline.compare.columns import signed, signed_range
 from roofline.compare.gate import Gate
 from roofline.compare.paired import LEAST_PAIRS, PairObservation
 from roofline.interleaving.trial import CaseTrial, Outcome, Rules, Trial
@@ -86,7 +85,7 @@ def change(case: CaseTrial) -> str:
 def interval_of(case: CaseTrial, rules: Rules) -> str:
     """As it is shown: ``+4.8 to +5.4 %``."""
     ends = _interval(case, rules)
-    return "-" if ends is None else _range(ends)
+    return "-" if ends is None else signed_range(ends)
 
 
 def _middle(case: CaseTrial, name: str) -> float | None:
@@ -113,11 +112,6 @@ def _end(which: int, rules: Rules) -> Callable[[CaseTrial], float | None]:
         return None if ends is None else ends[which]
 
     return end
-
-
-def _range(ends: Any) -> str:
-    low, high = map(signed, ends)
-    return f"{low.removesuffix(' %')} to {high}"
 
 
 _CASE: Column[CaseTrial] = Column(name="case", title="case", get=lambda case: case.case, right=False)
@@ -157,7 +151,7 @@ def _display(rules: Rules) -> list[Column[CaseTrial]]:
         _CASE,
         *_STEP_TIMES,
         _CHANGE,
-        Column(name="interval", title="interval", get=lambda case: _interval(case, rules), show=_range),
+        Column(name="interval", title="interval", get=lambda case: _interval(case, rules), show=signed_range),
         _VERDICT,
         _TURNS,
         _PAIRS,

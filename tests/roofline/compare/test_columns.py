@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from roofline.compare.columns import display
+from dataclasses import replace
+
+from roofline.compare.columns import display, signed_range
 from roofline.compare.comparison import Compared, Comparison, Settings
+from roofline.compare.effect import Effect
 from roofline.compare.identity import Identity
 from roofline.compare.matching import Pair
 from roofline.compare.report import markdown, table
@@ -57,3 +60,12 @@ def test_a_sign_of_the_column_has_a_note_only_where_it_stands() -> None:
     assert "more_sessions" in [column.name for column in display(comparison)]
     (told,) = [note for note in table(comparison, "t").notes if note.startswith("More to settle")]
     assert told.endswith("; >100: not even 100 more would be likely to")
+
+
+def test_an_interval_is_spelled_alike_in_every_width() -> None:
+    """With one sign of percent, as ab spells it."""
+    assert signed_range((-0.057, 0.0)) == "-5.7 to 0.0 %"
+    effect = Effect(log_ratio=0.0, error=0.01, freedom=6.0, deviation=0.01, drift=0.0, base_sessions=2, new_sessions=2)
+    comparison = _comparison(replace(_case("a"), effect=effect))
+    for width in (200, 60):
+        assert " -3.6 to +3.8 % " in " ".join(render(table(comparison, "t"), "table", width).split())
