@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from roofline.commands.output import chosen_format, emit, emit_text, table_optio
 from roofline.interleaving import turns_file
 from roofline.interleaving.gate import gate
 from roofline.interleaving.preparing import Asked, check_arguments, interruptible, two_sides
-from roofline.interleaving.table import as_json, sentence, verdict_table
+from roofline.interleaving.table import as_json, verdict_table
 from roofline.interleaving.temporary import temporary_folder
 from roofline.interleaving.trial import Rules, hold
 from roofline.tables import Format
@@ -91,19 +92,22 @@ def ab(
         with two_sides(asked, Path.cwd(), folder) as sides:
             trial = hold(sides, arguments, rules, folder, os.environ, tell)
     outcome = gate(trial, allow_removed=allow_removed, strict=strict)
+    told = [f"Warning: {warning}" for warning in outcome.warnings]
+    told += [f"Error: {failure}" for failure in outcome.failures]
+    table, shown = verdict_table(trial, outcome.exit_code), chosen_format(form, output)
+    if shown == "markdown":
+        # A summary is read without the log.
+        table = replace(table, notes=(*told, *table.notes))
     # What was measured is kept before it is shown, and shown though it can't be kept: either may fail.
     with failures():
         try:
             if results is not None:
                 tell(f"turns: {turns_file.write(trial, results)}")
         finally:
-            if chosen_format(form, output) == "json":
+            if shown == "json":
                 emit_text(as_json(trial, outcome), output)
             else:
-                emit([verdict_table(trial, outcome.exit_code)], form, output, width)
-    if output is not None:
-        tell(sentence(trial, outcome.exit_code))
-    told = [f"Warning: {warning}" for warning in outcome.warnings]
-    for line in [*told, *(f"Error: {failure}" for failure in outcome.failures)]:
+                emit([table], form, output, width)
+    for line in [*([] if output is None else [table.title]), *told]:
         tell(line)
     return outcome.exit_code

@@ -71,7 +71,10 @@ def test_the_log_says_what_came_of_it_where_the_table_is_in_a_file(
     assert open_ == "Warning: inconclusive, neither slower nor the same: open"
     assert removed == f"Warning: removed, only in base: {REMOVED.test}"
     assert slower.startswith("Error: slower: a: +10.0 % (")
-    assert (tmp_path / "ab.md").read_text().startswith(f"**{title}**\n")
+    summary = (tmp_path / "ab.md").read_text()
+    assert summary.startswith(f"**{title}**\n")
+    places = [summary.index(line[:30]) for line in (open_, removed, "Error: slower: a: ")]
+    assert places == sorted(places)
 
 
 def test_the_log_has_the_title_once(sides: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
