@@ -42,8 +42,11 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
             f" {NAME} beside the tests, looked for from here. Name one with --expect FILE; `roofline lock` writes one."
         )
     found = check_expectations(points, entries, reading.unreadable)
+    unknown = unknown_devices(entries, points, table)
+    nowhere = {one for of_name in unknown.values() for one in of_name}
     return replace(
         found,
         counters=otherwise_by_counters(reading.files, table),
-        unknown_devices=unknown_devices(entries, points, table),
+        elsewhere=tuple(one for one in found.elsewhere if one not in nowhere),
+        unknown_devices=tuple(unknown),
     )

@@ -7,7 +7,7 @@ name is a machine's, for the file's other entries, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from roofline.devices import DeviceTable, normalised
 from roofline.expectations.judging import names_of
@@ -18,8 +18,10 @@ KINDS = ("cpu", "cuda", "mps")
 """What ``device.kind`` of a record may be."""
 
 
-def unknown_devices(entries: Sequence[Expected], points: Sequence[Point], table: DeviceTable) -> tuple[str, ...]:
-    """What is wrong with the devices of entries, a sentence for each name.
+def unknown_devices(
+    entries: Sequence[Expected], points: Sequence[Point], table: DeviceTable
+) -> Mapping[str, Sequence[Expected]]:
+    """What is wrong with the devices of entries, a sentence for each name, and the entries that have it.
 
     :param entries: all of the file's.
     :param points: all of the results, roofs included.
@@ -40,7 +42,7 @@ def unknown_devices(entries: Sequence[Expected], points: Sequence[Point], table:
         else:
             for label in [label for key, label in labels.items() if one.is_of_machine(key)]:
                 wrong.setdefault((one.device, label), []).append(one)
-    return tuple(_told(device, label, found) for (device, label), found in wrong.items())
+    return {_told(device, label, found): found for (device, label), found in wrong.items()}
 
 
 def _told(device: str, label: str, entries: Sequence[Expected]) -> str:

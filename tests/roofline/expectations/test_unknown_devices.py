@@ -20,7 +20,7 @@ def _unknown(folder: Path, **of: Any) -> tuple[str, ...]:
         *build_points.points(folder, build_points.record()),
         *build_points.points(folder, roof, name="b", machine={"label": "lab-3", "device": build.CUDA}),
     ]
-    return unknown_devices([Expected(bound="compute", source="e.toml:3", **of)], points, load())
+    return tuple(unknown_devices([Expected(bound="compute", source="e.toml:3", **of)], points, load()))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_machine_that_was_locked_is_known_to_the_whole_file(tmp_path: Path) ->
     points = build_points.points(tmp_path, build_points.record())
     by_hand = Expected(bound="compute", device="lab-4", source="e.toml:3")
     locked = Expected(bound="compute", device="lab-4", fingerprint="0123abcd", source="e.toml:7")
-    assert unknown_devices([by_hand, locked], points, load()) == ()
+    assert unknown_devices([by_hand, locked], points, load()) == {}
     assert len(unknown_devices([by_hand], points, load())) == 1
 
 
@@ -67,5 +67,6 @@ def test_entries_of_one_name_are_told_once(tmp_path: Path) -> None:
     """With the place of the first."""
     points = build_points.points(tmp_path, build_points.record())
     entries = [Expected(bound="compute", device="cpuu", source=f"e.toml:{line}") for line in (3, 7, 11)]
-    (told,) = unknown_devices(entries, points, load())
+    ((told, found),) = unknown_devices(entries, points, load()).items()
+    assert found == entries
     assert told.startswith("device 'cpuu' (e.toml:3 and 2 more): no such device is known")
