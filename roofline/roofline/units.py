@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _PREFIXES = (
     (1e15, "P"),
@@ -51,6 +51,12 @@ def percent(fraction: float | None, digits: int = 2) -> str:
 def counted(count: int, thing: str) -> str:
     """``counted(1, "case")`` is ``1 case``, and of any other number they are ``cases``."""
     return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def some_of(names: Sequence[str], shown: int = 3) -> str:
+    """The first names, and how many more there are: ``some_of(["a", "b", "c"], 2)`` is ``a, b and 1 more``."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
 
 
 def shares(amounts: Mapping[str, float]) -> str:

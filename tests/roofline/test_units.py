@@ -2,7 +2,7 @@
 
 import pytest
 
-from roofline.units import counted, percent, scaled, shares, significant
+from roofline.units import counted, percent, scaled, shares, significant, some_of
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,10 @@ def test_shares() -> None:
 def test_counted() -> None:
     """One thing is no plural; none of them are."""
     assert [counted(count, "case") for count in (0, 1, 2)] == ["0 cases", "1 case", "2 cases"]
+
+
+def test_some_of() -> None:
+    """Three of them, where nobody says how many."""
+    names = ["a", "b", "c", "d", "e"]
+    assert [some_of(names[:count]) for count in (1, 3, 5)] == ["a", "a, b, c", "a, b, c and 2 more"]
+    assert [some_of(names[:count], 1) for count in (1, 3)] == ["a", "a and 2 more"]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from roofline.compare.columns import signed
 from roofline.compare.comparison import MATCHED, Compared, Comparison, measured
 from roofline.compare.leftovers import before_the_baseline, other_code
+from roofline.units import some_of
 
 MOST_NAMED = 20
 """Lines of one kind, and cases that are named in a line of their own kind."""
@@ -71,8 +72,9 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
 
 def nothing_judged(comparison: Comparison) -> str:
     """Why there was nothing to judge, with the files."""
-    base, new = ({run.file: None for run in runs} for runs in (comparison.base_runs, comparison.new_runs))
-    why = f"no case of {_first(base)} could be compared with one of {_first(new)}"
+    sides = ({run.file: None for run in runs} for runs in (comparison.base_runs, comparison.new_runs))
+    base, new = (some_of([*files], 1) for files in sides)
+    why = f"no case of {base} could be compared with one of {new}"
     if comparison.matched:
         return f"{why}: hardly a round was undisturbed. Measure again when the machine is left alone"
     return why
@@ -86,13 +88,6 @@ def told(case: Compared, *others: Compared) -> str:
     return f"{case.outcome}: {some_of([one.pair.id for one in (case, *others)])}: {_because(case)}"
 
 
-def some_of(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    shown = 3
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more
-
-
 def _because(case: Compared) -> str:
     numbers = ""
     if case.change is not None and case.base is not None and case.new is not None and case.outcome != "not comparable":
@@ -102,9 +97,7 @@ def _because(case: Compared) -> str:
 
 def _undecided(comparison: Comparison, cases: Sequence[Compared]) -> str:
     """One line for all of them: how many sessions would settle how many."""
-    told = f"inconclusive, neither slower nor the same: {', '.join(case.pair.id for case in cases[:MOST_NAMED])}"
-    if len(cases) > MOST_NAMED:
-        told += f" and {len(cases) - MOST_NAMED} more"
+    told = f"inconclusive, neither slower nor the same: {some_of([case.pair.id for case in cases], MOST_NAMED)}"
     needed = [case.more_sessions for case in cases if case.more_sessions is not None]
     if needed:
         told += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
@@ -142,8 +135,3 @@ def _beyond(groups: Sequence[Sequence[Compared]]) -> int:
 def _at_most(lines: Sequence[str], kind: str, rest: int, things: str = "") -> tuple[str, ...]:
     """:param rest: what the lines beyond `MOST_NAMED` stand for."""
     return (*lines[:MOST_NAMED], *([f"{kind}: {rest} more{things}"] if rest > 0 else []))
-
-
-def _first(files: Iterable[str]) -> str:
-    files = tuple(files)
-    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from roofline.compare.seen import Run
+from roofline.units import some_of
 
 APART = timedelta(days=1)
 """Sessions that began longer than this before the newest of their side are told."""
 
 _SHOWN_COMMIT = 8
-_NAMED = 3
 
 
 def newest(runs: Iterable[Run]) -> Run:
@@ -40,7 +40,7 @@ def other_code(side: str, runs: Sequence[Run]) -> list[str]:
         return []
     return [
         f"{_share(other, runs)} of the {side} {_are(other)} not of {code_of(last)}, as the newest is, and taken for the"
-        f" same code: {_listed([f'{run.file} ({code_of(run)})' for run in other])}"
+        f" same code: {some_of([f'{run.file} ({code_of(run)})' for run in other])}"
     ]
 
 
@@ -53,7 +53,7 @@ def days_apart(side: str, runs: Sequence[Run]) -> list[str]:
     old = [run for run in runs if _long_before(run, last)]
     if not old:
         return []
-    named = _listed([f"{run.file} ({run.when[:10]})" for run in old])
+    named = some_of([f"{run.file} ({run.when[:10]})" for run in old])
     return [f"{_share(old, runs)} of the {side} began more than a day before its newest: {named}"]
 
 
@@ -70,13 +70,13 @@ def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
     if len(before) == len(new):
         return [
             f"the new side is older than the baseline ({_minute(max(begun for _, begun in before))}, {_minute(first)}):"
-            f" is {_listed([run.file for run in new], 1)} what the run just measured wrote?"
+            f" is {some_of([run.file for run in new], 1)} what the run just measured wrote?"
         ]
     left = [(run, begun) for run, begun in before if not _same_code(run, last)]
     if not left:
         return []
     runs = [run for run, _ in left]
-    named = _listed([f"{run.file} ({_minute(begun)})" for run, begun in left])
+    named = some_of([f"{run.file} ({_minute(begun)})" for run, begun in left])
     return [
         f"{_share(runs, new)} of the new side began before the baseline ({_minute(first)}): {_are(runs)} {named} of"
         " another run?"
@@ -117,8 +117,3 @@ def _share(some: Sequence[Run], runs: Sequence[Run]) -> str:
 
 def _are(some: Sequence[Run]) -> str:
     return "is" if len(some) == 1 else "are"
-
-
-def _listed(names: Sequence[str], shown: int = _NAMED) -> str:
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more

@@ -20,7 +20,7 @@ from roofline.compare.seen import By, Run, Seen
 from roofline.compare.shortfall import NONE, Shortfalls, shortfalls, shortfalls_of_new
 from roofline.compare.sides import Side
 from roofline.compare.workload_changes import declared, workload_changes
-from roofline.units import scaled, significant
+from roofline.units import scaled, significant, some_of
 
 Standing = Literal["matched", "new", "removed", "invalid", "loud", "not comparable"]
 
@@ -146,9 +146,8 @@ def _merged(machines: Iterable[_Rows]) -> _Rows:
 
 def _left_out(machine: Identity, runs: Iterable[Run], of_new: Iterable[Identity]) -> str:
     files = [run.file for run in runs if run.machine.parts == machine.parts]
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
     why = next(filter(None, (told_apart(machine, other) for other in of_new)), "")
-    return f"left out of the baseline: {files[0]}{more}: {why}"
+    return f"left out of the baseline: {some_of(files, 1)}: {why}"
 
 
 def _pair(
@@ -196,7 +195,7 @@ def _removed(key: _Key, machine: Identity, base: Sequence[Seen], rows: _Rows, ru
     """:param runs: the new side's, of the machine."""
     name, test = key
     told = next((run.not_measured[name] for run in runs if name in run.not_measured), None)
-    why = f"in {_files(base)}, not in {_names([run.file for run in runs])}"
+    why = f"in {_files(base)}, not in {some_of([run.file for run in runs], 1)}"
     if told is not None:
         why += f" ({told})"
     elif (now := _now(base[0], rows)) is not None:
@@ -355,8 +354,4 @@ def _difference(base: Seen, new: Seen, by: By) -> str | None:
 
 
 def _files(seen: Sequence[Seen]) -> str:
-    return _names([one.run.file for one in seen])
-
-
-def _names(files: Sequence[str]) -> str:
-    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+    return some_of([one.run.file for one in seen], 1)

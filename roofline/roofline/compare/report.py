@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline.compare.columns import CASE, LACKING, NO_NUMBER, VERDICT, WHY, asks_for_more, columns, display
 from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Outcome
-from roofline.compare.gate import Gate, some_of
+from roofline.compare.gate import Gate
 from roofline.compare.identity import setup_differences
 from roofline.compare.leftovers import before_the_baseline, code_of, days_apart, newest, other_code
 from roofline.compare.roof_change import roofs_apart
@@ -18,7 +18,7 @@ from roofline.json_text import json_text
 from roofline.printable import printable
 from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
-from roofline.units import counted, percent
+from roofline.units import counted, percent, some_of
 
 _DIFFERENCES = 12
 _LEFT_OUT = 20

@@ -12,9 +12,7 @@ from collections.abc import Iterable, Sequence
 from roofline.compare.gate import Gate
 from roofline.interleaving.table import change, interval_of
 from roofline.interleaving.trial import CaseTrial, Rules, Trial
-
-_MOST_NAMED = 3
-"""Cases of one reason that are named one by one."""
+from roofline.units import some_of
 
 
 def gate(trial: Trial, *, allow_removed: bool, strict: bool) -> Gate:
@@ -49,12 +47,12 @@ def _nothing_judged(undecided: Iterable[CaseTrial]) -> str:
 
 
 def _undecided(cases: Sequence[CaseTrial]) -> str:
-    told = [f"inconclusive, neither slower nor the same: {_named([case.case for case in cases])}"]
+    told = [f"inconclusive, neither slower nor the same: {some_of([case.case for case in cases])}"]
     busy = [case.case for case in cases if case.busy is not None]
     perhaps = [case.case for case in cases if case.scattered is not None]
     for words, names in (("is", busy), ("is perhaps", perhaps)):
         if names:
-            told.append(f"the machine {words} too busy for {_named(names)}")
+            told.append(f"the machine {words} too busy for {some_of(names)}")
     return "; ".join(told)
 
 
@@ -63,13 +61,8 @@ def _grouped(cases: Iterable[CaseTrial]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for case in cases:
         reasons.setdefault(case.why.partition("\n")[0], []).append(case.case)
-    return [f"not comparable: {_named(names)}: {why}" for why, names in reasons.items()]
+    return [f"not comparable: {some_of(names)}: {why}" for why, names in reasons.items()]
 
 
 def _removed(cases: Sequence[CaseTrial]) -> list[str]:
-    return [f"removed, only in base: {_named([case.test for case in cases])}"] if cases else []
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    return [f"removed, only in base: {some_of([case.test for case in cases])}"] if cases else []
