@@ -117,6 +117,11 @@ class Comparison:
         return sum(case.effect is not None for case in self.of(*MATCHED))
 
     @property
+    def one_session_a_side(self) -> bool:
+        """Whether each side was given as one session: nothing then shows how far sessions scatter."""
+        return len(self.base_runs) == len(self.new_runs) == 1
+
+    @property
     def machines(self) -> tuple[Identity, ...]:
         return tuple(dict.fromkeys(case.pair.machine for case in self.cases))
 

@@ -102,7 +102,7 @@ def _undecided(comparison: Comparison, cases: Sequence[Compared]) -> str:
     if needed:
         told += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
         told += ", if the estimate stays" if len(needed) == 1 else ", if the estimates stay"
-    elif 1 in (len(comparison.base_runs), len(comparison.new_runs)):
+    elif comparison.one_session_a_side:
         told += "; of one session a side little can be settled: give several"
     return told
 

@@ -182,7 +182,7 @@ def sides(comparison: Comparison) -> list[str]:
     if differing:
         more = f"; and {len(differing) - _DIFFERENCES} more" if len(differing) > _DIFFERENCES else ""
         lines.append(f"What differs beside the code: {'; '.join(differing[:_DIFFERENCES])}{more}")
-    if comparison.judged and (len(base) == 1 or len(new) == 1):
+    if comparison.judged and comparison.one_session_a_side:
         lines.append(
             "Of one session a side how far sessions scatter is not seen but taken from experience: give several"
         )

@@ -11,6 +11,7 @@ from roofline.compare.effect import Effect
 from roofline.compare.gate import gate
 from roofline.compare.identity import Identity
 from roofline.compare.matching import Pair, Standing
+from roofline.compare.report import sides
 from roofline.compare.seen import Run
 from roofline.compare.shortfall import Shortfall, Shortfalls
 
@@ -80,13 +81,15 @@ def test_a_case_that_is_slower_wins_over_what_can_not_be_judged() -> None:
 
 
 def test_one_session_a_side_is_told_to_be_too_few() -> None:
-    """Where no number of more is: the next step is to have several."""
+    """Where no number of more is: the next step is to have several. Where a side has several, they show the scatter."""
     told = "; of one session a side little can be settled: give several"
     comparison = _comparison(_case("a", "inconclusive"))
-    several = replace(comparison, base_runs=comparison.base_runs * 2, new_runs=comparison.new_runs * 2)
-    for of_sides, ends in ((comparison, True), (several, False)):
+    ten = replace(comparison, base_runs=comparison.base_runs * 10)
+    several = replace(ten, new_runs=comparison.new_runs * 2)
+    for of_sides, ends in ((comparison, True), (ten, False), (several, False)):
         (line,) = gate(of_sides, allow_removed=False, strict=False).warnings
         assert line.endswith(told) is ends
+        assert any(note.startswith("Of one session a side ") for note in sides(of_sides)) is ends
 
 
 def test_cases_of_one_reason_are_one_line() -> None:
