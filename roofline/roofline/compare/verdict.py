@@ -148,7 +148,7 @@ def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) 
 def _why_no_number(no_number: NoNumber, least: float) -> str:
     if no_number == "beyond":
         return f"not even {MOST_SESSIONS} more would be likely to settle it"
-    return f"it lies at the {percent(math.expm1(least))} that matter: more sessions may move it to either side"
+    return f"it lies at the {percent(math.expm1(least))} that matter: more measurements may move it to either side"
 
 
 def _of_100(share: float) -> str:

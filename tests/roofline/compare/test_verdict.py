@@ -156,12 +156,14 @@ def test_more_cases_ask_for_more_sessions() -> None:
 
 
 def test_no_number_is_told_of_an_estimate_at_the_border() -> None:
-    """It is significant before long, and by then as likely to be below what matters as above."""
+    """It is significant before long, and by then as likely to be below what matters as above. More of what, sessions or
+    pairs of processes, is not for the verdict to say.
+    """
     at, beyond = (judge([effect(ratio, 0.01)], [0.02], [0.99])[0] for ratio in (1.0205, 1.03))
     assert (at.kind, at.more_sessions, at.no_number) == ("inconclusive", None, "border")
     assert (beyond.kind, beyond.no_number) == ("inconclusive", None)
     assert beyond.more_sessions is not None
-    assert at.why.endswith("; it lies at the 2.0 % that matter: more sessions may move it to either side")
+    assert at.why.endswith("; it lies at the 2.0 % that matter: more measurements may move it to either side")
     (below,) = judge([effect(1.0195, 0.01)], [0.02], [0.99])
     assert below.more_sessions is None
 
