@@ -13,7 +13,6 @@ from roofline.compare.evidence import observe_stats, rounds_of
 from roofline.compare.observation import Observation, Unusable, loud_session, mostly_disturbed, observe
 from roofline.machines import Machine, machine_names, machine_of
 from roofline.points import Point, cases
-from roofline.reader import ResultFile
 from roofline.record import Rounds
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant
@@ -49,7 +48,10 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     """
     measured = cases(points)
     names = machine_names(measured)
-    loud = {path: _loud(result) for path, result in {one.result.path: one.result for one in measured}.items()}
+    loud = {
+        path: loud_session(rounds_of(result)) is not None
+        for path, result in {one.result.path: one.result for one in measured}.items()
+    }
     groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}
     left_out: dict[str, list[Unusable]] = {}
     for point in measured:
@@ -80,19 +82,12 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     )
 
 
-def _loud(result: ResultFile) -> tuple[Rounds, ...]:
-    """The rounds of all cases of a session, where hardly one of them was left alone; else none."""
-    rounds = tuple(rounds_of(result))
-    return () if loud_session(rounds) is None else rounds
-
-
 class _Disturbed(Unusable):
     """Left out for its disturbed rounds: those of several sessions are added up, and so only the text is the reason."""
 
-    def __init__(self, what: str, cases: Iterable[Rounds]) -> None:
-        """:param cases: the rounds that are meant; those of which nobody looked what disturbed them don't count."""
-        super().__init__(f"{what} were disturbed from outside")
-        marks = [mark for rounds in cases for mark in rounds.disturbed or ()]
+    def __init__(self, rounds: Rounds) -> None:
+        super().__init__("rounds were disturbed from outside")
+        marks = rounds.disturbed or ()
         self.rounds, self.disturbed = len(marks), sum(mark is not None for mark in marks)
 
 
@@ -112,8 +107,8 @@ def _of_rounds(reasons: Iterable[Unusable], text: str) -> str:
     return f"{sum(one.disturbed for one in disturbed)} of {sum(one.rounds for one in disturbed)} "
 
 
-def _observation(point: Point, loud: Sequence[Rounds]) -> Observation:
-    """:param loud: the rounds of its session, where nothing of that is taken which knows what disturbed it."""
+def _observation(point: Point, loud: bool) -> Observation:
+    """:param loud: whether nothing of its session is taken that knows what disturbed it."""
     if not point.valid:
         raise Unusable(point.why_invalid)
     record = point.benchmark.record
@@ -126,10 +121,10 @@ def _observation(point: Point, loud: Sequence[Rounds]) -> Observation:
         observation = observe(rounds, point.result.when)
     except Unusable as error:
         if str(error) == mostly_disturbed(rounds):
-            raise _Disturbed("rounds", [rounds]) from error
+            raise _Disturbed(rounds) from error
         raise
     if loud and rounds.disturbed is not None:
-        raise _Disturbed("rounds of all cases", loud)
+        raise Unusable("most cases of the session were mostly disturbed from outside")
     return observation
 
 

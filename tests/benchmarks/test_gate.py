@@ -45,13 +45,13 @@ def test_our_verdicts() -> None:
 
 def test_where_nothing_is_compared_nothing_counts() -> None:
     """A case of which no session was left alone is no comparison that ended without an alarm."""
-    sessions = {"a": (LOUD, LOUD), "b": (LOUD, quiet(1e-3)), "c": (quiet(1e-3), quiet(1e-3))}
+    sessions = {"a": (LOUD, LOUD), "b": (LOUD, quiet(1e-3)), **{name: (quiet(1e-3), quiet(1e-3)) for name in "cd"}}
     split = Split((0,), (1,))
-    assert set(gate.ours(gate.see(sessions), gate.see(sessions, 0.5), split)) == {"c"}
+    assert set(gate.ours(gate.see(sessions), gate.see(sessions, 0.5), split)) == {"c", "d"}
 
 
 def test_a_session_of_a_loud_hour_is_none() -> None:
-    """Where most rounds of all cases were disturbed, also a case that met nobody is not taken."""
+    """Where most cases were mostly disturbed, also a case that met nobody is not taken."""
     sessions = {"a": (quiet(1e-3), quiet(1e-3)), "b": (quiet(1e-3), LOUD), "c": (quiet(1e-3), LOUD), "d": (LOUD,) * 2}
     seen = gate.see({**sessions, "e": (quiet(1e-3), LOUD), "f": (quiet(1e-3), LOUD)})
     assert [one is None for one in seen["a"]] == [False, True]

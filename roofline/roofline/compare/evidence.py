@@ -51,10 +51,10 @@ def why_kept_out(flags: Sequence[Flag]) -> str | None:
 
 
 def rounds_of(result: ResultFile) -> Iterable[Rounds]:
-    """The rounds of each case of a session; roofs are ceilings and no cases."""
+    """The rounds of each valid case of a session; roofs are ceilings and no cases."""
     for benchmark in result.benchmarks:
         record = benchmark.record
-        if record is not None and record.timing is not None and record.case.mode != "roof":
+        if record is not None and record.valid and record.timing is not None and record.case.mode != "roof":
             yield record.timing.rounds
 
 

@@ -16,8 +16,8 @@ LEAST_ROUNDS = 5
 
 LEAST_QUIET_SHARE = 0.5
 """A session with fewer of its rounds undisturbed tells of the machine's other users: even the rounds that carry no mark
-were slower then, by up to 15 % where this was recorded. That holds of a case's rounds, and of those of all cases
-together: of a case that met no other program in an hour that was full of them, too."""
+were slower then, by up to 15 % where this was recorded. That holds of a case's rounds, and of a session's cases: one
+that met no other program in an hour that was full of them is slower, too."""
 
 _ONE_DEVIATION = math.erf(math.sqrt(0.5))
 """Confidence of an interval of one standard deviation to either side, 68.3 %."""
@@ -56,26 +56,23 @@ class Observation:
 
 def mostly_disturbed(rounds: Rounds) -> str | None:
     """Why the session says nothing of the case: hardly a round of it was left alone. None where enough were."""
-    return _hardly_alone(len(rounds.wall_s), _disturbed(rounds.disturbed or ()), "rounds")
+    count, disturbed = len(rounds.wall_s), sum(mark is not None for mark in rounds.disturbed or ())
+    return f"{disturbed} of {count} rounds were disturbed from outside" if _too_many(disturbed, count) else None
 
 
 def loud_session(cases: Iterable[Rounds]) -> str | None:
-    """Why a session says nothing of any case: hardly a round of all of them was left alone. None where enough were.
+    """Why a session says nothing of any case: of hardly one of them enough rounds were left alone. None where they were
+    of enough cases. Each case counts alike, however many rounds it has: one alone doesn't make an hour loud.
 
     :param cases: the rounds of each; those of which nobody looked what disturbed them tell nothing.
     """
-    marks = [rounds.disturbed for rounds in cases if rounds.disturbed is not None]
-    return _hardly_alone(sum(map(len, marks)), sum(map(_disturbed, marks)), "rounds of the session's cases")
+    known = [rounds for rounds in cases if rounds.disturbed is not None]
+    loud = sum(mostly_disturbed(rounds) is not None for rounds in known)
+    return f"{loud} of {len(known)} cases were mostly disturbed from outside" if _too_many(loud, len(known)) else None
 
 
-def _disturbed(marks: Iterable[str | None]) -> int:
-    return sum(mark is not None for mark in marks)
-
-
-def _hardly_alone(count: int, disturbed: int, what: str) -> str | None:
-    if not disturbed or count - disturbed >= max(1, LEAST_QUIET_SHARE * count):
-        return None
-    return f"{disturbed} of {count} {what} were disturbed from outside"
+def _too_many(disturbed: int, count: int) -> bool:
+    return disturbed > 0 and count - disturbed < max(1, LEAST_QUIET_SHARE * count)
 
 
 def observe(rounds: Rounds, started_at: str = "") -> Observation:

@@ -10,10 +10,11 @@ Both are worked out from the counted work, a time and roofs, and the last two le
 
 Of several sessions the case's fraction is the median, and the sessions themselves bound what is left open of it: each
 lies above the true median by a chance of 1/2, so that it is unlikely to be beyond nearly all of them. The bound is the
-session, by its own margin and its own roofs' worst samples, above which so few lie by a chance of one in `ONE_IN` at
-most; with fewer than eight sessions it is the highest (the interval of a quantile by order statistics: W. J.
+session above which so few lie by a chance of one in `ONE_IN` at most, and that by its own margin and its own roofs'
+worst samples; with fewer than eight sessions it is the highest (the interval of a quantile by order statistics: W. J.
 Conover, "Practical Nonparametric Statistics", 3rd edition (1999), section 3.2). So nothing is assumed of how sessions
-scatter, a slower session more never raises the bound, and what every session misses isn't held.
+scatter, a slower session more never raises the bound, however badly it knows its time, and what every session misses
+isn't held.
 """
 
 from __future__ import annotations
@@ -145,12 +146,13 @@ def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | Non
     timings = [_timing(point) for point in points]
     told = [timing for timing in timings if timing is not None]
     highest = sorted(
-        (most * (1 + (timing or 0.0)) for (_, most), timing in zip(known, timings, strict=True)), reverse=True
+        ((value, most * (1 + (timing or 0.0))) for (value, most), timing in zip(known, timings, strict=True)),
+        reverse=True,
     )
     return Fraction(
         value=statistics.median(values),
         least=min(values),
-        at_most=highest[from_the_top(len(highest)) - 1],
+        at_most=highest[from_the_top(len(highest)) - 1][1],
         timing=max(told) if len(told) == len(timings) else None,
         sessions=statistics.stdev(values) / statistics.fmean(values) if len(values) > 1 else None,
         roofs=max(0.0, statistics.median(most / value for value, most in known) - 1),

@@ -130,52 +130,66 @@ def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
     assert (len(pair.new), [one.why for one in pair.left_out]) == (2, ["x_disproved: seen"])
 
 
-def _with_loud_neighbour(path: Path, disturbed: int, rounds: int = 30) -> Path:
-    """The session with another case in it, of which so many rounds were disturbed; the first one's own are left."""
+def _with_neighbours(path: Path, *disturbed: int) -> Path:
+    """The session with other cases in it, of which so many of ten rounds were disturbed; its first case stays."""
 
     def change(content: dict[str, Any]) -> None:
-        row = copy.deepcopy(content["benchmarks"][0])
-        row["fullname"] = row["fullname"].replace(row["name"], "other")
-        row["name"] = "other"
-        record = row["extra_info"][KEY]
-        record["case"] |= {"id": "other", "workload_hash": "other"}
-        timing = record["timing"]
-        timing["rounds"] = {"steps": 1, "wall_s": [1.0] * rounds, "disturbed": ["steal"] * disturbed}
-        timing["rounds"]["disturbed"] += [None] * (rounds - disturbed)
-        timing["step_time_s"] = 1.0
-        row["stats"] = sessions.statistics_of((1.0,) * rounds)
-        content["benchmarks"].append(row)
+        for number, count in enumerate(disturbed):
+            row, name = copy.deepcopy(content["benchmarks"][0]), f"other{number}"
+            row["fullname"] = row["fullname"].replace(row["name"], name)
+            row["name"] = name
+            record = row["extra_info"][KEY]
+            record["case"] |= {"id": name, "workload_hash": name}
+            timing = record["timing"]
+            marks = ["steal"] * count + [None] * (10 - count)
+            timing["rounds"] = {"steps": 1, "wall_s": [1.0] * 10, "disturbed": marks}
+            timing["step_time_s"] = 1.0
+            row["stats"] = sessions.statistics_of((1.0,) * 10)
+            content["benchmarks"].append(row)
 
     return sessions.edited(path, change)
 
 
 def _first(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Pair:
     return next(
-        pair for pair in match(read_side(base, by, load()), read_side(new, by, load()), by).pairs if pair.id != "other"
+        pair
+        for pair in match(read_side(base, by, load()), read_side(new, by, load()), by).pairs
+        if not pair.id.startswith("other")
     )
 
 
 @pytest.mark.parametrize("by", ["time", "roof"])
 def test_a_session_of_a_loud_hour_is_left_out(tmp_path: Path, by: By) -> None:
-    """Also of a case that met nobody in it, when most rounds of all cases were disturbed: 26 of 50, not 25."""
-    base = [_with_loud_neighbour(path, 0) for path in _side(tmp_path / "base", 0, 0)]
+    """Also of a case that met nobody in it, when most cases were mostly disturbed: two of three, not one of two."""
+    base = [_with_neighbours(path, 0, 0) for path in _side(tmp_path / "base", 0, 0)]
     files = _side(tmp_path / "new", 0, 0)
-    new = [_with_loud_neighbour(path, disturbed) for path, disturbed in zip(files, (25, 26), strict=True)]
+    new = [_with_neighbours(files[0], 10), _with_neighbours(files[1], 6, 6)]
     pair = _first(base, new, by)
     assert [seen.run.file for seen in pair.new] == [str(new[0])]
     assert [(one.file, one.loud, one.why) for one in pair.left_out] == [
-        (str(new[1]), True, "26 of 50 rounds of the session's cases were disturbed from outside")
+        (str(new[1]), True, "2 of 3 cases were mostly disturbed from outside")
     ]
     pair = _first(base, new[1:], by)
-    assert (pair.standing, "26 of 50 rounds" in pair.why) == ("loud", True)
+    assert (pair.standing, "2 of 3 cases" in pair.why) == ("loud", True)
+
+
+def test_invalid_cases_make_no_hour_loud(tmp_path: Path) -> None:
+    """They are not taken anyway."""
+    new = _with_neighbours(*_side(tmp_path / "new", 0), 10, 10)
+
+    def disproved(content: dict[str, Any]) -> None:
+        content["benchmarks"][1]["extra_info"][KEY]["checks"] = [{"name": "x", "status": "failed", "evidence": "seen"}]
+
+    pair = _first(_side(tmp_path / "base", 0), [sessions.edited(new, disproved)])
+    assert (pair.standing, len(pair.new)) == ("matched", 1)
 
 
 @pytest.mark.parametrize("by", ["time", "roof"])
 def test_a_loud_session_is_taken_where_marks_are_not(tmp_path: Path, by: By) -> None:
     """With all its rounds, also those of a case without a marked one."""
-    base = [_with_loud_neighbour(path, 0) for path in _side(tmp_path / "base", None, None)]
+    base = [_with_neighbours(path, 0, 0) for path in _side(tmp_path / "base", None, None)]
     files = _side(tmp_path / "new", 0, 0)
-    new = [_with_loud_neighbour(path, disturbed) for path, disturbed in zip(files, (0, 30), strict=True)]
+    new = [_with_neighbours(path, disturbed, disturbed) for path, disturbed in zip(files, (0, 10), strict=True)]
     pair = _first(base, new, by)
     assert (len(pair.new), pair.left_out, pair.blind) == (2, (), f"{base[0]} and 1 more")
     assert [seen.step_time_s for seen in pair.new] == [1.0, 1.0]
