@@ -12,8 +12,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Generic, Literal, TypeVar
 
@@ -74,7 +74,8 @@ class Table(Generic[Row]):
     narrower still, and go from the right where nothing else helps. No figure is cut off.
 
     ``section`` gives the heading of the block a row belongs to: rows of a block stand together in ``rows``. Markdown
-    shows it as a first column, under ``section_title``. ``notes`` stand below the table.
+    shows it as a first column, under ``section_title``. ``notes`` stand below the table, and below them ``legends``:
+    what has to be known of a column, by its name, where that is shown.
     """
 
     title: str
@@ -84,6 +85,7 @@ class Table(Generic[Row]):
     section: Callable[[Row], str] | None = None
     section_title: str = ""
     notes: Sequence[str] = ()
+    legends: Mapping[str, str] = field(default_factory=dict)
     key_width: int = _KEY_WIDTH
 
     def displayed(self) -> list[Column[Row]]:
@@ -130,12 +132,13 @@ def _flat(value: Any) -> Any:
 
 def _json(table: Table[Any]) -> str:
     rows = [{column.name: _value(column, row) for column in table.columns} for row in table.rows]
-    document = {"title": table.title, "rows": rows, "notes": list(table.notes)}
+    document = {"title": table.title, "rows": rows, "notes": [*table.notes, *table.legends.values()]}
     return json_text(document)
 
 
 def _markdown(table: Table[Any]) -> str:
     columns = table.displayed()
+    notes = _noted(table, columns)
     if table.section is not None:
         columns.insert(0, Column(name="section", title=table.section_title, get=table.section, right=False))
     lines = [
@@ -143,8 +146,13 @@ def _markdown(table: Table[Any]) -> str:
         "|" + "|".join(" ---: " if column.right else " --- " for column in columns) + "|",
     ]
     lines += ["| " + " | ".join(cell(_shown(column, row)) for column in columns) + " |" for row in table.rows]
-    notes = ["", *(_item(note) for note in table.notes)] if table.notes else []
-    return "\n".join([f"**{printable(table.title)}**", "", *lines, *notes]) + "\n"
+    items = ["", *map(_item, notes)] if notes else []
+    return "\n".join([f"**{printable(table.title)}**", "", *lines, *items]) + "\n"
+
+
+def _noted(table: Table[Any], columns: Iterable[Column[Any]]) -> list[str]:
+    """What stands below the table where these columns are shown."""
+    return [*table.notes, *(table.legends[column.name] for column in columns if column.name in table.legends)]
 
 
 def _item(note: str) -> str:
@@ -164,7 +172,7 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> s
     room = width - sum(_GAP + one for one in _widths(columns, texts)[1:])
     rows = [["\n".join(_squeezed(row[0], room)), *row[1:]] for row in texts]
     widths = _widths(columns, rows)
-    notes = list(table.notes)
+    notes = _noted(table, columns)
     if dropped:
         notes.append(f"Not shown at this width: {', '.join(dropped)} (use --width {needed} or {complete})")
     bold = _bold if color else list

@@ -27,6 +27,9 @@ def signed_range(ends: Sequence[float]) -> str:
 NO_NUMBER: dict[NoNumber, str] = {"beyond": f">{MOST_SESSIONS}", "border": "?"}
 """What stands where no number of more sessions can be told; ``-`` stands where more are not what would settle it."""
 
+MORE = "more_sessions"
+"""The name of the column that shows it."""
+
 
 def asks_for_more(comparison: Comparison) -> bool:
     """Whether more sessions would settle a case, or might."""
@@ -74,7 +77,7 @@ LACKING: Column[Compared] = Column(
 )
 _CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=signed)
 _MORE: Column[Compared] = Column(
-    name="more_sessions",
+    name=MORE,
     title="more to\nsettle it",
     get=_more,
     narrow=lambda text: text.removeprefix("about "),
@@ -97,7 +100,7 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         Column(name="confidence", title="confidence", get=lambda _: confidence),
         Column(name="chance", title="chance", get=lambda case: None if case.effect is None else case.effect.chance),
         Column(name="least_effect", title="least effect", get=lambda case: case.least),
-        Column(name="more_sessions", title="more sessions", get=lambda case: case.more_sessions),
+        Column(name=MORE, title="more sessions", get=lambda case: case.more_sessions),
         Column(name="base_step_time_s", title="base", get=_of("base", lambda side: side.step_time_s)),
         Column(name="new_step_time_s", title="new", get=_of("new", lambda side: side.step_time_s)),
         Column(name="base_fraction_of_roof", title="base", get=_of("base", lambda side: side.fraction_of_roof)),

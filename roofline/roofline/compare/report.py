@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from roofline.compare.columns import CASE, LACKING, NO_NUMBER, VERDICT, WHY, asks_for_more, columns, display
+from roofline.compare.columns import CASE, LACKING, MORE, NO_NUMBER, VERDICT, WHY, asks_for_more, columns, display
 from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Outcome
 from roofline.compare.gate import Gate
 from roofline.compare.identity import setup_differences
@@ -71,11 +71,11 @@ def table(comparison: Comparison, title: str) -> Table[Compared]:
         notes=[
             coverage(comparison),
             *_reasons(comparison),
-            *_more(comparison),
             *_left_out(comparison),
             *_counted(comparison),
             *sides(comparison),
         ],
+        legends={MORE: _more(comparison)} if asks_for_more(comparison) else {},
     )
 
 
@@ -146,7 +146,8 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> st
     if lacking:
         blocks.append(_plain(Table(title="Sessions lacking", columns=[CASE, VERDICT, LACKING], rows=lacking)))
     blocks.append(printable(coverage(comparison)))
-    blocks.append(_items([*_more(comparison), *_left_out(comparison), *_counted(comparison), *sides(comparison)]))
+    legend = [_more(comparison)] if asks_for_more(comparison) else []
+    blocks.append(_items([*legend, *_left_out(comparison), *_counted(comparison), *sides(comparison)]))
     for name, outcomes in (("Not settled", _UNSETTLED), ("Faster or the same", _SETTLED)):
         rest = [case for case in comparison.of(*outcomes) if case not in unsettled and case not in lacking]
         if rest:
@@ -244,17 +245,15 @@ def _reasons(comparison: Comparison) -> list[str]:
     return [f"{outcome}: {some_of(ids)}: {why}" for (outcome, why), ids in reasons.items()]
 
 
-def _more(comparison: Comparison) -> list[str]:
+def _more(comparison: Comparison) -> str:
     """What the column of more sessions promises, and what it doesn't."""
-    if not asks_for_more(comparison):
-        return []
     told = "More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do"
     without = {case.no_number for case in comparison.cases}
     if "beyond" in without:
         told += f"; {NO_NUMBER['beyond']}: not even {MOST_SESSIONS} more would be likely to"
     if "border" in without:
         told += f"; {NO_NUMBER['border']}: it lies at what matters, and more may move it to either side"
-    return [told]
+    return told
 
 
 def _left_out(comparison: Comparison) -> list[str]:

@@ -171,7 +171,7 @@ def _confidences(rules: Rules) -> str:
 def _notes(trial: Trial) -> list[str]:
     rules = trial.rules
     notes = [
-        f"change: step time of new over base, of the turns' ratios and not of the medians base and new; interval: "
+        f"change: step time of new over base, of the turns' ratios and not of the sides' medians; interval: "
         f"{_confidences(rules)}. Less than {percent(rules.least)} doesn't matter."
     ]
     for case in trial.cases:

@@ -110,6 +110,8 @@ def test_at_80_columns_both_times_stand_beside_the_verdict(run: Run, base: list[
     told = " ".join(out.split())
     assert "Not shown at this width: sessions, more to settle it (use --width " in told
     assert told.endswith(" or --format csv)")
+    assert "More to settle it: " not in told
+    assert "More to settle it: " in run("check", new[0], "--baseline", base[0], "--width", 120)[1]
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -48,17 +48,17 @@ def test_where_nothing_asks_for_more_nobody_is_told_of_it() -> None:
     """Neither a column nor a note."""
     shown = table(_comparison(_case("none")), "t")
     assert "more_sessions" not in [column.name for column in shown.displayed()]
-    assert not any(note.startswith("More to settle it") for note in shown.notes)
+    assert not any(note.startswith("More to settle it") for note in (*shown.notes, *shown.legends.values()))
 
 
 def test_a_sign_of_the_column_has_a_note_only_where_it_stands() -> None:
     """One that stands nowhere would be looked for."""
-    (told,) = [note for note in table(_comparison(_case("known", 9)), "t").notes if note.startswith("More to settle")]
+    (told,) = table(_comparison(_case("known", 9)), "t").legends.values()
     assert ">100" not in told
     assert "?" not in told
     comparison = _comparison(_case("beyond", no_number="beyond"))
     assert "more_sessions" in [column.name for column in display(comparison)]
-    (told,) = [note for note in table(comparison, "t").notes if note.startswith("More to settle")]
+    (told,) = table(comparison, "t").legends.values()
     assert told.endswith("; >100: not even 100 more would be likely to")
 
 
