@@ -90,12 +90,50 @@ def test_a_device_that_nobody_knows_is_told(run: Run, tmp_path: Path) -> None:
     for form in ("csv", "table"):
         code, _, err = run("check", one, "--expect", file, "--strict", "--format", form)
         assert (code, f"Error: {told}" in err) == (3, True)
-    base, new = _sides(tmp_path, 1.0)
-    assert run("check", *new, "--expect", file, "--baseline", *base)[0] == 0
-    assert run("check", *new, "--expect", file, "--baseline", *base, "--strict")[0] == 3
     file = expectations(f"bound = 'compute'\n[[expected]]\ncase = '{ID}'\nbound = 'memory'\ndevice = 'cuda'")
-    code, _, err = run("check", *new, "--expect", file, "--strict")
+    code, _, err = run("check", one, "--expect", file, "--strict")
     assert (code, "Error" in err) == (0, False)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_device_that_nobody_knows_stands_in_every_outcome(run: Run, tmp_path: Path, strict: bool) -> None:
+    """Alone and beside a baseline: exit code, title, and the sentence among what fails or warns, once on stderr."""
+    base, new = _sides(tmp_path, 1.0)
+    file = expectations(f"bound = 'compute'\n[[expected]]\ncase = '{ID}'\nbound = 'memory'\ndevice = 'cpuu'")
+    expected = 3 if strict else 0
+    for sides in ((), ("--baseline", *base)):
+        arguments = ("check", *new, "--expect", file, *(("--strict",) if strict else ()), *sides)
+        code, out, err = run(*arguments, "--format", "json")
+        document = json.loads(out)
+        assert (code, document["exit_code"], document["strict"]) == (expected, expected, strict)
+        (told,) = document["failures" if strict else "warnings"]
+        assert told.startswith("device 'cpuu' (e.toml:4): no such device is known")
+        assert document["warnings" if strict else "failures"] == []
+        assert err == f"{'Error' if strict else 'Warning'}: {told}\n"
+        part = document["expected_bounds"] if sides else document
+        assert part["title"] == f"Expected bounds: {'not passed: ' if strict else ''}1 held, 1 unknown device"
+        if sides:
+            first = "Not passed: not all that is expected could be judged. Against the baseline: " if strict else ""
+            assert document["title"].startswith(f"{first}Passed: no case shown to be slower")
+            _, out, _ = run(*arguments, "--format", "markdown")
+            assert next(line for line in out.splitlines() if line.startswith("- ")) == f"- {err.rstrip()}"
+
+
+def test_json_of_expected_bounds_alone_has_the_outcome(run: Run, tmp_path: Path) -> None:
+    """As beside a baseline: the exit code and why, also where a baseline can't be had."""
+    new = results(tmp_path / "new.json")
+    _, out, _ = run("check", new, "--expect", expectations("bound = 'compute'"), "--format", "json")
+    document = json.loads(out)
+    assert list(document) == ["title", "exit_code", "failures", "warnings", "strict", "rows", "notes"]
+    assert (document["exit_code"], document["failures"], document["warnings"]) == (0, [], [])
+    file = expectations("bound = 'memory'")
+    _, out, err = run("check", new, "--expect", file, "--baseline", tmp_path / "none", "--format", "json")
+    document = json.loads(out)
+    assert document["exit_code"] == 1
+    said, no_baseline = document["failures"]
+    assert said == "Expected bounds: 1 failed"
+    assert no_baseline.startswith(f"no baseline: {tmp_path / 'none'} doesn't exist.")
+    assert err == f"Error: {said}\nError: {no_baseline}\n"
 
 
 def test_the_file_beside_the_tests_is_found(run: Run, tmp_path: Path) -> None:

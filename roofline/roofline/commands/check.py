@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from roofline.commands.common import CannotCompare, device_table, devices_option
 from roofline.commands.expectations import BESIDE_THE_TESTS, checked
-from roofline.commands.output import chosen_format, emit, table_options, tell
+from roofline.commands.output import chosen_format, emit, emit_text, table_options, tell
 from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
-from roofline.compare.gate import gate
+from roofline.compare.gate import Gate, gate
 from roofline.compare.report import sentence
 from roofline.compare.seen import By
+from roofline.expectations.gate import expected_gate
 from roofline.expectations.table import findings_table
+from roofline.json_text import json_text
 from roofline.printable import printable
-from roofline.tables import Format
+from roofline.tables import Format, Table, render
 
 
 @click.command(cls=TwoSides, several="--baseline", optional="--expect")
@@ -75,15 +79,16 @@ def check(
             "--baseline and --expect give two tables, and CSV is one: check them one after the other, or use --format"
             " json."
         )
-    found = None if expect is None else checked(new, expect, devices)
-    expected = None if found is None else findings_table(found)
-    code = 0 if found is None else found.strict_exit_code if strict else found.exit_code
-    for told in () if found is None else found.unknown_devices:
-        tell(printable(f"{'Error' if strict else 'Warning'}: {told}"), width)
+    expected: Table[Any] | None = None
+    held = Gate(exit_code=0)
+    if expect is not None:
+        found = checked(new, expect, devices)
+        held = expected_gate(found, strict=strict)
+        expected = findings_table(found, passed=held.exit_code == 0)
     if not base:
         assert expected is not None
-        emit([expected], form, output, width)
-        context.exit(code)
+        _show_expected(expected, held, form, output, width)
+        context.exit(held.exit_code)
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
     try:
         comparison = comparison_of(base, new, settings, device_table(devices))
@@ -91,22 +96,45 @@ def check(
         if expected is None:
             raise
         # What is not as expected is so without a baseline, too.
+        alone = _both(held, Gate(exit_code=error.exit_code, failures=(error.message,), strict=strict))
+        _show_expected(expected, alone, form, output, width)
+        context.exit(alone.exit_code)
+    compared = gate(comparison, allow_removed=allow_removed, strict=strict)
+    title = sentence(comparison, compared.exit_code)
+    if held.exit_code:
+        said = "Not as expected" if held.exit_code == 1 else "Not passed: not all that is expected could be judged"
+        title = f"{said}. Against the baseline: {title}"
+    outcome = _both(compared, held)
+    show(comparison, title, outcome.exit_code, form, output, width, expected, outcome)
+    _tell(outcome, width)
+    context.exit(outcome.exit_code)
+
+
+def _both(one: Gate, other: Gate) -> Gate:
+    """The first, with what stands in the other one's way, too. What both tell is told once."""
+    codes = (one.exit_code, other.exit_code)
+    return replace(
+        one,
+        exit_code=1 if 1 in codes else max(codes),
+        failures=tuple(dict.fromkeys((*one.failures, *other.failures))),
+        warnings=tuple(dict.fromkeys((*one.warnings, *other.warnings))),
+    )
+
+
+def _show_expected(
+    expected: Table[Any], outcome: Gate, form: Format | None, output: Path | None, width: int | None
+) -> None:
+    """Print or write what came of the expected bounds alone; in JSON with the outcome, as beside a comparison."""
+    if chosen_format(form, output) == "json":
+        judged = {name: getattr(outcome, name) for name in ("exit_code", "failures", "warnings", "strict")}
+        emit_text(json_text({"title": expected.title, **judged, **json.loads(render(expected, "json", 0))}), output)
+    else:
         emit([expected], form, output, width)
-        tell(f"Error: {error.message}", width)
-        context.exit(_worse(code, error.exit_code))
-    outcome = gate(comparison, allow_removed=allow_removed, strict=strict)
-    worst = _worse(outcome.exit_code, code)
-    title = sentence(comparison, outcome.exit_code)
-    if expected is not None and code:
-        outcome = replace(outcome, failures=(*outcome.failures, expected.title))
-        title = f"{'Not as expected' if code == 1 else 'Not all could be judged'}. Against the baseline: {title}"
-    show(comparison, title, worst, form, output, width, expected, outcome)
+    _tell(outcome, width)
+
+
+def _tell(outcome: Gate, width: int | None) -> None:
     for warning in outcome.warnings:
         tell(printable(f"Warning: {warning}"), width)
     for failure in outcome.failures:
         tell(printable(f"Error: {failure}"), width)
-    context.exit(worst)
-
-
-def _worse(*codes: int) -> int:
-    return 1 if 1 in codes else max(codes)

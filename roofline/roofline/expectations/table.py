@@ -15,7 +15,7 @@ from roofline.expectations.reasons import reason
 from roofline.expected import Expected
 from roofline.points import Point
 from roofline.tables import Column, Table
-from roofline.units import percent
+from roofline.units import counted, percent
 
 _SHOWN = 8
 """So many cases of which nothing is expected are named."""
@@ -23,14 +23,26 @@ _SHOWN = 8
 _WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", "held")
 
 
-def findings_table(checked: Checked) -> Table[Finding]:
-    """A row a case and expectation, the worst first."""
+def summary(checked: Checked) -> str:
+    """How many came to what: ``1 failed, 5 held, 1 unknown device``."""
+    counts = Counter(finding.verdict for finding in checked.findings)
+    told = [f"{counts[verdict]} {_words(verdict)}" for verdict in _WORST_FIRST if counts[verdict]]
+    told = told or ["nothing is expected of these results"]
+    told += [f"{counted(len(checked.unreadable), 'file')} not read"] if checked.unreadable else []
+    told += [counted(len(checked.unknown_devices), "unknown device")] if checked.unknown_devices else []
+    return ", ".join(told)
+
+
+def findings_table(checked: Checked, *, passed: bool = True) -> Table[Finding]:
+    """A row a case and expectation, the worst first.
+
+    :param passed: whether it is a pass; where it is none though all findings hold, the title says so.
+    """
     rows = sorted(checked.findings, key=lambda finding: _WORST_FIRST.index(finding.verdict))
-    counts = Counter(finding.verdict for finding in rows)
-    told = ", ".join(f"{counts[verdict]} {_words(verdict)}" for verdict in _WORST_FIRST if counts[verdict])
+    barred = checked.all_held and not passed
     mixed = of_several_commits((finding.points for finding in rows), "judged")
     return Table(
-        title=f"Expected bounds: {told or 'nothing is expected of these results'}",
+        title=f"Expected bounds: {'not passed: ' if barred else ''}{summary(checked)}",
         columns=_COLUMNS,
         rows=rows,
         display=[_BY_NAME[name] for name in _DISPLAYED],

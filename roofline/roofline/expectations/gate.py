@@ -1,0 +1,25 @@
+"""Whether results pass by what is expected of them: in words what is in the way, as of a comparison (`compare.gate`).
+
+An entry of a device that nobody knows passes with a warning, and does not under ``strict``: it was meant to expect
+something.
+"""
+
+from __future__ import annotations
+
+from roofline.compare.gate import Gate
+from roofline.expectations.judging import Checked
+from roofline.expectations.table import summary
+
+
+def expected_gate(checked: Checked, *, strict: bool) -> Gate:
+    """The outcome of a check against expected bounds: one line for all findings, for each has its row and note."""
+    failures = [] if checked.all_held else [f"Expected bounds: {summary(checked)}"]
+    failures += [f"not read: {reason}" for reason in checked.unreadable]
+    warnings: list[str] = []
+    (failures if strict else warnings).extend(checked.unknown_devices)
+    return Gate(
+        exit_code=checked.exit_code or (3 if failures else 0),
+        failures=tuple(failures),
+        warnings=tuple(warnings),
+        strict=strict,
+    )
