@@ -3,8 +3,8 @@
 Both are worked out from the counted work, a time and roofs, and the last two leave a session's own fraction open:
 
 - **timing**: the margin that the session reached (`Timing.margin`; where none can be claimed, the deviation of its
-  rounds). Of a session whose rounds were mostly disturbed from outside it isn't known: by such a time no floor is shown
-  to be missed.
+  rounds). Of a session whose rounds, or whose cases, were mostly disturbed from outside it isn't known: by such a time
+  no floor is shown to be missed.
 - **roofs**: a roof is the best of its samples. By the worst of them (value x (1 - spread)) the same time is a larger
   fraction; this is the share by which. A roof that was sampled once shows no spread, and that is told.
 
@@ -25,7 +25,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from roofline.amounts import usable
-from roofline.compare.observation import mostly_disturbed
+from roofline.compare.evidence import rounds_of
+from roofline.compare.observation import loud_session, mostly_disturbed
 from roofline.placement import place
 from roofline.points import Point
 from roofline.record import Roof
@@ -174,10 +175,21 @@ def _fraction_of_speed_of_light(point: Point, roofs: Roofs) -> float | None:
     return least / point.step_time_s if least is not None and usable(least) else None
 
 
+def why_loud(point: Point) -> str | None:
+    """Why nothing is concluded from its time: hardly a round of it was left alone, or hardly a case of its session, as
+    in a comparison (`roofline.compare.observation`). None where enough were, and where nobody looked.
+    """
+    record = point.benchmark.record
+    rounds = None if record is None or record.timing is None else record.timing.rounds
+    if rounds is None or rounds.disturbed is None:
+        return None
+    return mostly_disturbed(rounds) or loud_session(rounds_of(point.result))
+
+
 def _timing(point: Point) -> float | None:
     record = point.benchmark.record
     timing = None if record is None else record.timing
-    if timing is not None and mostly_disturbed(timing.rounds) is not None:
+    if why_loud(point) is not None:
         return None
     margin = None if timing is None else timing.margin
     return min(margin, _NO_MARGIN) if margin is not None and margin >= 0 else point.spread

@@ -15,9 +15,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from roofline.compare.observation import mostly_disturbed
 from roofline.expectations.commits import of_several_commits
-from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
+from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light, why_loud
 from roofline.expectations.judging import lost
 from roofline.expected import ANY, Expected
 from roofline.machines import Machine, machine_of
@@ -123,16 +122,11 @@ def _sessions(sessions: Sequence[Point]) -> str:
 
 def _disturbed(sessions: Sequence[Point]) -> str:
     """What is told of sessions in which the machine was hardly left alone; empty where there are none."""
-    found = [f"{why} in {point.result.path.name}" for point in sessions if (why := _why_loud(point)) is not None]
+    found = [f"{why} in {point.result.path.name}" for point in sessions if (why := why_loud(point)) is not None]
     if not found:
         return ""
     more = f", and most of them in {len(found) - 1} more of {len(sessions)} sessions" if len(found) > 1 else ""
     return f"{found[0]}{more}: no floor comes from such a time. Lock the case from sessions of a quiet hour"
-
-
-def _why_loud(point: Point) -> str | None:
-    record = point.benchmark.record
-    return None if record is None or record.timing is None else mostly_disturbed(record.timing.rounds)
 
 
 def _why_not(sessions: Sequence[Point]) -> str | None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from roofline.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
-from roofline.compare.observation import mostly_disturbed
-from roofline.expectations.fraction import roofs_over
+from roofline.expectations.fraction import roofs_over, why_loud
 from roofline.expectations.judging import Claim, Finding
 from roofline.points import Point
 from roofline.record import Record
@@ -44,9 +43,7 @@ def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
     if fraction is None:
         return None
     for one in finding.points:
-        timing = None if one.benchmark.record is None else one.benchmark.record.timing
-        loud = None if timing is None else mostly_disturbed(timing.rounds)
-        if loud is not None:
+        if (loud := why_loud(one)) is not None:
             return f"the machine was busy: {loud}: measure again when it is left alone"
     if fraction.timing is None:
         return "one window doesn't tell how well its time is known: measure several (--repeats 3)"

@@ -51,7 +51,7 @@ def test_half_of_the_rounds_must_be_quiet(quiet: int, usable: bool) -> None:
 
 
 def test_half_of_the_cases_of_a_session_must_be_quiet() -> None:
-    """Each counts alike, whatever number of rounds it has; cases of which nobody looked what disturbed them are none."""
+    """Each counts alike, whatever number of rounds it has; those of which nobody looked what disturbed them don't."""
     quiet, loud, long = (
         rounds(*[1.0] * count, disturbed=(mark,) * count) for count, mark in ((10, None), (10, "a"), (97, "a"))
     )

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from roofline.expectations.fraction import from_the_top, lowest, of_roof, of_speed_of_light
+from roofline.expectations.fraction import from_the_top, lowest, of_roof, of_speed_of_light, why_loud
 from roofline.points import Point
-from roofline.record import RoofSample
+from roofline.record import RoofSample, Rounds
 from roofline.roofs import Roofs
 from tests.roofline import build
 from tests.roofline.expectations import build_points
@@ -188,3 +188,17 @@ def test_the_lowest_roofs_are_their_worst_samples() -> None:
         )
     )
     assert [roof.value for roof in lowest(roofs).roofs] == pytest.approx([8e12, 1e11, 1e-6, 1e3])
+
+
+@pytest.mark.parametrize(("disturbed", "why"), [(1, None), (2, "2 of 3 cases were mostly disturbed from outside")])
+def test_the_time_of_a_loud_session_is_not_known(tmp_path: Path, disturbed: int, why: str | None) -> None:
+    """Also of a case that met nobody in it; one loud neighbour makes no loud session."""
+    records = []
+    for number in range(3):
+        marks = ("steal" if 0 < number <= disturbed else None,) * 10
+        timing = build.timing(0.1, rounds=Rounds(steps=1, wall_s=(0.1,) * 10, disturbed=marks), margin=0.01)
+        records.append(build_points.record(case=build.case(model=f"m{number}"), timing=timing))
+    first = build_points.points(tmp_path, *records)[0]
+    fraction = of_roof([first])
+    assert fraction is not None
+    assert (why_loud(first), fraction.timing) == (why, 0.01 if why is None else None)
