@@ -47,6 +47,15 @@ def test_a_missing_side(run: Run, tmp_path: Path, base: list[Path]) -> None:
     assert err == f"Error: no new results: {tmp_path / 'none'} doesn't exist.\n"
 
 
+@pytest.mark.parametrize("spelled", [("--with", ""), ("--with=",)])
+def test_an_empty_name_is_not_the_current_folder(run: Run, base: list[Path], spelled: tuple[str, ...]) -> None:
+    """As an unset variable gives it: wrong usage, whatever lies there."""
+    code, _, err = run("compare", *base, *spelled)
+    assert code == 2
+    assert "an empty name is no path: give a file or a folder (is a variable unset?)." in err
+    assert run("compare", "", "--with", *base)[0] == 2
+
+
 def test_the_option_may_be_given_in_every_way(run: Run, base: list[Path], new: list[Path]) -> None:
     """Several paths after it, once for each path, before the arguments, with =, or folders."""
     folders = base[0].parent, new[0].parent
