@@ -96,8 +96,9 @@ def _because(case: Compared) -> str:
 
 
 def _undecided(comparison: Comparison, cases: Sequence[Compared]) -> str:
-    """One line for all of them: how many sessions would settle how many."""
-    told = f"inconclusive, neither slower nor the same: {some_of([case.pair.id for case in cases], MOST_NAMED)}"
+    """One line for all of them: how many sessions would settle how many, and where there are several, which of them."""
+    names = [case.pair.id if len(cases) == 1 else _with_number(case) for case in cases]
+    told = f"inconclusive, neither slower nor the same: {some_of(names, MOST_NAMED)}"
     needed = [case.more_sessions for case in cases if case.more_sessions is not None]
     if needed:
         told += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
@@ -105,6 +106,10 @@ def _undecided(comparison: Comparison, cases: Sequence[Compared]) -> str:
     elif comparison.one_session_a_side:
         told += "; of one session a side little can be settled: give several"
     return told
+
+
+def _with_number(case: Compared) -> str:
+    return case.pair.id if case.more_sessions is None else f"{case.pair.id} (about {case.more_sessions})"
 
 
 def _short(cases: Iterable[Compared]) -> tuple[str, ...]:

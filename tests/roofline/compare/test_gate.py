@@ -66,11 +66,15 @@ def test_invalid_cases_alone_are_nothing_to_judge() -> None:
 
 
 def test_as_many_more_sessions_as_the_case_that_needs_most() -> None:
-    """Fewer would not settle all that are said to be settled by them."""
+    """Fewer would not settle all that are said to be settled by them. Which these are, and by how many each, stands
+    with their names, for the table may have no room for it.
+    """
     cases = [_case(name, "inconclusive", more_sessions=more) for name, more in (("a", 3), ("b", 9), ("c", None))]
     (line,) = gate(_comparison(_case("d", "same"), *cases), allow_removed=False, strict=False).warnings
-    assert line.startswith("inconclusive, neither slower nor the same: a, b, c; about 9 more sessions a side would")
-    assert "settle 2 of 3" in line
+    assert line.startswith("inconclusive, neither slower nor the same: a (about 3), b (about 9), c; about 9 more ")
+    assert line.endswith(" more sessions a side would settle 2 of 3, if the estimates stay")
+    (line,) = gate(_comparison(_case("d", "same"), cases[1]), allow_removed=False, strict=False).warnings
+    assert line.startswith("inconclusive, neither slower nor the same: b; about 9 more sessions a side would settle 1 ")
 
 
 def test_a_case_that_is_slower_wins_over_what_can_not_be_judged() -> None:
