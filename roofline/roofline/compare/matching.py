@@ -312,10 +312,19 @@ def _problem(side: str, seen: Sequence[Seen]) -> _Problem | None:
         return None
     worst = next((one for one in seen if not one.loud), seen[0])
     return _Problem(
-        why=f"{side}: {worst.problem} ({_files(seen)})",
+        why=f"{side}: {_loud(seen) if worst.loud else worst.problem} ({_files(seen)})",
         loud=worst.loud,
         kinds=frozenset(one.problem_kind for one in seen if not one.loud),
     )
+
+
+def _loud(seen: Sequence[Seen]) -> str:
+    """Why sessions of nothing but disturbed hours say nothing of the case: without its own numbers as far as there is
+    a reason without them, so that for many cases it is one.
+    """
+    if len(seen) == 1:
+        return seen[0].run.loud or seen[0].problem
+    return f"mostly disturbed from outside in each of {len(seen)} sessions"
 
 
 def _same_work(base: Sequence[Seen], new: Sequence[Seen], by: By) -> tuple[str | None, list[Seen]]:

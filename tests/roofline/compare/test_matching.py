@@ -297,3 +297,27 @@ def test_the_last_row_of_a_test_that_was_run_again_counts(tmp_path: Path) -> Non
     records = [sessions.record(seconds, seconds) for seconds in (0.3, 0.1)]
     path = build.write(tmp_path / "a.json", build.document(records, of=build.session(), on=build.machine()))
     assert [seen.step_time_s for seen in _read([path]).seen] == [pytest.approx(0.1, rel=0.01)]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_cases_of_loud_hours_have_one_reason(tmp_path: Path, count: int) -> None:
+    """However many rounds of each were disturbed: one line tells of all, and its numbers are of all files it names."""
+    base, new = (
+        sessions.side(tmp_path / name, {"resnet50": 0.1, "vgg16": 0.2}, count=count) for name in ("base", "new")
+    )
+
+    def disturb(content: dict[str, Any]) -> None:
+        for row, disturbed in zip(content["benchmarks"], (12, 16), strict=True):
+            rounds = row["extra_info"][KEY]["timing"]["rounds"]
+            rounds["disturbed"] = ["steal"] * disturbed + [None] * (len(rounds["wall_s"]) - disturbed)
+
+    for path in new:
+        sessions.edited(path, disturb)
+    pairs = _match(base, new).pairs
+    assert {pair.standing for pair in pairs} == {"loud"}
+    (why,) = {pair.why for pair in pairs}
+    assert why == (
+        f"new: 2 of 2 cases were mostly disturbed from outside ({new[0]})"
+        if count == 1
+        else f"new: mostly disturbed from outside in each of 3 sessions ({new[0]} and 2 more)"
+    )
