@@ -35,7 +35,11 @@ def unknown_devices(
         if one.is_on(names):
             continue
         if one.fingerprint == ANY:
-            if not one.is_on({*KINDS, *locked}) and not any(
+            # A device table finds a card without "NVIDIA", too; an entry is for what the driver calls it.
+            meant = next((name for name in sorted(names) if matches(normalised(one.device), normalised(name))), None)
+            if meant is not None:
+                wrong.setdefault((one.device, meant), []).append(one)
+            elif not one.is_on({*KINDS, *locked}) and not any(
                 matches(normalised(one.device), name) for name in published
             ):
                 wrong.setdefault((one.device, ""), []).append(one)
@@ -46,9 +50,13 @@ def unknown_devices(
 
 
 def _told(device: str, label: str, entries: Sequence[Expected]) -> str:
-    """:param label: of the machine whose fingerprint the entries have; empty where they have none."""
+    """:param label: of the machine whose fingerprint the entries have, or what the device that is meant is called;
+    empty where there is neither.
+    """
     more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
     entry = f"device {device!r} ({entries[0].source}{more})"
+    if label and entries[0].fingerprint == ANY:
+        return f"{entry}: a device of these results is called {label}: write it so, with * for what may differ"
     if label:
         return f"{entry}: the fingerprint is that of {label}, which has no such name: take one of its own"
     return (
