@@ -51,8 +51,8 @@ def test_a_device_of_the_results_that_is_written_otherwise_is_told(tmp_path: Pat
     points = build_points.points(tmp_path, build_points.record(device=card), machine={"device": card})
     told = tuple(unknown_devices([Expected(bound="compute", device=device, source="e.toml:3")], points, load()))
     assert told == (
-        f"device {device!r} (e.toml:3): a device of these results is called NVIDIA GeForce RTX 4090: write it so, with *"
-        " for what may differ",
+        f"device {device!r} (e.toml:3): a device of these results is called NVIDIA GeForce RTX 4090: write it so, with"
+        " * for what may differ",
     )
 
 
