@@ -11,6 +11,9 @@ from pathlib import Path
 
 import roofline
 
+WIDTH_BY = "ROOFLINE_WIDTH_BY"
+"""Tells the program what gives a wider table: pytest has no ``--width``, and asks the terminal or this variable."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -33,6 +36,7 @@ def ask(command: str, *arguments: str) -> Answer:
     """Run ``roofline COMMAND ARGUMENTS`` with this interpreter, from wherever this process has the package."""
     places = [str(Path(roofline.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), "PYTHONIOENCODING": "utf-8"}
+    environment[WIDTH_BY] = "COLUMNS"
     answer = subprocess.run(
         [sys.executable, "-m", "roofline", command, *arguments],
         capture_output=True,

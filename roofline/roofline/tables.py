@@ -92,11 +92,20 @@ class Table(Generic[Row]):
         return list(self.display or self.columns)
 
 
-def render(table: Table[Any], form: Format, width: int, *, color: bool = False, complete: str = "--format csv") -> str:
+def render(
+    table: Table[Any],
+    form: Format,
+    width: int,
+    *,
+    color: bool = False,
+    complete: str = "--format csv",
+    wider: str = "--width {}",
+) -> str:
     """The table as text that ends in a newline.
 
     :param width: columns of the terminal; only ``table`` heeds it.
-    :param complete: what has the columns that don't fit: said where some don't, with the width in which they would.
+    :param complete: what has the columns that don't fit, or empty: said where some don't.
+    :param wider: what gives the width in which they would, with ``{}`` for that.
     """
     if form == "csv":
         return _csv(table)
@@ -104,7 +113,7 @@ def render(table: Table[Any], form: Format, width: int, *, color: bool = False, 
         return _json(table)
     if form == "markdown":
         return _markdown(table)
-    return _terminal(table, width, color=color, complete=complete)
+    return _terminal(table, width, color=color, complete=complete, wider=wider)
 
 
 def _csv(table: Table[Any]) -> str:
@@ -166,7 +175,7 @@ def cell(text: str) -> str:
     return printable(text.replace("|", "\\|").replace("\n", " "))
 
 
-def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> str:
+def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wider: str) -> str:
     columns, dropped, needed = _fitting(table, width)
     texts = _texts(table, columns)
     room = width - sum(_GAP + one for one in _widths(columns, texts)[1:])
@@ -174,7 +183,8 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str) -> s
     widths = _widths(columns, rows)
     notes = _noted(table, columns)
     if dropped:
-        notes.append(f"Not shown at this width: {', '.join(dropped)} (use --width {needed} or {complete})")
+        ways = " or ".join(filter(None, (wider.format(needed), complete)))
+        notes.append(f"Not shown at this width: {', '.join(dropped)} (use {ways})")
     bold = _bold if color else list
     lines = bold(wrapped(printable(table.title), width))
     if table.rows:

@@ -25,3 +25,19 @@ def test_headings_are_bold_where_that_can_be_shown(
     assert ("\x1b[1m" in out) is bold
     assert out.replace("\x1b[1m", "").replace("\x1b[0m", "") == plain
     assert "\x1b" not in run("summary", one, "--format", "csv")[1]
+
+
+def test_where_another_program_shows_a_table_its_user_is_told_how_to_widen_it(
+    run: Run, one: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what gives that program its width; none of our options, but a command or a file that has all columns."""
+    for asked, complete in (("summary", "roofline points "), ("points", "--format csv")):
+        monkeypatch.delenv("ROOFLINE_WIDTH_BY", raising=False)
+        told = " ".join(run(asked, one, "--width", 40)[1].split())
+        assert "(use --width " in told
+        assert f" or {complete}" in told
+        monkeypatch.setenv("ROOFLINE_WIDTH_BY", "COLUMNS")
+        told = " ".join(run(asked, one, "--width", 40)[1].split())
+        assert "(use the environment variable COLUMNS=" in told
+        assert (f" or {complete}" in told) is (asked == "summary")
+        assert "--width" not in told

@@ -119,6 +119,7 @@ def test_columns_are_dropped_in_their_order_and_named() -> None:
     assert "Not shown at this width: column2 (use --width 46 or --format csv)" in " ".join(text.split())
     table = _table(_Row("k", 1.0), columns=(_NAME, *wide), display=(_NAME, *wide))
     assert "(use --width 46 or all.csv)" in " ".join(render(table, "table", 40, complete="all.csv").split())
+    assert "(use COLUMNS=46)" in " ".join(render(table, "table", 40, complete="", wider="COLUMNS={}").split())
 
 
 def test_the_width_that_is_named_is_the_least_that_shows_everything() -> None:

@@ -21,6 +21,10 @@ from roofline.wrapping import wrapped
 _SUFFIXES: dict[str, Format] = {".csv": "csv", ".json": "json", ".md": "markdown"}
 _LEAST_WIDTH = 40
 
+WIDTH_BY = "ROOFLINE_WIDTH_BY"
+"""Set by a program that runs this one and shows what it says: the environment variable that gives it its width. Its
+user has none of our options."""
+
 
 def width_option(function: Command) -> Command:
     """``--width``: passed on as ``width``."""
@@ -100,9 +104,15 @@ def emit(
     :raises click.UsageError: the file can't be written, or standard output is closed.
     """
     form = chosen_format(form, output)
+    wider, elsewhere = "--width {}", complete
+    if variable := os.environ.get(WIDTH_BY):
+        wider = f"the environment variable {variable}={{}}"
+        elsewhere = "" if complete.startswith("-") else complete
     color = output is None and form == "table" and _has_bold_letters(sys.stdout)
     emit_text(
-        "\n".join(render(table, form, terminal_width(width), color=color, complete=complete) for table in tables),
+        "\n".join(
+            render(table, form, terminal_width(width), color=color, complete=elsewhere, wider=wider) for table in tables
+        ),
         output,
     )
 

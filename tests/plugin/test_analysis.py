@@ -1,0 +1,21 @@
+"""The program that shows the results, in a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest_roofline import analysis
+from tests.roofline.compare import sessions
+
+
+def test_whoever_runs_pytest_is_told_how_pytest_is_made_wider(tmp_path: Path) -> None:
+    """It has no ``--width`` and no ``--format``."""
+    (base,), (new,) = (
+        sessions.side(tmp_path / name, {"resnet50": 0.1}, count=1, first=first)
+        for name, first in (("base", 0), ("new", 10))
+    )
+    answer = analysis.ask("check", str(new), "--baseline", str(base), "--width", "60")
+    told = " ".join(answer.out.split())
+    assert "(use the environment variable COLUMNS=" in told
+    assert "--width" not in told
+    assert "--format" not in told
