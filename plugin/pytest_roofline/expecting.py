@@ -101,6 +101,8 @@ def applying(expected: Iterable[Expected], record: Record, label: str) -> tuple[
 def assert_bounds(run: Run, record: Record, test: str) -> None:
     """Let ``roofline check`` judge the case just measured, by its markers and the suite's file.
 
+    It knows the published devices, too: what it finds wrong with an entry's device is kept in ``run.warned``.
+
     :param test: its full name, under which its row is in ``run.stats``.
     :raises NotAsExpected: it is not as expected, or can't be judged: that is never a pass.
     """
@@ -117,10 +119,12 @@ def assert_bounds(run: Run, record: Record, test: str) -> None:
         results.write_text(json.dumps(_document(run.machine, run.session(), _rows(run, record))), encoding="utf-8")
         file = () if path is None else (str(path),)
         answer = analysis.ask("check", str(results), "--format", "json", "--expect", *file)
+    root = f"{run.bounds.root}{os.sep}"
+    run.warned.update(dict.fromkeys(one.replace(root, "") for one in _warnings(answer)))
     faults = _faults(answer, test)
     if faults:
         short = "; ".join(dict.fromkeys(fault.short for fault in faults))
-        told = "\n".join(_wrapped(fault.message) for fault in faults).replace(f"{run.bounds.root}{os.sep}", "")
+        told = "\n".join(_wrapped(fault.message) for fault in faults).replace(root, "")
         raise NotAsExpected(f"{short}: measured, but not as expected.\n{told}", pytrace=False)
 
 
@@ -210,6 +214,14 @@ def _faults(answer: analysis.Answer, test: str) -> list[_Fault]:
     if not own:
         return [_Fault("not judged", "It could not be judged: roofline check found nothing expected of it.")]
     return [_Fault(_in_short(row), row["message"]) for row in own if row["verdict"] != "held"]
+
+
+def _warnings(answer: analysis.Answer) -> list[str]:
+    """What the program lets pass and warns of; none where it gave no answer, which is a fault of its own."""
+    try:
+        return list(json.loads(answer.out)["warnings"])
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def _in_short(row: Mapping[str, Any]) -> str:

@@ -81,6 +81,8 @@ class Run:
         self.bounds = bounds
         self.asserted = 0
         """Cases of which something was expected, and which were held against it."""
+        self.warned: dict[str, None] = {}
+        """What is wrong with expectations that no case was held against: a device that nobody knows."""
         self.perf_stat = PerfStat.here(options.perf_path) if options.perf_stat else None
         """Counts events of steps where that was asked for."""
         self.measuring_s = 0.0

@@ -99,6 +99,7 @@ class SessionHooks:
             self._run.printed.append(
                 f"bounds of no case of this run: {shown}{f' and {more} more' if more > 0 else ''}. Was one renamed?"
             )
+        self._run.printed += [f"bounds not asserted: {one}" for one in self._run.warned]
         return not without.lost
 
     def _announce(self) -> None:

@@ -188,6 +188,22 @@ def test_bounds_of_cases_without_a_number(project: pytest.Pytester) -> None:
     assert "bounds of no case of this run: test_0, test_1, test_2, test_3, test_4 and 2 more." in _text(run)
 
 
+def test_bounds_for_a_device_that_nobody_knows_are_told(project: pytest.Pytester) -> None:
+    """Once, with their place, and the run passes: those for another kind or a published device are no matter of it."""
+    project.makepyfile(
+        HEAD + "\n    def test_a(roofline): measure(roofline)\n    def test_b(roofline): measure(roofline)\n"
+    )
+    entry = "[[expected]]\ncase = 'test_{}'\nbound = 'launch'\ndevice = '{}'\n"
+    devices = (("a", "here"), ("b", "cpu"), ("b", "cuu"), ("a", "cuda"), ("a", "NVIDIA A100*"))
+    (project.path / "expected_bounds.toml").write_text("".join(entry.format(*one) for one in devices))
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run.assert_outcomes(passed=2)
+    assert run.ret == 0
+    text = _text(run)
+    assert text.count("bounds not asserted: ") == 1
+    assert "bounds not asserted: device 'cuu' (expected_bounds.toml:9): no such device is known: a typo?" in text
+
+
 def test_what_can_not_be_judged_does_not_pass(project: pytest.Pytester) -> None:
     """Without roofs there is no bound, and what is of another machine says nothing here: the test fails and says so."""
     (old,) = (project.path / "results").rglob("*.json")
@@ -378,8 +394,8 @@ def _run(stats: list[Any], files: dict[str, Any]) -> Run:
     """As much of a run as asserting reads."""
     on = build.machine()
     bounds = expecting.Suite(Path("/project"), files)
-    fake = SimpleNamespace(machine=on, session=build.session, stats=stats, file=None, bounds=bounds, asserted=0)
-    return cast(Run, fake)
+    state = {"bounds": bounds, "asserted": 0, "warned": {}}
+    return cast(Run, SimpleNamespace(machine=on, session=build.session, stats=stats, file=None, **state))
 
 
 def _stats(record: Record, test: str) -> Any:
