@@ -98,8 +98,18 @@ def nothing_to_compare(path: Path, plain_benchmarks: int) -> str:
         return "no test here measures, so there is nothing to compare."
     return (
         "no test here uses the fixture roofline, so there is nothing to compare. For those that use pytest-benchmark's"
-        f" own ({plain_benchmarks} here), let each run write a file, pytest --benchmark-json NEW/1.json, and ask:"
-        f" roofline check NEW --baseline {shlex.quote(str(path))}"
+        f" own ({plain_benchmarks} here), {comparing_plain_benchmarks(shlex.quote(str(path)))}"
+    )
+
+
+def comparing_plain_benchmarks(baseline: str) -> str:
+    """What to do with tests that use pytest-benchmark's own fixture, as the end of a sentence.
+
+    :param baseline: as a word of a command.
+    """
+    return (
+        "let each run write a file, pytest --benchmark-json NEW/1.json, and ask: roofline check NEW --baseline"
+        f" {baseline}"
     )
 
 

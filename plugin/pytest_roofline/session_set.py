@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shlex
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -173,7 +175,7 @@ def conclude(
     if len(files) > 1:
         shown = analysis.ask("sessions", *map(str, files), "--width", str(width))
         unusable = shown.code == _NOTHING_USABLE and baseline is None and any(map(_has_cases, files))
-        lines += [shown.out, _NO_BASELINE] if unusable else shown.lines()
+        lines += [shown.out, *_wrapped(_NO_BASELINE, width)] if unusable else shown.lines()
         if unusable and code == exit_codes.PASSED:
             code = exit_codes.USAGE_ERROR
     if baseline is not None and code == exit_codes.INTERRUPTED:
@@ -186,6 +188,9 @@ def conclude(
         lines.append(f"gate against {baseline.path}: FAILED: nothing was measured")
         code = exit_codes.worst((code, exit_codes.USAGE_ERROR))
     lines += remarks(ended, count)
+    if any(one.code == exit_codes.PASSED and one.file is None for one in ended):
+        named = "BASELINE" if baseline is None else shlex.quote(str(baseline.path))
+        lines += _wrapped(_NO_FIXTURE + gate.comparing_plain_benchmarks(named), width)
     lines += [f"results: {file}" for file in files]
     return code, lines
 
@@ -196,6 +201,13 @@ _NOTHING_USABLE = 3
 _NO_BASELINE = (
     "not usable as a baseline: no session of this set has a case that can be used, for the reasons above. Measure again"
 )
+
+_NO_FIXTURE = "a set keeps what the fixture roofline measures. For tests that use pytest-benchmark's own, "
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A long line in parts; none of them in the middle of a path."""
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _has_cases(results: Path) -> bool:

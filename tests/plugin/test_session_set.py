@@ -243,17 +243,34 @@ def _written(folder: Path, *modes: str) -> list[Ended]:
 def test_a_set_of_which_nothing_can_be_used_is_no_baseline(answers: Callable[..., Asked], tmp_path: Path) -> None:
     """As of an hour in which each round was disturbed: exit code 4, or it would be kept and fail all checks to come."""
     answers(sessions=3)
-    code, lines = session_set.conclude(_written(tmp_path, "train", "train"), 2, 90)
+    code, lines = session_set.conclude(_written(tmp_path, "train", "train"), 2, 80)
     assert code == 4
-    assert lines[:2] == [
+    assert lines[:3] == [
         "<sessions>",
-        "not usable as a baseline: no session of this set has a case that can be used, for the reasons above."
-        " Measure again",
+        "not usable as a baseline: no session of this set has a case that can be used,",
+        "  for the reasons above. Measure again",
     ]
     (failed, *others) = _written(tmp_path, "train", "train")
     code, lines = session_set.conclude([replace(failed, code=1), *others], 2, 90)
     assert code == 1
     assert lines[1].startswith("not usable as a baseline: ")
+
+
+@pytest.mark.parametrize(("baseline", "named"), [(None, "BASELINE"), (BASELINE, "base")])
+def test_where_a_session_passed_and_measured_nothing_it_is_told_what_to_do(
+    answers: Callable[..., Asked], baseline: gate.Baseline | None, named: str
+) -> None:
+    """With tests that use pytest-benchmark's own fixture, as a gate of one session tells; not where a test failed."""
+    answers()
+    told = (
+        "a set keeps what the fixture roofline measures. For tests that use pytest-benchmark's own, let each run write"
+        f" a file, pytest --benchmark-json NEW/1.json, and ask: roofline check NEW --baseline {named}"
+    )
+    for code, ends in ((0, True), (1, False)):
+        lines = session_set.conclude([Ended(index=1, code=code, file=None)], 3, 80, baseline)[1]
+        assert " ".join(" ".join(lines).split()).endswith(f"stopped after session 1 of 3 {told}") is ends
+        assert ("roofline check" in " ".join(lines)) is ends
+        assert all(len(line) <= 80 for line in lines)
 
 
 def test_roofs_alone_are_no_useless_baseline(answers: Callable[..., Asked], tmp_path: Path) -> None:
