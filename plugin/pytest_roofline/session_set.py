@@ -188,7 +188,7 @@ def conclude(
         lines.append(f"gate against {baseline.path}: FAILED: nothing was measured")
         code = exit_codes.worst((code, exit_codes.USAGE_ERROR))
     lines += remarks(ended, count)
-    if any(one.code == exit_codes.PASSED and one.file is None for one in ended):
+    if any(one.code == exit_codes.PASSED and one.crash is None and one.file is None for one in ended):
         named = "BASELINE" if baseline is None else shlex.quote(str(baseline.path))
         lines += _wrapped(_NO_FIXTURE + gate.comparing_plain_benchmarks(named), width)
     lines += [f"results: {file}" for file in files]

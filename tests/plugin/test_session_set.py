@@ -260,14 +260,15 @@ def test_a_set_of_which_nothing_can_be_used_is_no_baseline(answers: Callable[...
 def test_where_a_session_passed_and_measured_nothing_it_is_told_what_to_do(
     answers: Callable[..., Asked], baseline: gate.Baseline | None, named: str
 ) -> None:
-    """With tests that use pytest-benchmark's own fixture, as a gate of one session tells; not where a test failed."""
+    """With tests that use pytest-benchmark's own fixture, as a gate of one session tells; not where it failed or died."""
     answers()
     told = (
         "a set keeps what the fixture roofline measures. For tests that use pytest-benchmark's own, let each run write"
         f" a file, pytest --benchmark-json NEW/1.json, and ask: roofline check NEW --baseline {named}"
     )
-    for code, ends in ((0, True), (1, False)):
-        lines = session_set.conclude([Ended(index=1, code=code, file=None)], 3, 80, baseline)[1]
+    for code, concluded, ends in ((0, True, True), (0, False, False), (1, True, False)):
+        end = Ended(index=1, code=code, file=None, concluded=concluded)
+        lines = session_set.conclude([end], 3, 80, baseline)[1]
         assert " ".join(" ".join(lines).split()).endswith(f"stopped after session 1 of 3 {told}") is ends
         assert ("roofline check" in " ".join(lines)) is ends
         assert all(len(line) <= 80 for line in lines)
