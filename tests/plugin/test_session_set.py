@@ -260,7 +260,7 @@ def test_a_set_of_which_nothing_can_be_used_is_no_baseline(answers: Callable[...
 def test_where_a_session_passed_and_measured_nothing_it_is_told_what_to_do(
     answers: Callable[..., Asked], baseline: gate.Baseline | None, named: str
 ) -> None:
-    """With tests that use pytest-benchmark's own fixture, as a gate of one session tells; not where it failed or died."""
+    """With tests that use pytest-benchmark's own fixture, as a gate of one session tells; where it died, nothing."""
     answers()
     told = (
         "a set keeps what the fixture roofline measures. For tests that use pytest-benchmark's own, let each run write"
@@ -271,7 +271,7 @@ def test_where_a_session_passed_and_measured_nothing_it_is_told_what_to_do(
         lines = session_set.conclude([end], 3, 80, baseline)[1]
         assert " ".join(" ".join(lines).split()).endswith(f"stopped after session 1 of 3 {told}") is ends
         assert ("roofline check" in " ".join(lines)) is ends
-        assert all(len(line) <= 80 for line in lines)
+        assert all(len(line) <= 80 for line in lines if not line.startswith("session "))
 
 
 def test_roofs_alone_are_no_useless_baseline(answers: Callable[..., Asked], tmp_path: Path) -> None:
