@@ -267,8 +267,7 @@ def _refuse_vacuous(config: pytest.Config, session: pytest.Session, chosen: Opti
     # An ini file's is for all runs of a project: those of its other tests don't ask for bounds.
     if chosen.assert_bounds and asked.startswith("-") and not beside_others:
         raise pytest.UsageError(
-            f"{asked}: no test here measures, so no bound can be asserted. Leave it out,"
-            " or name the tests that do."
+            f"{asked}: no test here measures, so no bound can be asserted. Leave it out, or name the tests that do."
         )
 
 
