@@ -238,7 +238,7 @@ def test_a_stored_baseline_gates_a_pull_request(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "code", "verdict"), [(0.1, 1, "slower"), (0.05, 0, "1 the same")], ids=["slower", "unchanged"]
+    ("seconds", "code", "verdict"), [(0.1, 1, "slower"), (0.05, 0, "1 same")], ids=["slower", "unchanged"]
 )
 def test_a_pull_request_is_judged_on_a_shared_runner(project: Project, seconds: float, code: int, verdict: str) -> None:
     """Measured in turns with its base, and told in the summary: slower code ends with 1, unchanged code passes."""

@@ -18,6 +18,21 @@ MEASURES = """
         roofline(nn.Linear(8, 4), torch.randn(2, 8))
 """
 
+NOBODY_ELSE = """
+    import time
+    from pytest_roofline.measuring import loop
+    from pytest_roofline.measuring.telemetry import Reading
+
+    class Alone:
+        missing = {}
+
+        def read(self):
+            return Reading(process_cpu_s=time.process_time(), involuntary_switches=0, steal_s=0.0, others_cpu_s=0.0)
+
+    loop.HostTelemetry = Alone
+"""
+"""A conftest by which no other program is seen: a set of which every session was disturbed doesn't pass."""
+
 QUICK = ("--roofline-device", "cpu", "--roofline-max-time", "0.05", "--roofline-warmup", "1")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_roofline.same_project import CommandLine, _project, joined, pinned
+from tests.plugin.foreign import NOBODY_ELSE
 from tests.plugin.test_plugin import MEASURES, QUICK
 
 FLAGS = frozenset({"--results", "--label"})
@@ -134,7 +135,7 @@ def test_every_session_of_a_set_is_of_the_same_project(
     in the environment, stays known.
     """
     there = tmp_path_factory.mktemp("away") / "results"
-    project.makeconftest(SUITE)
+    project.makeconftest(SUITE + NOBODY_ELSE)
     project.makepyfile(MEASURES)
     monkeypatch.setenv("PYTEST_ADDOPTS", f"--results '{there}'")
     run = project.runpytest_subprocess(*QUICK, "--sessions", "2", "--label", "here")

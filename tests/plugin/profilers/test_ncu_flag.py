@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from roofline.record import Counters
-from tests.plugin.foreign import MEASURES, QUICK, records, results
+from tests.plugin.foreign import MEASURES, NOBODY_ELSE, QUICK, records, results
 from tests.plugin.profilers.stubs import Stubs
 
 KEPT = ("--roofline-results", "results")
@@ -134,6 +134,7 @@ def test_on_a_cpu_there_are_no_counters(project: pytest.Pytester, stubs: Stubs) 
 def test_each_session_of_a_set_is_counted(counted: pytest.Pytester, stubs: Stubs) -> None:
     """The process that only starts them asks nothing."""
     stubs.ncu("permission")
+    counted.makeconftest(ON_A_CPU + NOBODY_ELSE)
     counted.makepyfile(MEASURES)
     run = counted.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu", "--roofline-sessions", "2")
     assert run.ret == 0
