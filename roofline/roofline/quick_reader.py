@@ -152,6 +152,7 @@ class _Row(msgspec.Struct, kw_only=True):
     stats: _Stats = msgspec.field(default_factory=_Stats)
     unit: str | None = None
     time_unit: str | None = None
+    params: dict[str, Any] | None = None
 
     def benchmark(self) -> Benchmark:
         own, stats = self.extra_info.roofline, self.stats
@@ -172,6 +173,7 @@ class _Row(msgspec.Struct, kw_only=True):
                 unit=stats.unit or stats.time_unit or self.unit or self.time_unit or None,
             ),
             record=None if own is msgspec.UNSET else own.record(),
+            params=self.params,
         )
 
 

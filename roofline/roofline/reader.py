@@ -73,7 +73,8 @@ class Stats:
 class Benchmark:
     """One row of the file. ``record`` is None where another project wrote it, or where it can't be read.
 
-    ``fault`` says why a record can't be read: the times stay, and the row counts as invalid.
+    ``fault`` says why a record can't be read: the times stay, and the row counts as invalid. ``params`` are the test's
+    parameters as the file has them; None where it has none.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Benchmark:
     stats: Stats
     record: Record | None
     fault: str | None = None
+    params: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +299,7 @@ def _benchmark(item: object, where: str) -> Benchmark:
         stats=_stats(row, stats),
         record=record,
         fault=fault,
+        params=params if isinstance(params := row.get("params"), Mapping) else None,
     )
 
 

@@ -19,7 +19,7 @@ from roofline.compare.marks import not_looked_at, without_marks
 from roofline.compare.seen import By, Run, Seen
 from roofline.compare.shortfall import NONE, Shortfalls, shortfalls, shortfalls_of_new
 from roofline.compare.sides import Side
-from roofline.compare.workload_changes import declared, workload_changes
+from roofline.compare.workload_changes import declared, parameter_changes, workload_changes
 from roofline.units import scaled, significant, some_of
 
 Standing = Literal["matched", "new", "removed", "invalid", "loud", "not comparable"]
@@ -346,7 +346,8 @@ def _newest(seen: Iterable[Seen]) -> Seen:
 def _difference(base: Seen, new: Seen, by: By) -> str | None:
     if base.case is None or new.case is None:
         if base.case is None and new.case is None:
-            return None
+            changes = parameter_changes(base.params, new.params, "baseline")
+            return f"another workload under the same id: {changes}" if changes else None
         return "one side has a record of the work, the other has none"
     if by == "time" and base.device is not None and new.device is not None:
         ours, theirs = ((device.kind, device.name) for device in (new.device, base.device))

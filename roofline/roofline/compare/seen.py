@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from roofline.amounts import usable
 from roofline.compare.evidence import (
@@ -107,6 +107,7 @@ class Seen:
     counted: Counted | None = None
     marked: bool = False
     all_rounds_s: Sequence[float] = ()
+    params: Mapping[str, Any] | None = None
 
     @property
     def fraction_of_roof(self) -> float | None:
@@ -154,6 +155,7 @@ def seen_in(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Itera
 
 def _without_record(benchmark: Benchmark, run: Run) -> Seen:
     empty = Seen(run=run, id=benchmark.name, test=benchmark.fullname, case=None, device=None, observation=None)
+    empty = replace(empty, params=benchmark.params)
     if benchmark.fault is not None:
         return replace(empty, problem=f"record not read: {benchmark.fault}", problem_kind=RECORD)
     try:

@@ -6,7 +6,7 @@ Files are read one after the other, and of a row nothing is kept but its observa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,14 +17,14 @@ from roofline.paths import files_under, from_here, real_path
 from roofline.quick_reader import read_times
 from roofline.reader import NoResultError, ReadError, ResultFile, read_file
 from roofline.record import Case
-from roofline.same_session import digest, same_as
+from roofline.same_session import Sessions, same_as
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """``skipped`` files are left out: those of a folder that are no results or none of this side, and second files of
     a session. ``unreadable`` ones of a folder should be results and can't be read. ``repeated`` tells of rows that
-    stand in a file several times. With file and reason. ``sessions``: the file of each, by `same_session.digest`.
+    stand in a file several times. With file and reason.
     """
 
     seen: tuple[Seen, ...]
@@ -32,7 +32,7 @@ class Side:
     skipped: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
-    sessions: Mapping[bytes, Path] = field(default_factory=dict)
+    sessions: Sessions = field(default_factory=Sessions)
 
 
 def read_side(
@@ -40,18 +40,17 @@ def read_side(
     by: By,
     devices: DeviceTable,
     without: AbstractSet[Path] = frozenset(),
-    others: Mapping[bytes, Path] | None = None,
+    others: Sessions | None = None,
 ) -> Side:
     """Read the sessions of one side.
 
     :param without: files of the other side: a folder that holds both sides is read without them.
-    :param others: sessions of the other side, by `same_session.digest`. Of those of this side that stand in several
-        files one is taken.
+    :param others: sessions of the other side. Of those of this side that stand in several files one is taken.
     :raises ReadError: a file that was named can't be read, is of a session of the other side, or was measured under a
         profiler, or there is none to read.
     """
     paths = tuple(paths)
-    sessions: dict[bytes, Path] = {}
+    sessions = Sessions()
     seen: list[Seen] = []
     runs: list[Run] = []
     skipped: list[str] = []
@@ -65,11 +64,11 @@ def read_side(
                 raise _NotOfThisSide(f"{path}: on both sides. A result is not slower than itself.")
             result = read_times(path) if by == "time" else read_file(path)
             _refuse_profiled(result)
-            session = digest(result)
-            if others and session in others:
+            other = None if others is None else others.find(result)
+            if other is not None:
                 raise ReadError(
-                    f"{path}: the same session as {others[session]} of the other side. A result is not slower than"
-                    " itself: give the files of the two runs."
+                    f"{path}: the same session as {other} of the other side. Its times are the same to the last bit,"
+                    " and a result is not slower than itself: give the files of the two runs."
                 )
         except (NoResultError, _NotOfThisSide) as error:
             if named:
@@ -81,9 +80,10 @@ def read_side(
                 raise
             unreadable.append(str(error))
             continue
-        if (first := sessions.setdefault(session, path)) is not path:
+        if (first := sessions.find(result)) is not None:
             skipped.append(f"{path}: {same_as(first)}")
             continue
+        sessions.add(result)
         run = run_of(result, by)
         runs.append(run)
         rows = [_shared(one, cases) for one in seen_in(result, run, by, devices)]

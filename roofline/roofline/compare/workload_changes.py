@@ -29,9 +29,30 @@ def workload_changes(base: Mapping[str, Any], new: Mapping[str, Any], side: str)
         # What doesn't change the hash of the work is no other work.
         ours, theirs = (case.get("config") or {} for case in (new, base))
         found += [(name, ours.get(name), theirs.get(name)) for name in _all(ours, theirs)]
+    return _in_words(found, side)
+
+
+def parameter_changes(base: Mapping[str, Any] | None, new: Mapping[str, Any] | None, side: str) -> str:
+    """The same of the parameters of two tests without a record; empty where a side's file doesn't tell them.
+
+    What JSON can't hold is left out: pytest-benchmark writes its repr, which may have an address in it.
+    """
+    if base is None or new is None:
+        return ""
+    names = [
+        name for name in _all(base, new) if not (_unserializable(base.get(name)) or _unserializable(new.get(name)))
+    ]
+    return _in_words([(name, new.get(name), base.get(name)) for name in names], side)
+
+
+def _in_words(found: Iterable[tuple[str, object, object]], side: str) -> str:
     return ", ".join(
         f"{name} {_value(ours)}, {side} {_value(theirs)}" for name, ours, theirs in found if ours != theirs
     )
+
+
+def _unserializable(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("UNSERIALIZABLE[")
 
 
 def _value(value: object) -> str:

@@ -36,7 +36,9 @@ def document(
     times: Mapping[str, float], number: int = 0, started_at: str | None = None, **machine: Any
 ) -> dict[str, Any]:
     """One session: a case a model."""
-    records = [record(seconds, (model, seconds, number), model) for model, seconds in times.items()]
+    # No two sessions have the same times to the last bit, on whatever machine and whenever they began.
+    own = (number, *([started_at] if started_at else []), *map(str, machine.items()))
+    records = [record(seconds, (model, seconds, *own), model) for model, seconds in times.items()]
     started = started_at or f"2026-11-20T{number:02}:00:00+00:00"
     return build.document(records, of=build.session(build.roofs(), started_at=started), on=build.machine(**machine))
 

@@ -82,6 +82,51 @@ def test_a_copy_of_the_result_is_no_baseline(run: Run, tmp_path: Path, base: lis
         assert f"{base[0]}: the same session as {copy} of the other side." in " ".join(err.split())
 
 
+def test_a_copy_is_known_by_its_times_alone(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """Whatever it says of its start and host, and though a row was taken out: no clock repeats to the last bit."""
+
+    def disguise(content: dict[str, Any]) -> None:
+        content[KEY]["started_at"] = "2026-11-25T10:00:00+00:00"
+        del content["benchmarks"][0]
+
+    copy = sessions.edited(Path(shutil.copy(base[0], tmp_path / "new.json")), disguise)
+    rounds = {"a": (0.02, 0.021, 0.022, 0.0205), "b": (0.01, 0.011, 0.012)}
+    plain = build.write(tmp_path / "plain.json", sessions.foreign(rounds))
+    again = {**sessions.foreign(rounds, node="other"), "datetime": "2026-11-25T10:00:00+00:00"}
+    for new, baseline in ((copy, base[0]), (build.write(tmp_path / "again.json", again), plain)):
+        code, _, err = run("check", new, "--baseline", baseline)
+        assert code == 3
+        assert "to the last bit" in err
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "code", "why"),
+    [
+        ({"batch": 8}, {"batch": 1}, 3, "another workload under the same id: batch 1, baseline 8"),
+        (
+            {"id": "x", "config": [1]},
+            {"id": "y", "config": [1]},
+            3,
+            "another workload under the same id: id y, baseline x",
+        ),
+        ({"f": "UNSERIALIZABLE[<f at 0x1>]"}, {"f": "UNSERIALIZABLE[<f at 0x2>]"}, 1, "slower: a"),
+        (None, {"batch": 8}, 1, "slower: a"),
+    ],
+    ids=["another batch", "any name", "no JSON value", "not told"],
+)
+def test_other_parameters_are_another_workload(
+    run: Run, tmp_path: Path, before: object, now: object, code: int, why: str
+) -> None:
+    """Of another project's rows nothing else tells what was measured under an id."""
+    paths = []
+    for name, time, params in (("base", 0.01, before), ("new", 0.02, now)):
+        document = sessions.foreign({"a": tuple(time * (1 + 0.001 * step) for step in range(9))})
+        document["benchmarks"][0]["params"] = params
+        paths.append(build.write(tmp_path / f"{name}.json", document))
+    found, _, err = run("check", paths[1], "--baseline", paths[0])
+    assert (found, why in err) == (code, True)
+
+
 def test_a_folder_of_both_sides_is_the_baseline_without_the_new_files(run: Run, base: list[Path]) -> None:
     """``check results/NEW.json --baseline results``: the new file is left out of it, and that is told."""
     new = sessions.side(base[0].parent, {**TIMES, "resnet50": 0.1 * sessions.SLOWER}, first=10)

@@ -291,7 +291,7 @@ def _out_of_memory(content: dict[str, Any]) -> None:
         {"id": row["extra_info"][KEY]["case"]["id"], "outcome": "failed", "reason": "CUDA out of memory"}
         for row in content["benchmarks"]
     ]
-    roof = sessions.record(0.1, 1, "roof", case=build.case(id="roof-fp32", mode="roof"))
+    roof = sessions.record(0.1, content[KEY]["started_at"], "roof", case=build.case(id="roof-fp32", mode="roof"))
     content["benchmarks"] = build.document([roof])["benchmarks"]
 
 
@@ -317,11 +317,12 @@ def test_a_device_on_which_nothing_was_measured_does_not_pass(
 
 def test_plain_files_of_another_machine_do_not_pass(run: Run, tmp_path: Path) -> None:
     """Of which one side tells no processor: that both are Linux is no proof."""
-    rounds = {"a": (0.1, 0.1001, 0.1002, 0.1, 0.1001)}
     told, less = {"cpu": {"brand_raw": "Xeon", "count": 4}, "node": "a"}, {"cpu": {}, "processor": "", "node": "b"}
     files = {
-        name: build.write(tmp_path / f"{name}.json", sessions.foreign(rounds, machine="x86_64", **host))
-        for name, host in (("told", told), ("less", less))
+        name: build.write(
+            tmp_path / f"{name}.json", sessions.foreign({"a": (0.1, 0.1001, last)}, machine="x86_64", **host)
+        )
+        for name, host, last in (("told", told, 0.1002), ("less", less, 0.1003))
     }
     for base, new in (("told", "less"), ("less", "told")):
         code, _, err = run("check", files[new], "--baseline", files[base])
