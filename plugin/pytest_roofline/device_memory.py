@@ -1,13 +1,34 @@
-"""A device's memory during the timed rounds: the peak measured, and the one predicted."""
+"""A device's memory: given back between cases, and its peak during the timed rounds."""
 
 from __future__ import annotations
 
+import gc
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from roofline.record import Memory
 
 if TYPE_CHECKING:
     import torch
+
+
+def release(device: torch.device) -> None:
+    """Give the device back what no test holds any more, and let the next peak be that of what follows.
+
+    Done before a case is built: what the one before leaves, in cycles or in the allocator's cache, would count as its
+    peak, and may be the memory that it lacks.
+    """
+    import torch
+
+    # The last failure's frames hold whatever its test had; pytest forgets them only once the next test is set up.
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        with suppress(AttributeError):
+            delattr(sys, name)
+    gc.collect()
+    if device.type != "cpu":
+        torch.get_device_module(device).empty_cache()
+    reset_peak(device)
 
 
 def reset_peak(device: torch.device) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from pytest_roofline import analysis, devices, exit_codes, gate, machine, results, roofs
+from pytest_roofline.device_memory import release
 from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.profilers.perf_stat import PerfStat
@@ -120,6 +121,9 @@ class Run:
 
     def sample_roofs(self) -> None:
         """Take one more sample of every roof this run measures."""
+        if not self.ledger:
+            return
+        release(self.device)
         start = self.clock()
         self.ledger.sample_again(self.instruments, self.clock, self._conditions)
         self.measuring_s += self.clock() - start

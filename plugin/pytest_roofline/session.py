@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_roofline.device_memory import release
 from pytest_roofline.expecting import NotAsExpected, not_held
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.results import ResultsError, with_short_parameters
@@ -25,6 +26,12 @@ class SessionHooks:
         self._middle = max(1, cases // 2)
         self._done = 0
         self._not_called = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Release what ran before, ahead of the first fixture that builds something; also of a test that runs again."""
+        if uses_roofline(item):
+            release(self._run.device)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

@@ -125,6 +125,8 @@ class Step:
     """
 
     def __init__(self, workload: Workload, scaler: Any = None, forward: Callable[..., Any] | None = None) -> None:
+        import torch
+
         self.last: Any = None
         """Loss of the last training step, or output of the last inference."""
         self.batches = 0
@@ -134,10 +136,15 @@ class Step:
             forward = compiling.compiled(workload.model) if workload.compile else workload.model
         self._forward = forward
         self.scaler = scaler or _scaler(workload)
-        self._run = self._training() if workload.mode == "train" else self._inference()
+        self._no_grad = torch.inference_mode
+        self._cast = precisions.autocast(workload.precision, workload.device)
+        # Not bound: a step that held itself would keep its model until Python collects cycles.
+        self._take: Callable[[Step], None] = Step._infer
+        if workload.mode == "train":
+            self._take = Step._train if self.scaler is None else Step._train_scaled
 
     def __call__(self) -> None:
-        self._run()
+        self._take(self)
 
     def freeze_scale(self) -> None:
         """Keep the gradient scale that warm-up found: growing it would skip a step sooner or later."""
@@ -170,49 +177,33 @@ class Step:
         self.batches += 1
         return batch
 
-    def _inference(self) -> Callable[[], None]:
-        import torch
+    def _infer(self) -> None:
+        inputs, _ = self._next_batch()
+        with self._no_grad(), self._cast:
+            self.last = self._forward(*inputs)
 
-        workload = self.workload
-        model, next_batch = self._forward, self._next_batch
-        no_grad, cast = torch.inference_mode, precisions.autocast(workload.precision, workload.device)
+    def _loss(self) -> Tensor:
+        inputs, target = self._next_batch()
+        with self._cast:
+            loss = self.workload.loss(self._forward(*inputs), target)  # type: ignore[misc]  # training has one
+        self.last = loss
+        parts = self.workload.grad_accum_steps
+        return loss if parts == 1 else loss / parts
 
-        def run() -> None:
-            inputs, _ = next_batch()
-            with no_grad(), cast:
-                self.last = model(*inputs)
+    def _train(self) -> None:
+        optimizer: Any = self.workload.optimizer
+        optimizer.zero_grad()
+        for _ in range(self.workload.grad_accum_steps):
+            self._loss().backward()
+        optimizer.step()
 
-        return run
-
-    def _training(self) -> Callable[[], None]:
-        workload = self.workload
-        model, next_batch, loss_of = self._forward, self._next_batch, workload.loss
-        optimizer, scaler = workload.optimizer, self.scaler
-        cast, parts = precisions.autocast(workload.precision, workload.device), workload.grad_accum_steps
-        assert loss_of is not None
-        assert optimizer is not None
-
-        def forward() -> Tensor:
-            inputs, target = next_batch()
-            with cast:
-                loss = loss_of(model(*inputs), target)
-            self.last = loss
-            return loss if parts == 1 else loss / parts
-
-        def run() -> None:
-            optimizer.zero_grad()
-            for _ in range(parts):
-                forward().backward()
-            optimizer.step()
-
-        def run_scaled() -> None:
-            optimizer.zero_grad()
-            for _ in range(parts):
-                scaler.scale(forward()).backward()
-            scaler.step(optimizer)
-            scaler.update()
-
-        return run if scaler is None else run_scaled
+    def _train_scaled(self) -> None:
+        optimizer: Any = self.workload.optimizer
+        optimizer.zero_grad()
+        for _ in range(self.workload.grad_accum_steps):
+            self.scaler.scale(self._loss()).backward()
+        self.scaler.step(optimizer)
+        self.scaler.update()
 
 
 def _scaler(workload: Workload) -> Any:

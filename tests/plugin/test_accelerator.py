@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 import torch
 
 from pytest_roofline import devices, roofs
-from pytest_roofline.device_memory import peak_memory, reset_peak
+from pytest_roofline.device_memory import peak_memory, release, reset_peak
 from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.nvml import NoNvml
 from roofline.record import Memory
@@ -139,6 +141,32 @@ def test_the_peak_is_reset_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -
     for device in (CPU, CUDA):
         reset_peak(device)
     assert reset == [CUDA]
+
+
+@pytest.mark.parametrize(
+    ("device", "order"),
+    [(CUDA, ["dead", "emptied", "reset"]), (MPS, ["dead", "emptied"]), (CPU, ["dead"])],
+    ids=str,
+)
+def test_what_nobody_holds_is_collected_then_given_back_then_the_peak_reset(
+    monkeypatch: pytest.MonkeyPatch, device: torch.device, order: list[str]
+) -> None:
+    """The cache holds nothing to give back of a model that still lives in a cycle, and the peak begins after both."""
+    log: list[str] = []
+    monkeypatch.setattr(
+        torch, "get_device_module", lambda _: SimpleNamespace(empty_cache=lambda: log.append("emptied"))
+    )
+    monkeypatch.setattr(torch.accelerator, "reset_peak_memory_stats", lambda _: log.append("reset"))
+    gc.disable()
+    try:
+        model = torch.nn.Linear(2, 2)
+        model.me = model  # type: ignore[assignment]
+        weakref.finalize(model, log.append, "dead")
+        del model
+        release(device)
+    finally:
+        gc.enable()
+    assert log == order
 
 
 def test_the_link_is_measured_from_pinned_memory(monkeypatch: pytest.MonkeyPatch) -> None:

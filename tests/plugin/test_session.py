@@ -159,3 +159,54 @@ def test_a_disk_that_is_full_leaves_no_empty_file(outside: pytest.Pytester) -> N
     assert run.ret == 4
     run.stdout.fnmatch_lines(["ERROR: can't write *.json: File too large. Make room there, or choose another folder."])
     assert list((outside.path / "results" / "here").iterdir()) == []
+
+
+def test_nothing_of_a_case_lives_when_the_next_is_built(outside: pytest.Pytester) -> None:
+    """Of one that was measured, of one whose step failed, of one whose fixture failed."""
+    outside.makepyfile(
+        """
+        import weakref
+        import pytest
+        import torch
+        from torch import nn
+
+        ALIVE = []
+
+        class Breaks(nn.Linear):
+            def forward(self, inputs):
+                raise ValueError("no")
+
+        def build(kind=nn.Linear):
+            assert [kind for reference, kind in ALIVE if reference() is not None] == []
+            model = kind(8, 4)
+            ALIVE.extend((weakref.ref(part), f"{kind.__name__}'s {part}") for part in (model, model.weight))
+            return model
+
+        @pytest.fixture
+        def broken():
+            model = build()
+            raise ValueError("no")
+
+        def test_in_its_body(roofline):
+            roofline(build(), torch.randn(2, 8))
+
+        def test_step_fails(roofline):
+            roofline(build(Breaks), torch.randn(2, 8))
+
+        @pytest.fixture
+        def model():
+            return build()
+
+        def test_from_a_fixture(model, roofline):
+            roofline(model, torch.randn(2, 8))
+
+        def test_fixture_fails(broken, roofline):
+            pass
+
+        def test_last(model, roofline):
+            roofline(model, torch.randn(2, 8))
+        """
+    )
+    run = outside.runpytest_subprocess(*QUICK)
+    run.assert_outcomes(passed=3, failed=1, errors=1)
+    run.stdout.no_fnmatch_line("*AssertionError*")

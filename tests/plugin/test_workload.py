@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -76,6 +78,22 @@ def test_autocast_is_entered_in_every_step() -> None:
     step()
     step()
     assert step.last.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("mode", ["train", "infer"])
+def test_a_step_that_was_taken_dies_with_its_last_name(mode: str) -> None:
+    """Model, batch and optimiser are gone at once: the next model needs the memory before cycles are collected."""
+    model = nn.Linear(5, 3)
+    step = Step(workload(model, mode=mode))
+    gc.disable()
+    try:
+        step()
+        parts = (model, step.workload.optimizer, step.workload.batches)
+        alive = [weakref.ref(part) for part in (*parts, model.weight, step)]
+        del model, step, parts
+        assert [reference() for reference in alive] == [None] * 5
+    finally:
+        gc.enable()
 
 
 def test_batches_are_taken_in_turn() -> None:

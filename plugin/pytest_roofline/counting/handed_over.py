@@ -32,7 +32,7 @@ class HandedOver:
     """
 
     def __init__(self, mode: TorchDispatchMode) -> None:
-        self._mode = mode
+        self._mode: TorchDispatchMode | None = mode
         self._first: str | None = None
 
     @contextmanager
@@ -41,7 +41,11 @@ class HandedOver:
         with ExitStack() as stack:
             for name, receiver in _RECEIVERS.items():
                 stack.enter_context(_method(name, self._noticing(getattr(Tensor, name), receiver)))
-            yield
+            try:
+                yield
+            finally:
+                # torch's lists of overridable functions may keep the replacement for good, and the mode has the model.
+                self._mode = None
 
     @property
     def reason(self) -> str | None:

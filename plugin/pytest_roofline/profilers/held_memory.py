@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_roofline import devices
+from pytest_roofline import device_memory, devices
 from pytest_roofline.nvml import NoNvml
 
 if TYPE_CHECKING:
@@ -36,16 +33,9 @@ def release(device: torch.device) -> Held:
     What is left is what NVML tells of this process. The allocator's own figure is no stand-in: it leaves the context
     out, and would be 0.
     """
-    # The last failure's frames hold whatever its test had; pytest forgets them when the next test begins.
-    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
-        with suppress(AttributeError):
-            delattr(sys, name)
-    gc.collect()
+    device_memory.release(device)
     if device.type != "cuda":
         return Held(why=f"not read for {device.type}")
-    import torch
-
-    torch.cuda.empty_cache()
     try:
         nvml = devices.nvml_of(device)
     except NoNvml as error:

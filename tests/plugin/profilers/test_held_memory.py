@@ -69,6 +69,7 @@ def allocator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """torch's, which keeps 10 byte once its cache is emptied."""
     log: list[str] = []
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: log.append("emptied"))
+    monkeypatch.setattr(torch.accelerator, "reset_peak_memory_stats", lambda _device: log.append("reset"))
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _device: 10)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _device: SimpleNamespace(uuid=UUID))
     return log
@@ -95,4 +96,4 @@ def test_what_is_still_held_is_the_drivers_figure_or_unknown(
     leaves the context out, and is no answer."""
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     assert release(CUDA) == held
-    assert allocator == ["emptied"]
+    assert allocator == ["emptied", "reset"]
