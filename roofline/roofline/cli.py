@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import Any
@@ -23,49 +24,58 @@ from roofline.printable import printable
 GROUP = "roofline.commands"
 _PACKAGE = "pytest-roofline"
 
-_COMMANDS = {
-    "points": (
-        "roofline.commands.points:points",
-        "Where each case stands on its roofline; writes roofline_points.csv.",
-    ),
-    "metrics": ("roofline.commands.metrics:metrics", "Everything measured of each benchmark; writes metrics.csv."),
-    "plot": ("roofline.commands.plot:plot", "Roofline and throughput figures of each machine."),
-    "report": ("roofline.commands.report:report", "Table, figures, CSVs and environment in one go."),
-    "summary": ("roofline.commands.summary:summary", "One run: a row a case, and the roofs in use."),
-    "ops": ("roofline.commands.ops:ops", "Where a step's time goes, operation by operation: what to fix first."),
-    "ncu": ("roofline.commands.ncu:ncu", "What Nsight Compute counted: FLOP, bytes and time of each kernel."),
-    "machines": ("roofline.commands.machines:machines", "Machines side by side: the same workload on each."),
-    "compare": ("roofline.commands.compare:compare", "Two sides case by case: slower, faster, the same, inconclusive."),
-    "check": ("roofline.commands.check:check", "Gate new results against a baseline: 1 slower, 3 not comparable."),
-    "lock": ("roofline.commands.lock:command", "Write what good sessions reached as expected bounds, for review."),
-    "sessions": ("roofline.commands.sessions:sessions", "How far sessions of the same code scatter, case by case."),
-    "env": ("roofline.commands.env:env", "The environment of a run as Markdown."),
-    "devices": ("roofline.commands.devices:devices", "Published roofs per device and precision."),
-    "ab": ("roofline.commands.ab:ab", "Two revisions measured in turns on this machine: slower, faster or the same."),
-    "selftest": ("roofline.commands.selftest:selftest", "Try the gate of `ab` here: unchanged code, and a slowdown."),
-    "audit": ("roofline.commands.audit:command", "Contradictions in results and published tables."),
-    "nsys": ("roofline.commands.nsys:nsys", "What Nsight Systems recorded: kernels, copies, busy GPUs, DRAM."),
-    "trace": ("roofline.commands.trace:trace", "What torch.profiler recorded: kernels, copies, busy GPUs, operators."),
+_COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Prepare": {
+        "doctor": ("", "What can be measured here: devices, profilers, permissions, CPUs."),
+        "complexity": ("", "FLOPs, parameters and memory of models, counted without a run."),
+        "devices": ("roofline.commands.devices:devices", "Published roofs per device and precision."),
+    },
+    "Read results": {
+        "summary": ("roofline.commands.summary:summary", "Each run: a row a case, and the roofs in use."),
+        "points": ("roofline.commands.points:points", "Where each case stands on its roofline."),
+        "metrics": ("roofline.commands.metrics:metrics", "Everything measured of each benchmark."),
+        "ops": ("roofline.commands.ops:ops", "Where a step's time goes, operation by operation."),
+        "machines": ("roofline.commands.machines:machines", "Machines side by side: the same workload on each."),
+        "plot": ("roofline.commands.plot:plot", "Roofline and throughput figures of each machine."),
+        "report": ("roofline.commands.report:report", "Table, figures, CSVs and environment in one folder."),
+        "env": ("roofline.commands.env:env", "The environment of each run as Markdown."),
+    },
+    "Compare and gate": {
+        "compare": ("roofline.commands.compare:compare", "Two sides: slower, faster, the same, inconclusive."),
+        "check": ("roofline.commands.check:check", "Gate results: 0 passed, 1 slower, 3 not comparable."),
+        "lock": ("roofline.commands.lock:command", "Write what good sessions reached as expected bounds."),
+        "sessions": ("roofline.commands.sessions:sessions", "How far sessions of the same code scatter."),
+        "ab": ("roofline.commands.ab:ab", "Two revisions measured in turns on this machine."),
+        "selftest": ("roofline.commands.selftest:selftest", "Try the gate of `ab`: unchanged code, a slowdown."),
+    },
+    "Read profilers' files": {
+        "ncu": ("roofline.commands.ncu:ncu", "Nsight Compute: FLOP, bytes and time of each kernel."),
+        "nsys": ("roofline.commands.nsys:nsys", "Nsight Systems: kernels, copies, busy GPUs, DRAM."),
+        "trace": ("roofline.commands.trace:trace", "torch.profiler: kernels, copies, busy GPUs, operators."),
+    },
+    "Audit": {
+        "audit": ("roofline.commands.audit:command", "Contradictions in results and published tables."),
+    },
 }
-"""Name: where it is, and its line in the list of commands (there, so that listing loads none)."""
+"""By group and name: where a command is, and its line in ``--help`` (here, so that listing loads none).
 
+The measuring side's own commands have a line and no place: they are entry points, and load torch.
+"""
 
-_PLUGGED_IN = {
-    "pytest_roofline.complexity.command:complexity": "FLOPs, parameters and memory of models, counted without a run.",
-    "pytest_roofline.profilers.doctor:doctor": "What can be measured here: devices, profilers, permissions, CPUs.",
-}
-"""Lines for the measuring side's own commands, which load torch: listing must not."""
+_LINES = {name: line for group in _COMMANDS.values() for name, (_, line) in group.items()}
+_PLACES = {name: place for group in _COMMANDS.values() for name, (place, _) in group.items() if place}
 
 
 class Commands(click.Group):
     """Loads a command when it is asked for by name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
-        return [*_COMMANDS, *sorted(set(_plugged_in()) - set(_COMMANDS))]
+        there = {*_PLACES, *_plugged_in()}
+        return [*(name for name in _LINES if name in there), *sorted(there - set(_LINES))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name in _COMMANDS:
-            module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
+        if cmd_name in _PLACES:
+            module, _, attribute = _PLACES[cmd_name].partition(":")
             command = getattr(import_module(module), attribute)
         elif (entry := _plugged_in().get(cmd_name)) is not None:
             command = _load(entry)
@@ -74,14 +84,27 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args[0] in known or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = get_close_matches(args[0], known)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Commands: {', '.join(known)}."
+        raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        plugged_in = _plugged_in()
-        rows = [
-            (name, _COMMANDS[name][1] if name in _COMMANDS else _described(plugged_in[name]))
-            for name in self.list_commands(ctx)
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        names, plugged_in = self.list_commands(ctx), _plugged_in()
+        width = max(map(len, names))
+        groups = {heading: [name for name in names if name in group] for heading, group in _COMMANDS.items()}
+        groups["From other packages"] = [name for name in names if name not in _LINES]
+        for heading, group in groups.items():
+            if group:
+                with formatter.section(heading):
+                    formatter.write_dl(
+                        [(one.ljust(width), _LINES.get(one) or f"(from {_origin(plugged_in[one])})") for one in group]
+                    )
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -145,10 +168,6 @@ def _show(*arguments: Any, **options: Any) -> None:
 
 def _plugged_in() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
-
-
-def _described(entry: EntryPoint) -> str:
-    return _PLUGGED_IN.get(entry.value, f"(from {_origin(entry)})")
 
 
 def _origin(entry: EntryPoint) -> str:

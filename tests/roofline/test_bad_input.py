@@ -22,14 +22,12 @@ from tests.roofline.conftest import Run
     [
         (("nonsense",), 2, "No such command 'nonsense'"),
         (("points",), 2, "Missing argument 'RESULTS...'"),
-        (("points", "none.json"), 2, "'none.json' does not exist"),
         (("points", "{one}", "--format", "xml"), 2, "'xml' is not one of 'table', 'csv', 'json', 'markdown'"),
         (("points", "{one}", "--width", "10"), 2, "10 is not in the range x>=40"),
         (("points", "{one}", "--devices", "none.toml"), 2, "'none.toml' does not exist"),
         (("points", "{one}", "--devices", "{one}"), 2, "--devices: {one}: not TOML"),
         (("points", "{one}", "-o", "{one}/x.csv"), 2, "{one}/x.csv: can't be written"),
         (("plot", "{one}", "-o", "{one}/x"), 2, "can't be written"),
-        (("summary", "{results}"), 2, "is a directory"),
         (("summary", "{broken}"), 3, "{broken}: empty."),
         (("points", "{broken}"), 3, "{broken}: empty."),
         (("machines", "{text}"), 3, "{text}:1: not JSON"),
@@ -51,6 +49,25 @@ def test_errors(
     assert (answer, out) == (code, "")
     assert told.format(**names) in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("points {}", "metrics {}", "plot {}", "report {}", "summary {}", "ops {}", "machines {}", "sessions {}"),
+        *("lock {}", "env {}", "audit {}", "ncu {}", "nsys {}", "trace {}", "compare {} --with {one}"),
+        *("compare {one} --with {}", "check {one} --baseline {}", "check {} --expect"),
+    ],
+)
+@pytest.mark.parametrize("name", ["missing", "link", "bytes", "folder"])
+def test_data_that_cannot_be_read_has_one_exit_code(run: Run, one: Path, line: str, name: str) -> None:
+    """A missing file, a link to nothing, one that is not UTF-8, an empty folder: 3 in every command, and the name."""
+    Path("link").symlink_to("nowhere")
+    Path("bytes").write_bytes(b"\xff\xfe\x00{")
+    Path("folder").mkdir()
+    code, _, err = run(*line.format(name, one=one).split())
+    assert code == 3
+    assert name in err
 
 
 def test_a_broken_file_in_a_folder_is_named(run: Run, results: Path) -> None:

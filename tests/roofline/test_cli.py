@@ -79,22 +79,62 @@ def test_summary(run: Run, one: Path) -> None:
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_points_writes_its_csv(run: Run, results: Path) -> None:
-    """Without a format: the table, and roofline_points.csv beside where it was called."""
-    code, out, err = run("points", results)
+@pytest.mark.parametrize("command", ["points", "metrics"])
+def test_a_file_is_written_only_where_asked(run: Run, results: Path, command: str) -> None:
+    """The table alone, else every row and column."""
+    code, out, err = run(command, results)
+    assert (code, err, list(Path.cwd().iterdir())) == (0, "", [])
+    assert out
+    assert run(command, results, "-o", "x.csv") == (0, "", "wrote x.csv\n")
+    with Path("x.csv").open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == 84
+
+
+@pytest.mark.parametrize("command", ["summary", "env"])
+def test_a_folder_shows_each_of_its_runs(run: Run, results: Path, one: Path, command: str) -> None:
+    """As the file alone does, one below the other."""
+    code, out, _ = run(command, results)
     assert code == 0
-    assert "Points on the roofline" in out
-    assert err == "wrote roofline_points.csv\n"
-    with Path("roofline_points.csv").open(encoding="utf-8") as file:
-        assert len(list(csv.DictReader(file))) == 84
+    assert out.startswith(run(command, one)[1].partition("\n")[0] + "\n")
+    assert "epyc-2cpu" in out.partition("\n")[2]
 
 
-def test_metrics_writes_its_csv(run: Run, results: Path) -> None:
-    """Every benchmark, to metrics.csv."""
-    code, _, err = run("metrics", results)
-    assert (code, err) == (0, "wrote metrics.csv\n")
-    with Path("metrics.csv").open(encoding="utf-8") as file:
-        assert len(list(csv.DictReader(file))) == 84
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "points none -o x.xlsx",
+            "summary none -o x.XLSX",
+            "check none --baseline none -o x.html",
+            "trace none -o x.c",
+        ),
+        *("ncu none -o x.ods", "devices -o x.xlsx", "audit none -o x.xlsx"),
+    ],
+)
+def test_an_unknown_ending_is_refused_first(run: Run, line: str) -> None:
+    """Before anything is read, with those that are known; ``--format`` says what to write into any file."""
+    code, out, err = run(*line.split())
+    assert (code, out) == (2, "")
+    assert "Use .txt, .csv, .json, .md, or give --format." in " ".join(err.split())
+    assert "none" not in err.partition("Error:")[2]
+
+
+def test_help_groups_the_commands(run: Run) -> None:
+    """By what one wants to do; no command is in two groups, none in no group."""
+    out = run("--help")[1]
+    headings = [line for line in out.splitlines() if line.endswith(":") and line[0] != " "]
+    assert headings == [
+        *("Options:", "Prepare:", "Read results:", "Compare and gate:", "Read profilers' files:", "Audit:"),
+    ]
+    assert out.count("\n  ops ") == out.count("\n  doctor ") == 1
+
+
+@pytest.mark.parametrize(("typed", "told"), [("pionts", "Did you mean points"), ("xyz", "Commands: ")])
+def test_an_unknown_command_is_answered_with_near_names(run: Run, typed: str, told: str) -> None:
+    """Or all names, where none is near."""
+    code, _, err = run(typed)
+    assert code == 2
+    assert f"No such command '{typed}'. {told}" in err
 
 
 @pytest.mark.parametrize("command", ["points", "metrics", "machines", "summary"])
@@ -227,7 +267,7 @@ def test_interrupt(run: Run, one: Path, monkeypatch: pytest.MonkeyPatch) -> None
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("roofline.commands.summary.read_one", interrupted)
+    monkeypatch.setattr("roofline.commands.summary.read_results", interrupted)
     assert run("summary", one)[0] == 130
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _SLOW_S = 2.0
 
-FOLDER = Path("model_summaries")
 SUMMARY = "summary.json"
 
 
@@ -99,7 +98,7 @@ def _separated(values: tuple[str, ...]) -> list[str]:
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help=f"Folder for a text per model and {SUMMARY}. Default without --format: {FOLDER}.",
+    help=f"Folder to write a text per model and {SUMMARY} to.",
 )
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")
 @click.pass_obj
@@ -132,8 +131,8 @@ def complexity(
     if not needs:
         raise click.UsageError("\n".join(refused))
     _show(show, needs, form, width, f"Counted in {scaled(time.perf_counter() - started, 's')} on fake tensors.")
-    if output is not None or form is None:
-        _write(output or FOLDER, needs)
+    if output is not None:
+        _write(output, needs)
     if refused:
         click.echo("\n".join(f"left out: {reason}" for reason in refused), err=True)
         click.get_current_context().exit(1)

@@ -8,7 +8,7 @@ import click
 
 from roofline.audit import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audit.report import findings_table, rules_table
-from roofline.commands.common import CannotCompare, device_table, devices_option
+from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
 from roofline.commands.output import emit, table_options, terminal_width
 from roofline.devices import DeviceTable
 from roofline.printable import printable
@@ -28,7 +28,7 @@ def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None
 
 
 @click.command(name="audit")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=INPUT)
 @table_options
 @click.option(
     "--tolerance",

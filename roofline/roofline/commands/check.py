@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from roofline.commands.common import CannotCompare, device_table, devices_option
+from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
 from roofline.commands.expectations import BESIDE_THE_TESTS, checked
 from roofline.commands.output import chosen_format, emit, emit_text, table_options, tell
-from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
+from roofline.commands.two_sides import TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import Gate, gate
 from roofline.compare.report import sentence
@@ -25,9 +25,9 @@ from roofline.tables import Format, Table, render
 
 
 @click.command(cls=TwoSides, several="--baseline", optional="--expect")
-@click.argument("new", nargs=-1, required=True, type=PATH)
+@click.argument("new", nargs=-1, required=True, type=INPUT)
 @click.option(
-    "--baseline", "base", multiple=True, type=PATH, metavar="BASE...", help="Files or folders to compare with."
+    "--baseline", "base", multiple=True, type=INPUT, metavar="BASE...", help="Files or folders to compare with."
 )
 @click.option(
     "--expect",

@@ -12,7 +12,7 @@ import click
 from roofline.devices import DeviceFileError, DeviceTable, load
 from roofline.points import Point, place_all
 from roofline.printable import printable
-from roofline.reader import ReadError, Reading, ResultFile, read, read_file
+from roofline.reader import ReadError, Reading, ResultFile, read
 from roofline.same_session import told_apart
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -28,16 +28,22 @@ class CannotCompare(click.ClickException):
         self.ctx = click.get_current_context(silent=True)
 
 
+class _Input(click.Path):
+    """A path that has a name: an empty one, as of an unset variable, would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not value:
+            self.fail("an empty name is no path: give a file or a folder (is a variable unset?).", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+INPUT = _Input(readable=False, path_type=Path)
+"""Data to read. Not checked by click: data that isn't there can't be compared, and is no wrong usage (exit code 3)."""
+
+
 def results_argument(function: Command) -> Command:
     """``RESULTS...``: files and folders."""
-    kind = click.Path(exists=True, path_type=Path)
-    return click.argument("results", nargs=-1, required=True, type=kind)(function)
-
-
-def result_argument(function: Command) -> Command:
-    """``RESULT``: one file."""
-    kind = click.Path(exists=True, dir_okay=False, path_type=Path)
-    return click.argument("result", type=kind)(function)
+    return click.argument("results", nargs=-1, required=True, type=INPUT)(function)
 
 
 def devices_option(function: Command) -> Command:
@@ -83,19 +89,6 @@ def read_sessions(paths: Iterable[Path]) -> Reading:
     for line in again:
         click.echo(printable(f"skipped {line}"), err=True)
     return replace(reading, files=tuple(files))
-
-
-def read_one(path: Path) -> ResultFile:
-    """Read one file.
-
-    :raises CannotCompare: it can't be read.
-    """
-    try:
-        result = read_file(path)
-    except ReadError as error:
-        raise CannotCompare(str(error)) from error
-    _warn(result)
-    return result
 
 
 def device_table(extra: Path | None) -> DeviceTable:

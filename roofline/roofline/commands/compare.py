@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, device_table, devices_option
+from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
 from roofline.commands.output import table_options
-from roofline.commands.two_sides import PATH, TwoSides, comparison_of, judging_options, show
+from roofline.commands.two_sides import TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import nothing_judged
 from roofline.compare.report import sentence
@@ -18,8 +18,8 @@ from roofline.tables import Format
 
 
 @click.command(cls=TwoSides, several="--with")
-@click.argument("base", nargs=-1, required=True, type=PATH)
-@click.option("--with", "new", multiple=True, required=True, type=PATH, metavar="NEW...", help="Files or folders.")
+@click.argument("base", nargs=-1, required=True, type=INPUT)
+@click.option("--with", "new", multiple=True, required=True, type=INPUT, metavar="NEW...", help="Files or folders.")
 @judging_options
 @table_options
 @devices_option

@@ -11,8 +11,6 @@ from roofline.commands.output import emit, table_options
 from roofline.point_tables import metrics_table
 from roofline.tables import Format
 
-DEFAULT = Path("metrics.csv")
-
 
 @click.command()
 @results_argument
@@ -23,9 +21,6 @@ def metrics(
 ) -> None:
     """A row for each benchmark of RESULTS (files or folders), roofs included: how it was timed and what came out.
 
-    Without --format and -o the table is shown and metrics.csv is written.
+    The table shows what fits; CSV and JSON have every column.
     """
-    table = metrics_table(read_points(results, devices))
-    emit([table], form, output, width)
-    if form is None and output is None:
-        emit([table], "csv", DEFAULT, width)
+    emit([metrics_table(read_points(results, devices))], form, output, width)

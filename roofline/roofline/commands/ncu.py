@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from roofline.commands.common import CannotCompare
+from roofline.commands.common import INPUT, CannotCompare
 from roofline.commands.output import chosen_format, emit, emit_text, table_options, tell
 from roofline.profilers.kernel_figures import Kernel, by_kernel, by_kind, count, slowest_first
 from roofline.profilers.ncu_files import read_all
@@ -35,7 +35,7 @@ def _show_request(context: click.Context, parameter: click.Parameter, asked: str
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=INPUT)
 @click.option(
     "--by",
     type=click.Choice(("kernel", "kind", "launch")),

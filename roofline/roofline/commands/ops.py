@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from roofline.amounts import usable
-from roofline.commands.common import CannotCompare, device_table, devices_option, read_results
+from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, read_results
 from roofline.commands.output import chosen_format, emit, table_options
 from roofline.kernel_notes import about_status
 from roofline.kernel_tables import (
@@ -53,7 +53,7 @@ _MEASURE_AGAIN = (
 
 
 @click.command()
-@click.argument("result", type=click.Path(exists=True, path_type=Path))
+@click.argument("result", type=INPUT)
 @click.argument("case", required=False)
 @click.option(
     "--by",

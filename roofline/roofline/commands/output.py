@@ -18,7 +18,7 @@ from roofline.printable import printable, printable_lines
 from roofline.tables import FORMATS, Format, Table, render
 from roofline.wrapping import wrapped
 
-_SUFFIXES: dict[str, Format] = {".csv": "csv", ".json": "json", ".md": "markdown"}
+_SUFFIXES: dict[str, Format] = {"": "table", ".txt": "table", ".csv": "csv", ".json": "json", ".md": "markdown"}
 _LEAST_WIDTH = 40
 
 WIDTH_BY = "ROOFLINE_WIDTH_BY"
@@ -43,9 +43,25 @@ def table_options(function: Command) -> Command:
         "-o",
         "--output",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="File to write to. Without --format its ending decides: .csv, .json, .md; else a table.",
+        callback=_of_known_ending,
+        help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
     )(width_option(function))
-    return click.option("--format", "form", type=click.Choice(FORMATS), help="Default: table.")(function)
+    return click.option(
+        "--format",
+        "form",
+        is_eager=True,  # whether the ending of -o has to decide
+        type=click.Choice(FORMATS),
+        help="Default: table.",
+    )(function)
+
+
+def _of_known_ending(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and context.params.get("form") is None:
+        try:
+            chosen_format(None, path)
+        except click.UsageError as error:
+            raise click.BadParameter(error.message, context, option) from error
+    return path
 
 
 def terminal_width(asked: int | None) -> int:
@@ -86,8 +102,16 @@ def _broken(line: str, columns: int) -> list[str]:
 
 
 def chosen_format(form: Format | None, output: Path | None) -> Format:
-    """What was asked for, else what the ending of the file says, else a table."""
-    return form or (_SUFFIXES.get(output.suffix.lower(), "table") if output is not None else "table")
+    """What was asked for, else what the ending of the file says; a table without either.
+
+    :raises click.UsageError: the ending is of no format that is known.
+    """
+    if form is not None or output is None:
+        return form or "table"
+    if (ending := output.suffix.lower()) not in _SUFFIXES:
+        known = ", ".join(filter(None, _SUFFIXES))
+        raise click.UsageError(printable(f"{output}: {ending} is no known ending. Use {known}, or give --format."))
+    return _SUFFIXES[ending]
 
 
 def emit(

@@ -12,8 +12,6 @@ from roofline.point_tables import points_table
 from roofline.points import cases
 from roofline.tables import Format
 
-DEFAULT = Path("roofline_points.csv")
-
 
 @click.command()
 @results_argument
@@ -24,9 +22,6 @@ def points(
 ) -> None:
     """Place every case of RESULTS (files or folders) on its machine's roofline.
 
-    Without --format and -o the table is shown and roofline_points.csv is written.
+    The table shows what fits; CSV and JSON have every column.
     """
-    table = points_table(cases(read_points(results, devices)))
-    emit([table], form, output, width)
-    if form is None and output is None:
-        emit([table], "csv", DEFAULT, width)
+    emit([points_table(cases(read_points(results, devices)))], form, output, width)

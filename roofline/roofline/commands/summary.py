@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from roofline.commands.common import device_table, devices_option, read_one, result_argument
+from roofline.commands.common import device_table, devices_option, read_results, results_argument
 from roofline.commands.output import chosen_format, emit, table_options
 from roofline.point_tables import points_table, roofs_table, summary_table
 from roofline.points import cases, points_of
-from roofline.tables import Format
+from roofline.tables import Format, Table
 
 
 @click.command()
-@result_argument
+@results_argument
 @table_options
 @devices_option
-def summary(result: Path, form: Format | None, output: Path | None, width: int | None, devices: Path | None) -> None:
-    """Show one run: a row a case, what is said against a number, and the roofs in use.
+def summary(
+    results: tuple[Path, ...], form: Format | None, output: Path | None, width: int | None, devices: Path | None
+) -> None:
+    """Show each run of RESULTS (files or folders): a row a case, what is said against a number, and the roofs in use.
 
     CSV and JSON are those of `roofline points`: a single table with the roofs in each row.
     """
-    content = read_one(result)
-    points = points_of(content, device_table(devices))
-    shown = cases(points)
+    published = device_table(devices)
+    runs = [(result, points_of(result, published)) for result in read_results(results)]
     if chosen_format(form, output) in ("csv", "json"):
-        emit([points_table(shown)], form, output, width)
-    else:
-        # Named in full: pytest shows these tables too, and has no such option.
-        complete = f"roofline points {result} --format csv"
-        emit([summary_table(content, shown), roofs_table(shown or points)], form, output, width, complete=complete)
+        emit([points_table(cases(point for _, points in runs for point in points))], form, output, width)
+        return
+    tables: list[Table[Any]] = []
+    for result, points in runs:
+        shown = cases(points)
+        tables += [summary_table(result, shown), roofs_table(shown or points)]
+    # Named in full: pytest shows these tables too, and has no such option.
+    complete = f"roofline points {' '.join(map(str, results))} --format csv"
+    emit(tables, form, output, width, complete=complete)

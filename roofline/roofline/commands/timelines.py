@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, Command
+from roofline.commands.common import INPUT, CannotCompare, Command
 from roofline.commands.output import chosen_format, emit, emit_text, tell
 from roofline.json_text import json_text
 from roofline.paths import files_under, real_path
@@ -35,8 +35,7 @@ def files_argument(function: Command) -> Command:
 
     They need not be there, nor be readable: reading says why not, and the others are shown.
     """
-    kind = click.Path(readable=False, path_type=Path)
-    return click.argument("files", nargs=-1, required=True, type=kind)(function)
+    return click.argument("files", nargs=-1, required=True, type=INPUT)(function)
 
 
 def top_option(function: Command) -> Command:

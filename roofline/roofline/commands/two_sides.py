@@ -76,19 +76,6 @@ class TwoSides(click.Command):
         return spread
 
 
-class _Named(click.Path):
-    """A path that has a name: an empty one, as of an unset variable, would be the current folder."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not value:
-            self.fail("an empty name is no path: give a file or a folder (is a variable unset?).", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-PATH = _Named(path_type=Path)
-"""Not checked by click: that a baseline is missing means that nothing can be compared, and is no wrong usage."""
-
-
 def judging_options(function: Command) -> Command:
     """``--least-effect``, ``--confidence``, ``--floor`` and ``--by``: passed on by these names."""
     options = (
