@@ -7,13 +7,11 @@ were others (``Kernel``, ``Memcpy``, ``Operator``).
 
 from __future__ import annotations
 
-import gzip
 import math
-import re
-import stat
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +25,7 @@ from roofline.profilers.timeline import (
     CopyRow,
     DeviceRow,
     KernelRow,
+    OperatorRow,
     Section,
     Steps,
     Timeline,
@@ -35,297 +34,428 @@ from roofline.profilers.timeline import (
     kernel_rows,
     with_faults,
 )
+from roofline.profilers.trace_stream import WHAT_WE_READ, Event, TraceStream
 from roofline.reader import ReadError
 
 if TYPE_CHECKING:
-    from numpy import int64
+    from numpy import bool_, int64
     from numpy.typing import NDArray
-
-_GZIP = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _CATEGORIES = {"operator": "cpu_op", "memcpy": "gpu_memcpy", "memset": "gpu_memset", "runtime": "cuda_runtime"}
 """What categories were called until torch 1.12, in small letters, and are now."""
 
-_ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
+_KERNEL, _COPY, _FILL = _ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 _OPERATOR = "cpu_op"
-_STEP = "ProfilerStep#"
-_SPAN, _PROFILER = "trace", "PyTorch Profiler"
-"""Category and name of the one event that is in every trace: the time in which the profiler recorded."""
+_CALLS = ("cuda_runtime", "cuda_driver")
+_STEP, _LAUNCH, _CAPTURE = "step", "launch", "capture"
+"""Not Kineto's categories: a step that the program marked, whatever its category; a call that launches a kernel; one
+that begins or ends the capture of a graph.
+"""
 
-_NONSTANDARD = re.compile(rb'(?<!\\)":\s*-?(?:nan|inf(?:inity)?)\b', re.IGNORECASE)
-"""A number that C++ printed and JSON doesn't have."""
+_KINDS = (*_ON_GPU, _OPERATOR, _STEP, _LAUNCH, _CAPTURE)
 
-_WHAT_WE_READ = (
-    "Give what torch.profiler exports (prof.export_chrome_trace or torch.profiler.tensorboard_trace_handler), plain or"
-    " with gzip."
+_OTHER_DEVICES = frozenset(
+    (
+        "collective_comm",
+        "cuda_profiler_range",
+        "gpu_pm_counter",
+        "hpu_op",
+        "mtia_ccp_events",
+        "mtia_counters",
+        "mtia_insight",
+        "mtia_workloadd",
+    )
 )
-_CUT_OFF = "The program was probably stopped while it wrote it, or the copy is incomplete: export or copy it again."
+"""What ran on a device, or was counted there, that is no kernel, copy or fill."""
+
+_HOST = frozenset(
+    (
+        _OPERATOR,
+        _SPAN := "trace",
+        "cpu_instant_event",
+        "external_correlation",
+        "overhead",
+        "python_function",
+        "user_annotation",
+    )
+)
+"""What is written without a device, too."""
+
+_KNOWN = frozenset(
+    (
+        *_HOST,
+        *_ON_GPU,
+        *_CALLS,
+        "cuda_event",
+        "cuda_sync",
+        "glow_runtime",
+        "gpu_user_annotation",
+        "mtia_runtime",
+        "privateuse1_driver",
+        "privateuse1_runtime",
+        "xpu_driver",
+        "xpu_runtime",
+        "xpu_sync",
+    )
+)
+"""Categories in which no work of a device is missed: those that are summed up, calls, marks, and waiting."""
+
+_KINETO = (_KNOWN | _OTHER_DEVICES) - {_SPAN, "overhead"}
+"""Of these torch.profiler alone writes some."""
+
+_STEP_NAME = "ProfilerStep#"
+_PROFILER = "PyTorch Profiler"
+"""Name of the one event that is in every trace, of the category `_SPAN`: the time in which the profiler recorded."""
+
+_LISTED = 8
+"""Categories that a message names."""
 
 _LATEST_US = 2.0**51 / 1e3
 """No event lasts longer, nor is farther from the middle one: 26 days, of which a float holds every nanosecond."""
 
+_MOST_BYTE = 300 * 10**6
+"""What may be kept of one file: some six million events. Twice as much is needed to sort them."""
 
-class _Event(msgspec.Struct, gc=False):
-    """The fields of an event that are used. ``args`` stays as it is written, for only GPU events need theirs."""
-
-    ph: str = ""
-    name: str | float | None = None
-    cat: str | None = None
-    ts: float | str | None = None
-    dur: float | str | None = None
-    pid: int | str | float | None = None
-    tid: int | str | float | None = None
-    args: msgspec.Raw = msgspec.Raw(b"{}")
-
-    @property
-    def category(self) -> str:
-        small = (self.cat or "").lower()
-        return _CATEGORIES.get(small, small)
+_EVENT_BYTE, _NAME_BYTE = 45, 500
+"""What is kept of an event, and of a name beside its characters, for there is a row of it."""
 
 
 class _Arguments(msgspec.Struct):
     device: int | None = None
     stream: int | None = None
     bytes: float | None = None
+    correlation: int | None = None
 
 
-class _File(msgspec.Struct):
-    traceEvents: list[_Event] | None = None  # noqa: N815 (the key)
-    deviceProperties: Any = None  # noqa: N815
-    distributedInfo: Any = None  # noqa: N815
-    schemaVersion: Any = None  # noqa: N815
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of the events of a file that are summed up: columns of n, and what their numbers stand for.
+
+    ``kind`` is a place in `_KINDS`. ``owner`` stands for the process and device of what ran on a GPU, else for the
+    process and thread. ``byte`` is NaN and ``correlation`` 0 where an event has none.
+    """
+
+    kind: array[int] = field(default_factory=lambda: array("b"))
+    ts: array[float] = field(default_factory=lambda: array("d"))
+    dur: array[float] = field(default_factory=lambda: array("d"))
+    name: array[int] = field(default_factory=lambda: array("i"))
+    owner: array[int] = field(default_factory=lambda: array("i"))
+    stream: array[int] = field(default_factory=lambda: array("i"))
+    byte: array[float] = field(default_factory=lambda: array("d"))
+    correlation: array[int] = field(default_factory=lambda: array("q"))
+    names: dict[str, int] = field(default_factory=dict)
+    owners: dict[tuple[str, Any], int] = field(default_factory=dict)
+    streams: dict[tuple[int, str], int] = field(default_factory=dict)
+    lost: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+    unread_us: dict[str, float] = field(default_factory=dict)
+    profiled: bool = False
+    texts_byte: int = 0
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Keep of the events what is summed up, and count the others by category."""
+        for event in events:
+            if event.ph != "X":
+                continue
+            category = _category(event.cat)
+            if category not in self.found:
+                self.texts_byte += _NAME_BYTE + 4 * len(category)
+            self.found[category] += 1
+            name = event.name if isinstance(event.name, str) else _text(event)
+            if name.startswith(_STEP_NAME) and category != "gpu_user_annotation":
+                self._keep(_STEP, event, name)
+            elif category in _ON_GPU or category == _OPERATOR:
+                self._keep(category, event, name)
+            elif category in _CALLS:
+                if _launches(name):
+                    self._keep(_LAUNCH, event, name)
+                elif "BeginCapture" in name or "EndCapture" in name:
+                    self._keep(_CAPTURE, event, name)
+            elif category == _SPAN:
+                self.profiled |= name.startswith(_PROFILER)
+            elif category not in _KNOWN and (dur := _number(event.dur)) is not None:
+                self.unread_us[category] = self.unread_us.get(category, 0.0) + max(dur, 0.0)
+
+    def _keep(self, kind: str, event: Event, name: str) -> None:
+        ts, dur = _number(event.ts), _number(event.dur)
+        if ts is None or dur is None or not 0 <= dur < _LATEST_US:
+            self.lost[kind] += 1
+            return
+        if kind in _ON_GPU:
+            arguments = _arguments(event)
+            owner = self._owner(str(event.pid), arguments.device)
+            stream = (owner, str(event.tid if arguments.stream is None else arguments.stream))
+            self.stream.append(self.streams.setdefault(stream, len(self.streams)))
+            self.byte.append(math.nan if arguments.bytes is None else arguments.bytes)
+            self.correlation.append(_correlation(arguments))
+        else:
+            owner = self._owner(str(event.pid), str(event.tid))
+            self.stream.append(-1)
+            self.byte.append(math.nan)
+            self.correlation.append(_correlation(_arguments(event)) if kind == _LAUNCH else 0)
+        self.kind.append(_KINDS.index(kind))
+        self.ts.append(ts)
+        self.dur.append(dur)
+        self.owner.append(owner)
+        if name not in self.names:
+            self.texts_byte += _NAME_BYTE + 4 * len(name)
+        self.name.append(self.names.setdefault(name, len(self.names)))
+
+    def _owner(self, process: str, part: Any) -> int:
+        if (process, part) not in self.owners:
+            self.texts_byte += _NAME_BYTE + 4 * len(process)
+        return self.owners.setdefault((process, part), len(self.owners))
+
+    @property
+    def size_byte(self) -> int:
+        return len(self.kind) * _EVENT_BYTE + self.texts_byte
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Span:
-    """An event of known start and end, in nanoseconds since the first."""
+class _Spans:
+    """Events of known start and end, in nanoseconds since the first of the file: columns of n, as of `_Kept`."""
 
-    event: _Event
-    start_ns: int
-    end_ns: int
+    kept: _Kept
+    place: NDArray[int64]
+    start_ns: NDArray[int64]
+    end_ns: NDArray[int64]
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def of(self, *kinds: str) -> _Spans:
+        """Those of some kinds."""
+        import numpy as np
+
+        return self.where(np.isin(self.column("kind"), [_KINDS.index(kind) for kind in kinds]))
+
+    def where(self, chosen: NDArray[bool_]) -> _Spans:
+        return _Spans(
+            kept=self.kept, place=self.place[chosen], start_ns=self.start_ns[chosen], end_ns=self.end_ns[chosen]
+        )
+
+    def column(self, name: str) -> NDArray[Any]:
+        import numpy as np
+
+        values: array[Any] = getattr(self.kept, name)
+        return np.frombuffer(values, values.typecode)[self.place]
 
 
 def read_trace(path: Path) -> Timeline:
-    """Read a trace.
+    """Read a trace. It takes less than 1 GB of memory, however long the trace is.
 
-    :raises ReadError: it can't be read, is cut off, isn't JSON, or is the trace of another program.
+    :raises ReadError: it can't be read, is cut off, isn't JSON, is the trace of another program, or has more events
+        than can be kept.
     """
-    file = _decoded(path, _content(path))
-    if file.traceEvents is None:
-        raise ReadError(f"{path}: JSON, but no trace (no list 'traceEvents'). {_WHAT_WE_READ}")
-    events = [event for event in file.traceEvents if event.ph == "X"]
-    _refuse_others(path, events)
-    wanted = [event for event in events if event.category in (*_ON_GPU, _OPERATOR) or _is_step(event)]
-    spans, lost = _spans(wanted)
-    on_gpu = [span for span in spans if span.event.category in _ON_GPU]
-    operators = [span for span in spans if span.event.category == _OPERATOR and not _is_step(span.event)]
-    kernels = [span for span in on_gpu if span.event.category == "kernel"]
-    moves = [span for span in on_gpu if span.event.category != "kernel"]
-    steps = [span for span in spans if _is_step(span.event)]
-    has_gpu = any(event.category in _ON_GPU for event in events)
+    stream, kept = TraceStream(path), _Kept()
+    for events in stream:
+        kept.add(events)
+        if kept.size_byte > _MOST_BYTE:
+            raise ReadError(
+                f"{path}: too long: {len(kept.kind)} kernels, copies, launches and operators of {len(kept.names)} names"
+                f" take {_MOST_BYTE // 10**6} MB, and there are more. Record fewer steps (schedule(active=...))."
+            )
+    head = stream.head
+    if head.traceEvents is not None:
+        kind = type(head.traceEvents).__name__
+        raise ReadError(f"{path}: JSON, but not of the form of a trace ('traceEvents' is {kind}). {WHAT_WE_READ}")
+    if not stream.has_list:
+        raise ReadError(f"{path}: JSON, but no trace (no list 'traceEvents'). {WHAT_WE_READ}")
+    _refuse_others(path, kept)
+    spans = _spans(kept)
+    on_gpu, operators, kernels, moves = (
+        spans.of(*_ON_GPU),
+        spans.of(_OPERATOR),
+        spans.of(_KERNEL),
+        spans.of(_COPY, _FILL),
+    )
     copies, unsized = _copies(moves)
+    launched = _Launched.of(spans.of(_LAUNCH), spans.of(_CAPTURE), kernels)
     return Timeline(
         path=path,
         layout="chrome_trace",
         tool="torch.profiler",
-        schema=None if file.schemaVersion is None else str(file.schemaVersion),
-        rank=_rank(file.distributedInfo),
+        schema=None if head.schemaVersion is None else str(head.schemaVersion),
+        rank=_rank(head.distributedInfo),
         sections={
-            "kernels": _section("kernel", kernels, lost),
-            "memcpy": with_faults(_section("gpu_memcpy", moves, lost, "gpu_memset"), unsized),
-            "devices": _section("kernel", on_gpu, lost, "gpu_memcpy", "gpu_memset"),
-            "operators": _section(_OPERATOR, operators, lost),
+            "kernels": launched.section(_section(kernels, kept.lost, _KERNEL)),
+            "memcpy": with_faults(_section(moves, kept.lost, _COPY, _FILL), unsized),
+            "devices": _section(on_gpu, kept.lost, *_ON_GPU),
+            "operators": _section(operators, kept.lost, _OPERATOR),
         },
         kernels=_kernels(kernels),
         copies=copies,
-        devices=_devices(on_gpu, file.deviceProperties),
-        operators=operator_rows(
-            (_text(span.event), f"{span.event.pid}/{span.event.tid}", span.start_ns, span.end_ns) for span in operators
-        ),
-        steps=_steps(steps),
-        notes=_about(has_gpu, kernels, operators),
+        devices=_devices(on_gpu, head.deviceProperties),
+        operators=_operators(operators),
+        steps=_steps(spans.of(_STEP)),
+        notes=(*_about(kept), *launched.notes(), *_repaired(stream)),
     )
 
 
-def _content(path: Path) -> bytes:
-    """:raises ReadError: no regular file, which might never end; or it can't be read; or its gzip is damaged."""
-    try:
-        # Opening a folder says why it couldn't be looked into.
-        if not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode)):
-            raise ReadError(f"{path}: can't be read (no regular file). {_WHAT_WE_READ}")
-        raw = path.read_bytes()
-        content = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ReadError(f"{path}: its gzip ends in the middle or is damaged ({error}). {_CUT_OFF}") from error
-    except OSError as error:
-        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
-    content = content.removeprefix(_BYTE_ORDER_MARK)
-    if not content.strip():
-        raise ReadError(f"{path}: empty. {_CUT_OFF}")
-    return content
-
-
-def _decoded(path: Path, content: bytes) -> _File:
-    """:raises ReadError: cut off, not JSON, or JSON that isn't of the form of a trace."""
-    try:
-        return _DECODER.decode(content)
-    except msgspec.ValidationError as error:
-        begin = content.lstrip()[:40].decode("utf-8", "replace").splitlines()[0]
-        if not begin.startswith(("{", "[")):
-            raise ReadError(
-                f"{path}: no trace: it begins with {begin!r}, a trace with '{{'. Tables of ncu are read by roofline"
-                f" ncu, those of nsys by roofline nsys. {_WHAT_WE_READ}"
-            ) from error
-        if begin.startswith("["):
-            raise ReadError(
-                f"{path}: a list of events, as other programs write it; torch.profiler writes an object with them in"
-                f" 'traceEvents'. {_WHAT_WE_READ}"
-            ) from error
-        raise ReadError(f"{path}: JSON, but not of the form of a trace ({error}). {_WHAT_WE_READ}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        if (cleaned := _cleaned(content)) is not None:
-            return _decoded(path, cleaned)
-        place = re.search(r"\(byte (\d+)\)", str(error))
-        if "truncated" in str(error) or (place and int(place[1]) >= len(content.rstrip())):
-            line = content.count(b"\n") + 1
-            raise ReadError(f"{path}:{line}: truncated, the JSON ends in the middle. {_CUT_OFF}") from error
-        line = content.count(b"\n", 0, int(place[1])) + 1 if place else 1
-        raise ReadError(f"{path}:{line}: not JSON ({error}). {_WHAT_WE_READ}") from error
-
-
-def _cleaned(content: bytes) -> bytes | None:
-    """The content with null for numbers that aren't finite and in UTF-8; None where it is so already."""
-    cleaned = _NONSTANDARD.sub(b'":null', content).decode("utf-8", "replace").encode()
-    return None if cleaned == content else cleaned
-
-
-def _refuse_others(path: Path, events: Sequence[_Event]) -> None:
+def _refuse_others(path: Path, kept: _Kept) -> None:
     """:raises ReadError: no event of a category that torch.profiler writes."""
-    categories = {event.category for event in events}
+    categories = set(kept.found)
     if categories & _KINETO:
         return
-    if not events:
+    if not categories:
         raise ReadError(
             f"{path}: a trace without an event that has a duration. Was the profiler stopped before a step, or its"
-            f" schedule longer than the run? {_WHAT_WE_READ}"
+            f" schedule longer than the run? {WHAT_WE_READ}"
         )
-    if any(event.category == _SPAN and _text(event).startswith(_PROFILER) for event in events):
+    if kept.profiled:
         raise ReadError(
             f"{path}: of torch.profiler, but nothing was recorded in it. A cycle of its schedule ends after wait +"
             " warmup + active calls of prof.step(), and only the active ones are recorded: run as many steps, and the"
             " work between them, before it is exported."
         )
-    found = ", ".join(sorted(category for category in categories if category)[:8]) or "none"
+    found = ", ".join(sorted(category for category in categories if category)[:_LISTED]) or "none"
     raise ReadError(
         f"{path}: a Chrome trace, but not of torch.profiler: no event of the categories that it writes (kernel, cpu_op,"
-        f" cuda_runtime, ...). Its categories: {found}. {_WHAT_WE_READ}"
+        f" cuda_runtime, ...). Its categories: {found}. {WHAT_WE_READ}"
     )
 
 
-_KINETO = {
-    *_ON_GPU,
-    _OPERATOR,
-    "cuda_runtime",
-    "cuda_driver",
-    "user_annotation",
-    "gpu_user_annotation",
-    "python_function",
-    "cpu_instant_event",
-    "privateuse1_runtime",
-    "xpu_runtime",
-}
+def _spans(kept: _Kept) -> _Spans:
+    """Find the events that are near in time to the others. Those that aren't are added to the lost ones."""
+    import numpy as np
 
-
-def _spans(events: Iterable[_Event]) -> tuple[list[_Span], dict[str, int]]:
-    """Events with usable times, and the number of others by category."""
-    usable: list[tuple[_Event, float, float]] = []
-    lost: dict[str, int] = {}
-    for event in events:
-        ts, dur = event.ts, event.dur
-        if isinstance(ts, float) and isinstance(dur, float) and math.isfinite(ts) and 0 <= dur < _LATEST_US:
-            usable.append((event, ts, dur))
-        else:
-            lost[event.category] = lost.get(event.category, 0) + 1
+    ts, dur = np.frombuffer(kept.ts), np.frombuffer(kept.dur)
     # A single event at 0, among others in microseconds since 1970, must not pass for the first.
-    middle = sorted(ts for _, ts, _ in usable)[len(usable) // 2] if usable else 0.0
-    near = [(event, ts, dur) for event, ts, dur in usable if abs(ts - middle) < _LATEST_US]
-    for event, ts, _ in usable:
-        if abs(ts - middle) >= _LATEST_US:
-            lost[event.category] = lost.get(event.category, 0) + 1
-    first = min((ts for _, ts, _ in near), default=0.0)
-    spans: list[_Span] = []
-    for event, ts, dur in near:
-        start = round((ts - first) * 1e3)
-        spans.append(_Span(event=event, start_ns=start, end_ns=start + round(dur * 1e3)))
-    return spans, lost
+    middle = np.partition(ts, len(ts) // 2)[len(ts) // 2] if len(ts) else 0.0
+    near = np.abs(ts - middle) < _LATEST_US
+    for kind in np.frombuffer(kept.kind, np.int8)[~near].tolist():
+        kept.lost[_KINDS[kind]] += 1
+    place = np.flatnonzero(near)
+    start = np.rint((ts[place] - ts[place].min(initial=math.inf)) * 1e3).astype(np.int64)
+    return _Spans(kept=kept, place=place, start_ns=start, end_ns=start + np.rint(dur[place] * 1e3).astype(np.int64))
 
 
-def _section(category: str, spans: Sequence[_Span], lost: Mapping[str, int], *more: str) -> Section:
+def _section(spans: _Spans, lost: Mapping[str, int], *kinds: str) -> Section:
     """The state of what was read of some categories."""
-    left_out = sum(lost.get(one, 0) for one in (category, *more))
+    left_out = sum(lost.get(one, 0) for one in kinds)
     if left_out:
         reason = (
             f"{left_out} of {left_out + len(spans)} events left out: their start or duration is missing or impossible"
         )
-        return Section(state="partial" if spans else "failed", reason=reason)
-    if spans:
+        return Section(state="partial" if len(spans) else "failed", reason=reason)
+    if len(spans):
         return OK
-    return Section(state="skipped", reason=f"no event of {' or '.join((category, *more))} was recorded")
+    return Section(state="skipped", reason=f"no event of {' or '.join(kinds)} was recorded")
 
 
-def _kernels(spans: Sequence[_Span]) -> tuple[KernelRow, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Launched:
+    """What the calls that launch kernels tell of them: ``lost`` of ``calls`` have no kernel, and of ``known`` kernels
+    whose call is in the file ``early`` begin before it.
+    """
+
+    calls: int
+    lost: int
+    known: int
+    early: int
+
+    @classmethod
+    def of(cls, calls: _Spans, captures: _Spans, kernels: _Spans) -> _Launched:
+        """Join calls and kernels by correlation. What is called while a graph is captured launches nothing.
+
+        Traces of several ranks may use a number several times: only numbers of one call tell whose kernel began early.
+        """
+        import numpy as np
+
+        ends = np.array(["EndCapture" in name for name in calls.kept.names], bool)[captures.column("name")]
+        begun, ended = (np.sort(captures.start_ns[chosen]) for chosen in (~ends, ends))
+        captured = np.searchsorted(begun, calls.start_ns) > np.searchsorted(ended, calls.start_ns)
+        calls = calls.where(~captured)
+        numbers, first, count = np.unique(calls.column("correlation"), return_index=True, return_counts=True)
+        own = kernels.column("correlation")
+        told = numbers != 0
+        lost = int(np.sum(told & ~np.isin(numbers, own)))
+        begin = calls.start_ns[first][told & (count == 1)]
+        numbers = numbers[told & (count == 1)]
+        known = np.isin(own, numbers)
+        early = kernels.start_ns[known] < begin[np.searchsorted(numbers, own[known])]
+        return cls(calls=int(told.sum()), lost=lost, known=int(known.sum()), early=int(early.sum()))
+
+    def section(self, section: Section) -> Section:
+        """That of the kernels, which isn't whole where a launch has none."""
+        if not self.lost:
+            return section
+        reason = f"{self.lost} of {self.calls} launches have no kernel"
+        if section.state == "skipped":
+            return Section(state="failed", reason=f"{reason}: none was recorded")
+        return with_faults(section, [reason])
+
+    def notes(self) -> list[str]:
+        if not self.early:
+            return []
+        return [f"{self.early} of {self.known} kernels begin before their launch (clocks): host and GPU don't compare"]
+
+
+def _launches(name: str) -> bool:
+    """Whether a call of CUDA or HIP launches one kernel; that of a graph launches many or none."""
+    return "LaunchKernel" in name or "LaunchCooperativeKernel" in name
+
+
+def _kernels(spans: _Spans) -> tuple[KernelRow, ...]:
+    return kernel_rows([*spans.kept.names], spans.column("name"), spans.end_ns - spans.start_ns)
+
+
+def _operators(spans: _Spans) -> tuple[OperatorRow, ...]:
+    names, threads = spans.column("name"), spans.column("owner")
+    return operator_rows([*spans.kept.names], names, threads, spans.start_ns, spans.end_ns)
+
+
+def _copies(spans: _Spans) -> tuple[tuple[CopyRow, ...], list[str]]:
+    """A row a direction, and why some have no bytes."""
     import numpy as np
 
-    known = {name: place for place, name in enumerate(dict.fromkeys(_text(span.event) for span in spans))}
-    which = np.array([known[_text(span.event)] for span in spans], np.int64)
-    return kernel_rows(list(known), which, _column(span.end_ns - span.start_ns for span in spans))
-
-
-def _copies(spans: Sequence[_Span]) -> tuple[tuple[CopyRow, ...], list[str]]:
-    """A row a direction, and why some have no bytes."""
-    groups: dict[str, list[_Span]] = {}
-    for span in spans:
-        kind = "memset" if span.event.category == "gpu_memset" else direction(_text(span.event))
-        groups.setdefault(kind, []).append(span)
+    names = [*spans.kept.names]
+    name, fills = spans.column("name"), spans.column("kind") == _KINDS.index(_FILL)
+    groups: dict[str, NDArray[bool_]] = {}
+    for own in np.unique(name[~fills]).tolist():
+        kind = direction(names[own])
+        groups[kind] = groups.get(kind, False) | (~fills & (name == own))
+    if fills.any():
+        groups["memset"] = groups.get("memset", False) | fills
     rows = []
     faults = []
-    for kind, own in groups.items():
-        sizes = [_arguments(span.event).bytes for span in own]
-        told = [size for size in sizes if size is not None and 0 <= size <= MOST_BYTE]
-        if len(told) < len(own):
-            first = next(size for size in sizes if size is None or not 0 <= size <= MOST_BYTE)
-            at = own[sizes.index(first)].event
+    for kind, chosen in groups.items():
+        own = spans.where(chosen)
+        size = own.column("byte")
+        told = (size >= 0) & (size <= MOST_BYTE)
+        if not told.all():
+            first = int(np.argmin(told))
+            shown = "none" if np.isnan(size[first]) else f"{size[first]:.6g}"
             faults.append(
-                f"{kind}: no bytes, for {len(own) - len(told)} of {len(own)} events have no args.bytes from 0 to"
-                f" {MOST_BYTE} (the first of them, at ts {at.ts}, has {'none' if first is None else f'{first:.6g}'})"
+                f"{kind}: no bytes, for {np.sum(~told)} of {len(own)} events have no args.bytes from 0 to"
+                f" {MOST_BYTE} (the first of them, at ts {own.column('ts')[first]}, has {shown})"
             )
         rows.append(
             CopyRow(
                 kind=kind,
                 count=len(own),
-                total_s=sum(span.end_ns - span.start_ns for span in own) / NS_PER_S,
-                byte=math.fsum(told) if len(told) == len(own) else None,
+                total_s=int(np.sum(own.end_ns - own.start_ns)) / NS_PER_S,
+                byte=math.fsum(size) if told.all() else None,
             )
         )
     return copies_first(rows), faults
 
 
-def _devices(spans: Sequence[_Span], properties: Any) -> tuple[DeviceRow, ...]:
+def _devices(spans: _Spans, properties: Any) -> tuple[DeviceRow, ...]:
     """A row a GPU. In a trace of several ranks each has its own process number for a GPU, so that is a part of it."""
-    groups: dict[tuple[str, int | None], list[tuple[_Span, str]]] = {}
-    for span in spans:
-        arguments = _arguments(span.event)
-        stream = span.event.tid if arguments.stream is None else arguments.stream
-        groups.setdefault((str(span.event.pid), arguments.device), []).append((span, str(stream)))
-    rows = []
+    import numpy as np
+
+    owners = [*spans.kept.owners]
+    owner = spans.column("owner")
     names = _names(properties)
-    for (process, device), own in sorted(groups.items(), key=lambda pair: (pair[0][1] or 0, pair[0][0])):
-        one = busy(_column(span.start_ns for span, _ in own), _column(span.end_ns for span, _ in own))
+    rows = []
+    for place in sorted(np.unique(owner).tolist(), key=lambda place: (owners[place][1] or 0, owners[place][0])):
+        own = spans.where(owner == place)
+        one = busy(own.start_ns, own.end_ns)
         assert one is not None
-        streams = len({stream for _, stream in own})
-        label = _label(process, device, names)
-        rows.append(DeviceRow(device=label, streams=streams, events=len(own), busy=one))
+        streams = len(np.unique(own.column("stream")))
+        process, device = owners[place]
+        rows.append(DeviceRow(device=_label(process, device, names), streams=streams, events=len(own), busy=one))
     return tuple(rows)
 
 
@@ -351,33 +481,68 @@ def _rank(information: Any) -> int | None:
     return rank if isinstance(rank, int) and not isinstance(rank, bool) else None
 
 
-def _is_step(event: _Event) -> bool:
-    """Of the host: on the GPU's rows the same step has another length."""
-    return isinstance(event.name, str) and event.name.startswith(_STEP) and event.category != "gpu_user_annotation"
-
-
-def _steps(spans: Sequence[_Span]) -> Steps | None:
+def _steps(spans: _Spans) -> Steps | None:
     import numpy as np
 
-    by_name = {_text(span.event): (span.end_ns - span.start_ns) / NS_PER_S for span in spans}
+    length_s = (spans.end_ns - spans.start_ns) / NS_PER_S
+    by_name = dict(zip(spans.column("name").tolist(), length_s.tolist(), strict=True))
     return Steps(count=len(by_name), median_s=float(np.median([*by_name.values()]))) if by_name else None
 
 
-def _about(has_gpu: bool, kernels: Sequence[_Span], operators: Sequence[_Span]) -> tuple[str, ...]:
-    if has_gpu and not kernels:
-        return ("copies but no kernel on a GPU were recorded: was the profiler stopped before the GPU was done?",)
-    if not has_gpu and operators:
-        return (
-            "nothing on a GPU was recorded: the program ran without one, or activities lacks ProfilerActivity.CUDA",
+def _about(kept: _Kept) -> list[str]:
+    """Say what of a device wasn't recorded, and what was but isn't read."""
+    found = set(kept.found)
+    notes = []
+    if found & {_COPY, _FILL} and _KERNEL not in found:
+        notes.append("copies but no kernel on a GPU were recorded: was the profiler stopped before the GPU was done?")
+    elif _OPERATOR in found and found <= _HOST:
+        notes.append(
+            "nothing on a GPU was recorded: the program ran without one, or activities lacks ProfilerActivity.CUDA"
         )
-    return ()
+    unread = sorted(found - _KNOWN)
+    for where, names in (
+        ("on a device ", [name for name in unread if name in _OTHER_DEVICES]),
+        ("", [name for name in unread if name not in _OTHER_DEVICES]),
+    ):
+        told = [
+            f"{name or 'no category'} ({kept.found[name]}, {kept.unread_us.get(name, 0.0):.10g} us)" for name in names
+        ]
+        if told:
+            more = f" and {len(told) - _LISTED} more" if len(told) > _LISTED else ""
+            notes.append(f"events {where}that are not read: {', '.join(told[:_LISTED])}{more}")
+    return notes
 
 
-def _text(event: _Event) -> str:
+def _repaired(stream: TraceStream) -> list[str]:
+    if not stream.backslashes:
+        return []
+    return [
+        "backslashes that nobody had escaped were repaired, as torch.profiler on Windows writes them in paths"
+        " (with_stack=True): names may lack or gain a character"
+    ]
+
+
+def _category(text: str | None) -> str:
+    """The name of today, in small letters."""
+    small = (text or "").lower()
+    return _CATEGORIES.get(small, small)
+
+
+def _number(value: float | str | None) -> float | None:
+    """A time, which some traces have as text; None: it is none."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _text(event: Event) -> str:
     return "(no name)" if event.name is None else str(event.name)
 
 
-def _arguments(event: _Event) -> _Arguments:
+def _arguments(event: Event) -> _Arguments:
     """As far as they are of the known form; a strange one is no reason to lose the event."""
     try:
         return _ARGUMENTS.decode(event.args)
@@ -385,11 +550,10 @@ def _arguments(event: _Event) -> _Arguments:
         return _Arguments()
 
 
-def _column(values: Iterable[int]) -> NDArray[int64]:
-    import numpy as np
+def _correlation(arguments: _Arguments) -> int:
+    """0: none, or none that CUPTI counts to."""
+    number = arguments.correlation
+    return number if number is not None and 0 < number < 2**63 else 0
 
-    return np.fromiter(values, np.int64)
 
-
-_DECODER = msgspec.json.Decoder(_File)
-_ARGUMENTS = msgspec.json.Decoder(_Arguments)
+_ARGUMENTS = msgspec.json.Decoder(_Arguments, strict=False)  # some traces have numbers as text

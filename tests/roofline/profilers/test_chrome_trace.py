@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roofline.profilers import chrome_trace, trace_stream
 from roofline.profilers.chrome_trace import read_trace
 from roofline.profilers.timeline import OK, CopyRow, KernelRow, OperatorRow, Section, Steps, Timeline
 from roofline.profilers.timeline_report import document as report
@@ -218,7 +220,7 @@ def test_one_event_at_0_is_no_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", [{"dur": None}, {"dur": -1}, {"ts": "soon"}, {"ts": None}, {"dur": 1e300}, {"dur": "5"}, {"ts": 1e300}]
+    "broken", [{"dur": None}, {"dur": -1}, {"ts": "soon"}, {"ts": None}, {"dur": 1e300}, {"dur": "nan"}, {"ts": 1e300}]
 )
 def test_events_without_usable_times_are_left_out_and_counted(tmp_path: Path, broken: dict[str, Any]) -> None:
     """The others stand; the section says how many are missing."""
@@ -228,6 +230,160 @@ def test_events_without_usable_times_are_left_out_and_counted(tmp_path: Path, br
     assert content.sections["kernels"].state == "partial"
     assert content.sections["operators"] == OK
     assert content.state == "partial"
+
+
+def test_numbers_as_text_are_read(tmp_path: Path) -> None:
+    """Some programs that rewrite a trace put them into quotes; the unit is that of numbers."""
+    text = {"device": "0", "stream": "7", "correlation": "17", "bytes": "64"}
+    traced = [
+        {**on_gpu("kernel", "k", 0, 0), "ts": "1700000000001000.000", "dur": "100.000", "args": text},
+        {**on_gpu("gpu_memcpy", "Memcpy HtoD", 0, 0), "ts": "1700000000001110.000", "dur": "50", "args": text},
+    ]
+    content = read_trace(write(tmp_path / "a.json", document(traced, displayTimeUnit="ns")))
+    assert content.gpu_time_s == pytest.approx(100e-6)
+    assert content.copies == (CopyRow(kind="Host-to-Device", count=1, total_s=pytest.approx(50e-6), byte=64),)
+    assert content.devices[0].busy.share == pytest.approx(150 / 160)
+
+
+def test_kernels_without_usable_times_were_recorded(tmp_path: Path) -> None:
+    """That they can't be summed up is no word about the profiler."""
+    traced = [{**on_gpu("kernel", "k", 0, 10), "ts": "soon"}, on_gpu("gpu_memset", "Memset (Device)", 0, 1, bytes=8)]
+    content = read_trace(write(tmp_path / "a.json", document(traced)))
+    assert content.sections["kernels"].state == "failed"
+    assert content.notes == ()
+
+
+def launch(number: int, ts: float, name: str = "cudaLaunchKernel") -> dict[str, Any]:
+    return event("cuda_runtime", name, ts, 4.0, args={"correlation": number})
+
+
+def test_launches_without_a_kernel(tmp_path: Path) -> None:
+    """The GPU's buffer was too small, or the profiler stopped first: the others' time isn't all of it."""
+    calls = [launch(number, 10.0 * number) for number in range(1, 11)]
+    kernels = [on_gpu("kernel", "k", 300 + 30 * number, 20, correlation=number) for number in range(4, 11)]
+    content = read_trace(write(tmp_path / "a.json", document([*calls, *kernels])))
+    assert content.sections["kernels"] == Section(state="partial", reason="3 of 10 launches have no kernel")
+    assert (content.state, content.gpu_time_s) == ("partial", pytest.approx(140e-6))
+    lost = read_trace(write(tmp_path / "b.json", document([event("cpu_op", "aten::mm", 0, 9), *calls])))
+    assert lost.sections["kernels"].state == "failed"
+    assert "10 of 10 launches have no kernel" in str(lost.sections["kernels"].reason)
+    assert (lost.state, lost.notes) == ("partial", ())
+
+
+def test_calls_that_launch_nothing_of_their_own(tmp_path: Path) -> None:
+    """While a graph is captured, or for a copy; and all kernels of a graph have the number of its launch."""
+    calls = [
+        launch(1, 0, "cudaStreamBeginCapture"),
+        launch(2, 10),
+        launch(3, 20, "cudaStreamEndCapture"),
+        launch(4, 30, "cudaGraphLaunch"),
+        launch(5, 40, "cudaMemcpyAsync"),
+        launch(6, 50),
+    ]
+    kernels = [on_gpu("kernel", "k", ts, 5, correlation=number) for ts, number in ((60, 4), (70, 4), (80, 6))]
+    content = read_trace(write(tmp_path / "a.json", document([*calls, *kernels])))
+    assert content.sections["kernels"] == OK
+    assert content.notes == ()
+
+
+def test_kernels_that_begin_before_their_launch(tmp_path: Path) -> None:
+    """The clocks of host and GPU disagree. Where ranks use the same numbers, nothing is known of it."""
+    calls = [launch(number, 10.0 * number) for number in range(1, 5)]
+    kernels = [on_gpu("kernel", "k", 10.0 * number - 3, 8, correlation=number) for number in range(1, 5)]
+    content = read_trace(write(tmp_path / "a.json", document([*calls, *kernels])))
+    assert content.notes[0].startswith("4 of 4 kernels begin before their launch (clocks)")
+    assert content.sections["kernels"] == OK
+    ranks = [*calls, *(launch(number, 5) for number in range(1, 5)), *kernels]
+    assert read_trace(write(tmp_path / "b.json", document(ranks))).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (
+            [event("mtia_runtime", "run", 10, 5), event("mtia_ccp_events", "fc", 20, 30)],
+            ("events on a device that are not read: mtia_ccp_events (1, 30 us)",),
+        ),
+        (
+            [event("cuda_profiler_range", "k", 20, 1.5), event("cuda_profiler_range", "k", 30, 1)],
+            ("events on a device that are not read: cuda_profiler_range (2, 2.5 us)",),
+        ),
+        ([event("Blink", "b", 20, 30)], ("events that are not read: blink (1, 30 us)",)),
+        ([event("cuda_runtime", "cudaFree", 0, 1)], ()),
+    ],
+)
+def test_what_is_not_read_is_named(tmp_path: Path, more: list[dict[str, Any]], told: tuple[str, ...]) -> None:
+    """Nothing says then that the program ran without a GPU."""
+    path = write(tmp_path / "a.json", document([event("cpu_op", "aten::mm", 0, 10), *more]))
+    assert read_trace(path).notes == told
+
+
+@pytest.mark.parametrize("name", ["torch\\cuda\\__init__.py(2): f", "C:\\users\\new\\run.py(2): f", "a\\\\b"])
+def test_backslashes_that_nobody_escaped(tmp_path: Path, name: str) -> None:
+    """torch.profiler on Windows writes the paths of Python's files so; sound ones need no repair."""
+    traced = [*events(), event("python_function", "NAME", 0, 5)]
+    path = write(tmp_path / "a.json", document(traced))
+    path.write_text(path.read_text().replace("NAME", name))
+    content = read_trace(path)
+    assert content.gpu_time_s == pytest.approx(60.5e-6)
+    repaired = any(note.startswith("backslashes that nobody had escaped were repaired") for note in content.notes)
+    assert repaired == ("\\\\" not in name)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 300])
+def test_it_doesnt_matter_where_a_piece_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, whole: Timeline
+) -> None:
+    """Nor what stands in names: quotes, brackets, commas and backslashes of C++, and members in any order."""
+    strange = ['f<{lambda}, {"a"}>(int[], x)', "ends in \\", 'a \\" {"ph": "X"}, {"', "\u00b5"]
+    traced = [*events(), *(event("cpu_op", name, 1000 + 10 * place, 5) for place, name in enumerate(strange))]
+    members = [*document(traced).items()]
+    path = write(tmp_path / "a.json", dict(members[::-1]))
+    monkeypatch.setattr(trace_stream, "_PIECE_BYTE", piece)
+    content = read_trace(path)
+    assert (content.kernels, content.devices, content.copies) == (whole.kernels, whole.devices, whole.copies)
+    assert {row.name for row in content.operators} == {*(row.name for row in whole.operators), *strange}
+    assert (content.rank, content.schema, content.state) == (3, "1", "ok")
+
+
+def test_memory_doesnt_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small packed file may unpack to any size."""
+    monkeypatch.setattr(trace_stream, "_PIECE_BYTE", 2**14)
+    many = b'{"ph": "M", "name": "thread_name"},\n' * 200_000
+    path = tmp_path / "a.json.gz"
+    kernel = json.dumps(on_gpu("kernel", "k", 0, 10)).encode()
+    path.write_bytes(gzip.compress(b'{"traceEvents": [' + many + kernel + b"]}", 1))
+    tracemalloc.start()
+    try:
+        content = read_trace(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert content.gpu_time_s == pytest.approx(10e-6)
+    assert peak < len(many) / 2
+
+
+def test_what_unpacks_to_nothing_is_refused_at_its_begin(tmp_path: Path) -> None:
+    """The rest of it isn't unpacked."""
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(bytes(2**26), 1))
+    tracemalloc.start()
+    try:
+        assert "no trace: it begins with '\\x00" in refusal(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_more_than_can_be_kept_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rather than taking all memory; so is an event without an end."""
+    path = write(tmp_path / "a.json", document())
+    monkeypatch.setattr(chrome_trace, "_MOST_BYTE", 1000)
+    assert "too long" in refusal(path)
+    monkeypatch.setattr(trace_stream, "_PIECE_BYTE", 100)
+    monkeypatch.setattr(trace_stream, "_LARGEST_BYTE", 1000)
+    path.write_text('{"traceEvents": [\n{"ph": "X", "name": "' + "a" * 5000)
+    assert f"{path}:2: what begins here doesn't end" in refusal(path)
 
 
 @pytest.mark.parametrize("arguments", [{"device": "zero"}, {"stream": None}, [], "x", None, 5])
@@ -286,7 +442,10 @@ def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:
     [
         ("", ": empty."),
         ("  \n", ": empty."),
-        ("hello", ":1: not JSON (JSON is malformed: "),
+        ("hello", ": no trace: it begins with 'hello', a trace with '{'"),
+        ('{"traceEvents": []} x', ":1: not JSON (JSON is malformed: "),
+        ('{"traceEvents": [{"ph": "M"},]}', ":1: not JSON (JSON is malformed: "),
+        ('{"traceEvents": []]', ":1: not JSON (JSON is malformed: "),
         ('{"traceEvents":\n [}]}', ":2: not JSON (JSON is malformed: "),
         ("{}", ": JSON, but no trace (no list 'traceEvents')."),
         ('{"benchmarks": []}', ": JSON, but no trace (no list 'traceEvents')."),

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.profilers.host_operators import operator_rows
+from roofline.profilers import host_operators
 from roofline.profilers.timeline import OperatorRow
+
+
+def operator_rows(calls: Sequence[tuple[str, str, int, int]]) -> tuple[OperatorRow, ...]:
+    """:param calls: name, thread, start and end of each."""
+    names, threads = sorted({call[0] for call in calls}), sorted({call[1] for call in calls})
+    columns = np.array(
+        [(names.index(name), threads.index(thread), start, end) for name, thread, start, end in calls], np.int64
+    ).reshape(-1, 4)
+    return host_operators.operator_rows(names, *columns.T)
 
 
 def row(name: str, calls: int, self_ns: int, total_ns: int) -> OperatorRow:
@@ -53,6 +65,19 @@ def test_calls_that_follow_each_other_dont_nest() -> None:
 def test_of_calls_that_start_together_the_longest_is_outside() -> None:
     """Whatever their order in the file."""
     assert operator_rows([("in", "", 0, 4), ("out", "", 0, 10)]) == (row("out", 1, 6, 10), row("in", 1, 4, 4))
+
+
+def test_of_calls_of_one_time_the_first_is_outside() -> None:
+    """Whatever their names: callers stand before what they called."""
+    assert operator_rows([("out", "", 0, 10), ("in", "", 0, 10)]) == (row("in", 1, 10, 10), row("out", 1, 0, 10))
+    assert operator_rows([("a", "", 0, 10), ("b", "", 0, 10)]) == (row("b", 1, 10, 10), row("a", 1, 0, 10))
+
+
+def test_many_calls_are_one_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller whose callees stand in another slice of the sorted calls is still open."""
+    monkeypatch.setattr(host_operators, "_SLICE", 2)
+    calls = [("out", "", 0, 100), *(("in", "", 10 * place, 10 * place + 5) for place in range(5))]
+    assert operator_rows(calls) == (row("out", 1, 75, 100), row("in", 5, 25, 25))
 
 
 def test_a_call_that_seems_to_outlast_its_caller_ended_with_it() -> None:

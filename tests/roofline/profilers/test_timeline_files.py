@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import gzip
+import importlib
 import json
 import os
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from roofline.profilers import chrome_trace
 from roofline.profilers.busy import Busy
 from roofline.profilers.timeline import OK, CopyRow, DeviceRow, KernelRow, OperatorRow, Steps, Timeline
 from roofline.profilers.timeline_files import joined_rows, tables_of_files, unreadable
@@ -162,14 +164,14 @@ def test_one_too_large_doesnt_lose_the_others(run: Run, ranks: list[Path], monke
     """A small gzip may hold more than there is memory, which is no crash and no verdict."""
     huge = ranks[0].with_name("huge.json.gz")
     huge.write_bytes(gzip.compress(b" " * 1000))
-    whole = gzip.decompress
+    whole = chrome_trace.read_trace
 
-    def decompress(content: bytes) -> bytes:
-        if content == huge.read_bytes():
+    def read(path: Path) -> Timeline:
+        if path == huge:
             raise MemoryError
-        return whole(content)
+        return whole(path)
 
-    monkeypatch.setattr(gzip, "decompress", decompress)
+    monkeypatch.setattr(importlib.import_module("roofline.commands.trace"), "read_trace", read)
     code, out, err = run("trace", huge, *ranks)
     assert (code, out.count("ampere_sgemm_128x64_tn")) == (3, 2)
     assert f"\n{huge}: can't be read (too large for this machine's memory)." in err
