@@ -17,6 +17,14 @@ from tests.roofline import build
 from tests.roofline.conftest import Run
 
 
+TABLES = (
+    *("points none", "metrics none", "summary none", "machines none", "sessions none", "ops none", "audit none"),
+    *("check none --baseline none", "compare none --with none", "ncu none", "nsys none", "trace none", "devices"),
+    *("ab --base none", "selftest"),
+)
+"""Command lines that show tables; what they name isn't there."""
+
+
 def _child(*arguments: object, code: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1]), "PYTHONIOENCODING": "utf-8"}
     command = ["-c", code] if code is not None else ["-m", "roofline", *map(str, arguments)]
@@ -100,23 +108,20 @@ def test_a_folder_shows_each_of_its_runs(run: Run, results: Path, one: Path, com
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "known"),
     [
-        *(
-            "points none -o x.xlsx",
-            "summary none -o x.XLSX",
-            "check none --baseline none -o x.html",
-            "trace none -o x.c",
-        ),
-        *("ncu none -o x.ods", "devices -o x.xlsx", "audit none -o x.xlsx"),
+        *((f"{line} -o x.xlsx", ".txt, .csv, .json, .md, or give --format.") for line in TABLES),
+        ("summary none -o x.XLSX", ".txt, .csv, .json, .md, or give --format."),
+        ("env none -o x.xlsx", ".md, .txt."),
+        ("lock none -o x.json", ".toml."),
+        ("ops none --plot x.pdf", ".png."),
     ],
 )
-def test_an_unknown_ending_is_refused_first(run: Run, line: str) -> None:
-    """Before anything is read, with those that are known; ``--format`` says what to write into any file."""
+def test_an_unknown_ending_is_refused_first(run: Run, line: str, known: str) -> None:
+    """Before anything is read, with those that are known."""
     code, out, err = run(*line.split())
     assert (code, out) == (2, "")
-    assert "Use .txt, .csv, .json, .md, or give --format." in " ".join(err.split())
-    assert "none" not in err.partition("Error:")[2]
+    assert err.rstrip().endswith(f"is no known ending. Use {known}")
 
 
 def test_help_groups_the_commands(run: Run) -> None:

@@ -7,13 +7,19 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import read_results, results_argument
-from roofline.commands.output import emit_text
+from roofline.commands.output import emit_text, with_ending
 from roofline.environment import environment
 
 
 @click.command()
 @results_argument
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=with_ending(".md", ".txt"),
+    help="File to write to.",
+)
 def env(results: tuple[Path, ...], output: Path | None) -> None:
     """Show the environment of each run of RESULTS (files or folders) as Markdown: machine, versions, limits, commit."""
     emit_text("\n".join(map(environment, read_results(results))), output)

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from roofline.amounts import usable
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, read_results
-from roofline.commands.output import chosen_format, emit, table_options
+from roofline.commands.output import chosen_format, emit, table_options, with_ending
 from roofline.kernel_notes import about_status
 from roofline.kernel_tables import (
     counted_kinds_table,
@@ -74,6 +74,7 @@ _MEASURE_AGAIN = (
     "--plot",
     "figure",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=with_ending(".png"),
     help="PNG file: the case's roofline with a point for each operation, its area the time. Of a compiled case: the "
     "time of its kernels.",
 )

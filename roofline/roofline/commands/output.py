@@ -6,7 +6,7 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -43,7 +43,7 @@ def table_options(function: Command) -> Command:
         "-o",
         "--output",
         type=click.Path(dir_okay=False, path_type=Path),
-        callback=_of_known_ending,
+        callback=_of_a_format,
         help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
     )(width_option(function))
     return click.option(
@@ -55,13 +55,31 @@ def table_options(function: Command) -> Command:
     )(function)
 
 
-def _of_known_ending(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    if path is not None and context.params.get("form") is None:
-        try:
-            chosen_format(None, path)
-        except click.UsageError as error:
-            raise click.BadParameter(error.message, context, option) from error
+Callback = Callable[[click.Context, click.Parameter, Any], Path | None]
+
+
+def with_ending(*known: str) -> Callback:
+    """A callback of an option that names a file to write: refuse an ending that isn't ``known``.
+
+    A file without an ending is taken, such as ``/dev/stdout``.
+    """
+
+    def checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None and path.suffix and path.suffix.lower() not in known:
+            raise click.UsageError(f"{_unknown_ending(path, known)}.")
+        return path
+
+    return checked
+
+
+def _of_a_format(context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    if context.params.get("form") is None:
+        chosen_format(None, path)
     return path
+
+
+def _unknown_ending(path: Path, known: Iterable[str]) -> str:
+    return printable(f"{path}: {path.suffix} is no known ending. Use {', '.join(filter(None, known))}")
 
 
 def terminal_width(asked: int | None) -> int:
@@ -109,8 +127,7 @@ def chosen_format(form: Format | None, output: Path | None) -> Format:
     if form is not None or output is None:
         return form or "table"
     if (ending := output.suffix.lower()) not in _SUFFIXES:
-        known = ", ".join(filter(None, _SUFFIXES))
-        raise click.UsageError(printable(f"{output}: {ending} is no known ending. Use {known}, or give --format."))
+        raise click.UsageError(f"{_unknown_ending(output, _SUFFIXES)}, or give --format.")
     return _SUFFIXES[ending]
 
 
