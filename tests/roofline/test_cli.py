@@ -16,7 +16,6 @@ from roofline import cli
 from tests.roofline import build
 from tests.roofline.conftest import Run
 
-
 TABLES = (
     *("points none", "metrics none", "summary none", "machines none", "sessions none", "ops none", "audit none"),
     *("check none --baseline none", "compare none --with none", "ncu none", "nsys none", "trace none", "devices"),
