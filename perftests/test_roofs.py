@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.roofs
-@pytest.mark.parametrize("name", roofs.NAMES, ids=[f"roof-{name}" for name in roofs.NAMES])
-def test_roof(name: str, roofline: Roofline) -> None:
+@pytest.mark.parametrize("case", [f"roof-{name}" for name in roofs.NAMES])
+def test_roof(case: str, roofline: Roofline) -> None:
     """Compute per dtype, DRAM and last-level cache bandwidth, the link to the host, launch latency."""
     try:
-        roofline.roof(name)
+        roofline.roof(case.removeprefix("roof-"))
     except roofs.RoofUnavailable as reason:
         pytest.skip(str(reason))

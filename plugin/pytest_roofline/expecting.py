@@ -132,11 +132,13 @@ def assert_bounds(run: Run, record: Record, test: str) -> None:
 class NotHeld:
     """What the suite's files expect on this device and machine that no case of a run was held against.
 
-    ``lost``: of a case that was to be measured and has no number, with the reason. ``absent``: patterns that no case of
-    the run is of, such as one that was renamed; in a run of a few chosen tests there are many of these.
+    ``lost``: of a case that was to be measured and has no number, with the reason. ``not_applicable``: of one that was
+    skipped, as where the device can't run its precision. ``absent``: patterns that no case of the run is of, such as
+    one that was renamed; in a run of a few chosen tests there are many of these.
     """
 
     lost: tuple[str, ...]
+    not_applicable: tuple[str, ...]
     absent: tuple[str, ...]
 
 
@@ -148,15 +150,19 @@ def not_held(run: Run) -> NotHeld:
     measured = [(case["id"], case["precision"]) for case in (stats.extra_info[KEY]["case"] for stats in run.stats)]
     given_up = run.session().not_measured
     lost: dict[str, None] = {}
+    not_applicable: dict[str, None] = {}
     absent: dict[str, None] = {}
     for one in dict.fromkeys(one for _, of_file in run.bounds.files.values() for one in of_file):
         if not (one.is_on(names) and one.is_of_machine(machine.fingerprint)):
             continue
         if any(one.is_for(case=case, precision=precision) for case, precision in measured):
             continue
-        why = [f"{case.id}: {case.why}" for case in given_up if matches(one.case, case.id)]
-        (lost if why else absent).update(dict.fromkeys(why or [one.case]))
-    return NotHeld(lost=tuple(lost), absent=tuple(absent))
+        of_pattern = [case for case in given_up if matches(one.case, case.id)]
+        for case in of_pattern:
+            (not_applicable if case.outcome == "skipped" else lost)[f"{case.id}: {case.why}"] = None
+        if not of_pattern:
+            absent[one.case] = None
+    return NotHeld(lost=tuple(lost), not_applicable=tuple(not_applicable), absent=tuple(absent))
 
 
 def _of_marker(marker: pytest.Mark, item: pytest.Item) -> Expected:

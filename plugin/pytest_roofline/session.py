@@ -98,9 +98,10 @@ class SessionHooks:
                 session.exitstatus = gated
 
     def _tell_not_held(self) -> bool:
-        """Whether all that bounds were to be asserted of had a number. What no test of this run is of passes."""
+        """Whether all that bounds were to be asserted of had a number. What was skipped, or no test is of, passes."""
         without = not_held(self._run)
         self._run.printed += [f"ERROR: no bound was asserted of {one}" for one in without.lost]
+        self._run.printed += [f"bound not applicable: {one}" for one in without.not_applicable]
         if without.absent:
             shown, more = ", ".join(without.absent[:_NAMED]), len(without.absent) - _NAMED
             self._run.printed.append(

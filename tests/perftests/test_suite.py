@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,3 +37,24 @@ def test_what_names_the_suite(tmp_path: Path, argument: str, asked: bool) -> Non
     (tmp_path / "link").symlink_to("perftests")
     (tmp_path / "circle").symlink_to("circle")
     assert is_asked_for(config(tmp_path, argument), tmp_path / "perftests") is asked
+
+
+_COLLECT = """
+import contextlib, io, json, pytest
+class Parameters:
+    def pytest_collection_finish(self, session):
+        self.found = [[item.originalname, item.callspec.params.get("case"), item.callspec.id] for item in session.items]
+seen = Parameters()
+with contextlib.redirect_stdout(io.StringIO()):
+    pytest.main(["-q", "--collect-only", "--device", "cpu", "-p", "no:cacheprovider", "perftests"], plugins=[seen])
+print(json.dumps(seen.found))
+"""
+
+
+def test_every_row_has_its_case_as_a_parameter() -> None:
+    """`pytest-benchmark compare --group-by=param:case` needs it of each row of the files it is given, roofs too."""
+    root = Path(__file__).parents[2]
+    ended = subprocess.run([sys.executable, "-c", _COLLECT], capture_output=True, text=True, check=True, cwd=root)
+    found = json.loads(ended.stdout.splitlines()[-1])
+    assert {name for name, _, _ in found} >= {"test_roof", "test_train", "test_infer", "test_step_fed"}
+    assert [row for row in found if row[1] != row[2]] == []
