@@ -10,14 +10,14 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pytest_roofline.models import ModelSpec, Registry, UnknownModel, label
+from pytest_roofline.models import BrokenLibrary, ModelSpec, Registry, UnknownModel, label
 
 if TYPE_CHECKING:
     from torch import nn
 
     from perftests.sequence_nets import SequenceConfig
 
-__all__ = ["MODELS", "ModelSpec", "UnknownModel", "check", "find", "label", "names"]
+__all__ = ["MODELS", "BrokenLibrary", "ModelSpec", "UnknownModel", "check", "find", "label", "names"]
 
 BERT_TOKENS = 128
 """Sequence length of the built-in BERT. Report 004 doesn't print its own; 128 is what its A100 times fit: at 384 they

@@ -17,6 +17,7 @@ from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.options import SETTINGS
 from pytest_roofline import compiling, devices, machine
 from pytest_roofline import precision as precisions
+from pytest_roofline.models import libraries
 from pytest_roofline.plugin import NOTES, kind_of, options_of, spelled, taken_flags
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.settings import SettingError, resolve, source
@@ -65,9 +66,10 @@ class Suite:
 
     def obstacle(self, case: CaseSpec, device: torch.device) -> str | None:
         """Why the case can't be measured on the device and is skipped, or None."""
-        reason = precisions.unsupported(PRECISIONS[case.precision], device)
+        data = self.data_of(case).kind
+        reason = _no_library(case, data) or precisions.unsupported(PRECISIONS[case.precision], device)
         return reason or models.find(case.model).obstacle(
-            mode=case.mode, batch=case.batch, layout=case.layout, data=self.data_of(case).kind
+            mode=case.mode, batch=case.batch, layout=case.layout, data=data
         )
 
     def open_batches(self, case: CaseSpec, device: torch.device) -> Batches:
@@ -223,7 +225,24 @@ def _fed(cases: Sequence[CaseSpec], kind: devices.Kind) -> dict[str, CaseSpec]:
     return {f"input-{step}-{name}": replace(case, data=source) for name, source in sources.items()}
 
 
+def _no_library(case: CaseSpec, data: str) -> str | None:
+    """Why a library that the case's model or its data come from can't be used, or None."""
+    if data != "synthetic":
+        if not libraries.is_installed("torchvision"):
+            return f"{data} data need torchvision, which is not installed: pip install torchvision"
+        why = libraries.broken("torchvision")
+        if why is not None:
+            return f"no {data} data: {why}"
+    try:
+        models.find(case.model)
+    except models.BrokenLibrary as error:
+        return str(error)
+    return None
+
+
 def _takes_images(case: CaseSpec) -> bool:
+    if _no_library(case, "synthetic") is not None:
+        return False
     model = models.find(case.model)
     return model.input_kind == "image" and model.input_shape[0] == 3
 
@@ -249,7 +268,7 @@ def _check_data(suite: Suite) -> tuple[str, ...]:
     notes: dict[str, None] = {}
     for case in (*suite.cases.values(), *suite.fed.values()):
         spec = suite.data_of(case)
-        if suite.kind not in case.devices or spec.kind == "synthetic":
+        if suite.kind not in case.devices or spec.kind == "synthetic" or _no_library(case, spec.kind) is not None:
             continue
         model = models.find(case.model)
         if model.obstacle(mode=case.mode, batch=case.batch, layout=case.layout, data=spec.kind) is None:

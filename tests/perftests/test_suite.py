@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -58,3 +59,35 @@ def test_every_row_has_its_case_as_a_parameter() -> None:
     found = json.loads(ended.stdout.splitlines()[-1])
     assert {name for name, _, _ in found} >= {"test_roof", "test_train", "test_infer", "test_step_fed"}
     assert [row for row in found if row[1] != row[2]] == []
+
+
+def test_models_of_a_broken_library_are_skipped_and_the_others_run(tmp_path: Path) -> None:
+    """What is of the project itself is measured; the reason is in the results."""
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision/__init__.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
+    root = Path(__file__).parents[2]
+    options = "--device cpu --mode infer --batch 2 --precision fp32 --max-time 0.05 --warmup 1 --model mlp,resnet18"
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "perftests/test_models.py",
+            *options.split(),
+            f"--results={tmp_path}",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
+    )
+    assert ended.returncode == 0, ended.stdout
+    (results,) = tmp_path.glob("*/*.json")
+    document = json.loads(results.read_text(encoding="utf-8"))
+    assert [row["params"]["case"] for row in document["benchmarks"]] == ["mlp-infer-b2-fp32"]
+    (skipped,) = document["roofline"]["not_measured"]
+    assert (skipped["id"], skipped["outcome"]) == ("resnet18-infer-b2-fp32", "skipped")
+    assert skipped["reason"].startswith("no resnet18: torchvision ")

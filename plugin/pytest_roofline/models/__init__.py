@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pytest_roofline.models.registry import Registry, label
-from pytest_roofline.models.spec import Loss, ModelSpec, UnknownModel
+from pytest_roofline.models.spec import BrokenLibrary, Loss, ModelSpec, UnknownModel
 
-__all__ = ["Loss", "ModelSpec", "Registry", "UnknownModel", "label"]
+__all__ = ["BrokenLibrary", "Loss", "ModelSpec", "Registry", "UnknownModel", "label"]

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pytest_roofline.models import timm_models, torchvision_models, transformers_models
-from pytest_roofline.models.spec import ModelSpec, UnknownModel
+from pytest_roofline.models import libraries, timm_models, torchvision_models, transformers_models
+from pytest_roofline.models.spec import BrokenLibrary, ModelSpec, UnknownModel
 
 _TIMM, _HF = "timm:", "hf:"
 
@@ -40,9 +40,14 @@ class Registry:
         """Make sure that the name is known. Builds nothing; imports the library the model is of.
 
         :raises UnknownModel: it isn't.
+        :raises BrokenLibrary: its library can't be imported, so nobody knows.
         """
         if name in self.built_in:
             return
+        library = {_TIMM: "timm", _HF: "transformers"}.get(name[: name.find(":") + 1], "torchvision")
+        why = libraries.broken(library)
+        if why is not None:
+            raise BrokenLibrary(f"no {name}: {why}")
         if name.startswith(_TIMM):
             timm_models.check(name.removeprefix(_TIMM))
         elif name.startswith(_HF):

@@ -16,6 +16,10 @@ class UnknownModel(ValueError):
     """No model can be had by that name. The message says why, and lists near matches or what to install."""
 
 
+class BrokenLibrary(UnknownModel):
+    """The model's library is installed and can't be imported. The message says why, and which version would fit."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
     """How to build and feed one model.

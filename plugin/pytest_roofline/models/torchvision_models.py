@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from pytest_roofline.models import libraries
 from pytest_roofline.models.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -13,11 +14,11 @@ if TYPE_CHECKING:
 
 @cache
 def names() -> tuple[str, ...]:
-    """Every classification model; none where torchvision is not installed. Builds nothing."""
-    try:
-        from torchvision import models
-    except ModuleNotFoundError:
+    """Every classification model; none where torchvision is not installed or can't be imported. Builds nothing."""
+    if not libraries.is_installed("torchvision") or libraries.broken("torchvision") is not None:
         return ()
+    from torchvision import models
+
     return tuple(models.list_models(module=models))
 
 

@@ -77,7 +77,7 @@ def finding_line(finding: Finding) -> Line:
 
 
 def torch_lines(system: System, *, has_driver: bool) -> list[Line]:
-    """torch, and each device that it knows; CUDA without a driver is no device of this machine."""
+    """torch, each device that it knows, and the libraries that models come from; CUDA without a driver is no device."""
     ended = system.run(
         [system.python, "-P", "-m", "pytest_roofline.profilers.torch_report"],
         timeout_s=TORCH_S,
@@ -91,7 +91,7 @@ def torch_lines(system: System, *, has_driver: bool) -> list[Line]:
         found = None
     if not isinstance(found, dict):
         return [_without_torch(system, ended.err, ended.code)]
-    return [_torch_line(found), *_device_lines(found, has_driver)]
+    return [_torch_line(found), *_device_lines(found, has_driver), *map(_library_line, found["libraries"])]
 
 
 def _without_torch(system: System, err: str, code: int | None) -> Line:
@@ -127,6 +127,14 @@ def _torch_line(found: dict[str, Any]) -> Line:
         why = f"{version}, {built}: older than {oldest}"
         return Line(what="torch", state="warning", why=why, remedy=f"Install torch {oldest} or newer.")
     return Line(what="torch", state="ok", why=f"{version}, {built}")
+
+
+def _library_line(library: dict[str, Any]) -> Line:
+    """torchvision, timm or transformers: whether its models can be measured."""
+    problem = library["problem"]
+    if problem is None:
+        return Line(what=library["name"], state="ok", why=library["version"])
+    return Line(what=library["name"], state="no", why=f"its models are skipped: {problem}")
 
 
 def _device_lines(found: dict[str, Any], has_driver: bool) -> list[Line]:

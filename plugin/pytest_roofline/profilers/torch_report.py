@@ -9,11 +9,12 @@ import json
 from typing import Any
 
 from pytest_roofline import devices
+from pytest_roofline.models import libraries
 
 
 def report() -> dict[str, Any]:
     """``torch`` and ``cuda`` are versions, the latter None for a build without it. Each of ``devices`` has its ``name``
-    (``cuda:0``), and either what it is or the ``problem`` that it has.
+    (``cuda:0``), and either what it is or the ``problem`` that it has; so has each of ``libraries`` that is installed.
     """
     import torch
 
@@ -26,6 +27,11 @@ def report() -> dict[str, Any]:
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,
         "devices": [{"name": str(one), **_described(one)} for one in wanted],
+        "libraries": [
+            {"name": name, "version": libraries.version(name), "problem": libraries.broken(name)}
+            for name in libraries.LIBRARIES
+            if libraries.is_installed(name)
+        ],
     }
 
 

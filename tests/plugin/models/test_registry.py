@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_roofline.complexity.assessment import Assessment
-from pytest_roofline.models import Registry, UnknownModel, label, timm_models, transformers_models
+from pytest_roofline.models import (
+    BrokenLibrary,
+    Registry,
+    UnknownModel,
+    label,
+    libraries,
+    timm_models,
+    torchvision_models,
+    transformers_models,
+)
 from pytest_roofline.precision import PRECISIONS
 
 MODELS = Registry()
@@ -73,6 +83,64 @@ def test_a_pipe_and_an_unknown_home_are_no_configuration(tmp_path: Path) -> None
         label(f"hf:{tmp_path / 'config.json'}")
     with pytest.raises(UnknownModel, match=r"Could not determine home directory\.; give the whole path"):
         label("hf:~nosuchuser/config.json")
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str | Exception]]:
+    """What is installed by name: its version, or what its import raises. torch is 2.11.0."""
+    found: dict[str, str | Exception] = {"torch": "2.11.0+cu130"}
+
+    def load(name: str) -> None:
+        answer = found[name.partition(".")[0]]
+        if isinstance(answer, Exception):
+            raise answer
+
+    monkeypatch.setattr(libraries, "is_installed", found.__contains__)
+    monkeypatch.setattr(libraries, "import_module", load)
+    monkeypatch.setattr(libraries, "version", lambda name: "2.11.0+cu130" if name == "torch" else "0.24.1")
+    cached = (libraries.broken, torchvision_models.names)
+    for one in cached:
+        one.cache_clear()
+    yield found
+    for one in cached:
+        one.cache_clear()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("operator torchvision::nms does not exist"), OSError("no symbol")])
+def test_a_library_that_can_not_be_imported_is_told_with_the_pair_that_fits(
+    installed: dict[str, str | Exception], error: Exception
+) -> None:
+    """Whatever its import raises. A project's own models can be had, and a library that needs it is as broken."""
+    registry = Registry({"mine": pytest.fail})
+    installed["torchvision"] = error
+    registry.check("mine")
+    said = (
+        f"torchvision 0.24.1 can't be imported beside torch 2.11.0+cu130 ({type(error).__name__}: {error}): torch 2.11 "
+        "goes with torchvision 0.26"
+    )
+    with pytest.raises(BrokenLibrary) as raised:
+        registry.check("resnet50")
+    assert str(raised.value) == f"no resnet50: {said}"
+    assert registry.names() == ("mine",)
+    installed["timm"] = error
+    with pytest.raises(BrokenLibrary) as raised:
+        registry.check("timm:resnet50")
+    assert str(raised.value) == f"no timm:resnet50: timm needs torchvision: {said}"
+    installed["transformers"] = error
+    del installed["torchvision"]
+    libraries.broken.cache_clear()
+    with pytest.raises(
+        BrokenLibrary, match=r"^no hf:bert: transformers 0\.24\.1 can't be imported .*: install it anew$"
+    ):
+        registry.check("hf:bert")
+
+
+@pytest.mark.parametrize(
+    ("torch", "torchvision"), [("2.9.1", "0.24"), ("2.10.0+cpu", "0.25"), ("2.11.0", "0.26"), ("3.0.0", None)]
+)
+def test_the_torchvision_that_goes_with_a_torch(torch: str, torchvision: str | None) -> None:
+    """As torchvision's own table has them; of another major version nothing is known."""
+    assert libraries.fitting_torchvision(torch) == torchvision
 
 
 def test_without_timm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,8 @@ def machine(tmp_path: Path, ended: Ended) -> System:
 
 
 def reported(**found: Any) -> Ended:
-    return Ended(code=0, out="a warning of some library\n" + json.dumps({"cuda": None, "devices": [CPU], **found}))
+    report = {"cuda": None, "devices": [CPU], "libraries": [], **found}
+    return Ended(code=0, out="a warning of some library\n" + json.dumps(report))
 
 
 def test_torch_and_its_devices(tmp_path: Path) -> None:
@@ -41,6 +42,19 @@ def test_torch_and_its_devices(tmp_path: Path) -> None:
         Line(what="torch", state="ok", why="2.11.0+cu130, built for CUDA 13.0"),
         Line(what="cpu", state="ok", why="AMD EPYC, 8.00 GB of memory"),
         Line(what="cuda:0", state="ok", why="NVIDIA H200, compute capability 9.0, 150 GB of memory"),
+    ]
+
+
+def test_a_library_that_can_not_be_imported(tmp_path: Path) -> None:
+    """What is installed is told with its version; what is broken, with the reason."""
+    found = [
+        {"name": "torchvision", "version": "0.24.1", "problem": "it does not fit"},
+        {"name": "timm", "version": "1.0", "problem": None},
+    ]
+    lines = torch_lines(machine(tmp_path, reported(torch="2.11.0", libraries=found)), has_driver=False)
+    assert lines[-2:] == [
+        Line(what="torchvision", state="no", why="its models are skipped: it does not fit"),
+        Line(what="timm", state="ok", why="1.0"),
     ]
 
 
