@@ -4,6 +4,9 @@ The flags found here are added to those the measuring side put into the record.
 
 - ``..._disproved`` (invalid): a check of the record failed. The measuring side sets this flag itself, under the same
   name; a record from elsewhere may tell of its checks alone.
+- ``unproven`` (invalid): the record of a case has no check at all. The measuring side writes some with every case.
+- ``impossible_work`` (invalid): FLOPs or bytes below 0, least bytes above the most, or FLOPs that are not the sum of
+  those by dtype. What is not finite counts as not known.
 - ``above_roof``: attained more than the roof allows: a roof or a count is wrong.
 - ``faster_than_peak`` (invalid): attained more than three times the compute roof, beyond what Winograd (2.25 times
   fewer multiplications) and a clock above the rated one explain: the time or the count is wrong.
@@ -25,7 +28,7 @@ from collections.abc import Sequence
 
 from roofline.amounts import usable, usable_or_zero
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
-from roofline.record import Flag, Record, Timing
+from roofline.record import Flag, Record, Timing, Work
 from roofline.roofs import Roofs
 from roofline.sol import SpeedOfLight
 from roofline.units import percent, scaled, significant
@@ -33,6 +36,8 @@ from roofline.units import percent, scaled, significant
 FULL_MEMORY_SHARE = 0.95
 CLIFF = 0.5
 _BEYOND_PEAK = 3.0
+_SAME_AMOUNT = 1e-6
+"""Relative difference up to which two amounts are one: sums of whole numbers, kept as floats."""
 
 BIMODAL_ROUNDS = 10
 """Fewer rounds show no clusters,"""
@@ -58,13 +63,36 @@ def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLigh
 
 
 def disproved(record: Record) -> tuple[Flag, ...]:
-    """The flags of the checks that failed, but for those that are among the record's own."""
+    """The flags for what the record itself shows to be wrong, but for those that are among its own."""
     own = {flag.name for flag in record.flags if flag.invalid}
-    return tuple(
-        Flag(name=name, evidence=check.evidence, invalid=True)
-        for check in record.checks
-        if check.status == "failed" and (name := f"{check.name}_disproved") not in own
-    )
+    found = [(f"{check.name}_disproved", check.evidence) for check in record.checks if check.status == "failed"]
+    if record.case.mode in ("train", "infer") and not record.checks:
+        found.append(("unproven", "the record has no checks: of a case that pytest-roofline measured it has some"))
+    if (contradiction := None if record.work is None else _contradiction(record.work)) is not None:
+        found.append(("impossible_work", contradiction))
+    return tuple(Flag(name=name, evidence=why, invalid=True) for name, why in found if name not in own)
+
+
+def _contradiction(work: Work) -> str | None:
+    """Why no step has this work; None where one may. What is not finite isn't known, and contradicts nothing."""
+    amounts = {
+        "flop_per_step": work.flop_per_step,
+        "byte_low_per_step": work.byte_low_per_step,
+        "byte_high_per_step": work.byte_high_per_step,
+        **{f"flop_by_dtype.{dtype}": flop for dtype, flop in work.flop_by_dtype.items()},
+    }
+    negative = [f"{name} is {value:g}" for name, value in amounts.items() if value < 0]
+    if negative:
+        return f"the record's work can't be: {', '.join(negative)}"
+    low, high = work.byte_low_per_step, work.byte_high_per_step
+    if low > high * (1 + _SAME_AMOUNT):
+        return f"the record's work can't be: least bytes {scaled(low, 'B')}, most bytes {scaled(high, 'B')}"
+    total = sum(work.flop_by_dtype.values())
+    known = math.isfinite(total) and math.isfinite(work.flop_per_step)
+    if known and not math.isclose(total, work.flop_per_step, rel_tol=_SAME_AMOUNT):
+        flop = scaled(work.flop_per_step, "FLOP")
+        return f"the record's work can't be: {flop} in all, {scaled(total, 'FLOP')} over all dtypes"
+    return None
 
 
 def faster_than_peak(placement: Placement) -> Flag | None:

@@ -174,7 +174,7 @@ def test_nothing_expected_anywhere_is_exit_code_3(run: Run, tmp_path: Path) -> N
 
 def _sides(folder: Path, change: float) -> tuple[list[Path], list[Path]]:
     def session(name: str, hour: int, step_s: float) -> Path:
-        walls = tuple(5 * step_s * (1 + 1e-4 * (number % 5)) for number in range(20))
+        walls = tuple(5 * step_s * (1 + 1e-4 * (number % 5) + 1e-9 * hour) for number in range(20))
         timing = build.timing(step_s, rounds=Rounds(steps=5, wall_s=walls))
         return results(folder / f"{name}.json", [build_points.record(timing=timing)], hour)
 

@@ -34,7 +34,8 @@ class Share(FloatType):
         except ValueError:
             share = math.nan
         if not 0 < share < 1:
-            self.fail(f"{value!r} is no share above 0 and below 1. Write 2% or 0.02.", param, ctx)
+            percent = f"{share:g}% or {share / 100:g}" if 1 <= share < 100 else "2% or 0.02"
+            self.fail(f"{value!r} is no share above 0 and below 1. Write {percent}.", param, ctx)
         return share
 
 

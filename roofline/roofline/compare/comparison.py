@@ -117,6 +117,13 @@ class Comparison:
         return sum(case.effect is not None for case in self.of(*MATCHED))
 
     @property
+    def below_floor(self) -> tuple[Compared, ...]:
+        """Matched cases that aren't slower, and of which no small slowdown could be: the floor is as long as they."""
+        floor_s = self.settings.floor_s
+        matched = (case for case in self.of(*MATCHED) if case.outcome != "slower" and case.base is not None)
+        return tuple(case for case in matched if case.base is not None and case.base.step_time_s <= floor_s)
+
+    @property
     def one_session_a_side(self) -> bool:
         """Whether each side was given as one session: nothing then shows how far sessions scatter."""
         return len(self.base_runs) == len(self.new_runs) == 1

@@ -44,10 +44,13 @@ _DECIDING = ("torch", "torchvision", "pytest-roofline")
 
 
 def counted_otherwise(base: Sequence[Seen], new: Sequence[Seen]) -> str:
-    """What each side's work is of a step, in a sentence; empty where it is the same, or where a side doesn't tell."""
+    """What each side's work is of a step, in a sentence; empty where it is the same, or where neither side tells."""
     of_base, of_new = _kinds(base), _kinds(new)
-    if not of_base or not of_new or _all_same([*of_base, *of_new], _same):
-        return ""
+    if _all_same([*of_base, *of_new], _same):
+        if (of_base and of_new) or not of_base + of_new:
+            return ""
+        only = "new" if of_new else "the baseline"
+        return f"counted {_listed(of_base or of_new, _flop, _DIGITS[0])} a step in {only} alone"
     show = _bytes if _all_same([*of_base, *of_new], _same_flop) else _flop
     before, now = _told_apart(of_base, of_new, show)
     last = _work(of_new[-1])

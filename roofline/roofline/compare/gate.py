@@ -2,12 +2,13 @@
 
 1 where a case is slower, whatever else there is: a regression that was found is not made less certain by what could not
 be compared. Else 3 where the gate had less to look at than it should: nothing matched, or nothing was left alone by the
-machine; a case was removed, moved or renamed; a row can't be judged, and could in the baseline or couldn't for another
-reason; another machine, another workload; half or more of the new sessions lack a case or have no usable row of it; a
-file of a folder can't be read. Else 0. What is inconclusive passes with a warning, and does not under ``strict``; the
-same of a row that couldn't be judged in the baseline either, for the same kind of reason, of a case that fewer sessions
-lack, or sessions of the baseline, and where a new session may be of another run: older than the baseline, or of another
-commit than the newest. What is new or faster passes.
+machine, or no case is longer than the floor; a case was removed, moved or renamed; a row can't be judged, and could in
+the baseline or couldn't for another reason; another machine, another workload; half or more of the new sessions lack a
+case or have no usable row of it; a file of a folder can't be read. Else 0. What is inconclusive passes with a warning,
+and does not under ``strict``; the same of a row that couldn't be judged in the baseline either, for the same kind of
+reason, of a case that fewer sessions lack, or sessions of the baseline, of one that is no longer than the floor, and
+where a new session may be of another run: older than the baseline, or of another commit than the newest. What is new or
+faster passes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from roofline.compare.columns import signed
 from roofline.compare.comparison import MATCHED, Compared, Comparison, measured
 from roofline.compare.leftovers import before_the_baseline, other_code
-from roofline.units import some_of
+from roofline.units import scaled, some_of
 
 MOST_NAMED = 20
 """Lines of one kind, and cases that are named in a line of their own kind."""
@@ -56,6 +57,9 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     (barred if strict else warnings).extend(_short(comparison.of(*MATCHED, "new")))
     if undecided:
         (barred if strict else warnings).append(_undecided(comparison, undecided))
+    if below := comparison.below_floor:
+        all_of_them = len(below) == comparison.judged
+        (barred if strict or all_of_them else warnings).append(_below_floor(comparison, below))
     if not comparison.judged:
         barred.insert(0, nothing_judged(comparison))
     unread = [f"not read: {reason}" for reason in comparison.unreadable]
@@ -106,6 +110,12 @@ def _undecided(comparison: Comparison, cases: Sequence[Compared]) -> str:
     elif comparison.one_session_a_side:
         told += "; of one session a side little can be settled: give several"
     return told
+
+
+def _below_floor(comparison: Comparison, cases: Sequence[Compared]) -> str:
+    names = some_of([case.pair.id for case in cases], MOST_NAMED)
+    floor = scaled(comparison.settings.floor_s, "s")
+    return f"--floor {floor}: no shorter than {names}: slowdowns to twice the time and more are too small to matter"
 
 
 def _with_number(case: Compared) -> str:

@@ -172,11 +172,13 @@ def test_noise_is_no_regression(
 
 
 def test_below_the_floor_nothing_matters(run: Run, tmp_path: Path) -> None:
-    """GATE-04: 5 µs and 7 µs, with a floor of 10 µs: passed; without it, slower."""
+    """GATE-04: 5 µs and 7 µs beside a second, with a floor of 10 µs: passed; without it, slower."""
 
     def side(name: str, time: float) -> list[Path]:
-        rounds = tuple(time * (1 + 0.001 * (index % 3 - 1)) for index in range(9))
-        return [build.write(tmp_path / name / f"{number}.json", sessions.foreign({"a": rounds})) for number in range(8)]
+        rounds = {
+            one: tuple(s * (1 + 0.001 * (index % 3 - 1)) for index in range(9)) for one, s in (("a", time), ("b", 1))
+        }
+        return [build.write(tmp_path / name / f"{number}.json", sessions.foreign(rounds)) for number in range(8)]
 
     base, new = side("base", 5e-6), side("new", 7e-6)
     assert run("check", *new, "--baseline", *base, "--floor", "10e-6")[0] == 0
@@ -272,6 +274,8 @@ def test_by_roof_a_side_is_one_machine(run: Run, tmp_path: Path, base: list[Path
         (("--least-effect", "nan"), "'nan' is no share"),
         (("--confidence", "100%"), "'100%' is no share"),
         (("--confidence", "much"), "'much' is no share"),
+        (("--confidence", "99"), "'99' is no share above 0 and below 1. Write 99% or 0.99."),
+        (("--least-effect", "2.5"), "Write 2.5% or 0.025."),
         (("--confidence", "99.99999999999998%"), "no confidence from 50% to 99.9999%. Write 99% or 0.99."),
         (("--confidence", "0.9999991"), "'0.9999991' is no confidence"),
         (("--confidence", "49.9%"), "'49.9%' is no confidence"),
@@ -333,3 +337,45 @@ def test_a_table_beside_bounds_is_all_there_as_json(
     _, out, _ = run("check", *new, "--baseline", *base, "--expect", file, "--width", 60)
     assert "or --format json)" in " ".join(out.split())
     assert "or --format csv)" not in " ".join(out.split())
+
+
+def test_a_floor_that_no_case_is_longer_than_judges_nothing(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Every slowdown would be too small to matter: exit code 3. Of some of the cases it is a warning."""
+    code, _, err = run("check", *new, "--baseline", *base, "--floor", "1")
+    assert code == 3
+    assert "Error: --floor 1.00 s: no shorter than resnet18-train-b32-fp32, " in err
+    for strict, expected in (((), 0), (("--strict",), 3)):
+        code, _, err = run("check", *new, "--baseline", *base, "--floor", "0.02", "--least-effect", "50%", *strict)
+        assert code == expected
+        assert f"{'Error' if strict else 'Warning'}: --floor 20.0 ms: no shorter than resnet18-train-b32-fp32: " in err
+
+
+@pytest.mark.parametrize(
+    ("change", "flag"),
+    [
+        ({"checks": []}, "unproven"),
+        ({"work": {"flop_per_step": -1.0}}, "impossible_work"),
+        ({"work": {"byte_low_per_step": 5e9}}, "impossible_work"),
+        ({"work": {"flop_by_dtype": {"fp32": 1e11, "tf32": 1e11}}}, "impossible_work"),
+    ],
+    ids=["no checks", "below 0", "least above most", "not the sum"],
+)
+def test_a_record_without_proofs_or_of_work_that_cannot_be_does_not_pass(
+    run: Run, base: list[Path], new: list[Path], change: dict[str, Any], flag: str
+) -> None:
+    """It is invalid: exit code 3, and where the baseline was no better a warning."""
+
+    def edit(content: dict[str, Any]) -> None:
+        record = sessions.record_of(content)
+        record.update({name: {**record[name], **part} if name == "work" else part for name, part in change.items()})
+
+    for path in new:
+        sessions.edited(path, edit)
+    code, _, err = run("check", *new, "--baseline", *base)
+    assert code == 3
+    assert f"Error: invalid: {ID}: new: {flag}: " in err
+    for path in base:
+        sessions.edited(path, edit)
+    code, _, err = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert f"Warning: invalid: {ID}: baseline: {flag}: " in err

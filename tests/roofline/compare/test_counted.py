@@ -29,6 +29,8 @@ def _count(paths: Sequence[Path], **work: Any) -> None:
     def change(content: dict[str, Any]) -> None:
         for row in content["benchmarks"]:
             row["extra_info"][KEY]["work"].update(work)
+            if "flop_per_step" in work:
+                row["extra_info"][KEY]["work"]["flop_by_dtype"] = {"fp32": work["flop_per_step"]}
 
     for path in paths:
         sessions.edited(path, change)
@@ -43,13 +45,17 @@ def _told(base: Sequence[Path], new: Sequence[Path]) -> str:
 
 
 def test_the_same_count_is_no_note(run: Run, base: list[Path], new: list[Path]) -> None:
-    """Nor is one that differs by what floats lose; nor a side that has none."""
+    """Nor is one that differs by what floats lose; nor is none at all on both sides. One that a side lost is."""
     assert _told(base, new) == ""
     _count(new, flop_per_step=1e11 * (1 + TOLERANCE / 10))
     assert _told(base, new) == ""
     code, out, _ = run("check", *new, "--baseline", *base)
     assert (code, "Other work" in out) == (0, False)
     for path in new:
+        sessions.edited(path, lambda content: sessions.record_of(content).update(work=None))
+    assert _told(base, new) == "counted 100 GFLOP a step in the baseline alone"
+    assert _told(new, base) == "counted 100 GFLOP a step in new alone"
+    for path in base:
         sessions.edited(path, lambda content: sessions.record_of(content).update(work=None))
     assert _told(base, new) == ""
 
@@ -58,8 +64,9 @@ def test_the_same_count_is_no_note(run: Run, base: list[Path], new: list[Path]) 
 def test_other_work_is_told_and_gated(run: Run, tmp_path: Path, base: list[Path], slower: float, code: int) -> None:
     """A tenth of the FLOP saved may be what was meant: the times decide, and each form has both counts."""
     new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.1 * slower}, first=10)
+    flop = {"flop_per_step": 9e10, "flop_by_dtype": {"fp32": 9e10}}
     for path in new:
-        sessions.edited(path, lambda content: sessions.record_of(content)["work"].update(flop_per_step=9e10))
+        sessions.edited(path, lambda content: sessions.record_of(content)["work"].update(flop))
     told = (
         "counted 100 GFLOP a step in the baseline, 90.0 GFLOP in new: the model's computation changed, or how it is"
         " counted (torch 2.14.1 on both sides)"

@@ -153,19 +153,22 @@ def test_a_loud_session_is_no_broken_one() -> None:
         observe_record(record, _stats(), "")
 
 
+MADE = Check(name="finite", status="passed", evidence="the last output is finite")
+
+
 @pytest.mark.parametrize(
     ("flags", "checks", "why"),
     [
-        ((), (), None),
-        ((Flag(name="margin", evidence="2 %"),), (), None),
+        ((), (), "unproven: the record has no checks: of a case that pytest-roofline measured it has some"),
+        ((Flag(name="margin", evidence="2 %"),), (MADE,), None),
         ((Flag(name="x_disproved", evidence="seen", invalid=True),), (), "x_disproved: seen"),
         ((), (Check(name="device", status="failed", evidence="ran on cpu"),), "device_disproved: ran on cpu"),
         ((), (Check(name="device", status="not_made", evidence="no profiler"),), None),
-        ((Flag(name="memory_oversubscribed", evidence="full"),), (), "memory_oversubscribed: full"),
+        ((Flag(name="memory_oversubscribed", evidence="full"),), (MADE,), "memory_oversubscribed: full"),
     ],
 )
 def test_why_a_row_is_kept_out(flags: tuple[Flag, ...], checks: tuple[Check, ...], why: str | None) -> None:
-    """An invalid flag, a check that failed, a full memory; other flags don't matter."""
+    """An invalid flag, a check that failed, no check at all, a full memory; other flags don't matter."""
     record = build.record(flags=flags, checks=checks)
     assert why_kept_out(flags_of(record, place(record, Roofs(roofs=build.roofs())))) == why
 
