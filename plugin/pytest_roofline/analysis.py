@@ -15,6 +15,10 @@ WIDTH_BY = "ROOFLINE_WIDTH_BY"
 """Tells the program what gives a wider table: pytest has no ``--width``, and asks the terminal or this variable."""
 
 
+NOT_STARTED = 126
+"""The exit code of a program that can't be started, as a shell has it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a command of the program said, and its exit code."""
@@ -37,12 +41,15 @@ def ask(command: str, *arguments: str) -> Answer:
     places = [str(Path(roofline.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), "PYTHONIOENCODING": "utf-8"}
     environment[WIDTH_BY] = "COLUMNS"
-    answer = subprocess.run(
-        [sys.executable, "-m", "roofline", command, *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=environment,
-        check=False,
-    )
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-m", "roofline", command, *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+            check=False,
+        )
+    except OSError as error:  # no more open files or processes are allowed
+        return Answer(command=command, code=NOT_STARTED, out="", err=f"it can't be started: {error.strerror}")
     return Answer(command=command, code=answer.returncode, out=answer.stdout.rstrip(), err=answer.stderr.strip())

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_roofline import analysis, exit_codes
-from roofline import record
+from roofline import journal, record
 
 SESSIONS_OF_A_BASELINE = 5
 """What the command that makes a baseline asks for: the gate has to know how far sessions of one code scatter."""
@@ -57,7 +57,7 @@ def baseline(path: Path) -> Baseline:
         if fault is not None:
             raise NoBaseline(fault)
         return Baseline(path=path, files=(path,))
-    faults = {found: _fault(found) for found in _json_under(path)}
+    faults = {found: _fault(found) for found in _results_under(path)}
     left_out = tuple(f"{found}: {fault}" for found, fault in faults.items() if fault is not None)
     files = tuple(found for found, fault in faults.items() if fault is None)
     broken = tuple(f"{found}: {fault}" for found, fault in faults.items() if fault not in (None, *_LEFT_OUT))
@@ -149,9 +149,9 @@ _NO_RESULT, _NO_BENCHMARKS, _PROFILED = _LEFT_OUT = (
 """Of files that may lie in a folder of results, and are left out of the baseline."""
 
 
-def _json_under(folder: Path) -> list[Path]:
-    """The ``*.json`` of a folder and all below it and behind links; and folders that can't be looked into, as reading
-    them says why. Each folder is looked into once, wherever links lead in a circle.
+def _results_under(folder: Path) -> list[Path]:
+    """The ``*.json`` of a folder and all below it and behind links, and the journals without one; and folders that
+    can't be looked into, as reading them says why. Each folder is looked into once, wherever links lead in a circle.
     """
     closed: list[OSError] = []
     files: list[Path] = []
@@ -164,7 +164,8 @@ def _json_under(folder: Path) -> list[Path]:
                 continue
             entered.add(real)
             folders.sort()
-            files += [Path(place, name) for name in names if name.casefold().endswith(".json")]
+            found = [Path(place, name) for name in names if name.casefold().endswith((".json", journal.SUFFIX))]
+            files += [path for path in found if not journal.is_superseded(path)]
             pending += [link for name in folders if (link := Path(place, name)).is_symlink()]
     return sorted([*files, *(Path(error.filename) for error in closed)])
 
@@ -176,13 +177,15 @@ def _fault(path: Path) -> str | None:
         # A folder has an error of its own, which says whether it may be read. A pipe might never end.
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             return "can't be read (no regular file)"
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
+        document = journal.load(path)
     except OSError as error:
         return f"can't be read ({error.strerror or error})"
     except UnicodeDecodeError:
         return "not UTF-8 text"
     except json.JSONDecodeError as error:
         return "empty" if not error.doc.strip() else f"not JSON, or cut off (line {error.lineno}: {error.msg})"
+    except journal.JournalError as error:
+        return str(error)
     except RecursionError:
         return "JSON that can't be read: too deep"
     rows = document.get("benchmarks") if isinstance(document, dict) else None

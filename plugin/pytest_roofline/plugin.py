@@ -334,9 +334,8 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     config.stash[_RUN] = run
     if counting is not None:
         config.pluginmanager.register(counting, "roofline-ncu")
-    config.pluginmanager.register(
-        SessionHooks(run, config, sum(item.get_closest_marker("roofs") is None for item in cases)), "roofline-session"
-    )
+    planned = [item.nodeid for item in cases if item.get_closest_marker("roofs") is None]
+    config.pluginmanager.register(SessionHooks(run, config, planned), "roofline-session")
 
 
 def _counting(config: pytest.Config, run: Run) -> NcuPass:

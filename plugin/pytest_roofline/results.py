@@ -1,4 +1,4 @@
-"""The results file: opened before the first case, rewritten as cases are measured: a crash keeps what there is."""
+"""The results of a run: a journal that is opened before the first case, and the JSON that is made at the end."""
 
 from __future__ import annotations
 
@@ -8,72 +8,111 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from roofline import journal
 from roofline.record import KEY, Machine, Roof, Session
 from roofline.record_json import RecordError, from_json, without_nonfinite
+from roofline.written_files import sync_folder, write_text
 
 
 class ResultsError(RuntimeError):
-    """The results file can't be written. The message says where and what to do."""
+    """A file of results can't be written. The message says which, why and what to do."""
 
 
 class ResultsFile:
-    """A new file of one run, there from the start: an unwritable folder shows before anything is measured."""
+    """The files of one run: a journal from the start, to which each finished test is added, and the JSON at its end.
+
+    An unwritable folder shows before anything is measured. Of a run that is killed the journal stays.
+    """
 
     def __init__(self, folder: Path, label: str, commit: str, now: datetime | None = None) -> None:
-        """:raises ResultsError: the file can't be made."""
+        """:raises ResultsError: the journal can't be made."""
         stem = f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%SZ}-{commit}"
-        place = folder / label
-        self.path = place / f"{stem}.json"
+        place = folder.absolute() / label  # a test may change the current folder
+        self._size = 0
         try:
             place.mkdir(parents=True, exist_ok=True)
-            for number in range(2, 100):
-                if _create(self.path):
-                    break
-                self.path = place / f"{stem}-{number}.json"
+            self._open(place, stem)
+            sync_folder(place)
         except OSError as error:
-            raise ResultsError(f"can't write results to {place}: {error.strerror}. Choose another folder.") from error
+            where = folder / label
+            raise ResultsError(f"can't write results to {where}: {error.strerror}. Choose another folder.") from error
 
-    def write(self, document: Mapping[str, Any]) -> None:
-        """Replace the content in one step: a reader sees the old document or the new one.
+    def _open(self, place: Path, stem: str) -> None:
+        """Make a journal whose name no other run has, whether that still measures, has ended or was killed."""
+        for number in count(1):
+            self.path = place / f"{stem}{'' if number == 1 else f'-{number}'}.json"
+            self.journal = self.path.with_suffix(journal.SUFFIX)
+            try:
+                self._descriptor = os.open(self.journal, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            except FileExistsError:
+                continue
+            # A run makes its JSON before it removes its journal: one that has just ended is seen by one of the two.
+            if not self.path.exists():
+                return
+            self._discard_journal()
 
-        :raises ResultsError: the disk is full or the folder is gone.
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Add a line to the journal, and return when it is on disk. One that doesn't fit leaves nothing of itself.
+
+        :raises ResultsError: the disk is full, or refuses.
         """
-        temporary = self.path.with_suffix(".tmp")
+        content = dumps(line).encode() + b"\n"
         try:
-            temporary.write_text(dumps(document), encoding="utf-8")
-            os.replace(temporary, self.path)
+            os.lseek(self._descriptor, self._size, os.SEEK_SET)
+            written = 0
+            while written < len(content):
+                written += os.write(self._descriptor, content[written:])
+            os.fsync(self._descriptor)
         except OSError as error:
             with suppress(OSError):
-                temporary.unlink()
-            raise ResultsError(
-                f"can't write {self.path}: {error.strerror}. Make room there, or choose another folder."
-            ) from error
+                os.ftruncate(self._descriptor, self._size)
+            raise _not_written(self.journal, error) from error
+        self._size += len(content)
+
+    def write(self, document: Mapping[str, Any]) -> None:
+        """Make the JSON, and remove the journal once that is on disk.
+
+        :raises ResultsError: the disk is full or refuses; the journal stays.
+        """
+        try:
+            write_text(self.path, dumps(document, indent=1))
+        except OSError as error:
+            raise _not_written(self.path, error) from error
+        self._discard_journal()
+
+    @property
+    def readable(self) -> Path:
+        """The JSON, or the journal where that could not be made."""
+        return self.path if self.path.exists() else self.journal
 
     def beside(self, name: str) -> Path:
         """A path beside the file with its stem: ``<stem>.<name>``."""
         return self.path.with_name(f"{self.path.stem}.{name}")
 
-    def discard_if_empty(self) -> None:
+    def discard(self) -> None:
+        """Leave nothing of a run that measured nothing."""
+        if not self.path.exists():
+            self._discard_journal()
+
+    def _discard_journal(self) -> None:
         with suppress(OSError):
-            if self.path.stat().st_size == 0:
-                self.path.unlink()
+            os.close(self._descriptor)
+        with suppress(OSError):
+            self.journal.unlink()
 
 
-def _create(path: Path) -> bool:
-    try:
-        path.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    return True
+def _not_written(path: Path, error: OSError) -> ResultsError:
+    return ResultsError(f"can't write {path}: {error.strerror}")
 
 
-def dumps(document: Mapping[str, Any]) -> str:
+def dumps(document: Mapping[str, Any], indent: int | None = None) -> str:
     """Strict JSON: a non-finite number becomes null, a value that JSON doesn't know the name of its type."""
     return json.dumps(
-        without_nonfinite(document), allow_nan=False, indent=1, default=lambda value: f"<{type(value).__name__}>"
+        without_nonfinite(document), allow_nan=False, indent=indent, default=lambda value: f"<{type(value).__name__}>"
     )
 
 
@@ -116,14 +155,14 @@ def last_roofs(folder: Path, fingerprint: str) -> tuple[Roof, ...]:
     """
     found: dict[tuple[str, str], Roof] = {}
     try:
-        paths = sorted(folder.glob("*/*.json"), key=lambda path: path.name, reverse=True)
+        found_files = [*folder.glob("*/*.json"), *folder.glob(f"*/*{journal.SUFFIX}")]
     except OSError:
         return ()  # `ResultsFile` says what is wrong with the folder
-    for path in paths:
+    for path in sorted(found_files, key=lambda path: path.name, reverse=True):
         try:
             if not path.is_file():
                 continue  # reading a pipe would wait for its writer
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = journal.load(path)
             machine = from_json(Machine, document["machine_info"][KEY], path.name)
             if machine.fingerprint != fingerprint:
                 continue

@@ -15,6 +15,7 @@ from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.profilers.perf_stat import PerfStat
 from pytest_roofline.roofs import RoofPlan
+from roofline import journal
 from roofline.record import KEY, Counters, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session, SessionSet
 from roofline.record_json import from_json, to_json
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from pytest_roofline.expecting import Suite
     from pytest_roofline.interleaving.turns import Turns
     from pytest_roofline.workload import Workload
-
-REWRITE_S = 5.0
-"""The results file is rewritten at most this often while cases run."""
 
 
 class CountsStep(Protocol):
@@ -73,8 +71,10 @@ class Run:
         """Where this process takes turns with another: whoever gives it its turns."""
         self.counting: CountsStep | None = None
         """Where this process runs under ncu: who takes the step that is counted, in place of a measurement."""
-        self.unwritten: str | None = None
-        """Why the results file could not be written, where it couldn't."""
+        self.planned: tuple[str, ...] = ()
+        """Full names of the tests that are to measure cases."""
+        self.finished: list[str] = []
+        """Of the tests that have ended."""
         self.measured = 0
         """Cases with a number whose test did not fail or skip itself after."""
         self.tried = 0
@@ -99,7 +99,6 @@ class Run:
         self._baseline = baseline
         self._started = self.clock()
         self._started_at = roofs.now()
-        self._written = self.clock()
         self._earlier: tuple[Roof, ...] = ()
 
     def open_results(self, commit: str) -> None:
@@ -163,6 +162,7 @@ class Run:
             arguments=tuple(without_folders(argument) for argument in self._arguments),
             notes=self._notes,
             set=self._place,
+            **journal.progress(self.planned, self.finished),
         )
 
     def describe_machine(self, machine_info: dict[str, Any]) -> None:
@@ -172,13 +172,6 @@ class Run:
 
     def describe_session(self, document: dict[str, Any]) -> None:
         document[KEY] = to_json(self.session())
-
-    def write(self, document: Callable[[], Mapping[str, Any]], *, force: bool = False) -> None:
-        """Rewrite the results file, unless it was just written."""
-        if self.file is None or not self.stats or not (force or self.clock() - self._written >= REWRITE_S):
-            return
-        self.file.write(document())
-        self._written = self.clock()
 
     def summarise(self, width: int) -> bool:
         """Let the ``roofline`` program show the file, and make the report where one was asked for.
@@ -194,12 +187,12 @@ class Run:
         if self.file is None:
             return True
         if not self.stats:
-            self.file.discard_if_empty()
+            self.file.discard()
             return True
-        path = str(self.file.path)
+        path = str(self.file.readable)
         command = ("report", path, "-o", str(self.file.beside("report"))) if self.options.report else ("summary", path)
         answer = analysis.ask(*command, "--width", str(width))
-        self.printed += (*answer.lines(), f"results: {gate.plain(self.file.path)}")
+        self.printed += (*answer.lines(), f"results: {gate.plain(self.file.readable)}")
         return answer.code == 0
 
     def check(self, width: int) -> int:

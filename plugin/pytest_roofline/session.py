@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from pytest_roofline.expecting import NotAsExpected, not_held
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.results import ResultsError, with_short_parameters
 from pytest_roofline.run import Run
+from roofline.record import KEY
+from roofline.record_json import to_json
 
 _NAMED = 5
 """So many patterns that no case of the run is of are named."""
@@ -20,12 +23,20 @@ _NAMED = 5
 class SessionHooks:
     """Connects a `Run` to pytest and pytest-benchmark."""
 
-    def __init__(self, run: Run, config: pytest.Config, cases: int) -> None:
+    def __init__(self, run: Run, config: pytest.Config, planned: Sequence[str]) -> None:
+        """:param planned: full names of the tests that are to measure cases."""
+        run.planned = tuple(planned)
         self._run = run
         self._config = config
-        self._middle = max(1, cases // 2)
+        self._middle = max(1, len(planned) // 2)
         self._done = 0
         self._not_called = 0
+        self._saved: list[Any] = []
+        """Of each row, its record as the journal has it."""
+        self._saved_session: Mapping[str, Any] = {}
+        self._saved_reasons = self._saved_finished = 0
+        self._unsaved: str | None = None
+        """Why what has finished isn't in the results file, where it isn't."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -35,13 +46,16 @@ class SessionHooks:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        # What was added to the test before after it had ended, as hardware counters are.
+        self._save()
         result = yield
         if uses_roofline(item):
             is_case = item.get_closest_marker("roofs") is None
             self._done += is_case
+            self._run.finished.append(item.nodeid)
+            self._save()
             if is_case and self._done == self._middle:
                 self._run.sample_roofs()
-            self._write(force=False)
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -61,23 +75,22 @@ class SessionHooks:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         self._announce()
+        self._begin()
         # Here and not at the session's finish: pytest-benchmark saves its own file there, and may fail.
         try:
             result = yield
             self._run.sample_roofs()
         finally:
-            self._write(force=True)
+            self._finish()
         return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self._run.unwritten is not None:
-            self._run.printed.append(f"ERROR: {self._run.unwritten}")
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
-            if self._run.file is not None:
-                self._run.file.discard_if_empty()
-            return
         worked = self._run.summarise(_width(self._config))
+        if self._unsaved is not None:
+            self._run.printed.append(f"ERROR: {self._unsaved}")
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            return
         # A test that only forgot to measure has failed, but there is no other failure that it could hide.
         failed = exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED and session.testsfailed > self._not_called
         green = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -111,19 +124,86 @@ class SessionHooks:
         return not without.lost
 
     def _announce(self) -> None:
+        for text in self._run.announced:
+            self._tell(text)
+
+    def _begin(self) -> None:
+        """Write the journal's first line.
+
+        :raises pytest.UsageError: the disk is full now: nothing of what would be measured could be kept.
+        """
+        config, hook = self._config, self._config.hook
+        if self._run.file is None:
+            return
+        # Once: it takes a second, starts processes and opens files, which may be impossible later.
+        self._machine_info = hook.pytest_benchmark_generate_machine_info(config=config)
+        hook.pytest_benchmark_update_machine_info(config=config, machine_info=self._machine_info)
+        self._commit_info = commit_info(config)
+        self._saved_session = to_json(self._run.session())
+        document = {**self._document([]), KEY: self._saved_session}
+        try:
+            self._run.file.append({"document": document, "planned": self._run.planned})
+        except ResultsError as error:
+            self._run.file.discard()
+            raise pytest.UsageError(f"{error}. Make room there, or choose another folder.") from error
+
+    def _save(self) -> None:
+        """Add to the journal what is new. What can't be written now is tried again with the next case."""
+        run = self._run
+        if run.file is None:
+            return
+        records = [stats.extra_info[KEY] for stats in run.stats]
+        rows = {
+            place: row
+            for place, record in enumerate(records)
+            if place >= len(self._saved) or record is not self._saved[place]
+            for row in self._document([run.stats[place]])["benchmarks"]
+        }
+        reasons, finished = len(run.not_measured), len(run.finished)
+        if not rows and reasons == self._saved_reasons and finished == self._saved_finished:
+            return
+        new = replace(run.session(), not_measured=tuple(run.not_measured[self._saved_reasons :]), not_run=())
+        session = to_json(new)
+        not_measured = session.pop("not_measured")
+        changed = {name: value for name, value in session.items() if self._saved_session.get(name) != value}
+        line = {
+            "finished": run.finished[self._saved_finished :],
+            "rows": rows,
+            "not_measured": not_measured,
+            "session": changed,
+        }
+        try:
+            run.file.append(line)
+        except ResultsError as error:
+            if self._unsaved is None:
+                self._tell(f"WARNING: {error}. {self._in_journal()}. Measuring goes on; make room there.")
+            self._unsaved = str(error)
+            return
+        self._unsaved = None
+        self._saved, self._saved_session = records, session
+        self._saved_reasons, self._saved_finished = reasons, finished
+
+    def _finish(self) -> None:
+        """Make the JSON of the results."""
+        self._save()
+        if self._run.file is None or not self._run.stats:
+            return
+        try:
+            self._run.file.write(self.document())
+        except ResultsError as error:
+            self._unsaved = f"{error}. {self._in_journal()}: `roofline recover` makes the JSON of it."
+        else:
+            self._unsaved = None
+
+    def _in_journal(self) -> str:
+        assert self._run.file is not None
+        saved = set(self._run.finished[: self._saved_finished]).intersection(self._run.planned)
+        return f"{len(saved)} of {len(self._run.planned)} cases are in {self._run.file.journal}"
+
+    def _tell(self, text: str) -> None:
         reporter: pytest.TerminalReporter | None = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
-            for text in self._run.announced:
-                reporter.write_line(text)
-
-    def _write(self, *, force: bool) -> None:
-        """Rewrite the results. A disk that is full now may have room again for the next, so the run goes on."""
-        try:
-            self._run.write(self.document, force=force)
-        except ResultsError as error:
-            self._run.unwritten = str(error)
-        else:
-            self._run.unwritten = None if force else self._run.unwritten
+            reporter.write_line(text)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._run.printed:
@@ -140,18 +220,22 @@ class SessionHooks:
         self._run.describe_session(output_json)
 
     def document(self) -> Mapping[str, Any]:
-        """The pytest-benchmark document of what has been measured so far, through pytest-benchmark's own hooks."""
-        config, hook = self._config, self._config.hook
-        machine_info = hook.pytest_benchmark_generate_machine_info(config=config)
-        hook.pytest_benchmark_update_machine_info(config=config, machine_info=machine_info)
-        document: dict[str, Any] = hook.pytest_benchmark_generate_json(
-            config=config,
-            benchmarks=self._run.stats,
-            include_data=True,
-            machine_info=machine_info,
-            commit_info=commit_info(config),
+        """The pytest-benchmark document of what has been measured, through pytest-benchmark's own hooks."""
+        document = self._document(self._run.stats)
+        self._config.hook.pytest_benchmark_update_json(
+            config=self._config, benchmarks=self._run.stats, output_json=document
         )
-        hook.pytest_benchmark_update_json(config=config, benchmarks=self._run.stats, output_json=document)
+        return document
+
+    def _document(self, benchmarks: Sequence[Any]) -> dict[str, Any]:
+        """The same of some benchmarks, without what other plugins add to the whole."""
+        document: dict[str, Any] = self._config.hook.pytest_benchmark_generate_json(
+            config=self._config,
+            benchmarks=benchmarks,
+            include_data=True,
+            machine_info=self._machine_info,
+            commit_info=self._commit_info,
+        )
         return with_short_parameters(document)
 
 

@@ -27,6 +27,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 
 from pytest_roofline import analysis, exit_codes, gate
+from roofline import journal
 from roofline.record import KEY, SessionSet
 
 VARIABLE = "ROOFLINE_SESSION"
@@ -63,15 +64,23 @@ class Member:
         return self.told.with_suffix(".concluded")
 
     def collect(self) -> Path | None:
-        """The results file, once the child has ended. One with nothing in it, as of a crash, is taken away.
+        """The results file, once the child has ended; of one that was killed, made of its journal.
 
-        Its path is as `gate.plain` makes it.
+        Its path is as `gate.plain` makes it. A journal without a measurement is taken away.
         """
         if not self.told.exists():
             return None
         path = Path(self.told.read_text(encoding="utf-8"))
-        if path.exists() and path.stat().st_size == 0:
-            path.unlink()
+        left = path.with_suffix(journal.SUFFIX)
+        if left.exists() and not path.exists():
+            try:
+                if journal.load(left)["benchmarks"]:
+                    journal.recover(left)
+                left.unlink()
+            except ValueError:  # it was killed while it wrote the first line
+                left.unlink()
+            except OSError:  # the disk is full: every command reads the journal as well
+                return gate.plain(left)
         return gate.plain(path) if path.exists() else None
 
 
@@ -212,7 +221,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _has_cases(results: Path) -> bool:
     """Whether there is more in a file than roofs, which are no cases and of which nobody makes a baseline."""
-    rows = json.loads(results.read_text(encoding="utf-8"))["benchmarks"]
+    rows = journal.load(results)["benchmarks"]
     return any(row["extra_info"][KEY]["case"]["mode"] != "roof" for row in rows)
 
 

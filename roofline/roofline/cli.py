@@ -39,6 +39,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "plot": ("roofline.commands.plot:plot", "Roofline and throughput figures of each machine."),
         "report": ("roofline.commands.report:report", "Table, figures, CSVs and environment in one folder."),
         "env": ("roofline.commands.env:env", "The environment of each run as Markdown."),
+        "recover": ("roofline.commands.recover:recover", "Make the JSON of a run that was killed."),
     },
     "Compare and gate": {
         "compare": ("roofline.commands.compare:compare", "Two sides: slower, faster, the same, inconclusive."),

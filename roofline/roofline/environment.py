@@ -68,6 +68,7 @@ def _run(session: Session) -> list[tuple[str, Any]]:
         ("wall time", None if session.wall_s is None else scaled(session.wall_s, "s")),
         ("warm-up and timed rounds", share),
         ("arguments", " ".join(f"`{argument}`" for argument in session.arguments) or None),
+        *([("incomplete", session.why_incomplete)] if session.why_incomplete is not None else []),
         *(("note", note) for note in session.notes),
     ]
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from roofline.journal import is_journal
 from roofline.reader import Benchmark, ReadError, ResultFile, Stats, commit_of, host_of, read_file
 from roofline.record import (
     SCHEMA,
@@ -40,7 +41,7 @@ def read_times(path: Path) -> ResultFile:
 
     :raises ReadError: as that does.
     """
-    if not path.is_file():
+    if not path.is_file() or is_journal(path):
         return read_file(path)  # it says what is wrong; what isn't a regular file might never end
     try:
         content = path.read_bytes()

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from roofline import journal
 from roofline.paths import files_under
 from roofline.printable import printable
 from roofline.record import KEY, Machine, Record, Session
@@ -173,7 +174,7 @@ def read(paths: Iterable[Path]) -> Reading:
     skipped: list[str] = []
     unreadable: list[str] = []
     paths = tuple(paths)
-    for path, named in files_under(paths):
+    for path, named in result_files(paths):
         try:
             files[path] = read_file(path)
         except ReadError as error:
@@ -188,6 +189,13 @@ def read(paths: Iterable[Path]) -> Reading:
     return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
 
 
+def result_files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """As `roofline.paths.files_under`: results, and the journals in folders whose runs have not made their JSON."""
+    for path, named in files_under(paths, (".json", journal.SUFFIX)):
+        if named or not journal.is_superseded(path):
+            yield path, named
+
+
 def read_file(path: Path) -> ResultFile:
     """Read one file.
 
@@ -195,7 +203,7 @@ def read_file(path: Path) -> ResultFile:
         a record that this version doesn't read.
     """
     nonfinite: list[str] = []
-    content = _parse(path, text_of(path, _WHAT_WE_READ), nonfinite)
+    content = raw(path, nonfinite)
     if not isinstance(content, Mapping) or not isinstance(content.get("benchmarks"), list):
         raise NoResultError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
     machine_info = _mapping(content.get("machine_info"))
@@ -213,7 +221,9 @@ def read_file(path: Path) -> ResultFile:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise ReadError(f"{path}: no usable record in it. {faults[0]}{more}")
     if not benchmarks:
-        raise ReadError(f"{path}: no benchmarks in it.{_why_empty(session)}")
+        incomplete = None if session is None else session.why_incomplete
+        why = _why_empty(session) if incomplete is None else f" {incomplete[0].upper()}{incomplete[1:]}."
+        raise ReadError(f"{path}: no benchmarks in it.{why}")
     return ResultFile(
         path=path,
         host=host_of(machine_info),
@@ -226,6 +236,30 @@ def read_file(path: Path) -> ResultFile:
         pytest_benchmark_version=_string(content.get("version")),
         nonfinite=tuple(nonfinite),
     )
+
+
+def raw(path: Path, nonfinite: list[str] | None = None) -> Any:
+    """The JSON values of a file; of a journal, those of the file that its run would have made.
+
+    :param nonfinite: the paths of values that are not finite, and null in what is returned, are added to it.
+    :raises ReadError: missing, empty, not UTF-8, truncated or not JSON.
+    """
+    text = text_of(path, _WHAT_WE_READ)
+    if not text.strip():
+        raise ReadError(f"{path}: empty. {_NOTHING_YET}")
+    try:
+        content: object = journal.document(text) if journal.is_journal(path) else json.loads(text)
+        whole = _without_half_surrogates(content) if _MAY_HOLD_SURROGATES.search(text) else content
+        return without_nonfinite(whole, nonfinite)
+    except journal.JournalError as error:
+        raise ReadError(f"{path}: {error}. Run again.") from error
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+            raise ReadError(f"{path}:{error.lineno}: truncated, the JSON ends in the middle. {_CUT_OFF}") from error
+        raise ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}") from error
+    except (ValueError, RecursionError) as error:
+        # The second, of what is nested too deep, may be that of any of the three.
+        raise ReadError(f"{path}: JSON that can't be read ({error}). {_WHAT_WE_READ}") from error
 
 
 def text_of(path: Path, advice: str) -> str:
@@ -244,23 +278,6 @@ def text_of(path: Path, advice: str) -> str:
         raise ReadError(f"{path}: not UTF-8 text (byte {error.start}). {advice}") from error
     except OSError as error:
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
-
-
-def _parse(path: Path, text: str, nonfinite: list[str]) -> object:
-    """:param nonfinite: the paths of values that are not finite, and null in what is returned, are added to it."""
-    if not text.strip():
-        raise ReadError(f"{path}: empty. {_NOTHING_YET}")
-    try:
-        content: object = json.loads(text)
-        whole = _without_half_surrogates(content) if _MAY_HOLD_SURROGATES.search(text) else content
-        return without_nonfinite(whole, nonfinite)
-    except json.JSONDecodeError as error:
-        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
-            raise ReadError(f"{path}:{error.lineno}: truncated, the JSON ends in the middle. {_CUT_OFF}") from error
-        raise ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}") from error
-    except (ValueError, RecursionError) as error:
-        # The second, of what is nested too deep, may be that of any of the three.
-        raise ReadError(f"{path}: JSON that can't be read ({error}). {_WHAT_WE_READ}") from error
 
 
 _MAY_HOLD_SURROGATES = re.compile(r"\\u[dD][89a-fA-F]")

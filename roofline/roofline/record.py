@@ -468,6 +468,22 @@ class Session:
     notes: tuple[str, ...] = ()
     set: SessionSet | None = None
     """None for a run by itself."""
+    complete: bool = True
+    """Whether every planned case ended: measured, or with its reason in ``not_measured``."""
+    planned: int | None = None
+    """How many cases the run was to measure; None in older files."""
+    finished: int | None = None
+    """How many of them ended."""
+    not_run: tuple[str, ...] = ()
+    """Full names of the tests of the others: the run ended in one of them or before it."""
+
+    @property
+    def why_incomplete(self) -> str | None:
+        """How far the run came, in words; None where it came to its end."""
+        if self.complete:
+            return None
+        shown = ", ".join(self.not_run[:3]) + (f" and {len(self.not_run) - 3} more" if len(self.not_run) > 3 else "")
+        return f"the run did not end: {self.finished} of {self.planned} cases finished; not run: {shown}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

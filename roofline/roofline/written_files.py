@@ -47,6 +47,7 @@ def _replace(target: Path, text: str) -> None:
                     os.chown(part, old.st_uid, old.st_gid)
             part.chmod(stat.S_IMODE(old.st_mode))
         part.replace(target)
+        sync_folder(target.parent)
     except OSError as error:
         if old is None or error.errno not in _FOLDER_REFUSES:
             raise
@@ -60,3 +61,18 @@ def _write(path: Path, mode: Literal["w", "x"], text: str) -> None:
     # A name in a result may hold half a surrogate pair, which UTF-8 has no bytes for.
     with path.open(mode, encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
+        file.flush()
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder survive a power cut. Windows opens no folder, and does so by itself."""
+    if os.name == "nt":
+        return
+    with suppress(OSError):  # some network file systems refuse it
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

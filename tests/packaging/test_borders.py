@@ -27,6 +27,8 @@ SHARED_WITH_PLUGIN = {
     "roofline.turns",
     "roofline.expected_file",
     "roofline.ncu_metrics",
+    "roofline.journal",
+    "roofline.written_files",
 }
 
 

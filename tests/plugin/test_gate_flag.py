@@ -22,7 +22,6 @@ class Checked:
     """A run that measured, whose check becomes this exit code."""
 
     def __init__(self, code: int) -> None:
-        self.unwritten = None
         self.printed: list[str] = []
         self.measured = 1
         self.tried = 0
@@ -42,7 +41,9 @@ def finished(run: Checked, exitstatus: int) -> int:
     """The exit code a session is left with."""
     config = cast(pytest.Config, SimpleNamespace(pluginmanager=pytest.PytestPluginManager()))
     session = SimpleNamespace(exitstatus=exitstatus, testsfailed=int(exitstatus == 1))
-    SessionHooks(cast(Run, run), config, 1).pytest_sessionfinish(cast(pytest.Session, session), exitstatus)
+    SessionHooks(cast(Run, run), config, ["test_it.py::test_it"]).pytest_sessionfinish(
+        cast(pytest.Session, session), exitstatus
+    )
     return session.exitstatus
 
 
@@ -122,7 +123,7 @@ def test_where_the_results_are_is_told_without_the_way_back(tmp_path: Path, aske
     run.summarise(90)
     assert [call[0] for call in asked] == ["summary"]
     assert run.file is not None
-    assert run.printed[-1] == f"results: {tmp_path / 'results' / 'here' / run.file.path.name}"
+    assert run.printed[-1] == f"results: {tmp_path / 'results' / 'here' / run.file.readable.name}"
 
 
 def test_the_help_writes_the_options_of_a_gate_behind_an_equals_sign() -> None:

@@ -1,9 +1,10 @@
-"""The results file: there from the start, whole at every moment, strict JSON."""
+"""The files of a run: a journal from the start, strict JSON at the end, whole at every moment."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from pytest_roofline import results
 from pytest_roofline.results import ResultsError, ResultsFile
 from roofline.record import Device, Machine, Roof, Session
 from roofline.record_json import to_json
+from tests.roofline.full_disk import nearly_full
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 
@@ -23,14 +25,18 @@ def test_the_name_says_machine_time_and_commit(tmp_path: Path) -> None:
     """results/<machine label>/<UTC time>-<commit>.json"""
     file = ResultsFile(tmp_path, "a-label", "1a2b3c4d", NOON)
     assert file.path == tmp_path / "a-label" / "20260102T120000Z-1a2b3c4d.json"
-    assert file.path.read_bytes() == b""
+    assert file.readable.read_bytes() == b""
     assert file.beside("x.csv") == tmp_path / "a-label" / "20260102T120000Z-1a2b3c4d.x.csv"
 
 
 def test_two_runs_in_one_second_keep_both(tmp_path: Path) -> None:
-    """No run overwrites another."""
-    paths = {ResultsFile(tmp_path, "m", "c", NOON).path.name for _ in range(3)}
-    assert paths == {f"20260102T120000Z-c{suffix}.json" for suffix in ("", "-2", "-3")}
+    """No run overwrites another: not one that measures, not one that has ended, not one that was killed."""
+    measuring, ended = ResultsFile(tmp_path, "m", "c", NOON), ResultsFile(tmp_path, "m", "c", NOON)
+    ended.write({"a": 1})
+    third = ResultsFile(tmp_path, "m", "c", NOON)
+    names = [file.path.name for file in (measuring, ended, third)]
+    assert names == [f"20260102T120000Z-c{suffix}.json" for suffix in ("", "-2", "-3")]
+    assert json.loads(ended.path.read_text()) == {"a": 1}
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_measured(tmp_path: Path) -> None:
@@ -46,7 +52,7 @@ def test_a_folder_that_must_not_be_written_is_an_error(tmp_path: Path, monkeypat
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "touch", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(ResultsError, match=r"can't write results to .*m: Permission denied. Choose another folder"):
         ResultsFile(tmp_path, "m", "c", NOON)
 
@@ -62,27 +68,58 @@ def test_a_folder_of_somebody_else_is_an_error(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-def test_rewriting_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crash while writing leaves the old document."""
+def test_a_line_is_in_the_journal_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A disk that is full takes no part of a line, and the next one that fits stands where that would have stood."""
     file = ResultsFile(tmp_path, "m", "c", NOON)
+    file.append({"a": 1})
+    with nearly_full(), pytest.raises(ResultsError, match="File too large"):
+        file.append({"b": "x" * 10_000})
+    file.append({"c": 3})
+    assert file.journal.read_text() == '{"a": 1}\n{"c": 3}\n'
+
+
+def test_a_journal_stays_until_the_json_is_there(tmp_path: Path) -> None:
+    """A disk that is too full for the JSON still has the journal, and nothing else."""
+    file = ResultsFile(tmp_path, "m", "c", NOON)
+    file.append({"a": 1})
+    with nearly_full(), pytest.raises(ResultsError, match="File too large"):
+        file.write({"a": "x" * 10_000})
+    assert [path.name for path in file.path.parent.iterdir()] == [file.readable.name] == [file.journal.name]
     file.write({"a": 1})
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(ResultsError, match="No space left on device"):
-        file.write({"a": 2})
-    assert json.loads(file.path.read_text()) == {"a": 1}
+    assert [path.name for path in file.path.parent.iterdir()] == [file.readable.name] == [file.path.name]
 
 
-def test_only_an_empty_file_is_discarded(tmp_path: Path) -> None:
-    """A run that measured nothing leaves nothing behind."""
+def test_what_is_written_is_on_disk_before_what_relies_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut may lose whatever isn't synchronised, names in a folder included."""
+    calls: list[str] = []
+
+    def note(name: str, done: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*arguments: Any, **keywords: Any) -> Any:
+            calls.append(name)
+            return done(*arguments, **keywords)
+
+        return noted
+
+    file = ResultsFile(tmp_path, "m", "c", NOON)
+    monkeypatch.setattr(os, "write", note("write", os.write))
+    monkeypatch.setattr(os, "fsync", note("fsync", os.fsync))
+    monkeypatch.setattr(Path, "replace", note("rename", Path.replace))
+    monkeypatch.setattr(Path, "unlink", note("unlink", Path.unlink))
+    file.append({"a": 1})
+    assert calls == ["write", "fsync"]
+    calls.clear()
+    file.write({"a": 1})
+    assert calls[:3] == ["fsync", "rename", "fsync"]
+    assert "unlink" not in calls[:3]
+
+
+def test_a_run_that_measured_nothing_leaves_nothing(tmp_path: Path) -> None:
+    """But for one that wrote its JSON."""
     empty, full = ResultsFile(tmp_path, "m", "a", NOON), ResultsFile(tmp_path, "m", "b", NOON)
     full.write({})
-    empty.discard_if_empty()
-    full.discard_if_empty()
-    assert (empty.path.exists(), full.path.exists()) == (False, True)
+    empty.discard()
+    full.discard()
+    assert list((tmp_path / "m").iterdir()) == [full.path]
 
 
 def test_json_is_strict() -> None:

@@ -40,7 +40,9 @@ def test_a_variable_that_holds_something_else_is_refused(text: str) -> None:
 
 
 def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that isn't there any more is none; one that a crash left empty is taken away. No `..` is in its path."""
+    """A file that isn't there any more is none, and a journal without a measurement is taken away. No `..` is in its
+    path.
+    """
     monkeypatch.chdir(tmp_path)
     member = Member(place=PLACE, told=tmp_path / "2")
     assert member.collect() is None
@@ -52,9 +54,12 @@ def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "project").mkdir()
     member.tell(tmp_path / "project" / ".." / "results.json")
     assert member.collect() == tmp_path / "results.json"
-    results.write_text("")
-    assert member.collect() is None
-    assert not results.exists()
+    results.unlink()
+    left = tmp_path / "results.journal"
+    for text in ("", '{"document": {"roofline": {"notes": [], "not_measured": []}}, "planned": ["a"]}\n'):
+        left.write_text(text)
+        assert member.collect() is None
+        assert not left.exists()
 
 
 class Sessions:

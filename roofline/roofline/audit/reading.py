@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from roofline import journal
 from roofline.audit import result_file, table_file
 from roofline.audit.row import Row
 from roofline.devices import DeviceTable
 from roofline.reader import ReadError, text_of
 
-SUFFIXES = (".csv", ".json")
+SUFFIXES = (".csv", ".json", journal.SUFFIX)
 """Of the files that are looked for in a folder."""
 
 _ADVICE = "Save the table as CSV in UTF-8."
@@ -88,4 +89,5 @@ def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
     for folder in paths:
         if folder.is_dir():
             found = (path for path in folder.rglob("*") if path.suffix.casefold() in SUFFIXES and not path.is_dir())
+            found = (path for path in found if not journal.is_superseded(path))
             yield from ((path, False) for path in sorted(found))

@@ -6,7 +6,6 @@ its times, and of ``params`` and ``extra_info`` what has the name of a column of
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from math import sqrt
@@ -19,7 +18,7 @@ from roofline.audit.row import Mode, Roof, Row
 from roofline.audit.table_file import kind_of
 from roofline.devices import DeviceTable
 from roofline.points import Point, points_of
-from roofline.reader import read_file
+from roofline.reader import raw, read_file
 from roofline.record import Record
 
 _DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0-9])", re.IGNORECASE)
@@ -35,11 +34,11 @@ def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
     result = read_file(path)
     # The reader keeps what the analysis is made of; quartiles, totals and foreign extra_info matter here alone. The
     # file has just been read and checked, so its shape is known.
-    raw = json.loads(path.read_text(encoding="utf-8-sig"))["benchmarks"]
+    items = raw(path)["benchmarks"]
     points = points_of(result, devices)
     return tuple(
         _row(point, item, index)
-        for index, (point, item) in enumerate(zip(points, raw, strict=True), 1)
+        for index, (point, item) in enumerate(zip(points, items, strict=True), 1)
         if point.mode in (None, "train", "infer")
     )
 

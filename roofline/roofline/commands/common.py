@@ -109,6 +109,8 @@ def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...
 
 
 def _warn(result: ResultFile) -> None:
+    if result.session is not None and result.session.why_incomplete is not None:
+        click.echo(printable(f"{result.path}: {result.session.why_incomplete}"), err=True)
     for fault in result.faults:
         click.echo(printable(f"record not read, only its times are used: {fault}"), err=True)
     if not result.nonfinite:

@@ -23,9 +23,9 @@ from roofline.compare.sides import read_side
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.devices import DeviceTable
 from roofline.json_text import json_text
-from roofline.paths import files_under, real_path
+from roofline.paths import real_path
 from roofline.printable import printable
-from roofline.reader import ReadError
+from roofline.reader import ReadError, result_files
 from roofline.tables import Format, Table, render
 
 
@@ -130,7 +130,7 @@ def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings,
     base, new = [_plain(path) for path in base], [_plain(path) for path in new]
     try:
         of_new = read_side(new, settings.by, devices)
-        files = frozenset(real_path(path) for path, _ in files_under(new))
+        files = frozenset(real_path(path) for path, _ in result_files(new))
         of_base = read_side(base, settings.by, devices, without=files, others=of_new.sessions)
         return compare(of_base, of_new, settings)
     except (ReadError, OneMachine) as error:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from roofline.compare.seen import By, Run, Seen, run_of, seen_in
 from roofline.devices import DeviceTable
-from roofline.paths import files_under, from_here, real_path
+from roofline.paths import from_here, real_path
 from roofline.quick_reader import read_times
-from roofline.reader import NoResultError, ReadError, ResultFile, read_file
+from roofline.reader import NoResultError, ReadError, ResultFile, read_file, result_files
 from roofline.record import Case
 from roofline.same_session import Sessions, same_as
 
@@ -57,7 +57,7 @@ def read_side(
     unreadable: list[str] = []
     repeated: list[str] = []
     cases: dict[str, Case] = {}
-    for found, named in files_under(paths):
+    for found, named in result_files(paths):
         path = from_here(found)
         try:
             if real_path(path) in without:

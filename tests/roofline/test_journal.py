@@ -1,0 +1,132 @@
+"""The journal of a run that was killed: read by every command as what its JSON would have been, told as incomplete."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from roofline import journal
+from roofline.cli import program
+from roofline.quick_reader import read_times
+from roofline.reader import ReadError, read, read_file
+from roofline.record import KEY
+from tests.roofline import build
+
+PLANNED = ["test_it.py::test_a", "test_it.py::test_b", "test_it.py::test_c", "test_it.py::test_d"]
+
+
+def lines(*ended: dict[str, Any]) -> str:
+    first = {"document": build.document([], of=build.session(build.roofs()), on=build.machine()), "planned": PLANNED}
+    whole = [{"finished": [], "rows": {}, "not_measured": [], "session": {}, **line} for line in ended]
+    return "".join(json.dumps(line) + "\n" for line in (first, *whole))
+
+
+def row(model: str) -> dict[str, Any]:
+    (found,) = build.document([build.record(case=build.case(model=model))])["benchmarks"]
+    return dict(found)
+
+
+RUN = lines(
+    {"finished": PLANNED[:1], "rows": {"0": row("first")}, "session": {"wall_s": 1.0}},
+    {
+        "finished": PLANNED[1:2],
+        "not_measured": [{"id": "test_b", "outcome": "out_of_memory", "reason": "too large"}],
+        "session": {"wall_s": 2.0},
+    },
+    {"rows": {"0": row("corrected")}},
+    {"finished": PLANNED[2:3], "rows": {"1": row("third")}},
+)
+"""Three of four finished; the second had no memory, and something was added to the first after it had ended."""
+
+
+@pytest.mark.parametrize("reads", [read_file, read_times])
+def test_a_journal_is_read_as_the_file_that_its_run_would_have_made(tmp_path: Path, reads: Any) -> None:
+    """By both readers: rows, reasons, and how far it came."""
+    path = tmp_path / "a.journal"
+    path.write_text(RUN)
+    result = reads(path)
+    assert [one.record.case.model for one in result.benchmarks] == ["corrected", "third"]
+    session = result.session
+    assert [one.why for one in session.not_measured] == ["out of memory: too large"]
+    assert (session.complete, session.planned, session.finished) == (False, 4, 3)
+    assert (session.not_run, session.wall_s, session.notes) == (("test_it.py::test_d",), 2.0, ())
+
+
+@pytest.mark.parametrize("cut", [1, 30])
+def test_a_last_line_that_is_cut_off_is_told_and_what_stands_before_it_is_read(tmp_path: Path, cut: int) -> None:
+    """As by a power cut. What it held counts as not run."""
+    path = tmp_path / "a.journal"
+    path.write_text(RUN[: -cut - 1])
+    session = read_file(path).session
+    assert session is not None
+    assert session.not_run == ("test_it.py::test_c", "test_it.py::test_d")
+    assert session.notes == ("line 5 of the run's journal is cut off: what it held is lost",)
+
+
+@pytest.mark.parametrize("text", ["", RUN[:100], "[]\n", "{}\n"])
+def test_a_journal_without_its_first_line_cannot_be_used(tmp_path: Path, text: str) -> None:
+    """Its name and the reason are told."""
+    path = tmp_path / "a.journal"
+    path.write_text(text)
+    with pytest.raises(ReadError, match=r"a\.journal: (empty|its first line)"):
+        read_file(path)
+
+
+def test_a_folder_is_read_with_the_journals_that_have_no_json(tmp_path: Path) -> None:
+    """One beside its JSON is what that was made of."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.journal").write_text(RUN)
+    assert journal.recover(tmp_path / "a.journal") == tmp_path / "a.json"
+    assert [file.path.name for file in read([tmp_path]).files] == ["a.json", "b.journal"]
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    answer = CliRunner().invoke(program, [str(one) for one in arguments])
+    return answer.exit_code, answer.stdout, answer.stderr
+
+
+def test_recover_makes_the_json_that_says_what_is_missing(tmp_path: Path) -> None:
+    """For whoever reads pytest-benchmark's JSON; it is told as incomplete like the journal, which stays."""
+    path = tmp_path / "a.journal"
+    path.write_text(RUN)
+    code, out, told = run("recover", path)
+    assert (code, out) == (0, f"{tmp_path / 'a.json'}\n")
+    assert "3 of 4 cases finished; not run: test_it.py::test_d" in told
+    made = json.loads((tmp_path / "a.json").read_text())
+    assert made == journal.load(path)
+    assert {name: made[KEY][name] for name in ("complete", "planned", "finished", "not_run")} == {
+        "complete": False,
+        "planned": 4,
+        "finished": 3,
+        "not_run": ["test_it.py::test_d"],
+    }
+    assert path.exists()
+
+
+def test_recover_makes_nothing_of_what_is_no_journal_or_holds_nothing(tmp_path: Path) -> None:
+    """Exit code 2 for another file, 3 for one in which nothing was measured."""
+    build.write(tmp_path / "other.json", build.document([]))
+    (tmp_path / "a.journal").write_text(lines())
+    assert run("recover", tmp_path / "other.json")[0] == 2
+    code, _, told = run("recover", tmp_path / "a.journal")
+    assert code == 3
+    assert "0 of 4 cases finished" in told
+    assert not (tmp_path / "a.json").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["points", "summary", "ops", "sessions", "env", "machines", "metrics", "report", "plot", "lock"]
+)
+def test_every_command_says_that_a_run_did_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """On stderr, before anything that it shows."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "a.journal"
+    path.write_text(RUN)
+    _, _, told = run(command, path)
+    assert "the run did not end: 3 of 4 cases finished; not run: test_it.py::test_d" in told
