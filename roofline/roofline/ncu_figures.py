@@ -10,6 +10,7 @@ from functools import lru_cache
 from roofline.ncu_chips import Chip, chip_of
 from roofline.ncu_terms import (
     CYCLE_RATES,
+    CYCLES,
     DRAM,
     INSTRUCTIONS,
     PACKED,
@@ -41,8 +42,9 @@ class KernelFigures:
     """Quantities of one launch, or of several counted together. None: not had, and ``missing`` says why.
 
     ``flop_by_pipe`` has the pipes that were counted in full, and is None where none was. ``flop`` is their sum, where
-    the CUDA cores were counted and every pipe that was asked for answered; ``not_counted`` are those that nobody asked
-    for. ``metrics`` tells by quantity which metric answered. ``tensor_cores``: whether they did anything.
+    the CUDA cores were counted and every pipe that was asked for answered; ``not_counted`` are those whose metrics
+    nobody asked for, or not for all. ``metrics`` tells by quantity which metric answered. ``tensor_cores``: whether
+    they did anything.
     """
 
     time_s: float | None = None
@@ -75,13 +77,16 @@ def figures(
     plan = _plan(frozenset(metrics).difference(useless), tuple(unanswered.items()), chip_of(compute_capability))
     amounts = {quantity: _amount(parts, metrics) for quantity, parts in plan.sums.items()}
     counted = {pipe: _amount(parts, metrics) for pipe, parts in plan.pipes.items()}
+    missing = plan.missing
+    if (begun := next((name for name in plan.begun if metrics[name]), None)) is not None and "flop" not in missing:
+        missing = {**missing, "flop": f"{begun} isn't 0, and the others of its pipe were not collected"}
     return KernelFigures(
         **amounts,
-        flop=math.fsum(counted.values()) if "flop" not in plan.missing else None,
+        flop=math.fsum(counted.values()) if "flop" not in missing else None,
         flop_by_pipe=counted or None,
         tensor_cores=_tensor_cores(metrics, plan),
         metrics=plan.used,
-        missing=plan.missing,
+        missing=missing,
         not_counted=plan.not_counted,
     )
 
@@ -89,10 +94,20 @@ def figures(
 def _useless(metrics: Mapping[str, float]) -> dict[str, str]:
     """Metrics that no amount may be made of, with the reason: rates that aren't 0, of a launch whose time, or whose
     clock, is 0. Each is printed rounded by itself, and what moved or computed something took time and cycles. A rate
-    of 0 is an amount of 0 all the same.
+    of 0 is an amount of 0 all the same. Cycles tell a time only where neither they nor their clock are 0.
     """
+    timeless = {
+        cycles: "0, or its clock is"
+        for cycles, clock in CYCLES.items()
+        if cycles in metrics and not (metrics[cycles] and metrics.get(clock, 1.0))
+    }
     if metrics.get(TIME) == 0:
-        return {name: _NO_TIME for name in RATES if metrics.get(name)}
+        return {**timeless, **{name: _NO_TIME for name in RATES if metrics.get(name)}}
+    return {**timeless, **_without_clock(metrics)}
+
+
+def _without_clock(metrics: Mapping[str, float]) -> dict[str, str]:
+    """As `_useless`, for a clock that is 0."""
     clocks = [name for name in SM_CLOCKS if name in metrics]
     stopped = [name for name in clocks if not metrics[name]]
     if len(stopped) < len(clocks):
@@ -109,7 +124,7 @@ class _Plan:
     """What launches with certain metrics tell, whatever the values: worked out once for all of them.
 
     ``sums`` by quantity, ``pipes`` by pipe; the rest as in `KernelFigures`. ``every_tensor_pipe``: all that the chip
-    has are counted.
+    has are counted. ``begun`` are metrics that answered of tensor pipes whose others nobody asked for.
     """
 
     sums: Mapping[str, _Parts]
@@ -117,6 +132,7 @@ class _Plan:
     used: Mapping[str, str]
     missing: Mapping[str, str]
     not_counted: tuple[str, ...]
+    begun: tuple[str, ...]
     every_tensor_pipe: bool
 
 
@@ -157,6 +173,13 @@ class _Answers:
     def asked(self, metrics: Set[str]) -> bool:
         return not (metrics.isdisjoint(self._answered) and metrics.isdisjoint(self._absent))
 
+    def refused(self, metrics: Set[str]) -> bool:
+        """Whether one was asked for and did not answer."""
+        return not metrics.isdisjoint(self._absent)
+
+    def had(self, metrics: Set[str]) -> list[str]:
+        return sorted(metrics & self._answered)
+
     def useless(self, metrics: Set[str]) -> bool:
         """Whether one answered, but with a rate whose amount isn't known."""
         return any(self._absent.get(name) in (_NO_TIME, _NO_CLOCK) for name in metrics)
@@ -179,7 +202,7 @@ def _plan(answered: frozenset[str], absent: tuple[tuple[str, str], ...], chip: C
     answers = _Answers(answered, dict(absent))
     found = {name: answers.first(name, alternatives) for name, alternatives in SUMS.items()}
     found["dram_byte"] = _dram(found, answers, chip)
-    pipes, not_counted = _counted(answers, chip)
+    pipes, not_counted, begun = _counted(answers, chip)
     if (why := _why_no_flop(pipes, answers)) is not None:
         answers.missing["flop"] = why
         if not pipes:
@@ -191,6 +214,7 @@ def _plan(answered: frozenset[str], absent: tuple[tuple[str, str], ...], chip: C
         used=answers.used,
         missing=answers.missing,
         not_counted=not_counted,
+        begun=begun,
         every_tensor_pipe=bool(own) and all(name in pipes for name in own),
     )
 
@@ -212,10 +236,11 @@ def _dram(found: Mapping[str, Sum | None], answers: _Answers, chip: Chip | None)
     return None
 
 
-def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, _Parts], tuple[str, ...]]:
-    """The pipes that are counted in full, and those that nobody asked for."""
+def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, _Parts], tuple[str, ...], tuple[str, ...]]:
+    """The pipes that are counted in full, those that nobody asked for in full, and the metrics that these have."""
     counted: dict[str, _Parts] = {}
     not_counted: list[str] = []
+    begun: list[str] = []
     unanswered: list[_Pipe] = []
     for pipe in _pipes(chip):
         if not answers.asked(pipe.metrics):
@@ -223,6 +248,10 @@ def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, _Parts], t
                 not_counted.append(pipe.name)
             continue
         answering = next((one for one in pipe.sets if all(answers.answering(part) for part, _ in one)), None)
+        if answering is None and pipe.name in TENSOR and not answers.refused(pipe.metrics):
+            not_counted.append(pipe.name)
+            begun += answers.had(pipe.metrics)
+            continue
         if answering is None:
             unanswered.append(pipe)
             continue
@@ -234,10 +263,10 @@ def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, _Parts], t
     for pipe in unanswered:
         # Types of the tensor cores that don't answer where others do are types that the chip doesn't have.
         if pipe.certain or not some_tensor or answers.useless(pipe.metrics):
-            begun = next(one for one in pipe.sets if any(answers.asked(own_metrics(part)) for part, _ in one))
-            lacking = next(part for part, _ in begun if answers.answering(part) is None)
+            chosen = next(one for one in pipe.sets if any(answers.asked(own_metrics(part)) for part, _ in one))
+            lacking = next(part for part, _ in chosen if answers.answering(part) is None)
             answers.missing[f"flop_by_pipe.{pipe.name}"] = answers.why(lacking)
-    return counted, tuple(not_counted)
+    return counted, tuple(not_counted), tuple(begun)
 
 
 def _why_no_flop(pipes: Mapping[str, _Parts], answers: _Answers) -> str | None:
@@ -251,7 +280,10 @@ def _why_no_flop(pipes: Mapping[str, _Parts], answers: _Answers) -> str | None:
 
 def _amount(parts: _Parts, metrics: Mapping[str, float]) -> float:
     return math.fsum(
-        worth * term.factor * math.prod((metrics[term.metric], *(metrics[name] for name in term.times)))
+        worth
+        * term.factor
+        * math.prod((metrics[term.metric], *(metrics[name] for name in term.times)))
+        / (1.0 if term.over is None else metrics[term.over])
         for terms, worth in parts
         for term in terms
     )
@@ -293,5 +325,8 @@ def _pipe(name: str, sets: tuple[tuple[tuple[Alternatives, float], ...], ...], *
 def _written(terms: Sum) -> str:
     """For people: ``32 dram__sectors_read.sum``."""
     return " + ".join(
-        ("" if term.factor == 1 else f"{term.factor:g} ") + " x ".join((term.metric, *term.times)) for term in terms
+        ("" if term.factor == 1 else f"{term.factor:g} ")
+        + " x ".join((term.metric, *term.times))
+        + ("" if term.over is None else f" / {term.over}")
+        for term in terms
     )

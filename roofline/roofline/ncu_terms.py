@@ -24,6 +24,12 @@ CACHES = ("lts__t_bytes.sum", "l1tex__t_bytes.sum")
 SM_CLOCKS = ("smsp__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second")
 """Either is that of the SMs: cycles of a launch over its time."""
 
+CYCLES = {clock.removesuffix(".per_second"): clock for clock in SM_CLOCKS[::-1]}
+"""The cycles of a launch, by which of the clocks they are counted."""
+
+_ALIKE_OF_ONE = ("sum", "max", "avg")
+"""Of a counter that a GPU has once they are the same."""
+
 _SECTOR_BYTE = 32.0
 
 INSTRUCTIONS: Mapping[str, Mapping[str, float]] = {
@@ -60,11 +66,14 @@ TENSOR_OPERATIONS = "sm__ops_path_tensor_src_"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """``factor`` times a metric, times others: a rate of one kernel times its own duration is its amount."""
+    """``factor`` times a metric, times others: a rate of one kernel times its own duration is its amount. All of it is
+    divided by ``over``, if that is told.
+    """
 
     metric: str
     factor: float = 1.0
     times: tuple[str, ...] = ()
+    over: str | None = None
 
 
 Sum = tuple[Term, ...]
@@ -72,7 +81,10 @@ Alternatives = tuple[Sum, ...]
 """Sums that tell the same, the best first: that is taken whose metrics all answered."""
 
 SUMS: Mapping[str, Alternatives] = {
-    "time_s": ((Term(TIME),), (Term("gpu__time_duration.max"),), (Term("gpu__time_duration.avg"),)),
+    "time_s": (
+        *((Term(f"{name}.{part}"),) for name in ("gpu__time_duration", "gpu__time_active") for part in _ALIKE_OF_ONE),
+        *((Term(cycles, over=clock),) for cycles, clock in CYCLES.items()),
+    ),
     "dram_read_byte": (
         *((Term(name),) for name in DRAM_READ),
         (Term("dram__sectors_read.sum", _SECTOR_BYTE),),
@@ -139,10 +151,12 @@ def metrics_of(terms: Sum) -> Iterator[str]:
     for term in terms:
         yield term.metric
         yield from term.times
+        if term.over is not None:
+            yield term.over
 
 
 def _dimension(name: str) -> Dimension:
-    if name.startswith("gpu__time_duration"):
+    if name.startswith("gpu__time_"):
         return "time"
     if name in SM_CLOCKS:
         return "frequency"

@@ -235,6 +235,43 @@ def test_what_nobody_asked_for_is_told() -> None:
     assert found.not_counted == ("tensor_fp64", "tensor_tf32", "tensor_bf16", "tensor_fp16")
 
 
+@pytest.mark.parametrize("collected", [("fp16_dst_fp16",), ("bf16_dst_fp32", "fp16_dst_fp32", "fp64")])
+def test_a_tensor_type_that_was_not_collected_in_full(collected: tuple[str, ...]) -> None:
+    """The CUDA cores' FLOP stand, and those of the types that were, as long as the begun one shows nothing."""
+    idle = figures({**_sass(ffma=1), **_tensor(*collected)}, compute_capability="8.0")
+    assert idle.flop == 2
+    assert "tensor_fp16" in idle.not_counted
+    assert "flop" not in idle.missing
+    part = collected[1] if len(collected) > 1 else collected[0]
+    busy = figures({**_sass(ffma=1), **_tensor(*collected, **{part: 5.0})}, compute_capability="8.0")
+    assert busy.flop is None
+    assert busy.missing["flop"].startswith(f"{TENSOR.format(part)} isn't 0")
+    other = {name for name in ("fp16_dst_fp16", "fp16_dst_fp32") if name not in collected}.pop()
+    refused = figures(
+        {**_sass(ffma=1), **_tensor(*collected)}, absent={TENSOR.format(other): "n/a"}, compute_capability="8.0"
+    )
+    assert refused.flop is None
+
+
+@pytest.mark.parametrize(
+    ("metrics", "time_s"),
+    [
+        ({"sm__cycles_elapsed.avg": 9000, "sm__cycles_elapsed.avg.per_second": 1.26e9}, 9000 / 1.26e9),
+        ({"smsp__cycles_elapsed.avg": 9000, "smsp__cycles_elapsed.avg.per_second": 1.26e9}, 9000 / 1.26e9),
+        ({"gpu__time_active.sum": 5e-6, "sm__cycles_elapsed.avg": 9000, CLOCK: 1e9}, 5e-6),
+        ({TIME: 7e-6, "gpu__time_active.sum": 5e-6}, 7e-6),
+        ({"sm__cycles_elapsed.avg": 9000}, None),
+        ({"sm__cycles_elapsed.avg": 9000, "sm__cycles_elapsed.avg.per_second": 0.0}, None),
+        ({"sm__cycles_elapsed.avg": 0.0, "sm__cycles_elapsed.avg.per_second": 1e9}, None),
+    ],
+)
+def test_time_without_a_duration(metrics: dict[str, float], time_s: float | None) -> None:
+    """Of a launch its cycles over their rate, where neither is 0."""
+    found = figures(metrics)
+    assert found.time_s == (None if time_s is None else pytest.approx(time_s))
+    assert ("time_s" in found.missing) == (time_s is None)
+
+
 def test_a_time_that_can_not_be_read_is_no_reason_for_bytes_that_nobody_asked_for() -> None:
     """It is where a rate was asked for that is multiplied with it."""
     absent = {TIME: "its unit 'furlong' is not one of time"}

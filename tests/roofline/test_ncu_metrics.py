@@ -91,7 +91,8 @@ def test_every_metric_asked_for_is_understood() -> None:
         ([TENSOR.format("fp16_dst_fp32")], (TENSOR.format("fp16"),)),
         ([TENSOR.format("fp16_dst_fp32"), TENSOR.format("fp16")], ()),
         ([TENSOR.format("bf16_dst_fp32")], ()),
-        ([TIME], ()),
+        ([TIME], ("gpu__time_active.sum",)),
+        ([TIME, "gpu__time_active.sum"], ("sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second")),
         (["somebody__elses.sum"], ()),
     ],
 )
@@ -108,4 +109,4 @@ def test_what_is_asked_for_instead_is_understood() -> None:
         names = (*byte_metrics(capability), *flop_metrics(capability, tensor=True))
         others = {other for name in names for other in instead(name, {name})}
         assert len(others) > len(CUDA)
-        assert {dimension(other) for other in others} == {"byte", "count"}
+        assert {dimension(other) for other in others} == {"byte", "count", "time"}

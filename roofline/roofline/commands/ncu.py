@@ -47,6 +47,12 @@ def _show_request(context: click.Context, parameter: click.Parameter, asked: str
     help="How the files write decimals (1,234.5 or 1.234,5), where they don't tell by themselves.",
 )
 @click.option(
+    "--range",
+    "nvtx_range",
+    metavar="NAME",
+    help="Take only launches in the NVTX range of this name, of what `ncu --nvtx` printed.",
+)
+@click.option(
     "--ask",
     metavar="CC",
     is_eager=True,
@@ -59,6 +65,7 @@ def ncu(
     files: tuple[Path, ...],
     by: By | None,
     decimal: str | None,
+    nvtx_range: str | None,
     form: Format | None,
     output: Path | None,
     width: int | None,
@@ -68,12 +75,12 @@ def ncu(
     FILES are what `ncu --csv` printed, any page of it, or .ncu-rep reports. Several are of one program and have
     different metrics of the same launches: they are joined.
 
-    Exit code: 0, or 3 where a file can't be read or two don't belong together.
+    Exit code: 0, or 3 where a file can't be read, two don't belong together, or no launch is in the range.
     """
     if output is not None and output.exists() and any(output.samefile(one) for one in files):
         raise click.UsageError(f"-o {output} is one of the files to read, which it would overwrite. Name another.")
     try:
-        counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal]))
+        counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal], nvtx_range))
     except ReadError as error:
         raise CannotCompare(str(error)) from error
     chosen = chosen_format(form, output)

@@ -11,7 +11,8 @@ class Launch:
     """One launch of a kernel, or all launches of one that a summary has together (``launches``).
 
     ``metrics`` are in base units (see `roofline.ncu_terms.Dimension`) and, of a summary, summed over its launches.
-    ``absent`` are metrics that were asked for and did not answer, with what stood in their place.
+    ``absent`` are metrics that were asked for and did not answer, with what stood in their place. ``ranges`` are the
+    names of the NVTX ranges that it was launched in; None: the file doesn't tell.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Launch:
     compute_capability: str | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+    ranges: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,8 @@ def together(kernels: Sequence[Kernel], name: str, kind: str | None) -> Kernel:
 def _kernel(launch: Launch, found: KernelFigures) -> Kernel:
     missing = dict(found.missing)
     flop = found.flop
-    counted = any(pipe.startswith(_TENSOR) for pipe in found.flop_by_pipe or ())
+    amounts = [amount for pipe, amount in (found.flop_by_pipe or {}).items() if pipe.startswith(_TENSOR)]
+    counted = any(amounts) or (amounts and not any(pipe.startswith(_TENSOR) for pipe in found.not_counted))
     if flop is not None and not counted and found.tensor_cores is not False and named_for_tensor_cores(launch.name):
         flop = None
         missing["flop"] = "its name tells of tensor cores, whose operations were not collected"

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from roofline.ncu_terms import Dimension, dimension
 from roofline.printable import printable
+from roofline.profilers import ncu_ranges
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_labels import is_label, metric_of, not_printed, unprinted
-from roofline.profilers.ncu_lines import Header, Lines, how, integer
+from roofline.profilers.ncu_lines import Header, Lines, how, integer, remedy
 from roofline.profilers.ncu_units import LEAST, MOST, factors, plausible
 from roofline.profilers.number_format import Evidence, NumberFormat, NumberFormatError
 from roofline.reader import ReadError
@@ -45,7 +46,8 @@ class _Cell(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _Found:
-    """A launch as it is found, row by row. ``invocations``, of a summary, are launches that it stands for.
+    """A launch as it is found, row by row. ``invocations``, of a summary, are launches that it stands for. ``again``:
+    it stands in the file a second time.
     ``labelled``: its page has labels in place of names, and so not all that was collected.
     """
 
@@ -55,6 +57,8 @@ class _Found:
     block: str | None
     compute_capability: str | None
     invocations: int = 1
+    ranges: tuple[str, ...] | None = None
+    again: bool = False
     labelled: bool = False
     cells: list[_Cell] = field(default_factory=list)
 
@@ -82,7 +86,7 @@ def parse(path: Path, text: str, told: NumberFormat | None = None) -> Capture:
         source=str(path),
         launches=tuple(_launch(path, one, form, elsewhere) for one in found.launches.values()),
         passes=_most(lines.passes, found.passes(path, form)),
-        notes=(*_said(lines), *found.gaps()),
+        notes=(*_said(lines), *found.gaps(), *found.twice()),
     )
 
 
@@ -101,7 +105,7 @@ class _Table:
         self.launches: dict[tuple[object, ...], _Found] = {}
 
     def take(self, header: Header, number: int, cells: Sequence[str]) -> None:
-        """:raises ReadError: a row of a raw page without its row of units, or a launch that stands there twice."""
+        """:raises ReadError: a row of a raw page without its row of units, or an ID of two kernels."""
         if header is not self._header:
             self._header, self._columns, self._last = header, None, None
             self._ids.append(set())
@@ -135,11 +139,6 @@ class _Table:
                 f" anything. Was it taken out? {how()}"
             )
         one = self._open(header, number, cells)
-        if one.line != number:
-            raise ReadError(
-                f"{self._path}:{number}: launch {header.get(cells, 'ID')} stands there twice, also in line {one.line}."
-                f" Leave one of them out. {how()}"
-            )
         self._evidence.add_all([cells[place] for place in self._columns.numbers], number)
         for place in self._columns.whole:
             self._evidence.add(cells[place], number, whole=True)
@@ -167,14 +166,18 @@ class _Table:
 
     def _summary(self, header: Header, number: int, cells: Sequence[str]) -> None:
         identity = ("Process ID", "Kernel Name", "Block Size", "Grid Size", "Device", "CC", "Invocations")
-        key = (len(self._ids), *(header.get(cells, name) for name in identity))
+        place = tuple(header.get(cells, name) for name in identity)
+        key = (self._table_of(place[0]), *place)
         one = self.launches.get(key)
+        if one is not None and (self._last is None or self._last[1] is not one):
+            one.again = True
         if one is None:
             invocations = self._integer(header, number, cells, "Invocations")
             if not invocations:
                 raise ReadError(f"{self._path}:{number}: a kernel with no invocations. {how()}")
             one = self.launches[key] = _begin(header, number, cells)
             one.invocations = invocations
+        self._last = (place, one)
         unit = header.get(cells, "Metric Unit") or ""
         printed = header.get(cells, "Metric Name") or ""
         one.labelled |= is_label(printed)
@@ -183,6 +186,18 @@ class _Table:
             self._evidence.add(header.get(cells, name) or "", number, whole=name != "Average" and _whole(metric, unit))
         if dimension(metric) is not None:
             one.cells.append(_Cell(metric, unit, header.get(cells, "Average") or "", number, "Average"))
+
+    def _table_of(self, process: str | None) -> int:
+        """In which table a launch of the process is looked for: a process numbers its launches once, so in any; where
+        the process isn't told, in the one that is read.
+        """
+        return len(self._ids) if process is None else 0
+
+    def twice(self) -> Iterator[str]:
+        """Launches that a log has twice, as one that was appended to: the same process, the same number."""
+        if again := sum(one.again for one in self.launches.values()):
+            which = f"{again} launch{'' if again == 1 else 'es'} of {len(self.launches)}"
+            yield f"More than once in the file (same process and ID), counted once: {which}."
 
     def _integer(self, header: Header, number: int, cells: Sequence[str], name: str) -> int:
         """:raises ReadError: too large for a counter."""
@@ -204,16 +219,18 @@ class _Table:
         if self._last is not None and self._last[0] == printed and header.page == "details":
             return self._last[1]
         launch = self._integer(header, number, cells, "ID")
-        key = (len(self._ids), printed[1], launch)
+        key = (self._table_of(printed[1]), printed[1], launch)
+        self._ids[-1].add(launch)
         one = self.launches.get(key)
         if one is None:
-            self._ids[-1].add(launch)
             one = self.launches[key] = _begin(header, number, cells)
         elif one.name != (name := printable(printed[2] or "")):
             raise ReadError(
                 f"{self._path}:{number}: launch {launch} is {name!r:.80} here and {one.name!r:.80} in line"
                 f" {one.line}. Are these two runs in one file? Give a file of each."
             )
+        else:
+            one.again = True
         self._last = (printed, one)
         return one
 
@@ -276,7 +293,16 @@ def _begin(header: Header, number: int, cells: Sequence[str]) -> _Found:
         grid=header.get(cells, "Grid Size"),
         block=header.get(cells, "Block Size"),
         compute_capability=header.get(cells, "CC"),
+        ranges=_ranges(header, cells),
     )
+
+
+def _ranges(header: Header, cells: Sequence[str]) -> tuple[str, ...] | None:
+    """Names of the NVTX ranges that the launch was in; None where the table has no column of them."""
+    there = ncu_ranges.columns(header.cells)
+    if not there:
+        return None
+    return tuple(name for place, numbered in there for name in ncu_ranges.ranges(cells[place], numbered))
 
 
 def _whole(metric: str, unit: str) -> bool:
@@ -319,6 +345,7 @@ def _launch(path: Path, found: _Found, form: NumberFormat, elsewhere: str) -> La
         grid=found.grid,
         block=found.block,
         compute_capability=found.compute_capability,
+        ranges=found.ranges,
         metrics=metrics,
         absent={name: why for name, why in absent.items() if name not in metrics},
     )
@@ -376,7 +403,7 @@ _MEANT: Mapping[Dimension, str] = {
 
 def _said(lines: Lines) -> Iterator[str]:
     for said in lines.errors:
-        yield f"ncu reported an error: {said}"
+        yield f"ncu reported an error: {' '.join(filter(None, (said, remedy(said))))}"
     for said in lines.warnings:
         yield f"ncu warned: {said}"
     if lines.left_out:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
-from roofline.profilers import ncu_csv, ncu_report
+from roofline.profilers import ncu_csv, ncu_ranges, ncu_report
 from roofline.profilers.captured_text import captured, decoded
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_lines import how
@@ -44,15 +44,17 @@ def read(path: Path, told: NumberFormat | None = None) -> Capture:
     return ncu_csv.parse(path, decoded(content), told)
 
 
-def read_all(paths: Sequence[Path], told: NumberFormat | None = None) -> Capture:
+def read_all(paths: Sequence[Path], told: NumberFormat | None = None, nvtx_range: str | None = None) -> Capture:
     """The launches of one program, with the metrics of all files; where several have one metric, the first file's.
 
-    :raises ReadError: a file can't be read, or two have other launches.
+    :param nvtx_range: the name of the range whose launches alone are wanted.
+    :raises ReadError: a file can't be read, two have other launches, or none is in the range.
     """
     captures = [read(path, told) for path in paths]
     joined = captures[0]
     for other in captures[1:]:
         joined = _join(joined, other)
+    joined = ncu_ranges.chosen(joined, nvtx_range)
     return replace(joined, passes_by_file={one.source: one.passes for one in captures})
 
 
@@ -76,7 +78,8 @@ def _join(one: Capture, other: Capture) -> Capture:
         metrics = {**right.metrics, **left.metrics}
         absent = {name: why for name, why in {**right.absent, **left.absent}.items() if name not in metrics}
         capability = left.compute_capability or right.compute_capability
-        launches.append(replace(left, metrics=metrics, absent=absent, compute_capability=capability))
+        ranges = right.ranges if left.ranges is None else left.ranges
+        launches.append(replace(left, metrics=metrics, absent=absent, compute_capability=capability, ranges=ranges))
     new = {name for launch in other.launches for name in launch.metrics} - {
         name for launch in one.launches for name in launch.metrics
     }

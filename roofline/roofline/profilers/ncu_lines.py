@@ -42,6 +42,23 @@ _PASSES = re.compile(r"- (\d{1,4}) pass(?:es)?\s*$", re.ASCII)
 _TEXT_PAGE = re.compile(r"^\s+Section: |^\[\d+\] [^\s@]+@\S+\s*$", re.MULTILINE)
 _NO_KERNELS = "No kernels were profiled"
 
+_REMEDIES = (
+    (
+        re.compile("ERR_NVGPUCTRPERM"),
+        "The driver gives its counters to administrators only. Run ncu as root, by its full path, for sudo replaces"
+        " PATH. Or allow all users: 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' in a file of"
+        " /etc/modprobe.d, and restart. A container needs --cap-add=SYS_ADMIN; on a rented machine its owner has to"
+        " allow it.",
+    ),
+    (
+        re.compile("failed to find metric", re.IGNORECASE),
+        "This ncu has no metric of that name for this GPU, and so has counted none of the others. flop_count_sp and its"
+        " like are names of nvprof. `roofline ncu --ask CC`, with the GPU's compute capability (8.9), lists those to"
+        " ask for.",
+    ),
+)
+"""What to do about errors of ncu, by what it prints."""
+
 _SHOWN = 300
 """Characters of somebody else's line that a message repeats."""
 
@@ -68,6 +85,11 @@ class Header:
 def how() -> str:
     """What to give in place of a file that isn't read."""
     return f"Give what `ncu --csv` prints: {print_command()}, or the .ncu-rep itself."
+
+
+def remedy(error: str) -> str | None:
+    """What to do about an error that ncu printed; None: not known."""
+    return next((text for sign, text in _REMEDIES if sign.search(error)), None)
 
 
 def integer(text: str) -> int | None:
@@ -137,8 +159,9 @@ class Lines:
         """
         path, text = self._path, self._text
         said = "; ".join(list(self.errors)[:_NAMED])
+        again = "Run ncu anew without that error."
         if self.errors:
-            raise ReadError(f"{path}: no kernels in it, for ncu failed: {said} Run ncu anew without that error.")
+            raise ReadError(f"{path}: no kernels in it, for ncu failed: {said} {remedy(said) or again}")
         if _NO_KERNELS in text or self._headed:
             what = f"ncu says: {_NO_KERNELS}" if _NO_KERNELS in text else "a header and no row of a kernel"
             raise ReadError(

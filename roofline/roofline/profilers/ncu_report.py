@@ -110,7 +110,16 @@ def _launch(module: Any, action: Any) -> Launch:
         compute_capability=None if None in capability else ".".join(f"{one:.0f}" for one in capability),
         metrics=metrics,
         absent=absent,
+        ranges=tuple(_ranges(action)),
     )
+
+
+def _ranges(action: Any) -> Iterator[str]:
+    """Names of the NVTX ranges that the launch was in."""
+    state = action.nvtx_state()
+    for number in () if state is None else state.domains():
+        domain = state.domain_by_id(number)
+        yield from map(printable, (*domain.push_pop_ranges(), *domain.start_end_ranges()))
 
 
 def _size(module: Any, action: Any, name: str) -> str | None:

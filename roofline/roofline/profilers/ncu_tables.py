@@ -88,7 +88,7 @@ def notes(counted: Counted) -> list[str]:
     """What the figures rest on, and what is missing with the reason."""
     lines = ["Times are under the profiler, which replays kernels one by one: they are no timing."]
     if counted.total.flop is not None and counted.not_counted:
-        lines.append(f"Nobody asked for {', '.join(counted.not_counted)}: FLOP are without them.")
+        lines.append(f"Not collected, or not in full: {', '.join(counted.not_counted)}. FLOP are without them.")
     if any(_RATE in metric for metric in counted.metrics.values()):
         lines.append(_ROUNDED)
     lines += _lacking(counted)

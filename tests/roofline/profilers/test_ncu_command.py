@@ -12,7 +12,19 @@ import pytest
 from roofline.ncu_metrics import byte_metrics, flop_metrics
 from roofline.tables import FORMATS
 from tests.roofline.conftest import Run
-from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, sections, written
+from tests.roofline.profilers.ncu_made import (
+    DETAILS,
+    READ,
+    TIME,
+    WRITE,
+    Metric,
+    details,
+    identity,
+    line,
+    raw,
+    sections,
+    written,
+)
 
 GEMM = "ampere_sgemm_128x64_nn"
 RELU = "void at::native::vectorized_elementwise_kernel<4, at::native::launch_clamp_scalar, std::array<char*, 2ul>>(int)"
@@ -202,7 +214,7 @@ def test_a_page_of_labels(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         command = f"LC_ALL=C {program} --import REPORT.ncu-rep --csv --page raw --print-units base > FILE.csv"
         assert f"not on this page; `{command}` prints it" in why
     assert any("rates, which the CSV has to 0.01 a cycle" in note for note in document["notes"])
-    assert any("Nobody asked for fp16" in note for note in document["notes"])
+    assert any("Not collected, or not in full: fp16" in note for note in document["notes"])
 
 
 def test_a_page_of_labels_without_instructions(run: Run, tmp_path: Path) -> None:
@@ -254,6 +266,69 @@ def test_what_can_not_be_read_is_exit_code_3(run: Run, tmp_path: Path) -> None:
     assert err.startswith(f"Error: {path}: no kernels in it, for ncu failed: Profiling is not supported")
     assert run("ncu", tmp_path / "none.csv")[0] == 2
     assert run("ncu")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("ERR_NVGPUCTRPERM - The user does not have permission", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("Failed to find metric regex:^flop_count_sp\\.(sum|avg)$", "`roofline ncu --ask CC`"),
+    ],
+)
+def test_errors_of_ncu_with_their_remedy(run: Run, tmp_path: Path, said: str, remedy: str) -> None:
+    """Those that stop a run before its first kernel."""
+    text = f"==PROF== Connected to process 5\n==ERROR== {said}\n==WARNING== No kernels were profiled.\n"
+    code, out, err = run("ncu", written(tmp_path / "f.csv", text))
+    assert (code, out) == (3, "")
+    assert said in err
+    assert remedy in err
+
+
+RANGES = (
+    "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
+    "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
+)
+
+
+def nvtx(*ranges: tuple[str, ...], raw_page: bool = False) -> str:
+    """A page of a launch for each: its pushed ranges, outer ones first, and in the second column those started."""
+    behind = ":none:none:none:none:none:none"
+    metric = ("gpu__time_duration.sum", "ns") if raw_page else DETAILS[-4:]
+    text = line(*DETAILS[:11], *RANGES, *(metric[:1] if raw_page else metric))
+    text += line(*("",) * 13, "ns") if raw_page else ""
+    for number, names in enumerate(ranges):
+        pushed = " ".join(f'"<default domain>:{name}{behind}"' for name in names if not name.startswith("@"))
+        started = " ".join(f'"7:<default domain>:{name[1:]}{behind}"' for name in names if name.startswith("@"))
+        cells = ("1000",) if raw_page else ("Command line profiler metrics", "gpu__time_duration.sum", "ns", "1,000")
+        text += line(*identity(number, f"k{number}"), f"4711  {pushed}" if pushed else "", started, *cells)
+    return text
+
+
+@pytest.mark.parametrize("raw_page", [False, True])
+def test_launches_of_one_range(run: Run, tmp_path: Path, raw_page: bool) -> None:
+    """Nested or started ones too, whatever their names have in them; without a choice the ranges are named."""
+    text = nvtx(("step", "aten::mm"), ("step",), (), ("@step",), ("other",), raw_page=raw_page)
+    path = written(tmp_path / "f.csv", text)
+
+    def chosen(*more: str) -> tuple[list[str], list[str]]:
+        document = json.loads(run("ncu", path, "--format", "json", *more)[1])
+        return [one["name"] for one in document["kernels"]], document["notes"]
+
+    assert chosen("--range", "step")[0] == ["k0", "k1", "k3"]
+    assert chosen("--range", "aten::mm")[0] == ["k0"]
+    names, notes = chosen()
+    assert len(names) == 5
+    assert any("'step' (3 launches), 'aten::mm' (1 launch), 'other' (1 launch)" in note for note in notes)
+
+
+def test_a_range_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    """Exit code 3, with those that are, or how to have them."""
+    code, out, err = run("ncu", written(tmp_path / "f.csv", nvtx(("step",))), "--range", "steps")
+    assert (code, out) == (3, "")
+    assert "'step' (1 launch)" in err
+    code, _, err = run("ncu", written(tmp_path / "g.csv", details([("k", [TIME])])), "--range", "step")
+    assert code == 3
+    assert "Run ncu with --nvtx" in err
 
 
 def test_the_user_may_tell_the_number_format(run: Run, tmp_path: Path) -> None:

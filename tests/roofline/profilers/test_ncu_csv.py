@@ -352,8 +352,11 @@ def test_a_table_without_quotes() -> None:
 
 
 def test_two_runs_in_one_file() -> None:
-    """A second header begins anew: launch 0 is another launch."""
-    assert len(_parsed(details([("k", [TIME])]) + details([("k", [TIME])])).launches) == 2
+    """Launch 0 of another process is another launch; of the same one it is the same, or the file is of two runs."""
+    page = details([("k", [TIME])])
+    assert len(_parsed(page + page.replace('"77"', '"78"')).launches) == 2
+    assert len(_parsed(page + page).launches) == 1
+    assert "Are these two runs in one file?" in _refused(page + details([("k", [(TIME_NAME, "ns", "5,896")])]))
 
 
 def test_windows_line_ends() -> None:
@@ -371,6 +374,8 @@ def test_an_error_beside_kernels_is_told() -> None:
     """The run ended early: what was counted is shown with ncu's word."""
     text = details([("k", [TIME])]) + "==ERROR== The application returned an error code (9).\n"
     assert _parsed(text).notes == ("ncu reported an error: The application returned an error code (9).",)
+    known = text.replace("The application returned an error code (9).", "ERR_NVGPUCTRPERM - no permission.")
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in _parsed(known).notes[0]
 
 
 @pytest.mark.parametrize(
@@ -479,10 +484,27 @@ def test_a_raw_page_without_units() -> None:
     assert "f.csv:2: no row of units below the columns of line 1" in _refused(text)
 
 
-def test_a_launch_that_stands_there_twice() -> None:
-    """Its sums would be twice too large."""
+@pytest.mark.parametrize(
+    "text",
+    [
+        details([("k", [TIME, READ]), ("l", [TIME, READ])]),
+        raw({TIME_NAME: "ns"}, [("k", ("4896",)), ("l", ("4896",))]),
+        summary([("k", 2, [TIME]), ("l", 1, [TIME])]),
+    ],
+)
+def test_a_launch_that_stands_there_twice(text: str) -> None:
+    """As in a log that was appended to: it counts once, and that is told."""
+    again = text + text
+    assert [one.metrics for one in _parsed(again).launches] == [one.metrics for one in _parsed(text).launches]
+    assert _parsed(again).notes == ("More than once in the file (same process and ID), counted once: 2 launches of 2.",)
+    assert _parsed(text).notes == ()
+
+
+def test_a_row_of_a_raw_page_that_stands_there_twice() -> None:
+    """Likewise without a second header; with another value it is another run."""
     text = raw({TIME_NAME: "ns"}, [("k", ("4896",))])
-    assert "f.csv:4: launch 0 stands there twice, also in line 3" in _refused(text + line(*identity(0, "k"), "4896"))
+    assert len(_parsed(text + line(*identity(0, "k"), "4896")).launches) == 1
+    assert "Are these two runs in one file?" in _refused(text + line(*identity(0, "k"), "9896"))
 
 
 def test_one_id_with_two_kernels() -> None:

@@ -42,8 +42,11 @@ class IMetric:
 class IAction:
     NameBase_FUNCTION, NameBase_DEMANGLED, NameBase_MANGLED = range(3)
 
-    def __init__(self, name, metrics):
-        self._name, self._metrics = name, metrics
+    def __init__(self, name, metrics, ranges=None):
+        self._name, self._metrics, self._ranges = name, metrics, ranges
+
+    def nvtx_state(self):
+        return None if self._ranges is None else INvtxState(self._ranges)
 
     def name(self, base):
         assert base == 1
@@ -54,6 +57,24 @@ class IAction:
 
     def metric_by_name(self, name):
         return IMetric(*self._metrics[name]) if name in self._metrics else None
+
+class INvtxState:
+    """Of one domain with its ranges that are pushed, and those that are started."""
+
+    def __init__(self, ranges):
+        self._pushed, self._started = ranges
+
+    def domains(self):
+        return (0,)
+
+    def domain_by_id(self, number):
+        return self
+
+    def push_pop_ranges(self):
+        return tuple(self._pushed)
+
+    def start_end_ranges(self):
+        return tuple(self._started)
 
 class IRange:
     def __init__(self, actions):
@@ -206,6 +227,14 @@ def test_the_module_where_installers_put_it(
     module.rename(root / folder)
     monkeypatch.setenv("PATH", "")
     assert len(parse(report).launches) == 2
+
+
+def test_the_ranges_of_a_launch(monkeypatch: pytest.MonkeyPatch, module: Path, tmp_path: Path) -> None:
+    """Of all domains, pushed and started ones; of a launch in none an empty list."""
+    monkeypatch.syspath_prepend(str(module))
+    path = tmp_path / "r.ncu-rep"
+    path.write_text('[[["a", {}, [["step", "forward"], ["epoch"]]], ["b", {}]]]')
+    assert [one.ranges for one in parse(path).launches] == [("step", "forward", "epoch"), ()]
 
 
 def test_without_the_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, report: Path) -> None:
