@@ -22,6 +22,7 @@ from pytest_roofline.profilers.system import System
 from pytest_roofline.run import Run, without_folders
 from pytest_roofline.workload import Step, Workload
 from roofline.record import Counters, Flag, HostCounters, Record
+from roofline.step_time import margin_flag
 
 
 def plan_of(options: Options) -> Plan:
@@ -189,10 +190,8 @@ def timing_flags(measured: Measured) -> tuple[Flag, ...]:
                 evidence=f"not steady after {timing.warmup_steps} warm-up steps ({timing.warmup_s:.3g} s)",
             )
         )
-    if timing.margin_target is not None and (timing.margin is None or timing.margin > timing.margin_target):
-        why = measured.missing.get("timing.margin", "too few rounds")
-        reached = f"no margin can be claimed ({why})" if timing.margin is None else f"±{timing.margin:.2%} reached"
-        flags.append(Flag(name="margin", evidence=f"{reached}, ±{timing.margin_target:.2%} asked for"))
+    short = margin_flag(timing, measured.missing.get("timing.margin", "too few rounds"))
+    flags += [] if short is None else [short]
     disturbed = [reason for reason in timing.rounds.disturbed or () if reason]
     if disturbed:
         flags.append(

@@ -31,6 +31,7 @@ from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record
 from roofline.roofs import Roofs
 from roofline.sol import SpeedOfLight
+from roofline.step_time import undisturbed
 from roofline.units import percent, scaled, significant
 
 INPUT_SHARE = 0.10
@@ -79,7 +80,13 @@ def input_share(record: Record) -> float | None:
         return None
     if not usable_or_zero(timing.input_wait_s):
         return None
-    return timing.input_wait_s / timing.step_time_s
+    rounds = timing.rounds
+    if rounds.input_wait_s is None or len(rounds.input_wait_s) != len(rounds.wall_s):
+        return timing.input_wait_s / timing.step_time_s
+    # Of the rounds that the step time is of.
+    waits, walls = (undisturbed(series, rounds.disturbed) for series in (rounds.input_wait_s, rounds.wall_s))
+    total_s, waited_s = sum(walls), sum(waits)
+    return waited_s / total_s if usable(total_s) and usable_or_zero(waited_s) else None
 
 
 def launch_s(record: Record, roofs: Roofs) -> float | None:

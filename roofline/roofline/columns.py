@@ -23,6 +23,7 @@ from roofline.record import (
     Timing,
     Work,
 )
+from roofline.step_time import step_time
 from roofline.tables import Column
 from roofline.units import percent, scaled, shares, significant
 
@@ -159,6 +160,22 @@ def _steps(timing: Timing) -> int:
     return timing.rounds.steps * len(timing.rounds.wall_s)
 
 
+def _mean_of_all(point: Point) -> float | None:
+    """pytest-benchmark's mean: of all rounds, disturbed ones too."""
+    timing = None if point.benchmark.record is None else point.benchmark.record.timing
+    if timing is None:
+        return point.benchmark.stats.mean_s
+    found = step_time(timing.rounds)
+    return None if found is None else found.mean_s
+
+
+def _rounds_left_out(point: Point) -> int | None:
+    """Of the step time, because something disturbed them; None where nobody looked."""
+    timing = None if point.benchmark.record is None else point.benchmark.record.timing
+    found = None if timing is None or timing.rounds.disturbed is None else step_time(timing.rounds)
+    return None if found is None else found.left_out
+
+
 def _uncovered_s(work: Work) -> float | None:
     """Time of a step in operations without a formula; None where one of them wasn't timed."""
     times = [one.time_s for one in work.uncovered]
@@ -231,6 +248,9 @@ _ALL: tuple[Column[Point], ...] = (
     _seconds("step_time_s", "step", lambda point: point.step_time_s, drop=2),
     _seconds("step_time_sd_s", "± sd", _timing(lambda timing: timing.step_time_sd_s)),
     _number("spread", "sd\n%", lambda point: point.spread, percent_of, drop=6),
+    _seconds("step_time_mean_s", "mean of\nall rounds", _mean_of_all),
+    _number("rounds", "rounds", _timing(lambda timing: len(timing.rounds.wall_s))),
+    _number("rounds_left_out", "left out", _rounds_left_out),
     _number("margin", "margin", _timing(lambda timing: timing.margin), percent),
     _number("confidence", "confidence", _timing(lambda timing: timing.confidence)),
     _words("stop_reason", "stopped by", _timing(lambda timing: timing.stop_reason)),

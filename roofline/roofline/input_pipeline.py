@@ -13,6 +13,7 @@ from roofline.bounds import INPUT_SHARE, input_share
 from roofline.flags import throughput
 from roofline.reader import ResultFile
 from roofline.record import Record
+from roofline.step_time import mostly_disturbed
 from roofline.units import percent, significant
 
 TEST = "input_pipeline"
@@ -115,8 +116,7 @@ def _margin(record: Record) -> float:
 
 
 def _disturbed(record: Record) -> bool:
-    marks = () if record.timing is None else record.timing.rounds.disturbed or ()
-    return sum(mark is not None for mark in marks) > len(marks) / 2
+    return record.timing is not None and mostly_disturbed(record.timing.rounds.disturbed) is not None
 
 
 def _wait(record: Record) -> float | None:

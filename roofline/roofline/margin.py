@@ -1,10 +1,15 @@
-"""How far the mean of the rounds may lie from the mean of a very long run.
+"""How far the median of the rounds may lie from the median of a very long run.
 
 Step times of real machines are not independent draws. They drift over seconds and minutes, they come in levels, they
 are interrupted; and a loop that stops as soon as its margin looks small picks the moments at which it is too small.
 Margins that allow for none of this, or only for correlation shorter than the run, hold in about half of the runs.
 
-The estimate here is made of two parts that are added:
+Rounds far out are drawn in first, to `OUTLYING` deviations from the median, and the deviation is that of the nearest
+three quarters of the rounds. That leaves the median where it is: how well it is known doesn't hang on how long a pause
+took, as it does for the mean. What is left is treated as for a mean, and made `MEDIAN_OVER_MEAN` times as wide, by
+which the median of normal noise is the less certain of the two.
+
+The estimate is made of two parts that are added:
 
 1. *What the rounds show.* The slow end of the series, its first 40 cosine coefficients (DCT-II), is compared with 13
    spectra: white, and white beside 1/f, 1/f^2 (wandering) or 1/f^4 (a trend) of four strengths. Under each of them the
@@ -14,8 +19,8 @@ The estimate here is made of two parts that are added:
    weighed by how well they explain the coefficients, and the margin is a quantile of the resulting mixture of t
    distributions. Noise without memory gets two to three times the textbook's margin after 100 rounds, for slow parts
    that it might hide; a series that drifts gets one many times as wide.
-2. *What no round shows.* A run in which nothing happened says little of rare interruptions: `UNSEEN_S` of time
-   lost may always have been missed. So a run of 5 s can't claim less than 1 %.
+2. *What no round shows.* A run in which nothing happened says little of slow stretches that come rarely: `UNSEEN_S` of
+   time lost may always have been missed. So a run of 5 s can't claim less than 1 %.
 
 The approach (low-frequency cosine coefficients, a mixture over the unknown persistence, prediction of a long-run mean)
 follows U. Mueller and M. Watson, "Measuring Uncertainty about Long-Run Predictions", Review of Economic Studies 83
@@ -47,13 +52,25 @@ LEAST_ROUNDS = 5
 """Fewer rounds support no claim."""
 
 LARGEST = 0.5
-"""A half width beyond this share of the mean is no claim either."""
+"""A half width beyond this share of the median is no claim either."""
 
 UNSEEN_S = 0.05
 """Time lost to interruptions too rare to be seen in a run: some scheduler slices, one page fault to disk."""
 
 COEFFICIENTS = 40
 """Cosine coefficients looked at: slow wobble, up to 20 cycles a run."""
+
+OUTLYING = 3.0
+"""Deviations from the median beyond which a round tells of an interruption alone."""
+
+_NEAREST = 0.75
+"""Of the rounds, those that the deviation is of. With fewer, a second level of the times would be drawn in as well."""
+
+_NORMAL_NEAREST = 1.1503
+"""How far they lie from the median at most in a normal distribution, over its standard deviation."""
+
+MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
+"""Standard error of the median over that of the mean, of normal values: 1.2533."""
 
 _STRENGTHS = (3.0, 10.0, 30.0, 100.0)
 """Of the slow part beside the white one, at the lowest frequency."""
@@ -71,14 +88,14 @@ _CLOSE = 3e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margin:
-    """The mean of a series of rounds and how well it is known.
+    """The median of a series of rounds and how well it is known.
 
-    :param half_width_relative: of the confidence interval for the long-run mean, relative to the mean; None where the
-        rounds support no claim, and ``reason`` tells why.
+    :param half_width_relative: of the confidence interval for the long-run median, relative to the median; None where
+        the rounds support no claim, and ``reason`` tells why.
     :param autocorrelation_rounds: how many rounds tell as much as one independent one (at least 1).
     """
 
-    mean: float
+    median: float
     half_width_relative: float | None
     autocorrelation_rounds: float | None
     reason: str | None = None
@@ -115,27 +132,33 @@ class MarginEstimator:
         self._peaks: list[float] = peaks.tolist()
 
     def of(self, step_times: Sequence[float], span_s: float) -> Margin:
-        """The margin of the mean of ``step_times``, one value a round in the order they were taken.
+        """The margin of the median of ``step_times``, one value a round in the order they were taken.
 
         :param step_times: any unit; at least one.
         :param span_s: timed seconds of all rounds together.
         """
         times = self._numpy.asarray(step_times, dtype=float)
-        count, mean = len(times), float(times.mean())
+        count, median = len(times), float(self._numpy.median(times))
         if count < LEAST_ROUNDS:
             reason = f"{count} rounds; at least {LEAST_ROUNDS} are needed for a claim"
-            return Margin(mean=mean, half_width_relative=None, autocorrelation_rounds=None, reason=reason)
+            return Margin(median=median, half_width_relative=None, autocorrelation_rounds=None, reason=reason)
+        times = self._drawn_in(times, median)
         # Orthonormal: each squared coefficient of white noise has the noise's variance as its expectation.
-        powers = self._cosine(times - mean, type=2, norm="ortho")[1:] ** 2
+        powers = self._cosine(times - times.mean(), type=2, norm="ortho")[1:] ** 2
         lag = self._autocorrelation(powers)
-        half_width = self._half_width(powers[:COEFFICIENTS], count) / mean + UNSEEN_S / span_s
+        half_width = MEDIAN_OVER_MEAN * self._half_width(powers[:COEFFICIENTS], count) / median + UNSEEN_S / span_s
         claimed = half_width <= LARGEST
         return Margin(
-            mean=mean,
+            median=median,
             half_width_relative=half_width if claimed else None,
             autocorrelation_rounds=lag,
             reason=None if claimed else f"the rounds spread so far that ±{half_width:.0%} would be claimed",
         )
+
+    def _drawn_in(self, times: NDArray[np.float64], median: float) -> NDArray[np.float64]:
+        """The times with those far out drawn in to `OUTLYING` deviations from the median."""
+        reach = OUTLYING / _NORMAL_NEAREST * self._numpy.quantile(abs(times - median), _NEAREST)
+        return self._numpy.clip(times, median - reach, median + reach)
 
     def _half_width(self, powers: NDArray[np.float64], count: int) -> float:
         np = self._numpy
@@ -174,7 +197,7 @@ class MarginEstimator:
     def _tail(
         self, half_width: float, errors: NDArray[np.float64], weights: NDArray[np.float64], freedom: int
     ) -> tuple[float, float]:
-        """Probability that the long-run mean lies further away than this, and by how many percent it falls where the
+        """Probability that the long-run value lies further away than this, and by how many percent it falls where the
         half width grows by one.
         """
         distances = half_width / errors

@@ -23,6 +23,7 @@ from roofline.counters import counters_of, unit_fails
 from roofline.record import Record, Timing
 from roofline.roofs import Roofs
 from roofline.sol import memory_byte_per_s
+from roofline.step_time import undisturbed
 
 HOST_BOUND_DEVICE_SHARE = 0.70
 """The device busy for less than this share of the wall time: the host sets the pace."""
@@ -158,9 +159,10 @@ def busy_share(record: Record) -> float | None:
         return None
     if profile is not None and profile.device_busy_s is not None and usable(profile.device_busy_s):
         return profile.device_busy_s / timing.step_time_s
-    if timing.rounds.device_s is None:
+    rounds = timing.rounds
+    if rounds.device_s is None:
         return None
-    wall, device = sum(timing.rounds.wall_s), sum(timing.rounds.device_s)
+    wall, device = (sum(undisturbed(series, rounds.disturbed)) for series in (rounds.wall_s, rounds.device_s))
     return device / wall if usable(wall) and usable(device) else None
 
 

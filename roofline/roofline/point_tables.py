@@ -18,7 +18,16 @@ from roofline.units import percent, scaled, significant
 
 _POINT_COLUMNS = pick(
     *("machine", "device_kind", "device", "case", "workload_hash", "model", "mode", "batch", "precision", "layout"),
-    *("data", "samples_per_s", "samples_per_s_sd", "sample_unit", "step_time_s", "step_time_sd_s", "margin"),
+    *(
+        "data",
+        "samples_per_s",
+        "samples_per_s_sd",
+        "sample_unit",
+        "step_time_s",
+        "step_time_sd_s",
+        "margin",
+        "rounds_left_out",
+    ),
     *("flop_per_step", "byte_low_per_step", "byte_high_per_step", "attained_flop_per_s", "time_basis", "provenance"),
     *("flop_source", "counter_status", "tensor_share", "counter_dram_byte_per_step", "counter_dram_read_byte_per_step"),
     *("counter_dram_write_byte_per_step", "counter_l2_byte_per_step", "counter_l1_byte_per_step"),
@@ -45,6 +54,7 @@ _METRIC_COLUMNS = pick(
     *("cudnn_benchmark", "workers", "pin_memory", "prefetch_factor", "augment", "protocol", "warmup_steps"),
     *("measured_steps", "warmup_s", "elapsed_s", "real_s", "user_s", "system_s", "max_rss_byte"),
     *("voluntary_switches", "involuntary_switches", "step_time_s", "step_time_sd_s", "margin", "confidence"),
+    *("step_time_mean_s", "rounds", "rounds_left_out"),
     *("repeat_step_time_s", "stop_reason", "samples_per_s", "samples_per_s_sd", "sample_unit", "samples_per_step"),
     *("latency_median_s", "latency_p95_s", "latency_p99_s", "input_wait_s", "input_share", "input_startup_s"),
     *("device_share", "compile_s", "peak_predicted_byte", "peak_allocated_byte", "peak_over_predicted"),
@@ -67,20 +77,20 @@ _LINES_A_NOTE = 4
 
 
 def _rate(point: Point) -> tuple[float, float | None] | None:
-    """Samples per second, and their standard deviation over them."""
-    return None if point.samples_per_s is None else (point.samples_per_s, point.spread)
+    """Samples per second, and the margin of the step time, which is theirs."""
+    return None if point.samples_per_s is None else (point.samples_per_s, point.margin)
 
 
-def _with_spread(rate: tuple[float, float | None]) -> str:
-    value, spread = rate
-    return significant(value) if spread is None else f"{significant(value)} ±{significant(100 * spread, 2)}%"
+def _with_margin(rate: tuple[float, float | None]) -> str:
+    value, margin = rate
+    return significant(value) if margin is None else f"{significant(value)} ±{significant(100 * margin, 2)}%"
 
 
-def _with_rounded_spread(rate: tuple[float, float | None]) -> str:
-    value, spread = rate
-    if spread is None:
+def _with_rounded_margin(rate: tuple[float, float | None]) -> str:
+    value, margin = rate
+    if margin is None:
         return significant(value)
-    return f"{significant(value)} ±{significant(100 * spread, 1 if spread < 0.1 else 2)}%"
+    return f"{significant(value)} ±{significant(100 * margin, 1 if margin < 0.1 else 2)}%"
 
 
 def _without_blank(value: float) -> str:
@@ -93,8 +103,8 @@ def _without_zeros(text: str) -> str:
 
 
 _STANDING: tuple[Column[Point], ...] = (
-    # Throughput and spread in one column: neither gives way to another.
-    Column(name="throughput", title="samples/s\n± sd", get=_rate, show=_with_spread, narrow=_with_rounded_spread),
+    # Throughput and margin in one column: neither gives way to another.
+    Column(name="throughput", title="samples/s\n± margin", get=_rate, show=_with_margin, narrow=_with_rounded_margin),
     *(replace(column, narrow=_without_blank) for column in pick("attained_flop_per_s")),
     *(replace(column, narrow=_without_zeros) for column in pick("intensity", "fraction_of_roof")),
     *pick("fraction_of_speed_of_light", "bound"),

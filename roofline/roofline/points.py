@@ -10,12 +10,13 @@ from pathlib import Path
 from roofline.amounts import usable, usable_or_zero
 from roofline.bounds import Bound, judge
 from roofline.devices import DeviceTable
-from roofline.flags import cliffs, derived, throughput
+from roofline.flags import cliffs, derived, series_flags, throughput
 from roofline.placement import Placement, place
 from roofline.reader import Benchmark, ResultFile
 from roofline.record import Flag, Mode, Record
 from roofline.roofs import Roofs, roofs_of
 from roofline.sol import SpeedOfLight, speed_of_light
+from roofline.step_time import plain_step_time_s, plain_times_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +60,15 @@ class Point:
 
     @property
     def step_time_s(self) -> float | None:
-        """By the wall. Without a record: pytest-benchmark's mean of one iteration."""
+        """By the wall, the median of the undisturbed rounds (see `roofline.step_time`)."""
         record = self.benchmark.record
         if record is None:
-            return self.benchmark.stats.mean_s
+            return plain_step_time_s(self.benchmark.stats)
         return None if record.timing is None else record.timing.step_time_s
 
     @property
     def spread(self) -> float | None:
-        """Standard deviation of the step time over its mean."""
+        """Standard deviation of the rounds that the step time is of, over the step time."""
         record = self.benchmark.record
         if record is None:
             deviation = self.benchmark.stats.stddev_s
@@ -76,6 +77,12 @@ class Point:
         if deviation is None or self.step_time_s is None:
             return None
         return deviation / self.step_time_s if usable_or_zero(deviation) and usable(self.step_time_s) else None
+
+    @property
+    def margin(self) -> float | None:
+        """Of the step time, relative; None where none can be claimed, and without a record."""
+        record = self.benchmark.record
+        return None if record is None or record.timing is None else record.timing.margin
 
     @property
     def samples_per_s(self) -> float | None:
@@ -146,7 +153,7 @@ def _point(result: ResultFile, benchmark: Benchmark, table: DeviceTable) -> Poin
     if record is None:
         roofs, sol = Roofs(roofs=(), why_none="no record"), SpeedOfLight(time_s=None, why_none="no record")
         placement = place(None, roofs)
-        flags: tuple[Flag, ...] = ()
+        flags = series_flags(plain_times_s(benchmark.stats))
         if benchmark.fault is not None:
             flags = (Flag(name="unreadable_record", evidence=benchmark.fault, invalid=True),)
     else:

@@ -31,6 +31,7 @@ from roofline.record import (
     Work,
 )
 from roofline.record_json import LARGEST_WHOLE
+from roofline.step_time import by_median
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -118,13 +119,14 @@ class _Record(msgspec.Struct, kw_only=True):
 
     def record(self) -> Record:
         values = {name: getattr(self, name) for name in self.__struct_fields__}
-        return Record(
+        record = Record(
             **{
                 **values,
                 "profile": None if self.profile is None else self.profile.profile(),
                 "counters": None if self.counters is None else self.counters.counters(),
             }
         )
+        return by_median(record, with_margin=False)
 
 
 class _ExtraInfo(msgspec.Struct, kw_only=True):
@@ -137,6 +139,7 @@ class _Stats(msgspec.Struct, kw_only=True):
     median: float | None = None
     min: float | None = None
     max: float | None = None
+    iqr: float | None = None
     ops: float | None = None
     rounds: float | None = None
     iterations: float | None = None
@@ -167,6 +170,7 @@ class _Row(msgspec.Struct, kw_only=True):
                 median_s=stats.median,
                 min_s=stats.min,
                 max_s=stats.max,
+                iqr_s=stats.iqr,
                 iterations_per_s=stats.ops,
                 rounds=stats.rounds,
                 iterations=stats.iterations,

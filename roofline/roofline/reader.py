@@ -21,6 +21,7 @@ from roofline.paths import files_under
 from roofline.printable import printable
 from roofline.record import KEY, Machine, Record, Session
 from roofline.record_json import RecordError, from_json, without_nonfinite
+from roofline.step_time import by_median
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
 _UNITS = ("unit", "time_unit")
@@ -63,6 +64,7 @@ class Stats:
     median_s: float | None = None
     min_s: float | None = None
     max_s: float | None = None
+    iqr_s: float | None = None
     iterations_per_s: float | None = None
     rounds: float | None = None
     iterations: float | None = None
@@ -305,7 +307,7 @@ def _benchmark(item: object, where: str) -> Benchmark:
     fault: str | None = None
     if KEY in extra:
         try:
-            record = from_json(Record, extra[KEY], f"{where} ({name})")
+            record = by_median(from_json(Record, extra[KEY], f"{where} ({name})"))
         except RecordError as error:
             # One bad row must not hide the others.
             fault = str(error)
@@ -329,6 +331,7 @@ def _stats(row: Mapping[str, Any], stats: Mapping[str, Any]) -> Stats:
         median_s=_number(stats.get("median")),
         min_s=_number(stats.get("min")),
         max_s=_number(stats.get("max")),
+        iqr_s=_number(stats.get("iqr")),
         iterations_per_s=_number(stats.get("ops")),
         rounds=_number(stats.get("rounds")),
         iterations=_number(stats.get("iterations")),

@@ -9,7 +9,10 @@ that could not be had is ``None``, and ``missing`` of the record tells why under
 
 Format history
 --------------
-1   first version.
+1   first version. ``Timing.step_time_s`` is the mean of all rounds, ``step_time_sd_s`` their standard deviation,
+    ``margin`` that of the mean. Readers work today's figures out from the rounds (`roofline.step_time.by_median`).
+2   ``step_time_s`` is the median of the undisturbed rounds, ``step_time_sd_s`` and ``margin`` are of the same rounds.
+    No field was added or removed.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from typing import Any, Literal
 
 from roofline.expected import Expected
 
-SCHEMA = 1
+SCHEMA = 2
 """Version written into every record; a reader refuses a larger one."""
 
 KEY = "roofline"
@@ -130,9 +133,10 @@ class Latency:
 class Timing:
     """The measured step time and how it came about.
 
-    ``step_time_s`` is the mean over the rounds, ``step_time_sd_s`` the standard deviation of the rounds' step times (or
-    of the repeats' means where ``repeat_step_time_s`` has more than one). ``margin`` is the half width of the
-    confidence interval of the mean *reached*, relative to the mean; None where the rounds don't support any claim.
+    ``step_time_s`` is the median of the undisturbed rounds (see `roofline.step_time`), ``step_time_sd_s`` the standard
+    deviation of the same rounds (or of the repeats' step times where ``repeat_step_time_s`` has more than one).
+    ``margin`` is the half width of the confidence interval of the median *reached*, relative to it; None where the
+    rounds don't support any claim.
     """
 
     protocol: str
@@ -150,7 +154,7 @@ class Timing:
     repeat_step_time_s: tuple[float, ...] = ()
     sync_cost_s: float | None = None
     input_wait_s: float | None = None
-    """Mean time per step spent waiting for the next batch."""
+    """Mean time per step spent waiting for the next batch, over all rounds."""
     input_startup_s: float | None = None
     """Time the data loader took to start its workers and deliver its first batch; not part of any step."""
     compile_s: float | None = None

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from roofline.columns import percent_of
 from roofline.compare.evidence import observe_stats, rounds_of
-from roofline.compare.observation import Observation, Unusable, loud_session, mostly_disturbed, observe
+from roofline.compare.observation import Observation, Unusable, loud_session, observe
 from roofline.machines import Machine, machine_names, machine_of
 from roofline.points import Point, cases
 from roofline.record import Rounds
+from roofline.step_time import mostly_disturbed
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant
 
@@ -120,7 +121,7 @@ def _observation(point: Point, loud: bool) -> Observation:
     try:
         observation = observe(rounds, point.result.when)
     except Unusable as error:
-        if str(error) == mostly_disturbed(rounds):
+        if str(error) == mostly_disturbed(rounds.disturbed):
             raise _Disturbed(rounds) from error
         raise
     if loud and rounds.disturbed is not None:

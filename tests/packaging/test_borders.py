@@ -23,6 +23,7 @@ SHARED_WITH_PLUGIN = {
     "roofline.record_json",
     "roofline.units",
     "roofline.margin",
+    "roofline.step_time",
     "roofline.expected",
     "roofline.turns",
     "roofline.expected_file",

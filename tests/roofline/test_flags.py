@@ -1,10 +1,11 @@
 """What contradicts a number is flagged with its arithmetic, never clipped."""
 
+import random
 from collections.abc import Sequence
 
 import pytest
 
-from roofline.flags import cliffs, derived
+from roofline.flags import cliffs, derived, drift, series_flags
 from roofline.placement import place
 from roofline.record import Check, Device, Flag, Memory, Record, Rounds, Uncovered
 from roofline.roofs import Roofs
@@ -113,6 +114,8 @@ def test_the_devices_size_serves_where_the_allocator_told_none() -> None:
 @pytest.mark.parametrize(
     ("walls", "flagged"),
     [
+        pytest.param((2.1, 2.5) * 15, True, id="to and fro"),
+        pytest.param((2.1,) * 15 + (2.5,) * 15, False, id="once: a drift"),
         pytest.param((2.1,) * 15 + (3.2,) * 15, True, id="two clusters"),
         pytest.param((3.2, 2.1) * 15, True, id="in any order"),
         pytest.param((2.1,) * 8 + (3.2,) * 2, True, id="a fifth"),
@@ -124,16 +127,71 @@ def test_the_devices_size_serves_where_the_allocator_told_none() -> None:
     ],
 )
 def test_bimodal(walls: tuple[float, ...], flagged: bool) -> None:
-    """15 rounds at 2.10 s and 15 at 3.20 s: the mean of 2.65 s is the time of neither."""
+    """15 rounds at 2.10 s and 15 at 3.20 s: no one time stands for both."""
     found = _flags(build.record(timing=build.timing(0.5, rounds=Rounds(steps=5, wall_s=walls))))
     assert ("bimodal" in found) is flagged
 
 
 def test_what_is_said_of_two_clusters() -> None:
-    """Their sizes and times a step, and the mean that lies between."""
+    """Their sizes and times a step."""
     rounds = Rounds(steps=10, wall_s=(2.1, 3.2) * 15)
     evidence = _flags(build.record(timing=build.timing(0.265, rounds=rounds)))["bimodal"].evidence
-    assert evidence.startswith("15 rounds at 210 ms a step and 15 at 320 ms, none between: the mean of 265 ms")
+    assert evidence.startswith("15 rounds at 210 ms a step and 15 at 320 ms, none between: ")
+
+
+def _noise(count: int) -> list[float]:
+    rng = random.Random(3)
+    return [1 + rng.gauss(0, 0.01) for _ in range(count)]
+
+
+DRIFTS = {
+    "a ramp": [0.01 * noise * (1 + 0.15 * index / 99) for index, noise in enumerate(_noise(100))],
+    "a step": [0.01 * noise * (1.15 if index >= 50 else 1) for index, noise in enumerate(_noise(100))],
+    "a step of few rounds": [0.01 * noise * (1.15 if index >= 6 else 1) for index, noise in enumerate(_noise(13))],
+    "a ramp without noise": [0.01 * (1 + 0.15 * index / 99) for index in range(100)],
+    "a step without noise": [0.01] * 50 + [0.0115] * 50,
+}
+
+
+@pytest.mark.parametrize("name", DRIFTS)
+def test_drift(name: str) -> None:
+    """15 % over the rounds, told with its size; and a series that drifts isn't bimodal. A pause hides nothing."""
+    for times in (DRIFTS[name], [*DRIFTS[name][:7], 0.3, *DRIFTS[name][7:]]):
+        found = {flag.name: flag for flag in series_flags(times)}
+        assert set(found) == {"drift"}
+        size = float(found["drift"].evidence.partition("%")[0])
+        assert 12.5 <= size <= 16
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param([0.01 * noise for noise in _noise(100)], id="noise"),
+        pytest.param([0.01 * (1 + 15 * (noise - 1)) for noise in _noise(100)], id="much noise"),
+        pytest.param([0.01, 0.0115] * 20, id="to and fro"),
+        pytest.param([0.01 * (1 + 0.03 * index / 99) for index in range(100)], id="less than 5 %"),
+        pytest.param([0.01] * 4 + [0.0115] * 5, id="nine rounds"),
+    ],
+)
+def test_no_drift(times: list[float]) -> None:
+    """What differs as much from one round to the next doesn't drift."""
+    assert drift(times) is None
+
+
+def test_drift_is_of_the_undisturbed_rounds() -> None:
+    """Rounds that something from outside made slow at the end of the session are left out of it."""
+    rounds = Rounds(steps=1, wall_s=(0.1,) * 20 + (0.2,) * 10, disturbed=(None,) * 20 + ("steal",) * 10)
+    found = _flags(build.record(timing=build.timing(0.1, rounds=rounds)))
+    assert "drift" not in found
+    assert "mostly_disturbed" not in found
+
+
+def test_mostly_disturbed() -> None:
+    """More than half of the rounds: what the step time is made of stands in the evidence."""
+    rounds = Rounds(steps=1, wall_s=(0.1,) * 4 + (0.2,) * 9, disturbed=(None,) * 4 + ("steal",) * 9)
+    found = _flags(build.record(timing=build.timing(0.1, rounds=rounds)))
+    assert found["mostly_disturbed"].evidence.startswith("9 of 13 rounds were disturbed from outside")
+    assert "median of the 4 undisturbed" in found["mostly_disturbed"].evidence
 
 
 def test_uncovered() -> None:

@@ -311,25 +311,35 @@ def test_an_estimate_from_time_alone_looks_like_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_the_summary_has_every_column_from_80_columns_on(tmp_path: Path, width: int) -> None:
-    """Throughput, spread, attained, intensity, roof, speed of light, bound and flags."""
+    """Throughput, margin, attained, intensity, roof, speed of light, bound and flags."""
     cpu, cuda = build.two_machines(tmp_path)
     for path in (cpu, cuda):
         result = read_file(path)
         text = render(summary_table(result, cases(points_of(result, load()))), "table", width)
         assert max(map(len, text.splitlines())) <= width
         assert text.splitlines()[1].split() == ["samples/s", "FLOP/", "%", "of", "%", "of"]
-        assert text.splitlines()[2].split() == ["case", "±", "sd", "FLOP/s", "byte", "roof", "SOL", "bound", "flags"]
+        assert text.splitlines()[2].split() == [
+            "case",
+            "±",
+            "margin",
+            "FLOP/s",
+            "byte",
+            "roof",
+            "SOL",
+            "bound",
+            "flags",
+        ]
         assert "Too narrow" not in text
 
 
 def test_the_widest_rows_fit_into_80_columns(tmp_path: Path) -> None:
-    """A fast small net, a wide range and four remarks: throughput and spread stay, rounded where they must be."""
+    """A fast small net, a wide range and four remarks: throughput and margin stay, rounded where they must be."""
     flags = tuple(Flag(name=name, evidence="x") for name in ("margin", "disturbed", "unsteady"))
     result, points = _all(
         tmp_path,
         build.record(
             case=build.case(model="mobilenet_v2", data="sample", batch=1024, id="mobilenet_v2-train-b1024-fp32-sample"),
-            timing=build.timing(1024 / 130275, step_time_sd_s=0.1234 * 1024 / 130275),
+            timing=build.timing(1024 / 130275, margin=0.1234),
             work=build.work(1e8, 1e8 / 2055, 1e8 / 95),
             flags=flags,
         ),
@@ -338,8 +348,8 @@ def test_the_widest_rows_fit_into_80_columns(tmp_path: Path) -> None:
             timing=build.timing(1e9 / 5.3e8),
             work=build.work(1e9, 1e9 / 8.2, 1e9 / 1.7),
         ),
-        build.record(case=build.case(batch=2), timing=build.timing(0.1, step_time_sd_s=0.00456)),
-        build.record(case=build.case(batch=3), timing=build.timing(0.1, step_time_sd_s=None)),
+        build.record(case=build.case(batch=2), timing=build.timing(0.1, margin=0.0456)),
+        build.record(case=build.case(batch=3), timing=build.timing(0.1, margin=None)),
     )
     lines = render(summary_table(result, points), "table", 80).splitlines()
     assert max(map(len, lines)) <= 80

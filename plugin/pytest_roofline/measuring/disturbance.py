@@ -1,6 +1,6 @@
 """Which rounds were disturbed from outside, and by what evidence.
 
-Only evidence counts, never the time itself: whoever leaves the marked rounds out must not bias the mean by that.
+Only evidence counts, never the time itself: leaving the marked rounds out must not bias the step time.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ median round."""
 CLOCK_DROP = 0.05
 """The device's clock lay this much below the median of the rounds."""
 
-MOST = 0.5
-"""With more than this share of its rounds disturbed a measurement tells of the machine's other users."""
-
 _LEAST_ROUNDS = 5
 _NORMAL = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
@@ -47,14 +44,6 @@ def disturbances(rounds: Sequence[Round]) -> tuple[str | None, ...] | None:
         "; ".join([*_stolen(round), *_shared(round, usual_switches, most_switches), *_slowed(round, usual_hz)]) or None
         for round in rounds
     )
-
-
-def mostly_disturbed(rounds: Sequence[Round]) -> str | None:
-    """Why the rounds are too disturbed to say anything of a longer run, or None."""
-    marks = [mark for mark in disturbances(rounds) or () if mark is not None]
-    if len(marks) <= MOST * len(rounds):
-        return None
-    return f"{len(marks)} of {len(rounds)} rounds were disturbed from outside, the last by: {marks[-1]}"
 
 
 def _stolen(round: Round) -> list[str]:

@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import compress
 
 from pytest_roofline.measuring import latency as latencies
-from pytest_roofline.measuring.disturbance import mostly_disturbed
+from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.energy import energy_per_step
 from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Pace, Plan, Step
 from pytest_roofline.measuring.stopwatch import Round, Stopwatch, difference
@@ -29,6 +30,7 @@ from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
 from pytest_roofline.measuring.warmup import Warmup, warm_up
 from roofline.margin import MarginEstimator
 from roofline.record import StopReason
+from roofline.step_time import mostly_disturbed, undisturbed
 
 ROUND_S = 0.1
 """A round takes at least this long, so that the clock's resolution and the round's ends don't matter,"""
@@ -38,6 +40,9 @@ SYNC_COSTS = 1000
 
 LEAST_ROUNDS = 3
 """Taken even where they overrun the budget: fewer show no spread."""
+
+REPLACED_SHARE = 1.0
+"""Of the budget: disturbed rounds are replaced for up to as long again."""
 
 LEAD_IN_SHARE = 0.1
 """Steps taken untimed before a round that had to wait for its turn, as a share of the round's: another process ran
@@ -69,8 +74,8 @@ def measure(
 
     A step that has no more data ends the measurement: the rounds that are complete by then are kept.
 
-    Repeats are whole measurements. They share the number of steps a round, which the first of them chooses; the mean,
-    its margin and the marks of disturbed rounds are of all rounds together, warm-up counts are sums over the repeats.
+    Repeats are whole measurements. They share the number of steps a round, which the first of them chooses; the step
+    time, its margin and the marks of disturbed rounds are of all rounds together, warm-up counts are sums.
 
     :param telemetry: None reads this process on this host.
     :param input_wait: seconds the step has spent waiting for data so far; None where it never waits.
@@ -172,17 +177,17 @@ def _take_rounds(
         for _ in range(steps):
             rounds.append(stopwatch.round(1))
         return "fixed"
-    times: list[float] = []
-    spent_s = 0.0
     while True:
         rounds.append(stopwatch.round(steps))
-        times.append(rounds[-1].wall_s)
-        spent_s += times[-1]
-        reached = estimator.of(times, spent_s).half_width_relative
-        if reached is not None and reached <= plan.margin and mostly_disturbed(rounds) is None:
+        walls_s, marks = [round.wall_s for round in rounds], disturbances(rounds)
+        kept_s = undisturbed(walls_s, marks)
+        reached = estimator.of(kept_s, sum(kept_s)).half_width_relative
+        if reached is not None and reached <= plan.margin and mostly_disturbed(marks) is None:
             return "margin"
-        # Not begun if it would end beyond the budget.
-        if len(rounds) >= LEAST_ROUNDS and spent_s + spent_s / len(rounds) > plan.max_time_s:
+        spent_s, lost_s = sum(walls_s), sum(compress(walls_s, marks or ()))
+        # Not begun if it would end beyond the budget, which disturbed rounds make longer.
+        allowed_s = plan.max_time_s + min(lost_s, REPLACED_SHARE * plan.max_time_s)
+        if len(rounds) >= LEAST_ROUNDS and spent_s + spent_s / len(rounds) > allowed_s:
             return "budget"
 
 

@@ -39,7 +39,8 @@ class Plan:
     :param repeats: whole measurements, each with a warm-up, a budget and a stopping of its own.
     :param margin: relative half width of the confidence interval asked for (adaptive).
     :param confidence: of that interval.
-    :param max_time_s: budget of the timed rounds of one repeat (adaptive).
+    :param max_time_s: budget of the timed rounds of one repeat (adaptive); to replace disturbed rounds, up to twice as
+        long.
     :raises ValueError: a value that makes no measurement.
     """
 

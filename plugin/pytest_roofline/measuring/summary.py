@@ -5,15 +5,17 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 from pytest_roofline.measuring import latency as latencies
-from pytest_roofline.measuring.disturbance import disturbances, mostly_disturbed
+from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.plan import Plan
 from pytest_roofline.measuring.stopwatch import Round
 from pytest_roofline.measuring.warmup import Warmup
 from roofline.margin import MarginEstimator
 from roofline.record import Latency, Rounds, StopReason, Timing
+from roofline.step_time import mostly_disturbed, step_time, step_times_s, undisturbed
 
 T = TypeVar("T")
 
@@ -57,19 +59,19 @@ def summarise(
     missing = _missing_series(series, unread)
     latency, remarks = _latency(taken.single_steps_s)
     missing |= remarks
-    times = [round.wall_s / taken.steps for round in rounds]
-    means = tuple(statistics.fmean(round.wall_s for round in repeat.rounds) / taken.steps for repeat in taken.repeats)
-    reached = estimator.of(times, sum(round.wall_s for round in rounds))
-    refused = reached.reason or mostly_disturbed(rounds)
+    found, kept = step_time(series), step_times_s(series)
+    assert found is not None
+    of_repeats = _of_repeats(taken, series)
+    reached = estimator.of(kept, sum(kept) * taken.steps)
+    refused = mostly_disturbed(series.disturbed) or reached.reason
     if refused is not None:
         missing["timing.margin"] = refused
     warmups = [repeat.warmup for repeat in taken.repeats]
     stops = [repeat.stop for repeat in taken.repeats]
-    spread_of = means if len(means) > 1 else times
     timing = Timing(
         protocol=plan.protocol,
-        step_time_s=statistics.fmean(times),
-        step_time_sd_s=statistics.stdev(spread_of) if len(spread_of) > 1 else None,
+        step_time_s=found.time_s,
+        step_time_sd_s=statistics.stdev(of_repeats) if len(of_repeats) > 1 else found.sd_s,
         rounds=series,
         warmup_steps=sum(warmup.steps for warmup in warmups),
         warmup_s=sum(warmup.seconds for warmup in warmups),
@@ -79,12 +81,22 @@ def summarise(
         margin=None if refused is not None else reached.half_width_relative,
         stop_reason=next((stop for stop in _STOPS if stop in stops), stops[0]),
         autocorrelation_rounds=reached.autocorrelation_rounds,
-        repeat_step_time_s=means if len(means) > 1 else (),
+        repeat_step_time_s=of_repeats if len(of_repeats) > 1 else (),
         sync_cost_s=taken.sync_cost_s,
         input_wait_s=None if series.input_wait_s is None else sum(series.input_wait_s) / (len(rounds) * taken.steps),
         latency=latency,
     )
     return timing, missing
+
+
+def _of_repeats(taken: Taken, rounds: Rounds) -> tuple[float, ...]:
+    """The step time of each repeat, by its own rounds."""
+    ends = list(accumulate(len(repeat.rounds) for repeat in taken.repeats))
+    return tuple(
+        statistics.median(undisturbed(rounds.wall_s[start:end], rounds.disturbed and rounds.disturbed[start:end]))
+        / taken.steps
+        for start, end in pairwise([0, *ends])
+    )
 
 
 def _rounds(rounds: list[Round], steps: int) -> Rounds:

@@ -109,6 +109,10 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
             name="base_fraction_of_speed_of_light", title="base", get=_of("base", lambda side: side.fraction_of_sol)
         ),
         Column(name="new_fraction_of_speed_of_light", title="new", get=_of("new", lambda side: side.fraction_of_sol)),
+        Column(name="base_outliers", title="base", get=_of("base", lambda side: side.outliers)),
+        Column(name="new_outliers", title="new", get=_of("new", lambda side: side.outliers)),
+        Column(name="base_slowest_round", title="base", get=_of("base", lambda side: side.slowest)),
+        Column(name="new_slowest_round", title="new", get=_of("new", lambda side: side.slowest)),
         Column(name="counted_otherwise", title="counted otherwise", get=lambda case: case.pair.counted or None),
         Column(name="base_sessions", title="base", get=lambda case: len(case.pair.base)),
         Column(name="new_sessions", title="new", get=lambda case: len(case.pair.new)),

@@ -53,11 +53,18 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Middle:
-    """A case on one side: geometric means over its sessions. Fractions are of the machine's own measured roofs."""
+    """A case on one side: geometric means over its sessions. Fractions are of the machine's own measured roofs.
+
+    Of all ``rounds`` of the sessions ``outliers`` are far longer than their session's median (see
+    `roofline.compare.observation.OUTLIER`), and the slowest is ``slowest`` times the median.
+    """
 
     step_time_s: float
     fraction_of_roof: float | None
     fraction_of_sol: float | None
+    rounds: int
+    outliers: int
+    slowest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +257,9 @@ def _middle(side: Sequence[Seen]) -> Middle:
         step_time_s=statistics.geometric_mean([seen.step_time_s for seen in side]),
         fraction_of_roof=_mean([seen.fraction_of_roof for seen in side]),
         fraction_of_sol=_mean([seen.fraction_of_sol for seen in side]),
+        rounds=sum(one.rounds for one in _observations(side)),
+        outliers=sum(one.outliers for one in _observations(side)),
+        slowest=max(one.slowest for one in _observations(side)),
     )
 
 

@@ -10,23 +10,22 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from roofline.amounts import usable, usable_or_zero
-from roofline.compare.observation import LEAST_ROUNDS, Observation, Unusable, observe, observe_times
-from roofline.flags import bimodal, disproved, faster_than_peak, oversubscribed
+from roofline.compare.observation import Observation, Unusable, observe, observe_times
+from roofline.flags import bimodal, disproved, faster_than_peak, oversubscribed, usable_step_times
+from roofline.margin import LEAST_ROUNDS, MEDIAN_OVER_MEAN
 from roofline.placement import Placement
 from roofline.reader import ResultFile, Stats
 from roofline.record import Flag, Record, Rounds
 from roofline.roofs import Roofs
+from roofline.step_time import AGREEMENT, step_time
 from roofline.units import scaled, significant
-
-AGREEMENT = 0.01
-"""Relative difference up to which two figures of one row are the same: none of them is rounded."""
 
 _ROUNDING = 1e-9
 
-_SECONDS = frozenset({"s", "sec", "second", "seconds"})
+_NORMAL_IQR = 1.349
+"""Distance between the quartiles of a normal distribution over its standard deviation."""
 
-_MEDIAN_OVER_MEAN = 1.2533
-"""Standard error of the median over that of the mean, of normal values: sqrt(pi / 2)."""
+_SECONDS = frozenset({"s", "sec", "second", "seconds"})
 
 
 class Loud(Unusable):
@@ -35,7 +34,12 @@ class Loud(Unusable):
 
 def flags_of(record: Record, placement: Placement) -> tuple[Flag, ...]:
     """The record's flags, and of those the analysis adds the ones that matter here."""
-    found = (*disproved(record), faster_than_peak(placement), oversubscribed(record), bimodal(record.timing))
+    found = (
+        *disproved(record),
+        faster_than_peak(placement),
+        oversubscribed(record),
+        bimodal(usable_step_times(record.timing)),
+    )
     return (*record.flags, *(flag for flag in found if flag is not None))
 
 
@@ -76,9 +80,10 @@ def observe_record(record: Record, stats: Stats, started_at: str) -> Observation
         raise Unusable(f"{len(rounds.wall_s)} rounds in the record, and {len(rounds.disturbed)} marks of them")
     _check(stats)
     steps = [wall / rounds.steps for wall in rounds.wall_s]
-    mean = statistics.fmean(steps)
-    _same("the record's step time", timing.step_time_s, "its rounds'", mean)
-    _same("the statistics' mean", stats.mean_s, "the record's rounds'", mean)
+    found = step_time(rounds)
+    assert found is not None
+    _same("the record's step time", timing.step_time_s, "its rounds'", found.time_s)
+    _same("the statistics' mean", stats.mean_s, "the record's rounds'", found.mean_s)
     _same("the statistics' median", stats.median_s, "the record's rounds'", statistics.median(steps))
     try:
         return observe(rounds, started_at)
@@ -90,8 +95,8 @@ def observe_record(record: Record, stats: Stats, started_at: str) -> Observation
 def observe_stats(stats: Stats, started_at: str) -> Observation:
     """One session's time of another project's benchmark: of its rounds where they were saved, else of the statistics.
 
-    The error then is the textbook's, from the standard deviation: it allows for no drift, which the sessions' scatter
-    has to show.
+    The error then is the textbook's, from the quartiles: it allows for no drift, which the sessions' scatter has to
+    show.
 
     :raises Unusable: times that are no times, no rounds, another unit, or figures that contradict each other.
     """
@@ -108,10 +113,17 @@ def observe_stats(stats: Stats, started_at: str) -> Observation:
         _same("the mean", stats.mean_s, "its rounds'", statistics.fmean(known))
         _same("the median", stats.median_s, "its rounds'", statistics.median(known))
         return observe_times(known, started_at=started_at)
-    error = None
-    if rounds >= LEAST_ROUNDS and stats.stddev_s is not None and usable_or_zero(stats.stddev_s):
-        error = min(1.0, _MEDIAN_OVER_MEAN * stats.stddev_s / stats.mean_s / rounds**0.5)
+    error, deviation = None, _deviation(stats)
+    if rounds >= LEAST_ROUNDS and deviation is not None:
+        error = min(1.0, MEDIAN_OVER_MEAN * deviation / stats.median_s / rounds**0.5)
     return Observation(step_time_s=stats.median_s, error=error, rounds=rounds, left_out=0, started_at=started_at)
+
+
+def _deviation(stats: Stats) -> float | None:
+    """Standard deviation as the quartiles tell it, which a few pauses leave alone; else the file's own."""
+    if stats.iqr_s is not None and usable(stats.iqr_s):
+        return stats.iqr_s / _NORMAL_IQR
+    return stats.stddev_s if stats.stddev_s is not None and usable_or_zero(stats.stddev_s) else None
 
 
 def _check(stats: Stats) -> None:

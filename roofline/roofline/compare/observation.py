@@ -8,16 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from roofline.margin import LARGEST, MarginEstimator
+from roofline.margin import LARGEST, LEAST_ROUNDS, MarginEstimator
 from roofline.record import Rounds
+from roofline.step_time import mostly_disturbed, step_times_s, too_many
 
-LEAST_ROUNDS = 5
-"""Of fewer rounds the mean is taken, and how well it is known can't be told."""
-
-LEAST_QUIET_SHARE = 0.5
-"""A session with fewer of its rounds undisturbed tells of the machine's other users: even the rounds that carry no mark
-were slower then, by up to 15 % where this was recorded. That holds of a case's rounds, and of a session's cases: one
-that met no other program in an hour that was full of them is slower, too."""
+OUTLIER = 1.5
+"""A round that takes this many times the median or longer is an outlier: the median doesn't see it, so it is told."""
 
 _ONE_DEVIATION = math.erf(math.sqrt(0.5))
 """Confidence of an interval of one standard deviation to either side, 68.3 %."""
@@ -31,15 +27,18 @@ class Unusable(ValueError):
 class Observation:
     """One session's time of a case.
 
-    ``step_time_s`` is the median over the rounds that nothing disturbed (the mean of fewer than `LEAST_ROUNDS`): the
-    mean of a session hangs on whatever else the machine did. ``error`` is the standard error of it, relative, as far as
-    the rounds of this session show it; None where they are too few. ``started_at`` is UTC, ISO 8601, or empty.
+    ``step_time_s`` is the case's step time in it (see `roofline.step_time`); ``error`` its standard error, relative, as
+    far as the rounds of this session show it; None where they are too few. ``outliers`` are the rounds among those that
+    took `OUTLIER` times as long or longer, ``slowest`` the longest of all over the step time. ``started_at`` is UTC,
+    ISO 8601, or empty.
     """
 
     step_time_s: float
     error: float | None
     rounds: int
     left_out: int
+    outliers: int = 0
+    slowest: float = 1.0
     started_at: str = ""
 
     def over(self, least_s: float, error: float) -> Observation:
@@ -54,25 +53,16 @@ class Observation:
         )
 
 
-def mostly_disturbed(rounds: Rounds) -> str | None:
-    """Why the session says nothing of the case: hardly a round of it was left alone. None where enough were."""
-    count, disturbed = len(rounds.wall_s), sum(mark is not None for mark in rounds.disturbed or ())
-    return f"{disturbed} of {count} rounds were disturbed from outside" if _too_many(disturbed, count) else None
-
-
 def loud_session(cases: Iterable[Rounds]) -> str | None:
-    """Why a session says nothing of any case: of hardly one of them enough rounds were left alone. None where they were
-    of enough cases. Each case counts alike, however many rounds it has: one alone doesn't make an hour loud.
+    """Why a session says nothing of any case: most of its cases were mostly disturbed. None where enough weren't. Each
+    case counts alike, however many rounds it has. A case that met no other program in an hour that was full of them is
+    slower, too.
 
     :param cases: the rounds of each; those of which nobody looked what disturbed them tell nothing.
     """
     known = [rounds for rounds in cases if rounds.disturbed is not None]
-    loud = sum(mostly_disturbed(rounds) is not None for rounds in known)
-    return f"{loud} of {len(known)} cases were mostly disturbed from outside" if _too_many(loud, len(known)) else None
-
-
-def _too_many(disturbed: int, count: int) -> bool:
-    return disturbed > 0 and count - disturbed < max(1, LEAST_QUIET_SHARE * count)
+    loud = sum(mostly_disturbed(rounds.disturbed) is not None for rounds in known)
+    return f"{loud} of {len(known)} cases were mostly disturbed from outside" if too_many(loud, len(known)) else None
 
 
 def observe(rounds: Rounds, started_at: str = "") -> Observation:
@@ -82,12 +72,11 @@ def observe(rounds: Rounds, started_at: str = "") -> Observation:
     """
     if rounds.steps < 1 or not rounds.wall_s:
         raise Unusable("no rounds in the record")
-    loud = mostly_disturbed(rounds)
+    loud = mostly_disturbed(rounds.disturbed)
     if loud is not None:
         raise Unusable(loud)
-    marks = rounds.disturbed or (None,) * len(rounds.wall_s)
-    quiet = [wall / rounds.steps for wall, mark in zip(rounds.wall_s, marks, strict=True) if mark is None]
-    return observe_times(quiet, left_out=len(rounds.wall_s) - len(quiet), started_at=started_at)
+    kept = step_times_s(rounds)
+    return observe_times(kept, left_out=len(rounds.wall_s) - len(kept), started_at=started_at)
 
 
 def observe_times(step_times_s: Sequence[float], *, left_out: int = 0, started_at: str = "") -> Observation:
@@ -98,12 +87,14 @@ def observe_times(step_times_s: Sequence[float], *, left_out: int = 0, started_a
     """
     if not step_times_s or not all(math.isfinite(time) and time > 0 for time in step_times_s):
         raise Unusable("a round's time is not a time" if step_times_s else "no rounds in the file")
-    enough = len(step_times_s) >= LEAST_ROUNDS
+    median = statistics.median(step_times_s)
     return Observation(
-        step_time_s=statistics.median(step_times_s) if enough else statistics.fmean(step_times_s),
-        error=_error(step_times_s) if enough else None,
+        step_time_s=median,
+        error=_error(step_times_s) if len(step_times_s) >= LEAST_ROUNDS else None,
         rounds=len(step_times_s),
         left_out=left_out,
+        outliers=sum(time >= OUTLIER * median for time in step_times_s),
+        slowest=max(step_times_s) / median,
         started_at=started_at,
     )
 

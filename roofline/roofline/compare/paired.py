@@ -33,7 +33,9 @@ from itertools import compress
 from typing import Literal
 
 from roofline.compare.effect import Effect, Prior
-from roofline.compare.observation import LEAST_QUIET_SHARE, LEAST_ROUNDS, Unusable, observe_times
+from roofline.compare.observation import Unusable, observe_times
+from roofline.margin import LEAST_ROUNDS
+from roofline.step_time import LEAST_QUIET_SHARE
 
 SideName = Literal["base", "new"]
 SIDES: tuple[SideName, SideName] = ("base", "new")
@@ -46,12 +48,6 @@ BUSY_DEVIATION = 0.1
 
 UNLIKELY = 0.05
 """A scatter of pairs that a draw of the prior exceeds less often than this makes the prior count for less."""
-
-OUTLYING = 3.0
-"""Deviations from the median beyond which a turn's ratio tells of the interruption alone."""
-
-NORMAL = 1.4826
-"""Standard deviation of a normal distribution over its median absolute deviation."""
 
 LAST_LOOK = 0.8
 """Of the chance to be wrong, what is the last look's; the looks before it share the rest equally."""
@@ -143,7 +139,7 @@ def observe_pair(pair: PairTurns) -> PairObservation:
         medians = [statistics.median(logarithms) for logarithms in builds.values()]
         log_ratio, error = statistics.fmean(medians), statistics.stdev(medians) / math.sqrt(len(medians))
     else:
-        seen = observe_times(_clipped(ratios))
+        seen = observe_times(ratios)
         log_ratio, error = math.log(seen.step_time_s), seen.error
     return PairObservation(
         log_ratio=log_ratio,
@@ -155,18 +151,6 @@ def observe_pair(pair: PairTurns) -> PairObservation:
         disturbed=0 if enough else len(times) - sum(quiet),
         builds=len(builds),
     )
-
-
-def _clipped(ratios: Sequence[float]) -> list[float]:
-    """The ratios with those far out drawn in to `OUTLYING` deviations (robust ones) from the median.
-
-    That leaves the median where it is. How well it is known doesn't hang on how far out the others lie, but the margin,
-    which is the mean's, would: on synthetic turns of which a quarter was interrupted it was eight times too wide, so it
-    is 1.6 times, and where nothing is far out it is the same.
-    """
-    middle = statistics.median(ratios)
-    reach = OUTLYING * NORMAL * statistics.median(abs(ratio - middle) for ratio in ratios)
-    return [min(max(ratio, middle - reach), middle + reach) for ratio in ratios] if reach else list(ratios)
 
 
 def effect_of_pairs(pairs: Sequence[PairObservation]) -> Effect:

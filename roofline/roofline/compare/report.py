@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from roofline.compare.columns import CASE, LACKING, MORE, NO_NUMBER, VERDICT, WHY, asks_for_more, columns, display
-from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Outcome
+from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Middle, Outcome
 from roofline.compare.gate import Gate
 from roofline.compare.identity import setup_differences
 from roofline.compare.leftovers import before_the_baseline, code_of, days_apart, newest, other_code
+from roofline.compare.observation import OUTLIER
 from roofline.compare.roof_change import roofs_apart
 from roofline.compare.seen import Run
 from roofline.compare.verdict import MOST_SESSIONS
@@ -18,7 +19,7 @@ from roofline.json_text import json_text
 from roofline.printable import printable
 from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
-from roofline.units import counted, percent, some_of
+from roofline.units import counted, percent, significant, some_of
 
 _DIFFERENCES = 12
 _LEFT_OUT = 20
@@ -73,6 +74,7 @@ def table(comparison: Comparison, title: str) -> Table[Compared]:
             *_reasons(comparison),
             *_left_out(comparison),
             *_counted(comparison),
+            *_outliers(comparison),
             *sides(comparison),
         ],
         legends={MORE: _more(comparison)} if asks_for_more(comparison) else {},
@@ -267,6 +269,29 @@ def _left_out(comparison: Comparison) -> list[str]:
         cases = counted(len(set(loud)), "case")
         lines.append(f"Left out, hardly a round of them undisturbed: {len(loud)} sessions of {cases}")
     return lines
+
+
+def _outliers(comparison: Comparison) -> list[str]:
+    """Cases with rounds far longer than the median, which no verdict is of: how many on either side, and how long."""
+    lines = []
+    for case in comparison.cases:
+        if case.base is None or case.new is None or not case.base.outliers + case.new.outliers:
+            continue
+        counts = ", ".join(f"{_of_rounds(middle)} of the {name}" for name, middle in _named(case.base, case.new))
+        lines.append(f"Outliers: {case.pair.id}: {counts} took {OUTLIER:g} times the median or longer")
+    rest = len(lines) - _COUNTS
+    more = [f"Outliers: {counted(rest, 'case')} more, in new_outliers of --format csv"] if rest > 0 else []
+    return [*lines[:_COUNTS], *more]
+
+
+def _named(base: Middle, new: Middle) -> tuple[tuple[str, Middle], ...]:
+    return (("baseline", base), ("new side", new))
+
+
+def _of_rounds(middle: Middle) -> str:
+    """``6 of 180 rounds (up to 23.1 times)``."""
+    most = f" (up to {significant(middle.slowest)} times)" if middle.outliers else ""
+    return f"{middle.outliers} of {middle.rounds} rounds{most}"
 
 
 def _counted(comparison: Comparison) -> list[str]:

@@ -26,12 +26,13 @@ from dataclasses import dataclass, replace
 
 from roofline.amounts import usable
 from roofline.compare.evidence import rounds_of
-from roofline.compare.observation import loud_session, mostly_disturbed
+from roofline.compare.observation import loud_session
 from roofline.placement import place
 from roofline.points import Point
 from roofline.record import Roof
 from roofline.roofs import Roofs
 from roofline.sol import speed_of_light
+from roofline.step_time import mostly_disturbed
 from roofline.units import percent
 
 
@@ -183,7 +184,7 @@ def why_loud(point: Point) -> str | None:
     rounds = None if record is None or record.timing is None else record.timing.rounds
     if rounds is None or rounds.disturbed is None:
         return None
-    return mostly_disturbed(rounds) or loud_session(rounds_of(point.result))
+    return mostly_disturbed(rounds.disturbed) or loud_session(rounds_of(point.result))
 
 
 def _timing(point: Point) -> float | None:

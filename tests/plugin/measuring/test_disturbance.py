@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_roofline.measuring.disturbance import disturbances, mostly_disturbed
+from pytest_roofline.measuring.disturbance import disturbances
 from tests.plugin.measuring.fakes import a_round
 
 
@@ -65,11 +65,3 @@ def test_all_evidence_is_told() -> None:
 def test_no_readings_no_marks() -> None:
     """Where nothing can be read it isn't claimed that the rounds were quiet."""
     assert disturbances([a_round(switches=None, steal_s=None, others_cpu_s=None)]) is None
-
-
-def test_mostly_disturbed() -> None:
-    """More than half of the rounds: the reason counts them and quotes the last."""
-    quiet, stolen = a_round(1.0), a_round(1.0, steal_s=0.1)
-    assert mostly_disturbed([quiet, stolen]) is None
-    reason = mostly_disturbed([quiet, stolen, stolen])
-    assert reason == "2 of 3 rounds were disturbed from outside, the last by: 100 ms stolen by the hypervisor"

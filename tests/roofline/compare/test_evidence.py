@@ -43,10 +43,16 @@ def test_saved_rounds_are_taken() -> None:
 
 @pytest.mark.parametrize("times", [None, (0.1, 0.1)], ids=["not saved", "cut short"])
 def test_without_rounds_the_median_and_the_textbook_s_error(times: tuple[float, ...] | None) -> None:
-    """1.2533 x 0.001 / 0.1 / sqrt(5)."""
+    """1.2533 x 0.001 / 0.1005 / sqrt(5)."""
     observation = observe_stats(_stats(round_times_s=times, median_s=0.1005), "")
     assert observation.step_time_s == 0.1005
-    assert observation.error == pytest.approx(1.2533 * 0.01 / math.sqrt(5))
+    assert observation.error == pytest.approx(1.2533 * 0.001 / 0.1005 / math.sqrt(5), rel=1e-4)
+
+
+def test_the_quartiles_tell_the_error_where_they_stand() -> None:
+    """A pause makes the standard deviation 300 times as large, and not the error of a median."""
+    observation = observe_stats(_stats(stddev_s=0.3, iqr_s=0.001349), "")
+    assert observation.error == pytest.approx(1.2533 * 0.01 / math.sqrt(5), rel=1e-4)
 
 
 def test_an_error_is_at_most_all_of_the_time() -> None:
@@ -112,7 +118,7 @@ def test_rounds_of_a_record() -> None:
     observation = observe_record(record, _stats(), "2026")
     assert observation.left_out == 1
     assert observation.rounds == 4
-    assert observation.step_time_s == pytest.approx(0.09975)
+    assert observation.step_time_s == 0.1
 
 
 @pytest.mark.parametrize(

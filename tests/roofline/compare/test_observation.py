@@ -23,11 +23,20 @@ def test_median_of_the_steps() -> None:
     assert (seen.rounds, seen.left_out, seen.started_at) == (5, 0, "2026-01-01T00:00:00")
 
 
-def test_few_rounds_have_a_mean_and_no_error() -> None:
-    """Below five rounds the mean is taken, and nothing is claimed of how well it is known."""
-    seen = observe(rounds(1.0, 2.0, 6.0, 7.0, steps=1))
-    assert seen.step_time_s == 4.0
+def test_few_rounds_have_no_error() -> None:
+    """Below five rounds it is the median, too, and nothing is claimed of how well it is known."""
+    seen = observe(rounds(1.0, 2.0, 9.0, steps=1))
+    assert seen.step_time_s == 2.0
     assert seen.error is None
+
+
+def test_outliers_are_counted_with_their_size() -> None:
+    """Half as long again as the median is one; how long they took doesn't change how well the median is known."""
+    noise = (1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 0.99, 1.02)
+    seen, short = (observe_times([*noise, pause, 1.49]) for pause in (30.0, 1.5))
+    assert (seen.outliers, seen.slowest) == (1, pytest.approx(30.0 / 1.01))
+    assert (observe_times(noise).outliers, short.outliers) == (0, 0)
+    assert seen.error == short.error
 
 
 def test_marked_rounds_are_left_out() -> None:
