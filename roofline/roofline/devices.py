@@ -6,6 +6,7 @@ default: a laptop card, a PCIe card, a MIG slice or an unknown card gets nothing
 
 from __future__ import annotations
 
+import difflib
 import re
 import sys
 import tomllib
@@ -52,6 +53,10 @@ class PublishedDevice:
     note: str | None
     roofs: tuple[PublishedRoof, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.aliases)
+
     def best(self) -> tuple[Roof, ...]:
         """The roofs a case is held against: dense, and with the accumulation that frameworks use (fp32; fp64 for fp64).
 
@@ -85,9 +90,19 @@ class DeviceTable:
         """The row of exactly this device, or None."""
         wanted = normalised(name)
         for device in reversed(self.devices):
-            if wanted in (normalised(known) for known in (device.name, *device.aliases)):
+            if wanted in map(normalised, device.names):
                 return device
         return None
+
+    def containing(self, text: str) -> tuple[PublishedDevice, ...]:
+        """The rows whose name or alias contains the text: to look them up, never to judge by."""
+        wanted = normalised(text)
+        return tuple(device for device in self.devices if any(wanted in normalised(name) for name in device.names))
+
+    def nearest(self, text: str) -> tuple[str, ...]:
+        """Up to three names that are spelled most like the text."""
+        spelled = {normalised(name): name for device in self.devices for name in device.names}
+        return tuple(spelled[name] for name in difflib.get_close_matches(normalised(text), spelled, cutoff=0.55))
 
 
 def normalised(name: str) -> str:

@@ -243,6 +243,26 @@ def test_devices_all_as_csv(run: Run) -> None:
     assert "Measure the roofs" in laptop["note"]
 
 
+def test_a_part_of_a_name_shows_every_device_that_has_it(run: Run) -> None:
+    """In any case. A whole name shows that device alone, though another contains it."""
+
+    def shown(*arguments: str) -> set[str]:
+        code, out, _ = run("devices", *arguments, "--format", "csv")
+        assert code == 0
+        return {row["device"] for row in csv.DictReader(out.splitlines())}
+
+    assert {"NVIDIA A100 80GB PCIe", "NVIDIA A100-SXM4-40GB"} <= shown("a100")
+    assert all("A100" in name for name in shown("a100"))
+    assert shown("GeForce RTX 4090") == {"NVIDIA GeForce RTX 4090"}
+
+
+def test_a_misspelled_device_is_answered_with_near_names(run: Run) -> None:
+    """Nothing is shown in its place."""
+    code, out, err = run("devices", "RTX 4909")
+    assert (code, out) == (2, "")
+    assert "RTX 4090" in err
+
+
 def test_an_unknown_device_is_a_usage_error(run: Run) -> None:
     """With what to do."""
     code, _, err = run("devices", "NVIDIA FooBar 9000")

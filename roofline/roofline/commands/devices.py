@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from roofline.commands.common import device_table, devices_option
 from roofline.commands.output import emit, table_options
 from roofline.device_tables import devices_table
+from roofline.devices import DeviceTable, PublishedDevice
 from roofline.tables import Format
 
 
@@ -19,17 +21,24 @@ from roofline.tables import Format
 def devices(
     name: str | None, form: Format | None, output: Path | None, width: int | None, devices: Path | None
 ) -> None:
-    """Show what vendors publish of each device, or of the one called NAME: peak per precision, bandwidth, source.
+    """Show what vendors publish of each device, or of those called NAME: peak per precision, bandwidth, source.
 
-    All figures are dense. NAME is matched exactly, apart from case, spaces and "NVIDIA".
+    All figures are dense. NAME may be part of a name; case, spaces and "NVIDIA" make no difference. Cases are judged by
+    the row with exactly their device's name.
     """
     table = device_table(devices)
-    if name is not None:
-        found = table.find(name)
-        if found is None:
-            raise click.UsageError(
-                f"no published figures for {name!r}. `roofline devices` lists the names; add one with --devices FILE."
-            )
-        emit([devices_table([found])], form, output, width)
-    else:
-        emit([devices_table(table.devices)], form, output, width)
+    found = table.devices if name is None else _called(table, name)
+    emit([devices_table(found)], form, output, width)
+
+
+def _called(table: DeviceTable, name: str) -> Sequence[PublishedDevice]:
+    """The device of exactly this name, else all whose names contain it."""
+    exact = table.find(name)
+    if exact is not None:
+        return (exact,)
+    found = table.containing(name)
+    if found and name.strip():
+        return found
+    near = table.nearest(name)
+    hint = f"Near it: {', '.join(near)}." if near else "`roofline devices` lists the names."
+    raise click.UsageError(f"no published figures for {name!r}. {hint} Add a device with --devices FILE.")
