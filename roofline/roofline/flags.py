@@ -8,8 +8,9 @@ The flags found here are added to those the measuring side put into the record.
 - ``impossible_work`` (invalid): FLOPs or bytes below 0, least bytes above the most, or FLOPs that are not the sum of
   those by dtype. What is not finite counts as not known.
 - ``above_roof``: attained more than the roof allows: a roof or a count is wrong.
-- ``faster_than_peak`` (invalid): attained more than three times the compute roof, beyond what Winograd (2.25 times
-  fewer multiplications) and a clock above the rated one explain: the time or the count is wrong.
+- ``faster_than_peak`` (invalid): attained more than a clock above the rated one explains (1.25 times) of a published
+  compute roof, where fp32 3x3 convolutions count with the 1/2.25 of their multiplications that Winograd needs; or more
+  than three times a measured one, which may have been measured too low. The time, the count or the roof is wrong.
 - ``faster_than_sol``: the step took less than its speed of light.
 - ``cache_resident``: the step's data fits into the last-level cache; DRAM is no roof of it.
 - ``host_bound``: the device was busy for less than 70 % of the wall time; the point is placed by device time.
@@ -41,7 +42,8 @@ from roofline.units import percent, scaled, significant
 
 FULL_MEMORY_SHARE = 0.95
 CLIFF = 0.5
-_BEYOND_PEAK = 3.0
+_BEYOND_MEASURED = 3.0
+_BEYOND_PUBLISHED = 1.25
 _SAME_AMOUNT = 1e-6
 """Relative difference up to which two amounts are one: sums of whole numbers, kept as floats."""
 
@@ -74,7 +76,7 @@ def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLigh
     found = (
         *disproved(record),
         faster_than_peak(placement) or _above(placement, roofs),
-        _faster_than_light(record.timing, sol),
+        _faster_than_light(record.timing, sol, placement),
         _resident(record, placement, roofs),
         _host(placement),
         oversubscribed(record),
@@ -134,18 +136,35 @@ def _contradiction(work: Work) -> str | None:
 
 
 def faster_than_peak(placement: Placement) -> Flag | None:
-    """The flag for a time or a count that can't be."""
+    """The flag for a time, a count or a roof that can't be right."""
     peak = placement.fraction_of_compute
-    if peak is None or peak <= _BEYOND_PEAK:
+    published = placement.compute_source == "spec"
+    most = _BEYOND_PUBLISHED * placement.winograd_saving if published else _BEYOND_MEASURED
+    if peak is None or peak <= most:
         return None
     attained = scaled(placement.attained_flop_per_s, "FLOP/s")
     roof = scaled(placement.compute_flop_per_s, "FLOP/s")
     return Flag(
         name="faster_than_peak",
-        evidence=f"{attained} is {significant(peak)} times the compute roof of {roof} ({placement.roof_source}):"
-        " the time or the count is wrong",
+        evidence=f"{attained} is {significant(peak)} times the compute roof of {roof} ({placement.compute_source}):"
+        f" {_causes(placement, beyond=True)}",
         invalid=True,
     )
+
+
+def _causes(placement: Placement, *, beyond: bool) -> str:
+    """What explains more than the roof, the likeliest first. Only a measured roof can have been measured too low.
+
+    :param beyond: by more than a clock or a roof's own error explains.
+    """
+    if placement.roof_source == "spec":
+        if not beyond:
+            return "the clock ran above the rated one, or a count is too high"
+        return (
+            "in order of likelihood, the published figures are another device's, the kernels used structured sparsity"
+            " (the roof is dense), FLOPs were counted twice, or part of the work was skipped"
+        )
+    return "the time or the count is wrong" if beyond else "a roof was measured too low, or a count is too high"
 
 
 def series_flags(step_times: Sequence[float]) -> tuple[Flag, ...]:
@@ -285,14 +304,15 @@ def _above(placement: Placement, roofs: Roofs) -> Flag | None:
     source = f"{placement.roof_source}; spread: {spreads}" if spreads else placement.roof_source
     return Flag(
         name="above_roof",
-        evidence=f"attained {percent(fraction, 3)} of its roof ({source}): the roof is too low, or a count too high",
+        evidence=f"attained {percent(fraction, 3)} of its roof ({source}): {_causes(placement, beyond=False)}",
     )
 
 
-def _faster_than_light(timing: Timing | None, sol: SpeedOfLight) -> Flag | None:
+def _faster_than_light(timing: Timing | None, sol: SpeedOfLight, placement: Placement) -> Flag | None:
     if timing is None or sol.time_s is None or not usable(timing.step_time_s) or timing.step_time_s >= sol.time_s:
         return None
-    reservations = "; ".join(("a roof was measured too low, or traffic stayed in a cache", *sol.reservations))
+    causes = f"{_causes(placement, beyond=False)}, or traffic stayed in a cache"
+    reservations = "; ".join((causes, *sol.reservations))
     return Flag(
         name="faster_than_sol",
         evidence=f"{scaled(timing.step_time_s, 's')} for a step whose speed of light is {scaled(sol.time_s, 's')}"

@@ -22,7 +22,7 @@ from roofline.amounts import usable
 from roofline.counters import counters_of, unit_fails
 from roofline.record import Record, Timing
 from roofline.roofs import Roofs
-from roofline.sol import memory_byte_per_s
+from roofline.sol import memory_byte_per_s, winograd_saving
 from roofline.step_time import undisturbed
 
 HOST_BOUND_DEVICE_SHARE = 0.70
@@ -39,7 +39,9 @@ class Placement:
 
     ``provenance`` is that of the bytes and ``flop_source`` that of the FLOPs, None without any. ``time_s`` is the step
     time the point is placed by and ``time_basis`` whose: the device's where the host sets the pace, since the roof is
-    the device's. ``device_share`` is what `busy_share` says. ``roof_source`` is that of the roofs over this point.
+    the device's. ``device_share`` is what `busy_share` says. ``roof_source`` is that of the roofs over this point, and
+    ``compute_source`` that of its compute roof alone. ``winograd_saving`` is how many times fewer multiplications the
+    step may have needed than were counted.
     ``fraction_low`` and ``fraction_high`` are attained / attainable at the high and at the low end of the intensity
     range. ``why_not`` says why the point can't be drawn.
     """
@@ -56,6 +58,8 @@ class Placement:
     memory_byte_per_s: float | None = None
     memory_level: Literal["dram", "llc"] | None = None
     roof_source: str | None = None
+    compute_source: str | None = None
+    winograd_saving: float = 1.0
     cache_resident: bool = False
     fraction_low: float | None = None
     fraction_high: float | None = None
@@ -125,6 +129,8 @@ def place(record: Record | None, roofs: Roofs) -> Placement:
         memory_byte_per_s=memory,
         memory_level=level,
         roof_source=roofs.source_of([*dtypes, *([level] if level else [])]),
+        compute_source=roofs.source_of(dtypes),
+        winograd_saving=1.0 if flop_source == "counters" else winograd_saving(record),
         cache_resident=resident,
         fraction_low=fraction_low,
         fraction_high=fraction_high,

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.amounts import usable_or_zero
+from roofline.amounts import usable, usable_or_zero
 from roofline.record import Device, Operation, Record, Work
 from roofline.roofs import Roofs
 
@@ -94,6 +94,22 @@ def compiled(record: Record) -> bool:
     return bool(record.case.config.get("compile")) or (
         record.timing is not None and record.timing.compile_s is not None
     )
+
+
+def winograd_saving(record: Record) -> float:
+    """How many times fewer multiplications the step may have needed than were counted.
+
+    Without operations it isn't known which convolutions it ran: then all of its fp32 work may have been Winograd's.
+    """
+    if record.work is None:
+        return 1.0
+    if record.operations:
+        eligible = sum(one.flop for one in record.operations if one.winograd and one.dtype == "fp32")
+        total = sum(one.flop for one in record.operations)
+    else:
+        eligible, total = record.work.flop_by_dtype.get("fp32", 0.0), sum(record.work.flop_by_dtype.values())
+    needed = total - eligible * (1 - 1 / WINOGRAD_SAVING)
+    return total / needed if usable(total) and usable(needed) else 1.0
 
 
 def memory_byte_per_s(roofs: Roofs, *, fits_llc: bool) -> float | None:

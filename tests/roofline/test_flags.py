@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -44,6 +45,41 @@ def test_faster_than_peak_is_invalid() -> None:
     assert found["faster_than_peak"].invalid
     assert "17.0 PFLOP/s is 630 times the compute roof of 27.0 TFLOP/s (measured)" in found["faster_than_peak"].evidence
     assert "above_roof" not in found
+
+
+def _published(dtype: str) -> Roofs:
+    return Roofs(roofs=tuple(replace(roof, source="spec", spread=None) for roof in build.roofs(1e13, 1e11, dtype)))
+
+
+def test_half_as_much_again_as_a_published_peak_is_invalid() -> None:
+    """In a precision without Winograd. Nothing was measured, so no roof can have been measured too low."""
+    found = _flags(build.record(work=build.work(1.5e12, 1e9, 1e9, "bf16")), _published("bf16"))
+    assert found["faster_than_peak"].invalid
+    assert "above_roof" not in found
+    assert not any("measured too low" in flag.evidence for flag in found.values())
+
+
+def test_a_clock_above_the_rated_one_is_noted_only() -> None:
+    """20 % more than the published peak."""
+    found = _flags(build.record(work=build.work(1.2e12, 1e9, 1e9, "bf16")), _published("bf16"))
+    assert not found["above_roof"].invalid
+    assert not any("measured too low" in flag.evidence for flag in found.values())
+
+
+@pytest.mark.parametrize(("times", "winograd", "invalid"), [(2.5, True, False), (2.9, True, True), (1.5, False, True)])
+def test_a_published_fp32_peak_leaves_room_for_winograd(times: float, winograd: bool, invalid: bool) -> None:
+    """2.25 times fewer multiplications, for the convolutions that may run so and no others."""
+    flop = times * 1e12
+    operations = (build.operation(flop=flop, byte=1e9, working_set_byte=1e9, winograd=winograd),)
+    found = _flags(build.record(work=build.work(flop, 1e9, 1e9), operations=operations), _published("fp32"))
+    assert ("faster_than_peak" in found) == invalid
+
+
+def test_a_measured_roof_may_have_been_measured_too_low() -> None:
+    """Half as much again is noted, and the roof named as a cause."""
+    found = _flags(build.record(work=build.work(1.5e12, 1e9, 1e9)))
+    assert "faster_than_peak" not in found
+    assert "measured too low" in found["above_roof"].evidence
 
 
 def test_a_little_above_the_roof_is_flagged_and_stays() -> None:

@@ -77,7 +77,8 @@ def _other_bound(finding: Finding, point: Point) -> str | None:
             " or a faster compute roof with the same memory"
         )
     if kind == "compute" and finding.expected.bound == "memory":
-        return "fewer bytes for each FLOP than before (fusion, a larger batch), or a compute roof measured too low"
+        measured = ", or a compute roof measured too low" if point.placement.compute_source != "spec" else ""
+        return f"fewer bytes for each FLOP than before (fusion, a larger batch){measured}"
     return None
 
 

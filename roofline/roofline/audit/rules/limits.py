@@ -34,8 +34,8 @@ def above_roof(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[
 
 @rule("faster than the speed of light", tolerance=0.03)
 def faster_than_light(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
-    """A step took less than the machine's own roofs allow for its operations: a roof was measured too low, or a count
-    is too high."""
+    """A step took less than the machine's own roofs allow for its operations: a roof is too low, or a count is too
+    high."""
     for row in rows:
         least, time = row.speed_of_light_s, row.step_time_s
         if least is None or time is None or not least.positive:
@@ -73,7 +73,8 @@ def _compute(row: Row, known: Known, tolerance: float) -> str | None:
     if gap(rate, roof.flop_per_s) <= tolerance:
         return ""
     ratio = rate.value / roof.flop_per_s.value
-    excuse = f" (Winograd may explain up to {_WINOGRAD:g} times)" if ratio <= _WINOGRAD else ""
+    may_be_winograd = row.precision in (None, "fp32") and ratio <= _WINOGRAD
+    excuse = f" (Winograd may explain up to {_WINOGRAD:g} times)" if may_be_winograd else ""
     return (
         f"{source} {shown(rate, 'FLOP/s')} is {significant(ratio)} times the {shown(roof.flop_per_s, 'FLOP/s')} of"
         f" {roof.source}{excuse}"
