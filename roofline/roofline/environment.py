@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
-from roofline.printable import printable
+from roofline.printable import markdown_text
 from roofline.reader import ResultFile
 from roofline.record import Machine, Session
 from roofline.tables import cell
@@ -16,7 +17,7 @@ _UNIT_ENDINGS = {"_byte": "B", "_w": "W", "_hz": "Hz", "_s": "s"}
 
 def environment(result: ResultFile) -> str:
     """Markdown of one file: machine, device, versions, limits, run."""
-    lines = [printable(f"# Environment: {result.machine_label}"), "", printable(f"From `{result.path.name}`.")]
+    lines = [f"# Environment: {markdown_text(result.machine_label)}", "", f"From {markdown_text(result.path.name)}."]
     if result.machine is None:
         lines += ["", "Written by another project: only what pytest-benchmark records is known.", ""]
         host = result.host
@@ -67,7 +68,7 @@ def _run(session: Session) -> list[tuple[str, Any]]:
         *([("session", f"{place.index} of {place.count} of the set {place.id}")] if place is not None else []),
         ("wall time", None if session.wall_s is None else scaled(session.wall_s, "s")),
         ("warm-up and timed rounds", share),
-        ("arguments", " ".join(f"`{argument}`" for argument in session.arguments) or None),
+        ("arguments", shlex.join(session.arguments) or None),
         *([("incomplete", session.why_incomplete)] if session.why_incomplete is not None else []),
         *(("note", note) for note in session.notes),
     ]

@@ -7,13 +7,16 @@ call.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from roofline.printable import printable
 from roofline.units import scaled, significant
 from roofline.variants import PLAIN, described
+from roofline.wrapping import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,10 +189,18 @@ def save(figure: Figure, path: Path) -> Path:
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
+        assert isinstance(text, Text)
         text.set_parse_math(False)  # a name may hold dollar signs, and is no formula
+        text.set_text("\n".join(cut(printable(line), _LONGEST_LINE) for line in text.get_text().split("\n")))
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, format="png", dpi=DPI)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
+        figure.savefig(path, format="png", dpi=DPI)
     return path
+
+
+_LONGEST_LINE = 200
+"""Characters of a text in a figure: none is wide enough for more, and each takes its time."""
 
 
 def number_axis(axes: Axes, which: str, unit: str, low: float, high: float) -> None:

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Any, Generic, Literal, TypeVar
 
 from roofline.json_text import json_text
-from roofline.printable import printable
+from roofline.printable import markdown_text, printable, spreadsheet_text
 from roofline.record_json import without_nonfinite
 from roofline.wrapping import wrapped
 
@@ -135,8 +135,8 @@ def _flat(value: Any) -> Any:
         return str(value).lower()
     if isinstance(value, list | tuple):
         value = "; ".join(str(item) for item in value)
-    # CSV has no escape of its own, and is shown at terminals, too.
-    return printable(value) if isinstance(value, str) else value
+    # CSV has no escape of its own, and is shown at terminals and in spreadsheets, too.
+    return spreadsheet_text(value) if isinstance(value, str) else value
 
 
 def _json(table: Table[Any]) -> str:
@@ -156,7 +156,7 @@ def _markdown(table: Table[Any]) -> str:
     ]
     lines += ["| " + " | ".join(cell(_shown(column, row)) for column in columns) + " |" for row in table.rows]
     items = ["", *map(_item, notes)] if notes else []
-    return "\n".join([f"**{printable(table.title)}**", "", *lines, *items]) + "\n"
+    return "\n".join([f"**{markdown_text(table.title)}**", "", *lines, *items]) + "\n"
 
 
 def _noted(table: Table[Any], columns: Iterable[Column[Any]]) -> list[str]:
@@ -166,13 +166,13 @@ def _noted(table: Table[Any], columns: Iterable[Column[Any]]) -> list[str]:
 
 def _item(note: str) -> str:
     """A note as an item of a list; an indented one is an item below the one before it."""
-    text = printable(note.strip())
+    text = markdown_text(note.strip())
     return f"  - {text}" if note.startswith(" ") else f"- {text}"
 
 
 def cell(text: str) -> str:
-    """A text in a cell of Markdown: on one line, without what would end the cell."""
-    return printable(text.replace("|", "\\|").replace("\n", " "))
+    """A text in a cell of Markdown: on one line, without what would end the cell or mark anything."""
+    return markdown_text(text.replace("\n", " "))
 
 
 def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wider: str) -> str:
@@ -303,13 +303,17 @@ _INDENT = "  "
 def _filled(parts: Iterable[str], width: int) -> list[str]:
     from rich.cells import cell_len
 
-    lines = [""]
+    lines: list[str] = []
+    line: list[str] = []
+    used = 0
     for part in parts:
-        if lines[-1] and cell_len(lines[-1]) + cell_len(part) > width:
-            lines.append(_INDENT + part)
-        else:
-            lines[-1] += part
-    return lines
+        size = cell_len(part)
+        if used and used + size > width:
+            lines.append("".join(line))
+            line, used = [_INDENT], len(_INDENT)
+        line.append(part)
+        used += size
+    return [*lines, "".join(line)]
 
 
 def _texts(table: Table[Any], columns: Sequence[Column[Any]]) -> list[list[str]]:

@@ -30,7 +30,7 @@ def test_own_file(tmp_path: Path) -> None:
         "| power limit | not known: no NVML for this device |",
         "| affinity cpus | 2 |",
         "| warm-up and timed rounds | 150 s (75 % of the wall time) |",
-        "| arguments | `perftests` `--device` `cpu` |",
+        "| arguments | perftests --device cpu |",
         "| note | two rounds \\| disturbed |",
         "| vgg16 | out of memory: 22 GB |",
         "| commit | 0123456789abcdef |",

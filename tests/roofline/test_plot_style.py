@@ -1,10 +1,11 @@
 """Colours, markers and the spreading of labels."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from roofline.plot_style import slug, spread, style_for
+from roofline.plot_style import new_figure, save, slug, spread, style_for
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,15 @@ def test_only_the_plain_variant_fills_a_marker() -> None:
 def test_slug(label: str, name: str) -> None:
     """A label can't leave the folder it is written to."""
     assert slug(label) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn"),
+    [("a\x1b[31m\x07$x^2$", r"a\x1b[31m\x07$x^2$"), ("日\U0001f9ff", "日\U0001f9ff"), ("x" * 100_000, "x" * 199 + "…")],
+)
+def test_any_name_can_be_drawn(tmp_path: Path, name: str, drawn: str) -> None:
+    """No warning sends it to the terminal; of a long one only the beginning, as each letter takes time."""
+    figure = new_figure(4, 3)
+    text = figure.text(0.1, 0.5, name)
+    assert save(figure, tmp_path / "a.png").stat().st_size > 0
+    assert text.get_text() == drawn

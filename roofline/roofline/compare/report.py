@@ -16,7 +16,7 @@ from roofline.compare.roof_change import roofs_apart
 from roofline.compare.seen import Run
 from roofline.compare.verdict import MOST_SESSIONS
 from roofline.json_text import json_text
-from roofline.printable import printable
+from roofline.printable import markdown_text
 from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
 from roofline.units import counted, percent, significant, some_of
@@ -134,7 +134,7 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> st
     unsettled = comparison.of(*barring)
     lacking = [case for case in comparison.of(*MATCHED, "new") if strict and case.pair.shortfalls.found]
     with_reasons = [*display(comparison), WHY]
-    blocks = [f"### {printable(title)}"]
+    blocks = [f"### {markdown_text(title)}"]
     if gate is not None and (gate.failures or gate.warnings):
         said = [f"Error: {failure}" for failure in gate.failures]
         said += [f"Warning: {warning}" for warning in gate.warnings]
@@ -147,7 +147,7 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> st
         blocks.append(_plain(Table(title="Not settled", columns=with_reasons, rows=unsettled)))
     if lacking:
         blocks.append(_plain(Table(title="Sessions lacking", columns=[CASE, VERDICT, LACKING], rows=lacking)))
-    blocks.append(printable(coverage(comparison)))
+    blocks.append(markdown_text(coverage(comparison)))
     legend = [_more(comparison)] if asks_for_more(comparison) else []
     blocks.append(_items([*legend, *_left_out(comparison), *_counted(comparison), *sides(comparison)]))
     for name, outcomes in (("Not settled", _UNSETTLED), ("Faster or the same", _SETTLED)):
@@ -161,7 +161,7 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> st
 
 
 def _items(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {printable(line)}" for line in lines)
+    return "\n".join(f"- {markdown_text(line)}" for line in lines)
 
 
 def _plain(part: Table[Compared]) -> str:

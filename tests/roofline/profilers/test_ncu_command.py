@@ -259,12 +259,12 @@ def test_two_files(run: Run, tmp_path: Path) -> None:
 
 
 def test_what_can_not_be_read_is_exit_code_3(run: Run, tmp_path: Path) -> None:
-    """With the file, and no traceback; a file that isn't there is a usage error."""
+    """With the file, and no traceback; so is one that isn't there. To name none is a usage error."""
     path = written(tmp_path / "f.csv", "==ERROR== Profiling is not supported on this device.\n")
     code, out, err = run("ncu", path, "--format", "json")
     assert (code, out) == (3, "")
     assert err.startswith(f"Error: {path}: no kernels in it, for ncu failed: Profiling is not supported")
-    assert run("ncu", tmp_path / "none.csv")[0] == 2
+    assert run("ncu", tmp_path / "none.csv")[0] == 3
     assert run("ncu")[0] == 2
 
 

@@ -266,7 +266,7 @@ def test_json_has_what_a_table_has_not_room_for(run: Run, export: Path) -> None:
 def test_the_input_is_not_written_over(run: Run, export: Path) -> None:
     """A usage error, and the export is as it was."""
     before = export.read_bytes()
-    code, _, err = run("nsys", export, "-o", export)
+    code, _, err = run("nsys", export, "-o", export, "--format", "csv")
     assert (code, export.read_bytes()) == (2, before)
     assert "is one of the files to read" in err
 

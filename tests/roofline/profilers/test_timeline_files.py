@@ -228,7 +228,7 @@ def test_none_of_the_inputs_is_written_over(run: Run, ranks: list[Path]) -> None
     """Nor one that was found in a folder."""
     before = ranks[1].read_bytes()
     for paths in (ranks, [ranks[0].parent]):
-        code, _, err = run("trace", *paths, "-o", ranks[1])
+        code, _, err = run("trace", *paths, "-o", ranks[1], "--format", "csv")
         assert (code, ranks[1].read_bytes()) == (2, before)
         assert f"-o {ranks[1]} is one of the files to read" in err
 
