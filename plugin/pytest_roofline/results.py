@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import reprlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -110,14 +112,8 @@ def _not_written(path: Path, error: OSError) -> ResultsError:
 
 
 def dumps(document: Mapping[str, Any], indent: int | None = None) -> str:
-    """Strict JSON: a non-finite number becomes null, a value that JSON doesn't know the name of its type."""
-    return json.dumps(
-        without_nonfinite(document), allow_nan=False, indent=indent, default=lambda value: f"<{type(value).__name__}>"
-    )
-
-
-_LONGEST_PARAMETER = 200
-"""So many characters of a parameter's value go into the file."""
+    """Strict JSON: a non-finite number becomes null, a value that JSON doesn't know a text that names it."""
+    return json.dumps(without_nonfinite(document), allow_nan=False, indent=indent, default=shown)
 
 
 def with_short_parameters(document: dict[str, Any]) -> dict[str, Any]:
@@ -126,18 +122,56 @@ def with_short_parameters(document: dict[str, Any]) -> dict[str, Any]:
     A test may be parametrised with a list of 200,000 numbers; the parameter's id tells the rows apart.
     """
     rows = [
-        {**row, "params": {name: _short(value) for name, value in row["params"].items()}} if row.get("params") else row
+        {**row, "params": {name: shown(value) for name, value in row["params"].items()}} if row.get("params") else row
         for row in document["benchmarks"]
     ]
     return {**document, "benchmarks": rows}
 
 
-def _short(value: object) -> object:
-    if value is None or isinstance(value, bool | int | float):
+Scalar = None | bool | int | float | str
+
+
+def scalar(value: object) -> Scalar:
+    """A single value as JSON has it: a scalar of numpy or torch is a number, a dtype or a device its name.
+
+    :raises TypeError: it is none of these.
+    """
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST_PARAMETER else f"{value[:_LONGEST_PARAMETER]}..."
-    return f"<{type(value).__name__}>"
+    kind = value if isinstance(value, type) else type(value)
+    if kind.__module__.partition(".")[0] in ("torch", "numpy"):
+        if kind is value:
+            return kind.__name__  # numpy takes its scalars' classes for dtypes
+        if kind.__name__ in ("dtype", "device", "memory_format") or kind.__name__.endswith("DType"):
+            return str(value).removeprefix("torch.")
+    raise TypeError(f"{kind.__name__} is no single plain value")
+
+
+_LONGEST = 200
+"""So many characters of a value go into the file."""
+
+
+class _Short(reprlib.Repr):
+    """Shows no more of a value than there is room for, and no more items of a long list than that needs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxdict = self.maxlist = self.maxtuple = self.maxset = 40
+        self.maxstring = self.maxother = _LONGEST
+
+
+def shown(value: object) -> Scalar:
+    """A value as JSON, or a short text that names it: a class or function by its name, others as Python shows them."""
+    try:
+        plain = scalar(value)
+    except TypeError:
+        name = getattr(value, "__name__", None)
+        text = name if isinstance(name, str) else _Short().repr(value)
+        # Where an object lies in memory is another with each run.
+        plain = re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(text.split()))
+    return f"{plain[:_LONGEST]}..." if isinstance(plain, str) and len(plain) > _LONGEST else plain
 
 
 def commit_of(commit_info: Mapping[str, Any]) -> str:

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from pytest_roofline import results
 from pytest_roofline.results import ResultsError, ResultsFile
@@ -129,21 +131,55 @@ def test_json_is_strict() -> None:
         raise AssertionError(name)
 
     text = results.dumps({"nan": float("nan"), "deep": [{"inf": -float("inf")}], "object": object()})
-    assert json.loads(text, parse_constant=refuse) == {"nan": None, "deep": [{"inf": None}], "object": "<object>"}
+    assert json.loads(text, parse_constant=refuse) == {
+        "nan": None,
+        "deep": [{"inf": None}],
+        "object": "<object object>",
+    }
 
 
 def test_a_parameter_takes_little_room() -> None:
-    """Numbers and short texts stay; of a long text the beginning, of anything else its type."""
+    """Numbers and short texts stay; of anything long its beginning."""
     values = {"batch": 4, "lr": 0.1, "on": True, "none": None, "name": "x" * 200, "list": [0] * 200_000, "o": object()}
     bare = {"name": "t", "params": None}
     document = {"benchmarks": [{"name": "s", "params": {**values, "long": "y" * 201}}, bare], "version": "5"}
-    assert results.with_short_parameters(document) == {
-        "benchmarks": [
-            {"name": "s", "params": {**values, "list": "<list>", "o": "<object>", "long": "y" * 200 + "..."}},
-            bare,
-        ],
-        "version": "5",
+    (row, same) = results.with_short_parameters(document)["benchmarks"]
+    assert same == bare
+    assert {name: row["params"][name] for name in ("batch", "lr", "on", "none", "name")} == {
+        name: values[name] for name in ("batch", "lr", "on", "none", "name")
     }
+    assert row["params"]["long"] == "y" * 200 + "..."
+    assert row["params"]["list"].startswith("[0, 0, ")
+    assert len(row["params"]["list"]) < 210
+
+
+class Unnamed:
+    """Python shows it by where it lies in memory."""
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (torch.float16, "float16"),
+        (torch.bfloat16, "bfloat16"),
+        (torch.device("cuda:1"), "cuda:1"),
+        (torch.channels_last, "channels_last"),
+        (torch.tensor(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.float32, "float32"),
+        (np.dtype("int8"), "int8"),
+        ((3, "a"), "(3, 'a')"),
+        (torch.zeros(2), "tensor([0., 0.])"),
+        (torch.nn.Linear, "Linear"),
+        (len, "len"),
+        (torch.nn.ReLU(), "ReLU()"),
+        (Unnamed(), "<tests.plugin.test_results.Unnamed object>"),
+    ],
+    ids=str,
+)
+def test_a_value_that_json_does_not_know_is_named(value: Any, text: Any) -> None:
+    """Two dtypes are two texts, and so are two classes; no text differs from run to run."""
+    assert results.shown(value) == text
 
 
 @pytest.mark.parametrize(
