@@ -15,7 +15,8 @@ from perftests import data_source, models, toml_tables
 from perftests.toml_tables import Table
 from pytest_roofline.devices import KINDS
 from pytest_roofline.precision import PRECISIONS
-from pytest_roofline.workload import case_id
+from pytest_roofline.settings import with_near
+from pytest_roofline.workload import MODES, case_id
 
 AXES = ("model", "mode", "batch", "precision", "layout", "data")
 
@@ -182,7 +183,7 @@ def _readers(check_model: Callable[[str], None]) -> dict[str, _Reader]:
     return {
         "device": _one_of(KINDS),
         "model": model,
-        "mode": _one_of(("train", "infer")),
+        "mode": _one_of(MODES),
         "batch": _batch,
         "precision": _one_of(tuple(PRECISIONS)),
         "layout": _one_of(("contiguous", "channels_last")),
@@ -193,9 +194,7 @@ def _readers(check_model: Callable[[str], None]) -> dict[str, _Reader]:
 def _one_of(allowed: tuple[str, ...]) -> _Reader:
     def read(text: str, where: str) -> str:
         if text not in allowed:
-            near = difflib.get_close_matches(text.lower(), allowed, n=1)
-            hint = f" (near match: {near[0]})" if near else ""
-            raise MatrixError(f"{where}: {text!r} is not allowed: use {', '.join(allowed[:-1])} or {allowed[-1]}{hint}")
+            raise MatrixError(f"{where}: {text!r} is not allowed: use {with_near(text, allowed)}")
         return text
 
     return read

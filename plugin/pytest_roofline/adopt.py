@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline import precision as precisions
 from pytest_roofline.precision import PRECISIONS, Precision
+from pytest_roofline.results import scalar
 from pytest_roofline.workload import ReadyBatches, Workload, sgd
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def adopt(
     """Move the model and its batch to the device, in the precision and mode of ``defaults``.
 
     :raises NotSupported: the device can't run the precision natively, or a complex parameter has no such precision.
-    :raises TypeError: the model is no module, or an input no tensor.
-    :raises ValueError: a tensor without data or without a shape, training without a target or trainable parameters, or
-        a config that isn't plain values.
+    :raises TypeError: the model is no module, or an input or the target no tensor.
+    :raises ValueError: a tensor without data or without a shape, training without a target or trainable parameters,
+        inference with a target, loss or optimiser, or a config that isn't plain values.
     """
     import torch
 
@@ -57,18 +58,20 @@ def adopt(
         )
     if any(tensor.numel() == 0 for tensor in inputs):
         raise ValueError("roofline(model, *inputs): an input is empty, so there is no work to measure")
-    _refuse_meta(model, (*inputs, target))
     training = defaults.mode == "train"
+    if not training:
+        _refuse_useless(target=target, loss=loss, optimizer=optimizer)
+    if target is not None and not isinstance(target, torch.Tensor):
+        raise TypeError(f"roofline(model, *inputs, target=...): the target is a {type(target).__name__}; give a tensor")
+    _refuse_meta(model, (*inputs, target))
     if training and target is None:
         raise ValueError("roofline(model, *inputs, target=...): training needs a target")
     if training:
         _refuse_untrainable(model)
     try:
-        json.dumps(config, allow_nan=False, sort_keys=True)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"roofline(..., config=...): use plain values only (texts, numbers, lists, dicts): {error}"
-        ) from error
+        plain = _plain(config, "config")
+    except RecursionError as error:
+        raise ValueError("roofline(..., config=...): it is nested too deep, or holds itself") from error
     dtype = precisions.parameter_dtype(precision)
     model = _in_precision(model.to(device=device), precision).train(training)
 
@@ -89,7 +92,7 @@ def adopt(
         batch=batch,
         sample_unit=defaults.sample_unit,
         data="given",
-        config={"input_shapes": [list(tensor.shape) for tensor in inputs], "model": type(model).__name__, **config},
+        config={"input_shapes": [list(tensor.shape) for tensor in inputs], "model": type(model).__name__, **plain},
     )
 
 
@@ -104,6 +107,44 @@ def _refuse_meta(model: nn.Module, given: tuple[torch.Tensor | None, ...]) -> No
         raise ValueError(
             "roofline(model, *inputs): an input or the target is on the device meta, where tensors have no data. "
             "Make it on a real device"
+        )
+
+
+def _plain(value: Any, where: str) -> Any:
+    """A value of the config as JSON has it.
+
+    :param where: it stands, for the message.
+    :raises ValueError: JSON has no such value.
+    """
+    if isinstance(value, Mapping):
+        wrong = next((key for key in value if not isinstance(key, str | int)), None)
+        if wrong is None:
+            return {str(key): _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
+        where, value = f"a key of {where}", wrong
+    elif isinstance(value, list | tuple):
+        return [_plain(item, f"{where}[{number}]") for number, item in enumerate(value)]
+    else:
+        try:
+            found = scalar(value)
+        except TypeError:
+            pass
+        else:
+            if not isinstance(found, float) or math.isfinite(found):
+                return found
+    shown = f"{value!r}" if isinstance(value, float) else f"a {type(value).__name__}"
+    raise ValueError(
+        f"roofline(..., config=...): {where} is {shown}. Use texts, finite numbers, dtypes, devices, and lists and "
+        "dicts of them"
+    )
+
+
+def _refuse_useless(**given: object) -> None:
+    """What only training uses was given for something: most likely for training."""
+    useless = [name for name, value in given.items() if value is not None]
+    if useless:
+        raise ValueError(
+            f"roofline(model, *inputs, {useless[0]}=...): the mode is 'infer', which has no use for the {useless[0]}. "
+            "Give mode='train' in the call or in @pytest.mark.roofline, or leave it out"
         )
 
 

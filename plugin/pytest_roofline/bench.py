@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from pytest_roofline import proof
-from pytest_roofline.case import case_of
+from pytest_roofline.case import case_of, layout_of
 from pytest_roofline.compiling import fresh_compiler, left_out, refuse_eager
 from pytest_roofline.conditions import conditions
 from pytest_roofline.device_flags import device_flags
@@ -62,6 +62,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     eager = left_out(workload.model) if workload.compile else None
     losses = proof.LossWatch(step) if workload.mode == "train" else None
     known, pace = case_of(workload, case, options), None
+    no_layout = layout_of(workload).why_none
     if run.turns is not None:
         # The protocol, the repeats and the latency are the single process's ways.
         plan = replace(plan, protocol="adaptive", repeats=1)
@@ -138,6 +139,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             **uncounted,
             **missing,
             **process.missing,
+            **({} if no_layout is None else {"case.layout": no_layout}),
         },
     )
     return explained(record), measured, seconds

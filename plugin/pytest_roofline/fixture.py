@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_roofline.case import check_named, named
 from pytest_roofline.expecting import applying, assert_bounds
 from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.proof import flags_of
+from pytest_roofline.settings import with_near
+from pytest_roofline.workload import MODES, Mode
 from roofline.record import KEY, Case, Record
 from roofline.record_json import to_json
 
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
     from pytest_roofline.measuring import Plan
     from pytest_roofline.run import Run
-    from pytest_roofline.workload import Mode, Workload
+    from pytest_roofline.workload import Workload
     from roofline.expected import Expected
 
 
@@ -31,7 +35,7 @@ class Disproved(AssertionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What the marker ``roofline`` may set for the calls of a test."""
+    """What a call of the fixture measures where it doesn't say so itself. ``batch`` None is the first input's."""
 
     mode: Mode = "infer"
     precision: str = "fp32"
@@ -39,30 +43,42 @@ class Defaults:
     sample_unit: str = "sample"
 
     def __post_init__(self) -> None:
-        if self.mode not in ("train", "infer"):
-            raise ValueError(f"mode is {self.mode!r}; use 'train' or 'infer'")
+        if self.mode not in MODES:
+            raise ValueError(f"mode is {self.mode!r}; use " + with_near(self.mode, MODES))
         if not isinstance(self.precision, str) or self.precision not in PRECISIONS:
-            raise ValueError(f"precision is {self.precision!r}; use one of {', '.join(PRECISIONS)}")
+            raise ValueError(f"precision is {self.precision!r}; use " + with_near(self.precision, PRECISIONS))
         if self.batch is not None and (type(self.batch) is not int or self.batch < 1):
             raise ValueError(f"batch is {self.batch!r}; use a whole number from 1 up")
         if not isinstance(self.sample_unit, str) or not self.sample_unit.strip():
             raise ValueError(f"sample_unit is {self.sample_unit!r}; use a word, such as 'image'")
 
 
-def defaults(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Defaults:
-    """Read the marker.
+def defaults(markers: Iterable[pytest.Mark], parameters: Mapping[str, Any]) -> Defaults:
+    """Read what a test says of its measurement: its markers, and where they don't, its own parameters.
 
+    :param markers: those named ``roofline``, the nearest first. The nearest that has a keyword sets it.
+    :param parameters: of the test. A ``precision`` or ``mode`` counts whose value is one of ours.
     :raises ValueError: a positional argument, an unknown keyword or a bad value; the text says what is allowed.
     """
     allowed = [field.name for field in fields(Defaults)]
-    unknown = sorted(set(keywords) - set(allowed))
-    if arguments or unknown:
-        what = f"unknown keyword {unknown[0]!r}" if unknown else f"positional argument {arguments[0]!r}"
-        raise ValueError(f"@pytest.mark.roofline: {what}; it takes the keywords {', '.join(allowed)}")
+    own = named(parameters)
+    chosen: dict[str, Any] = {name: own[name] for name in ("mode", "precision") if name in own}
+    for marker in reversed(tuple(markers)):
+        unknown = sorted(set(marker.kwargs) - set(allowed))
+        if marker.args or unknown:
+            what = f"unknown keyword {unknown[0]!r}" if unknown else f"positional argument {marker.args[0]!r}"
+            raise ValueError(f"@pytest.mark.roofline: {what}; it takes the keywords {', '.join(allowed)}")
+        chosen |= marker.kwargs
     try:
-        return Defaults(**keywords)
+        return Defaults(**chosen)
     except ValueError as error:
         raise ValueError(f"@pytest.mark.roofline: {error}") from error
+
+
+def parameters_of(item: pytest.Item) -> Mapping[str, Any]:
+    """The values a test is parametrised with, those of its fixtures among them."""
+    callspec = getattr(item, "callspec", None)
+    return {} if callspec is None else callspec.params
 
 
 class Roofline:
@@ -96,8 +112,15 @@ class Roofline:
         loss: Callable[[Any, Any], torch.Tensor] | None = None,
         optimizer: Callable[[nn.Module], torch.optim.Optimizer] | None = None,
         config: Mapping[str, Any] | None = None,
+        mode: Mode | None = None,
+        precision: str | None = None,
+        batch: int | None = None,
+        sample_unit: str | None = None,
     ) -> Record | None:
         """Measure a model on one batch.
+
+        What ``mode``, ``precision``, ``batch`` and ``sample_unit`` leave open is the marker's, then that of the test's
+        own parameters ``mode`` and ``precision``.
 
         :param inputs: the arguments of the model's forward; the first dimension of the first is the batch.
         :param target: what the loss compares the output with (training).
@@ -106,11 +129,17 @@ class Roofline:
         :param config: plain values that tell this workload from others of the same name.
         :returns: the record, or None where benchmarks are disabled.
         :raises Disproved: a proof failed; the row is in the results, marked invalid.
+        :raises ValueError: an argument that is not allowed, or that has no use in inference.
         """
         import pytest
 
         from pytest_roofline.adopt import NotSupported, adopt
 
+        given: dict[str, Any] = {"mode": mode, "precision": precision, "batch": batch, "sample_unit": sample_unit}
+        try:
+            chosen = replace(self.defaults, **{name: value for name, value in given.items() if value is not None})
+        except ValueError as error:
+            raise ValueError(f"roofline(model, *inputs, ...): {error}") from None
         try:
             workload = adopt(
                 model,
@@ -120,7 +149,7 @@ class Roofline:
                 optimizer=optimizer,
                 config=config or {},
                 name=_test_name(self._item.name),
-                defaults=self.defaults,
+                defaults=chosen,
                 device=self.device,
             )
         except NotSupported as reason:
@@ -151,6 +180,9 @@ class Roofline:
             pytest.skip(str(reason))
         except (NotCompiled, InputEnded) as reason:
             raise pytest.fail.Exception(str(reason), pytrace=False) from None
+        check = check_named(parameters_of(self._item), workload, record.case)
+        if check is not None:
+            record = replace(record, checks=(*record.checks, check), flags=flags_of([check]) + record.flags)
         record = self._keep(record, seconds)
         if measured.step_log_s is not None:
             self._log_steps(case, measured.step_log_s)

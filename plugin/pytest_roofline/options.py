@@ -243,7 +243,7 @@ MARKERS: tuple[str, ...] = (
     "infer: measures forward passes.",
     "roofs: measures the machine's roofs.",
     "input: measures the input pipeline.",
-    "roofline(mode, precision, batch, sample_unit): defaults for the calls of the roofline fixture.",
+    "roofline(mode, precision, batch, sample_unit): what calls of the roofline fixture measure where they don't say.",
     "expected_bound(bound, min_fraction_of_roof, min_fraction_of_speed_of_light, device, precision): "
     "what bounds the case, and how near to its limits it comes at least.",
 )

@@ -168,7 +168,7 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     import torch
 
     from pytest_roofline import expecting
-    from pytest_roofline.fixture import Roofline, defaults
+    from pytest_roofline.fixture import Roofline, defaults, parameters_of
 
     run = request.config.stash.get(_RUN, None)
     if run is None or not uses_roofline(request.node):
@@ -179,10 +179,9 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
             "(With --benchmark-disable beside it, each test takes one step and nothing is measured.)",
             pytrace=False,
         )
-    marker = request.node.get_closest_marker("roofline")
     wrong = None
     try:
-        chosen = defaults(marker.args, marker.kwargs) if marker is not None else defaults((), {})
+        chosen = defaults(request.node.iter_markers("roofline"), parameters_of(request.node))
         expected = expecting.marked(request.node)
     except ValueError as error:
         wrong = str(error)

@@ -8,9 +8,10 @@ names the source it came from.
 from __future__ import annotations
 
 import argparse
+import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -239,10 +240,24 @@ def choice(*allowed: str) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in allowed:
-            raise ValueError("use " + " or ".join([", ".join(allowed[:-1]), allowed[-1]]))
+            raise ValueError("use " + with_near(text, allowed))
         return text
 
     return parse
+
+
+def with_near(text: object, allowed: Collection[str]) -> str:
+    """The allowed words as a choice, and which of them are near to what was given: ``a, b or c (near match: a)``."""
+    *others, last = allowed
+    found = near(text, allowed)
+    hint = f" (near match: {' or '.join(found)})" if found else ""
+    return f"{', '.join(others)} or {last}{hint}"
+
+
+def near(text: object, allowed: Collection[str]) -> list[str]:
+    """The allowed words that begin with the text; else those that are spelled like it, the nearest alone."""
+    word = str(text).lower()
+    return [one for one in allowed if word and one.startswith(word)] or difflib.get_close_matches(word, allowed, n=1)
 
 
 def words(text: str) -> tuple[str, ...]:

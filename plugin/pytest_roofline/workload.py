@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 Mode = Literal["train", "infer"]
+MODES: tuple[Mode, ...] = ("train", "infer")
 
 LEARNING_RATE = 1e-4
 """Small enough that the loss of a random network on random data stays finite; it doesn't change the work."""
@@ -76,6 +77,8 @@ class ReadyBatches:
 class Workload:
     """A model that lies on the device in the case's precision and layout, ready to take steps.
 
+    The layout is read off its weights and ready inputs; see `pytest_roofline.case`.
+
     :param config: plain values that change the work; they go into the workload's hash.
     :param setting: plain values that don't (threads, loader workers): recorded, so that they can be seen, but two
         machines that differ in them still ran the same workload.
@@ -96,7 +99,6 @@ class Workload:
     name: str = "model"
     batch: int = 1
     sample_unit: str = "sample"
-    layout: str = "contiguous"
     data: str = "synthetic"
     config: Mapping[str, Any] = field(default_factory=dict)
     setting: Mapping[str, Any] = field(default_factory=dict)

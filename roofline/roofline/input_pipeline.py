@@ -126,7 +126,7 @@ def _wait(record: Record) -> float | None:
 def _step(record: Record) -> tuple[str, ...]:
     case = record.case
     return (case.model, case.mode, f"b{case.batch}", case.precision) + (
-        () if case.layout == "contiguous" else (case.layout,)
+        () if case.layout == "contiguous" else (case.layout or "mixed layouts",)
     )
 
 

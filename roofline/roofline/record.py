@@ -54,7 +54,8 @@ class Case:
     batch: int
     samples_per_step: int
     sample_unit: str = "sample"
-    layout: str = "contiguous"
+    layout: str | None = "contiguous"
+    """Of weights and inputs: ``contiguous`` or ``channels_last``; None where they differ."""
     data: str = "synthetic"
     config: dict[str, Any] = field(default_factory=dict)
 

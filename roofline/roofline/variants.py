@@ -16,7 +16,7 @@ def variant(record: Record) -> str:
     data = "" if case.data == "synthetic" else case.data
     if case.config.get("test") == TEST:
         data = f"input test: {data or 'ready'}"
-    layout = "" if case.layout == "contiguous" else case.layout
+    layout = "" if case.layout == "contiguous" else case.layout or "mixed layouts"
     return ", ".join(part for part in (layout, data, "compiled" if compiled(record) else "") if part)
 
 

@@ -195,3 +195,11 @@ def test_compiling_that_the_environment_switches_off_is_refused(
         f"--compile: torch.compile is switched off by {variable}=1 in the environment. "
         "Unset that, or leave --compile out."
     )
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
+def test_a_layout_that_the_weights_do_not_have_is_a_skip(planned: Callable[[str], Planned], model: str) -> None:
+    """A case of that name would be the contiguous one again: no image weights, or of one channel each."""
+    assert planned(f"--model {model}").workload
+    with pytest.raises(pytest.skip.Exception, match=f"{model} has no weights that lie differently in channels_last"):
+        _ = planned(f"--model {model} --layout channels_last").workload

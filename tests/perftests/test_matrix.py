@@ -226,7 +226,8 @@ def test_a_tier_without_axes_for_others_says_so(file: Path) -> None:
         (
             "precision",
             "amp",
-            "--precision: 'amp' is not allowed: use fp32, tf32, torch_default, amp_bf16, amp_fp16, bf16 or fp16",
+            "--precision: 'amp' is not allowed: use fp32, tf32, torch_default, amp_bf16, amp_fp16, bf16 or fp16 "
+            "(near match: amp_bf16 or amp_fp16)",
         ),
         (
             "precision",

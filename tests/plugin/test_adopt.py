@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -16,14 +17,22 @@ from pytest_roofline.workload import Step, Workload
 CPU = torch.device("cpu")
 
 
-def adopted(model: nn.Module, *inputs: Tensor, target: Tensor | None = None, **defaults: Any) -> Workload:
+def adopted(
+    model: nn.Module,
+    *inputs: Tensor,
+    target: Any = None,
+    loss: Any = None,
+    optimizer: Any = None,
+    config: Any = None,
+    **defaults: Any,
+) -> Workload:
     return adopt(
         model,
         inputs,
         target=target,
-        loss=None,
-        optimizer=None,
-        config={},
+        loss=loss,
+        optimizer=optimizer,
+        config=config or {},
         name="model",
         defaults=Defaults(**defaults),
         device=CPU,
@@ -104,3 +113,66 @@ def test_training_needs_something_to_train() -> None:
         adopted(nn.Linear(4, 3).requires_grad_(False), rows, target=target, mode="train")
     with pytest.raises(ValueError, match="training needs a model with parameters"):
         adopted(nn.Identity(), rows, target=target, mode="train")
+
+
+def configured(**config: Any) -> dict[str, Any]:
+    made = dict(adopted(nn.Linear(4, 3), torch.ones(2, 4), config=config).config)
+    return {name: made[name] for name in config}
+
+
+def test_a_config_takes_scalars_dtypes_and_devices() -> None:
+    """As plain values, however deep they lie."""
+    found = configured(
+        scalars=[np.float32(1.5), np.int64(3), np.bool_(True), np.array(2), torch.tensor(0.5)],
+        dtypes=(torch.float16, torch.bfloat16, np.float32, np.dtype("int8")),
+        devices={"of": torch.device("cuda:1"), 3: None},
+    )
+    assert found == {
+        "scalars": [1.5, 3, True, 2, 0.5],
+        "dtypes": ["float16", "bfloat16", "float32", "int8"],
+        "devices": {"of": "cuda:1", "3": None},
+    }
+    assert [type(value) for value in found["scalars"]] == [float, int, bool, int, float]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (torch.zeros(3), r"config\['t'\] is a Tensor\."),
+        (object(), r"config\['t'\] is a object\."),
+        ([1, {"a": np.zeros(2)}], r"config\['t'\]\[1\]\['a'\] is a ndarray\."),
+        (np.float32("nan"), r"config\['t'\] is a float32\."),
+        (float("inf"), r"config\['t'\] is inf\."),
+        (1j, r"config\['t'\] is a complex\."),
+        ({(1, 2): 3}, r"a key of config\['t'\] is a tuple\."),
+    ],
+    ids=["tensor", "object", "nested", "nan", "inf", "complex", "key"],
+)
+def test_what_a_config_does_not_take_is_named(value: Any, says: str) -> None:
+    """By its key, with what it takes."""
+    with pytest.raises(ValueError, match=says + " Use texts, finite numbers, dtypes, devices"):
+        configured(t=value)
+
+
+def test_a_config_within_itself_is_refused() -> None:
+    """It has no end."""
+    config: dict[str, Any] = {}
+    config["t"] = config
+    with pytest.raises(ValueError, match="nested too deep"):
+        configured(**config)
+
+
+@pytest.mark.parametrize("given", [{"target": torch.zeros(2)}, {"loss": nn.MSELoss()}, {"optimizer": torch.optim.SGD}])
+def test_what_only_training_uses_is_refused_in_inference(given: dict[str, Any]) -> None:
+    """It was most likely meant to train."""
+    (name,) = given
+    with pytest.raises(
+        ValueError, match=rf"{name}=.*the mode is 'infer', which has no use for the {name}.*mode='train'"
+    ):
+        adopted(nn.Linear(4, 3), torch.ones(2, 4), **given)
+
+
+def test_a_target_is_a_tensor() -> None:
+    """Another kind is named."""
+    with pytest.raises(TypeError, match="the target is a int; give a tensor"):
+        adopted(nn.Linear(4, 3), torch.ones(2, 4), target=1, mode="train")

@@ -74,12 +74,13 @@ def test_a_precision_the_device_has_not_is_a_skip(project: pytest.Pytester) -> N
 @pytest.mark.parametrize(
     ("marker", "says"),
     [
-        ("precision='fp31'", "*@pytest.mark.roofline: precision is 'fp31'; use one of fp32, tf32, *"),
-        ("mode='test'", "*@pytest.mark.roofline: mode is 'test'; use 'train' or 'infer'"),
+        ("precision='fp31'", "*@pytest.mark.roofline: precision is 'fp31'; use fp32, tf32, * (near match: fp32)"),
+        ("mode='training'", "*@pytest.mark.roofline: mode is 'training'; use train or infer (near match: train)"),
+        ("mode='test'", "*@pytest.mark.roofline: mode is 'test'; use train or infer"),
         ("batch=0", "*@pytest.mark.roofline: batch is 0; use a whole number from 1 up"),
         ("batch=True", "*@pytest.mark.roofline: batch is True; use a whole number from 1 up"),
         ("sample_unit=None", "*@pytest.mark.roofline: sample_unit is None; use a word, such as 'image'"),
-        ("precision=['fp32']", "*@pytest.mark.roofline: precision is *fp32*; use one of fp32, *"),
+        ("precision=['fp32']", "*@pytest.mark.roofline: precision is *fp32*; use fp32, *"),
         (
             "warmup=3",
             "*@pytest.mark.roofline: unknown keyword 'warmup'; it takes the keywords mode, precision, batch, *",
@@ -122,6 +123,74 @@ def test_training_by_the_marker(project: pytest.Pytester) -> None:
     # Forward 2x6x8x4, and the weight's gradient as much again: the input needs none.
     assert record.work is not None
     assert record.work.flop_per_step == 2 * (2 * 6 * 8 * 4)
+
+
+CASES = """
+    import pytest, torch
+    from torch import nn
+
+    @pytest.mark.parametrize(("mode", "precision"), [("train", "torch_default"), ("infer", "fp32"), ("nearest", "fp8")])
+    def test_selected(roofline, mode, precision):
+        target = torch.tensor([0, 1]) if mode == "train" else None
+        roofline(nn.Linear(8, 4), torch.randn(2, 8), target=target)
+
+    @pytest.mark.parametrize("precision", ["torch_default"])
+    @pytest.mark.roofline(precision="fp32", mode="train")
+    class TestOf:
+        @pytest.mark.roofline(mode="infer", sample_unit="row")
+        def test_marker(self, roofline, precision):
+            roofline(nn.Linear(8, 4), torch.randn(2, 8))
+
+        def test_call(self, roofline, precision):
+            roofline(
+                nn.Linear(8, 4), torch.randn(2, 8), mode="infer", precision=precision, batch=4, sample_unit="half"
+            )
+"""
+
+
+def test_call_then_marker_then_parameters_say_what_is_measured(project: pytest.Pytester) -> None:
+    """Each keyword alone. A row that isn't what its name says is recorded, and its test fails."""
+    project.makepyfile(CASES)
+    run = project.runpytest_subprocess(*QUICK, "--roofline-results", "results")
+    run.assert_outcomes(passed=4, failed=1)
+    rows = records(results(project))
+    measured = {
+        name: (row.case.mode, row.case.precision, row.case.batch, row.case.sample_unit, row.valid)
+        for name, row in rows.items()
+    }
+    assert measured == {
+        "test_selected[train-torch_default]": ("train", "torch_default", 2, "sample", True),
+        "test_selected[infer-fp32]": ("infer", "fp32", 2, "sample", True),
+        "test_selected[nearest-fp8]": ("infer", "fp32", 2, "sample", True),
+        "test_marker[torch_default]": ("infer", "fp32", 2, "row", False),
+        "test_call[torch_default]": ("infer", "torch_default", 4, "half", True),
+    }
+    assert rows["test_selected[train-torch_default]"].case.workload_hash != (
+        rows["test_selected[infer-fp32]"].case.workload_hash
+    )
+    run.stdout.fnmatch_lines(["*parameters: the test's parameters say precision torch_default, but it was fp32*"])
+
+
+def test_the_layout_that_ran_is_recorded(project: pytest.Pytester) -> None:
+    """Read off weights and inputs, as part of the work; None with the reason where they differ."""
+    project.makepyfile(
+        """
+        import pytest, torch
+        from torch import nn
+
+        @pytest.mark.parametrize("inputs", ["contiguous_format", "channels_last"])
+        @pytest.mark.parametrize("weights", ["contiguous_format", "channels_last"])
+        def test_images(roofline, weights, inputs):
+            model = nn.Conv2d(3, 4, 3).to(memory_format=getattr(torch, weights))
+            roofline(model, torch.randn(2, 3, 8, 8).to(memory_format=getattr(torch, inputs)))
+        """
+    )
+    project.runpytest_subprocess(*QUICK, "--roofline-results", "results").assert_outcomes(passed=4)
+    rows = list(records(results(project)).values())
+    assert [row.case.layout for row in rows] == ["contiguous", None, None, "channels_last"]
+    assert len({row.case.workload_hash for row in rows}) == 4
+    assert rows[1].missing["case.layout"] == "the weights lie contiguous; the inputs lie channels_last"
+    assert all(unexplained(row) == () for row in rows)
 
 
 def test_steps_are_logged(project: pytest.Pytester) -> None:
@@ -248,7 +317,8 @@ def test_a_second_call_is_refused_and_the_first_is_kept(project: pytest.Pytester
         ("nn.Linear(8, 4), [1, 2]", "*TypeError: *give the inputs as tensors, at least one"),
         ("nn.Linear(8, 4)", "*TypeError: *give the inputs as tensors, at least one"),
         ("len, torch.randn(2, 8)", "*TypeError: *the model is a builtin_function_or_method; give a torch.nn.Module"),
-        ("nn.Linear(8, 4), torch.randn(2, 8), config={'o': object()}", "*ValueError: *use plain values only*"),
+        ("nn.Linear(8, 4), torch.randn(2, 8), precision='amp'", "*ValueError: *(near match: amp_bf16 or amp_fp16)"),
+        ("nn.Linear(8, 4), torch.randn(2, 8), config={'o': object()}", "*ValueError: *config?'o'? is a object*"),
     ],
 )
 def test_a_call_that_cannot_be_measured_says_why(project: pytest.Pytester, call: str, says: str) -> None:

@@ -95,7 +95,7 @@ def _own(point: Point, record: Record) -> dict[str, Any]:
         "model": case.model,
         "mode": _MODES.get(case.mode),
         "precision": case.precision,
-        "variant": f"{case.layout}, {case.data}",
+        "variant": f"{case.layout or 'mixed layouts'}, {case.data}",
         "device": f"{record.device.name}, {point.result.machine_label}",
         "device_kind": "cpu" if record.device.kind == "cpu" else "accelerator",
         "device_proven": any(check.name == "device" and check.status == "passed" for check in record.checks),
