@@ -9,6 +9,8 @@ machine, a changed workload, invalid or missing data).
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -126,10 +128,10 @@ def program() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code. Bad input gives a message, never a traceback."""
+    codecs.register_error("roofline", _in_its_letters)
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that can't show a character shows "?" for it.
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="roofline")
     try:
         code = program.main(arguments, prog_name="roofline", standalone_mode=False, obj=_show)
     except click.Abort:
@@ -152,6 +154,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
         return 3
     return code if isinstance(code, int) else 0
+
+
+_ONE_FOR_ONE = {"─": "-", "±": "~", "µ": "u", "²": "2", "≥": ">", "≤": "<", "…": "~"}
+"""What stands for a character of ours at a terminal that lacks it: one for one, so that columns stay aligned."""
+
+
+def _in_its_letters(error: UnicodeError) -> tuple[str, int]:
+    """An error handler of `codecs` for a terminal that can't show a character: a like one, else JSON's escape."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(_ONE_FOR_ONE.get(letter) or json.dumps(letter)[1:-1] for letter in lacking), error.end
 
 
 def _discard_output() -> None:

@@ -113,6 +113,23 @@ def test_half_a_surrogate_pair_is_written(run: Run, tmp_path: Path) -> None:
     assert "test_\\ud800" in output.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_terminal_without_other_letters_is_shown_like_ones(tmp_path: Path, form: str) -> None:
+    """Rules and units of a table stay aligned, and a name is escaped: whoever parses JSON gets it as it was."""
+    path = build.write(tmp_path / "a.json", build.document([build.record(case=build.case(id="日😀é"))]))
+    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1]), "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "roofline", "points", str(path), "--format", form]
+    answer = subprocess.run(command, capture_output=True, env=environment, check=False)
+    out = answer.stdout.decode("ascii")
+    assert (answer.returncode, answer.stderr) == (0, b"")
+    if form == "json":
+        assert json.loads(out)["rows"][0]["case"] == "日😀é"
+    else:
+        assert "~ sd" in out
+        assert "-----" in out
+        assert r"\u65e5\ud83d\ude00\u00e9" in out
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize(("target", "code", "told"), [("> /dev/full", 3, "No space left"), (">&-", 2, "closed")])
 def test_output_that_takes_nothing(one: Path, target: str, code: int, told: str) -> None:
