@@ -125,7 +125,7 @@ def test_a_terminal_without_other_letters_is_shown_like_ones(tmp_path: Path, for
     if form == "json":
         assert json.loads(out)["rows"][0]["case"] == "日😀é"
     else:
-        assert "~ sd" in out
+        assert "~ margin" in out
         assert "-----" in out
         assert r"\u65e5\ud83d\ude00\u00e9" in out
 
