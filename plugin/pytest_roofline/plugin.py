@@ -298,7 +298,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
 
     from pytest_roofline import machine, results
     from pytest_roofline.run import Run
-    from pytest_roofline.session import SessionHooks, commit_info
+    from pytest_roofline.session import SessionHooks, case_name, commit_info
 
     worker = hasattr(config, "workerinput")
     if chosen.results is not None and not worker:
@@ -333,7 +333,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     config.stash[_RUN] = run
     if counting is not None:
         config.pluginmanager.register(counting, "roofline-ncu")
-    planned = [item.nodeid for item in cases if item.get_closest_marker("roofs") is None]
+    planned = {item.nodeid: case_name(item) for item in cases if item.get_closest_marker("roofs") is None}
     config.pluginmanager.register(SessionHooks(run, config, planned), "roofline-session")
 
 

@@ -71,8 +71,8 @@ class Run:
         """Where this process takes turns with another: whoever gives it its turns."""
         self.counting: CountsStep | None = None
         """Where this process runs under ncu: who takes the step that is counted, in place of a measurement."""
-        self.planned: tuple[str, ...] = ()
-        """Full names of the tests that are to measure cases."""
+        self.planned: Mapping[str, str] = {}
+        """Ids of the cases that are to be measured, by the full names of their tests."""
         self.finished: list[str] = []
         """Of the tests that have ended."""
         self.measured = 0

@@ -23,9 +23,9 @@ _NAMED = 5
 class SessionHooks:
     """Connects a `Run` to pytest and pytest-benchmark."""
 
-    def __init__(self, run: Run, config: pytest.Config, planned: Sequence[str]) -> None:
-        """:param planned: full names of the tests that are to measure cases."""
-        run.planned = tuple(planned)
+    def __init__(self, run: Run, config: pytest.Config, planned: Mapping[str, str]) -> None:
+        """:param planned: ids of the cases that are to be measured, by the full names of their tests."""
+        run.planned = planned
         self._run = run
         self._config = config
         self._middle = max(1, len(planned) // 2)
@@ -203,6 +203,7 @@ class SessionHooks:
     def _tell(self, text: str) -> None:
         reporter: pytest.TerminalReporter | None = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
+            reporter.ensure_newline()
             reporter.write_line(text)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,6 +1,7 @@
 """The journal of a run: what has finished so far, a line for each test, on disk before the next one begins.
 
-The first line holds the pytest-benchmark document without its rows, and the full names of the tests that are planned.
+The first line holds the pytest-benchmark document without its rows, and of the tests that are planned the full names,
+each with the id of its case.
 Each later line holds what its test added: rows by their place in the document, why a case has no number, and values of
 the session that changed. A run that ends makes its JSON and removes the journal; of one that was killed it stays.
 """
@@ -8,7 +9,7 @@ the session that changed. A run that ends makes its JSON and removes the journal
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +85,14 @@ def document(text: str) -> dict[str, Any]:
     return dict(content)
 
 
-def progress(planned: Iterable[str], finished: Iterable[str]) -> dict[str, Any]:
+def progress(planned: Mapping[str, str], finished: Iterable[str]) -> dict[str, Any]:
     """What a session says of how far its run came, as the fields of `roofline.record.Session`.
 
-    :param planned: full names of the tests that measure cases.
-    :param finished: those that have ended, whatever came of them, and any others.
+    :param planned: ids of cases by the full names of the tests that measure them.
+    :param finished: full names of tests that have ended, whatever came of them, and of any others.
     """
-    planned, ended = dict.fromkeys(planned), set(finished)
-    not_run = [test for test in planned if test not in ended]
+    ended = set(finished)
+    not_run = [case for test, case in planned.items() if test not in ended]
     return {
         "complete": not not_run,
         "planned": len(planned),

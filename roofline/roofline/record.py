@@ -32,7 +32,7 @@ KEY = "roofline"
 Mode = Literal["train", "infer", "roof", "input"]
 CheckStatus = Literal["passed", "failed", "not_made"]
 StopReason = Literal["margin", "budget", "fixed", "input_ended"]
-Outcome = Literal["failed", "skipped", "out_of_memory", "error"]
+Outcome = Literal["failed", "skipped", "out_of_memory", "error", "not_run"]
 RoofKind = Literal["flop", "byte", "latency"]
 RoofSource = Literal["measured", "spec"]
 
@@ -480,7 +480,13 @@ class Session:
     finished: int | None = None
     """How many of them ended."""
     not_run: tuple[str, ...] = ()
-    """Full names of the tests of the others: the run ended in one of them or before it."""
+    """Ids of the others: the run ended in one of them or before it."""
+
+    @property
+    def without_number(self) -> tuple[NotMeasured, ...]:
+        """The planned cases without a valid number: those with a reason of their own, and those that were not run."""
+        not_run = (NotMeasured(id=case, outcome="not_run", reason="the run did not end") for case in self.not_run)
+        return (*self.not_measured, *not_run)
 
     @property
     def why_incomplete(self) -> str | None:

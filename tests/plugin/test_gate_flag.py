@@ -41,7 +41,7 @@ def finished(run: Checked, exitstatus: int) -> int:
     """The exit code a session is left with."""
     config = cast(pytest.Config, SimpleNamespace(pluginmanager=pytest.PytestPluginManager()))
     session = SimpleNamespace(exitstatus=exitstatus, testsfailed=int(exitstatus == 1))
-    SessionHooks(cast(Run, run), config, ["test_it.py::test_it"]).pytest_sessionfinish(
+    SessionHooks(cast(Run, run), config, {"test_it.py::test_it": "test_it"}).pytest_sessionfinish(
         cast(pytest.Session, session), exitstatus
     )
     return session.exitstatus

@@ -56,7 +56,7 @@ def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest
     assert member.collect() == tmp_path / "results.json"
     results.unlink()
     left = tmp_path / "results.journal"
-    for text in ("", '{"document": {"roofline": {"notes": [], "not_measured": []}}, "planned": ["a"]}\n'):
+    for text in ("", '{"document": {"roofline": {"notes": [], "not_measured": []}}, "planned": {"a": "a"}}\n'):
         left.write_text(text)
         assert member.collect() is None
         assert not left.exists()

@@ -273,7 +273,7 @@ def test_a_session_that_is_left_in_a_test_is_no_session(outside: pytest.Pytester
     )
     session = _session(files[1])
     assert (session.complete, session.planned, session.finished) == (False, 2, 1)
-    assert session.not_run == ("test_a_session_that_is_left_in_a_test_is_no_session.py::test_then",)
+    assert session.not_run == ("test_then",)
     assert list(outside.path.rglob("*.journal")) == []
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from roofline.compare.columns import signed
 from roofline.compare.comparison import MATCHED, Compared, Comparison, measured
 from roofline.compare.leftovers import before_the_baseline, other_code
+from roofline.compare.seen import Run
 from roofline.units import scaled, some_of
 
 MOST_NAMED = 20
@@ -53,6 +54,8 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     new = comparison.new_runs
     left = [*before_the_baseline(comparison.base_runs, new), *other_code("new side", new)]
     (barred if strict else warnings).extend(left)
+    barred += _incomplete(new)
+    (barred if strict else warnings).extend(_incomplete(comparison.base_runs))
     (warnings if allow_removed else barred).extend(_named(removed))
     (barred if strict else warnings).extend(_short(comparison.of(*MATCHED, "new")))
     if undecided:
@@ -72,6 +75,12 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
         strict=strict,
         allow_removed=allow_removed,
     )
+
+
+def _incomplete(runs: Iterable[Run]) -> tuple[str, ...]:
+    """Lines for the runs of a side that did not end: what they would have measured is in no verdict."""
+    lines = [f"{run.file}: {run.incomplete}" for run in runs if run.incomplete]
+    return _at_most(lines, "runs that did not end", len(lines) - MOST_NAMED)
 
 
 def nothing_judged(comparison: Comparison) -> str:

@@ -168,6 +168,10 @@ def _pair(
             other = elsewhere[key]
             why = f"{told_apart(other[0].run.machine, machine)} ({_files(other)} -> {_files(new)})"
             return Pair(id=name, test=test, machine=machine, standing="not comparable", why=why, base=tuple(other))
+        lost = [run.file for run in base_runs if name in run.not_run]
+        if lost:
+            why = f"not run in the baseline, whose run did not end ({some_of(lost, 1)})"
+            return Pair(id=name, test=test, machine=machine, standing="not comparable", why=why, new=tuple(new))
         return _new(key, machine, new)
     if new is None:
         return _removed(key, machine, base, rows, new_runs)

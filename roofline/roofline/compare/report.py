@@ -180,6 +180,7 @@ def sides(comparison: Comparison) -> list[str]:
         lines += roofs_apart(base, new)
     for name, runs in (("baseline", base), ("new side", new)):
         lines += [*other_code(name, runs), *days_apart(name, runs)]
+        lines += [f"{run.file}: {run.incomplete}" for run in runs if run.incomplete]
     lines += before_the_baseline(base, new)
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
     if differing:

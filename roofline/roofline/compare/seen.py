@@ -40,7 +40,9 @@ RECORD, TIMES, ROOF = "record", "times", "roof"
 class Run:
     """One session: a run that wrote one file. ``not_measured``: id of a case -> why it has no number in it. ``when`` it
     began: ISO 8601 in UTC, or empty. ``loud`` is why it says nothing of any case that can tell what disturbed it, or
-    empty. ``roofs``: by roof, those that it measured, without their samples.
+    empty. ``roofs``: by roof, those that it measured, without their samples. ``incomplete`` says how far it came where
+    it did not end, and ``not_run`` holds the ids of the cases that were planned and not run, which are among
+    ``not_measured``, too.
     """
 
     file: str
@@ -52,6 +54,8 @@ class Run:
     not_measured: Mapping[str, str]
     loud: str = ""
     roofs: tuple[Roof, ...] = ()
+    incomplete: str = ""
+    not_run: frozenset[str] = frozenset()
 
     @property
     def moment(self) -> datetime | None:
@@ -120,7 +124,8 @@ class Seen:
 
 def run_of(result: ResultFile, by: By) -> Run:
     """The session that wrote a file; its roofs where they are what is compared by."""
-    roofs = () if result.session is None or by == "time" else result.session.roofs
+    session = result.session
+    roofs = () if session is None or by == "time" else session.roofs
     return Run(
         file=str(result.path),
         machine=identity_of(result),
@@ -128,9 +133,11 @@ def run_of(result: ResultFile, by: By) -> Run:
         when=result.when,
         commit=result.commit,
         dirty=result.commit_dirty,
-        not_measured={} if result.session is None else {case.id: case.why for case in result.session.not_measured},
+        not_measured={} if session is None else {case.id: case.why for case in session.without_number},
         loud=loud_session(rounds_of(result)) or "",
         roofs=tuple(replace(roof, samples=()) for roof in roofs if roof.source == "measured" and usable(roof.value)),
+        incomplete="" if session is None else session.why_incomplete or "",
+        not_run=frozenset() if session is None else frozenset(session.not_run),
     )
 
 

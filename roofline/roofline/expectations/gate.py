@@ -15,6 +15,7 @@ def expected_gate(checked: Checked, *, strict: bool) -> Gate:
     """The outcome of a check against expected bounds: one line for all findings, for each has its row and note."""
     failures = [] if checked.all_held else [f"Expected bounds: {summary(checked)}"]
     failures += [f"not read: {reason}" for reason in checked.unreadable]
+    failures += checked.incomplete
     warnings: list[str] = []
     (failures if strict else warnings).extend(checked.unknown_devices)
     return Gate(

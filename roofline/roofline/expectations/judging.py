@@ -69,14 +69,16 @@ class Finding:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """All findings; the cases of which nothing is expected; the file's entries that are for other devices or for other
-    machines of a name; files of a folder that should be results and can't be read; and, a sentence each, the cases that
-    hardware counters have bound otherwise, and what is wrong with devices that nobody knows.
+    machines of a name; files of a folder that should be results and can't be read; and, a sentence each, the runs that
+    did not end, the cases that hardware counters have bound otherwise, and what is wrong with devices that nobody
+    knows.
     """
 
     findings: tuple[Finding, ...]
     unexpected: tuple[str, ...] = ()
     elsewhere: tuple[Expected, ...] = ()
     unreadable: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()
     unknown_devices: tuple[str, ...] = ()
 
@@ -85,7 +87,7 @@ class Checked:
         """0 all held, 1 one failed, 3 else: never 0 because there was nothing to look at."""
         if any(finding.verdict == "failed" for finding in self.findings):
             return 1
-        return 0 if self.all_held and not self.unreadable else 3
+        return 0 if self.all_held and not self.unreadable and not self.incomplete else 3
 
     @property
     def all_held(self) -> bool:
@@ -126,10 +128,19 @@ def check_expectations(
             unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
         if machine.kind or machine.key not in recorded or any(point.benchmark.fault for point in everything):
             findings += _not_measured(everything, [one for one in of_file if one.is_of_machine(machine.key)])
+    incomplete = {
+        path: result.session.why_incomplete
+        for path, result in results.items()
+        if result.session is not None and result.session.why_incomplete is not None
+    }
     found = {finding.expected for finding in findings}
     elsewhere = tuple(one for one in from_file if one not in found and not any(_is_on(one, point) for point in points))
     return Checked(
-        findings=tuple(findings), unexpected=tuple(unexpected), elsewhere=elsewhere, unreadable=tuple(unreadable)
+        findings=tuple(findings),
+        unexpected=tuple(unexpected),
+        elsewhere=elsewhere,
+        unreadable=tuple(unreadable),
+        incomplete=tuple(f"{path}: {why}" for path, why in incomplete.items()),
     )
 
 
@@ -165,7 +176,7 @@ def lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[tuple
         (result.path.name, given_up)
         for result in results
         if result.path not in there and result.session is not None
-        for given_up in result.session.not_measured
+        for given_up in result.session.without_number
         if given_up.id == case
     ]
 
@@ -343,7 +354,7 @@ def _not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[
 def _given_up(points: Iterable[Point]) -> list[NotMeasured]:
     """The cases without a number of the points' files."""
     sessions = {point.result.path: point.result.session for point in points}
-    return [one for session in sessions.values() if session is not None for one in session.not_measured]
+    return [one for session in sessions.values() if session is not None for one in session.without_number]
 
 
 def _why_none_of(expected: Expected, given_up: Iterable[NotMeasured]) -> str:
