@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pytest_roofline.measuring.stopwatch import Stopwatch
 from roofline.record import Latency
@@ -15,13 +15,18 @@ _P99_STEPS = 100
 """With fewer steps the 99th percentile lies between the two slowest."""
 
 
-def single_steps(stopwatch: Stopwatch) -> list[float]:
-    """Times of single synchronised steps: at least 10, else for 2 seconds, at most 1000."""
+def single_steps(stopwatch: Stopwatch, after_step: Callable[[], object] | None = None) -> list[float]:
+    """Times of single synchronised steps: at least 10, else for 2 seconds, at most 1000.
+
+    :param after_step: called after each, outside of its time.
+    """
     times: list[float] = []
     spent_s = 0.0
     while len(times) < LEAST_STEPS or (spent_s < BUDGET_S and len(times) < MOST_STEPS):
         times.append(stopwatch.window(1))
         spent_s += times[-1]
+        if after_step is not None:
+            after_step()
     return times
 
 

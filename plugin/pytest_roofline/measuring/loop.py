@@ -3,10 +3,9 @@
 A round is: synchronise, read the clock, run its steps free, synchronise, read the clock; nothing else of ours happens
 in between but one event at either end on devices that have them. Telemetry is read outside.
 
-Python's garbage collector is left as it is, on in most programs, for it runs in the loops that users write too, and
-with it off a model that makes reference cycles would run out of memory. It is only made to start each measurement from
-the same state, before the warm-up: a collection takes a tenth of a second, and a device that waits lowers its clocks.
-A debugger, a profiler or coverage that traces Python is switched off while steps are timed.
+Python's garbage collector is off while rounds are timed, and runs between them. A collection of all that a program has
+alive takes a tenth of a second, in which a device lowers its clocks: so that is done once, before the warm-up, and what
+is alive then is set aside (`gc.freeze`). A debugger, a profiler or coverage that traces Python is switched off, too.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def measure(
     repeats: list[Repeat] = []
     spent_j: list[float | None] = []
     ended: str | None = None
-    with _untraced():
+    with _untraced(), _alive_set_aside():
         sync_cost_s = stopwatch.sync_cost_s()
         round_s = max(ROUND_S, SYNC_COSTS * sync_cost_s)
         for turn in range(plan.repeats):
@@ -109,12 +108,13 @@ def measure(
                     steps = pace.agree(steps)
                 if on_warm is not None and turn == 0:
                     on_warm()
-                before_j = instruments.energy_j()
-                if pace is None:
-                    stop = _take_rounds(stopwatch, plan, steps, estimator, rounds)
-                else:
-                    stop = _take_turns(stopwatch, pace, steps, rounds)
-                spent_j.append(difference(before_j, instruments.energy_j()))
+                with _collector_off():
+                    before_j = instruments.energy_j()
+                    if pace is None:
+                        stop = _take_rounds(stopwatch, plan, steps, estimator, rounds)
+                    else:
+                        stop = _take_turns(stopwatch, pace, steps, rounds)
+                    spent_j.append(difference(before_j, instruments.energy_j()))
             except InputEnded as end:
                 ended = f"{end}, in {_place(plan, turn, None if warmup is None else len(rounds) + 1)}"
                 if not (rounds or repeats):
@@ -131,7 +131,8 @@ def measure(
             step_times = tuple(round.wall_s for repeat in repeats for round in repeat.rounds)
         elif latency and ended is None:
             try:
-                step_times = tuple(latencies.single_steps(stopwatch))
+                with _collector_off():
+                    step_times = tuple(latencies.single_steps(stopwatch, gc.collect))
             except InputEnded as end:
                 ended = f"{end}, in the single steps after the timed rounds"
     assert steps is not None
@@ -171,14 +172,14 @@ def _take_rounds(
     :raises InputEnded: the data ended within a round.
     """
     if plan.protocol == "window":
-        rounds.append(stopwatch.round(steps))
+        rounds.append(_round(stopwatch, steps))
         return "fixed"
     if plan.protocol == "steps":
         for _ in range(steps):
-            rounds.append(stopwatch.round(1))
+            rounds.append(_round(stopwatch, 1))
         return "fixed"
     while True:
-        rounds.append(stopwatch.round(steps))
+        rounds.append(_round(stopwatch, steps))
         walls_s, marks = [round.wall_s for round in rounds], disturbances(rounds)
         kept_s = undisturbed(walls_s, marks)
         reached = estimator.of(kept_s, sum(kept_s)).half_width_relative
@@ -200,9 +201,16 @@ def _take_turns(stopwatch: Stopwatch, pace: Pace, steps: int, rounds: list[Round
     while pace.next_round():
         if lead_in:
             stopwatch.window(lead_in)
-        rounds.append(stopwatch.round(steps))
+        rounds.append(_round(stopwatch, steps))
         pace.took(rounds[-1])
     return "fixed"
+
+
+def _round(stopwatch: Stopwatch, steps: int) -> Round:
+    """Take a round, and then collect the garbage that it left."""
+    taken = stopwatch.round(steps)
+    gc.collect()
+    return taken
 
 
 def _place(plan: Plan, turn: int, round: int | None) -> str:
@@ -222,3 +230,28 @@ def _untraced() -> Iterator[None]:
     finally:
         sys.settrace(tracer)
         sys.setprofile(profiler)
+
+
+@contextmanager
+def _alive_set_aside() -> Iterator[None]:
+    """Keep what is alive now out of later collections, which are short then: they see what was made since."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    """Let the garbage collector run only when it is called."""
+    enabled = gc.isenabled()
+    gc.disable()
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import itertools
 import sys
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -338,25 +341,91 @@ def test_the_first_step_is_told_apart() -> None:
     assert _measure(Lab(12.0, 0.25)).first_step_s == 12.0
 
 
-def test_the_collector_runs_before_the_warm_up_and_stays_on() -> None:
-    """Each repeat begins with a collection, outside all timing; inside the rounds the collector is as it was."""
-    lab, seen, collected_at = Lab(0.25), set[bool](), list[int]()
+@contextmanager
+def _collections(lab: Lab) -> Iterator[None]:
+    """Note among the lab's calls when a collection of everything begins."""
+
+    def noted(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            lab.calls.append("collect")
+
+    gc.callbacks.append(noted)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(noted)
+
+
+def test_garbage_is_collected_between_rounds_and_outside_all_readings() -> None:
+    """Before the warm-up, before the first round and after each; a round's first reading is before its clock."""
+    lab = Lab(0.25)
+    with _collections(lab):
+        timing = measure(
+            lab.step, Plan(max_time_s=1.0), lab, clock=lab.clock, telemetry=lab, on_warm=lab.noted("warm")
+        ).timing
+    calls = [call for call in lab.calls if call in ("collect", "warm", "telemetry", "clock", "step")]
+    a_round = ["telemetry", "clock", "step", "clock", "telemetry", "collect"]
+    assert timing.rounds.steps == 1
+    assert calls[calls.index("warm") + 1 :] == ["collect", *a_round * len(timing.rounds.wall_s)]
+    assert "collect" in calls[: calls.index("step")]
+
+
+def test_garbage_is_collected_after_single_steps() -> None:
+    """The latency's steps are timed without a collection in them, too."""
+    lab = Lab(0.25)
+    with _collections(lab):
+        measure(lab.step, Plan(max_time_s=1.0), lab, clock=lab.clock, telemetry=lab, latency=True)
+    calls = [call for call in lab.calls if call in ("collect", "clock", "step")]
+    assert calls[-8:] == ["clock", "step", "clock", "collect"] * 2
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_collector_is_off_while_steps_are_timed_and_as_it_was_after(enabled: bool, fails: bool) -> None:
+    """In the warm-up it is as the program has it: compiling makes much garbage. Also where a timed step fails."""
+    lab, warm, on = Lab(0.25), [False], set[tuple[bool, bool]]()
 
     def step() -> None:
-        seen.add(gc.isenabled())
+        on.add((warm[0], gc.isenabled()))
+        lab.step()
+        if fails and warm[0]:
+            raise ValueError("the step fails")
+
+    def warmed() -> None:
+        warm[0] = True
+
+    before, frozen = gc.isenabled(), gc.get_freeze_count()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with pytest.raises(ValueError, match="the step fails") if fails else nullcontext():
+            measure(step, Plan(max_time_s=1.0), lab, clock=lab.clock, telemetry=lab, on_warm=warmed)
+        after = gc.isenabled()
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert on == {(False, enabled), (True, False)}
+    assert after is enabled
+    assert gc.get_freeze_count() <= frozen
+
+
+def test_what_a_round_leaves_is_collected_before_the_next() -> None:
+    """Garbage in cycles, which only the collector frees, never piles up over more than a round."""
+    lab, alive = Lab(0.25), list[int]()
+    made: weakref.WeakSet[_Cycle] = weakref.WeakSet()
+
+    def step() -> None:
+        alive.append(len(made))
+        made.add(_Cycle())
         lab.step()
 
-    def collected(phase: str, info: dict[str, int]) -> None:
-        if phase == "stop" and info["generation"] == 2:
-            collected_at.append(lab.steps)
+    measure(step, Plan(steps=3, warmup_steps=0, max_time_s=3.0), lab, clock=lab.clock, telemetry=lab)
+    assert alive == [0, 1, 2] * 4
 
-    gc.callbacks.append(collected)
-    try:
-        measure(step, Plan(repeats=2, max_time_s=2.0, margin=1e-6), lab, clock=lab.clock, telemetry=lab)
-    finally:
-        gc.callbacks.remove(collected)
-    assert seen == {True}
-    assert {0, 15} <= set(collected_at)
+
+class _Cycle:
+    """Refers to itself."""
+
+    def __init__(self) -> None:
+        self.me = self
 
 
 def test_tracing_is_off_while_steps_are_timed_and_back_after() -> None:
