@@ -7,6 +7,7 @@ and their paths are reported.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import stat
@@ -264,20 +265,27 @@ def raw(path: Path, nonfinite: list[str] | None = None) -> Any:
         raise ReadError(f"{path}: JSON that can't be read ({error}). {_WHAT_WE_READ}") from error
 
 
+def encoding_of(content: bytes) -> str:
+    """Of a text: UTF-16 where its byte order mark says so, as of PowerShell's ``>``, else UTF-8 with or without one."""
+    return "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+
+
 def text_of(path: Path, advice: str) -> str:
-    """The text of a regular file, without the byte order mark that Windows editors and spreadsheets put in front.
+    """The text of a regular file, in an encoding of `encoding_of`.
 
     :param advice: what to give instead, for the message.
-    :raises ReadError: it can't be read, isn't UTF-8, or is a pipe or a device, which might never end.
+    :raises ReadError: it can't be read, isn't such a text, or is a pipe or a device, which might never end.
     """
     try:
         kind = path.stat().st_mode
         # A folder has an error of its own, which says whether it may be read.
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             raise ReadError(f"{path}: can't be read (no regular file). {advice}")
-        return path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
+        return content.decode(encoding_of(content))
     except UnicodeDecodeError as error:
-        raise ReadError(f"{path}: not UTF-8 text (byte {error.start}). {advice}") from error
+        name = "UTF-16" if "16" in error.encoding else "UTF-8"
+        raise ReadError(f"{path}: not {name} text (byte {error.start}). {advice}") from error
     except OSError as error:
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roofline.quick_reader import read_times
 from roofline.reader import ReadError, ResultFile, read, read_file
 from roofline.record import KEY, NotMeasured, Record
 from roofline.record_json import to_json
@@ -142,10 +144,19 @@ def test_what_is_nested_rather_deep_is_read_or_refused(tmp_path: Path) -> None:
         assert len(read_file(path).benchmarks) == 1
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("read", [read_file, read_times])
+def test_encodings(tmp_path: Path, encoding: str, read: Callable[[Path], ResultFile]) -> None:
+    """As a program, an editor and PowerShell write them."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(build.document([None])), encoding=encoding)
+    assert read(path).benchmarks[0].stats.mean_s == 0.1
+
+
 def test_not_text(tmp_path: Path) -> None:
     """Another encoding, or a picture."""
     path = tmp_path / "a.json"
-    path.write_bytes("ä".encode("utf-16"))
+    path.write_bytes("ä".encode("cp1252"))
     with pytest.raises(ReadError, match="not UTF-8 text"):
         read_file(path)
 
@@ -206,7 +217,7 @@ def test_a_file_that_must_not_be_read_is_refused(tmp_path: Path, monkeypatch: py
         raise PermissionError(13, "Permission denied")
 
     path = build.write(tmp_path / "a.json", build.document([None]))
-    for what in ("read_text", "stat"):  # a folder that must not be searched refuses the second
+    for what in ("read_bytes", "stat"):  # a folder that must not be searched refuses the second
         with monkeypatch.context() as patch:
             patch.setattr(Path, what, refuse)
             with pytest.raises(ReadError, match=r"a\.json: can't be read \(Permission denied\)\.$"):

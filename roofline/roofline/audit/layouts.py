@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from roofline.audit.row import Mode
 
@@ -87,7 +87,7 @@ _PERCENTILES = {
 
 
 def _rates() -> dict[str, Quantity]:
-    names = ["throughput", *(f"{sample}_{per}" for sample in _SAMPLE for per in _PER_SECOND)]
+    names = ["throughput", "throughput_ips", "ips", *(f"{sample}_{per}" for sample in _SAMPLE for per in _PER_SECOND)]
     stated = {name: Quantity(field="samples_per_s") for name in names}
     spread = {f"{name}_{sd}": Quantity(field="samples_per_s_sd") for name in names for sd in _SPREAD}
     return stated | spread
@@ -104,6 +104,10 @@ def _times() -> dict[str, Quantity]:
         for word, share in _PERCENTILES.items():
             for name in (f"{word}_{unit}", f"{word}_latency_{unit}", f"latency_{word}_{unit}"):
                 columns[name] = Quantity(field="percentiles", factor=factor, share=share)
+    for unit, factor in _SECONDS.items():
+        for device in ("device", "gpu", "cuda", "kernel"):
+            columns[f"{device}_time_{unit}"] = Quantity(field="device_time_s", factor=factor)
+        columns[f"wall_time_{unit}"] = Quantity(field="wall_time_s", factor=factor)
     return columns
 
 
@@ -186,6 +190,18 @@ PLAIN = Layout(
 )
 
 
+BESIDE_MAC = replace(
+    PLAIN,
+    name="plain table with FLOP beside multiply-adds",
+    numbers={
+        **{f"{unit}s": Quantity(field="flop_per_sample", factor=factor) for unit, factor in _FLOP.items()},
+        **PLAIN.numbers,
+    },
+    needs_one_of=frozenset(f"{unit}s" for unit in _FLOP),
+)
+"""``gflops`` may be a rate or a count; beside ``gmacs`` of a sample it is a count of one."""
+
+
 def _timm(mode: Mode) -> Layout:
     """timm's benchmark tables: step time in ms, multiply-adds in 1e9, parameters in 1e6, columns in any order."""
     numbers = {
@@ -211,6 +227,9 @@ TIMM = (_timm("infer"), _timm("train"))
 def layouts_of(columns: frozenset[str]) -> tuple[Layout, ...]:
     """The layouts of a table with these columns: timm's one or both, else the plain one, else none."""
     found = tuple(layout for layout in TIMM if layout.fits(columns))
+    beside_mac = any(PLAIN.numbers[column].field == "mac_per_sample" for column in columns & PLAIN.numbers.keys())
+    if not found and beside_mac and BESIDE_MAC.fits(columns):
+        return (BESIDE_MAC,)
     return found or ((PLAIN,) if PLAIN.fits(columns) else ())
 
 

@@ -60,12 +60,12 @@ def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
 
 
 def unread_columns(path: Path) -> tuple[str, ...]:
-    """Columns of a table that were left alone because nothing knows their names; none of other files.
+    """Columns of a table, and figures of a result file, that were left alone because nothing knows their names.
 
     :raises ReadError: it can't be read, and why.
     """
     text = text_of(path, _ADVICE)
-    return () if text.lstrip()[:1] in ("{", "[") else table_file.unread(path, text)
+    return result_file.unread(path) if text.lstrip()[:1] in ("{", "[") else table_file.unread(path, text)
 
 
 def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:

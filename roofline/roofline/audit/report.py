@@ -126,6 +126,11 @@ def _notes(audit: Audit, files: Iterable[str]) -> list[str]:
     }
     per_file = Counter(file for file, _ in flagged)
     notes = [f"{file}: {_count(rows[file])}, {per_file[file]} in a contradiction" for file in files]
+    notes += [
+        f"{row.file}: {row.place}: {', '.join(row.nonfinite)}: no measurement, and not looked at"
+        for row in audit.rows
+        if row.nonfinite
+    ]
     idle = [verdict.rule.name for verdict in audit.verdicts if not verdict.examined]
     if idle:
         notes.append(f"Nothing to look at had: {', '.join(idle)}")

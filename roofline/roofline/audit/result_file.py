@@ -7,10 +7,11 @@ its times, and of ``params`` and ``extra_info`` what has the name of a column of
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields as dataclass_fields
 from math import sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from roofline.audit.figure import Figure, exact, plausible
 from roofline.audit.layouts import PLAIN, plain
@@ -19,7 +20,7 @@ from roofline.audit.table_file import kind_of
 from roofline.devices import DeviceTable
 from roofline.points import Point, points_of
 from roofline.reader import raw, read_file
-from roofline.record import Record
+from roofline.record import KEY, Case, Record, Rounds
 from roofline.step_time import AGREEMENT, step_time
 
 _DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0-9])", re.IGNORECASE)
@@ -44,14 +45,30 @@ def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
     )
 
 
+def unread(path: Path) -> tuple[str, ...]:
+    """What a result file says that no rule can look at: of ``extra_info``, and of a record what is no field of it.
+
+    :raises ReadError: it can't be read.
+    """
+    fields = {field.name for field in dataclass_fields(Record)}
+    names: dict[str, None] = {}
+    for item in raw(path)["benchmarks"]:
+        extra = _mapping(item.get("extra_info"))
+        names |= {f"{KEY}.{key}": None for key in _mapping(extra.get(KEY)) if key not in fields}
+        names |= {key: None for key in extra if key != KEY and not PLAIN.reads(plain(key)) and not _is_share(key)}
+    return tuple(names)
+
+
 def _row(point: Point, item: Mapping[str, Any], number: int) -> Row:
     stats = _mapping(item.get("stats"))
+    own = f"benchmarks[{number - 1}]."
     figures: dict[str, Any] = {
         "mean_s": _figure(stats.get("mean")),
         "percentiles": tuple(
             (share, figure) for name, share in _QUANTILES.items() if (figure := _figure(stats.get(name))) is not None
         ),
         "steps_per_s": _figure(stats.get("ops")),
+        "nonfinite": tuple(path.removeprefix(own) for path in point.result.nonfinite if path.startswith(own)),
     }
     record = point.benchmark.record
     if record is None:
@@ -73,14 +90,20 @@ def _foreign(point: Point, item: Mapping[str, Any], stats: Mapping[str, Any]) ->
         "steps": _figure(stats.get("rounds")),
         "total_s": _figure(stats.get("total")),
     }
+    impossible: list[str] = []
     for source in ("params", "extra_info"):
         for key, value in _mapping(item.get(source)).items():
             column = plain(key)
             if (field := PLAIN.words.get(column)) is not None and isinstance(value, str):
                 figures[field] = value
             quantity = PLAIN.numbers.get(column)
+            if _is_number(value) and (
+                (value < 0 and (quantity is not None or _is_share(key))) or (value > 1 and _is_share(key))
+            ):
+                impossible.append(f"{key} is {value:g}")
             if quantity is not None and quantity.share is None and (figure := _figure(value)) is not None:
                 figures[quantity.field] = figure * exact(quantity.factor)
+    figures["impossible"] = tuple(impossible)
     if "mode" in figures:
         figures["mode"] = _MODES.get(figures["mode"])
     figures["device_kind"] = kind_of(figures["device"])
@@ -115,14 +138,46 @@ def _own(point: Point, record: Record) -> dict[str, Any]:
             "step_time_sd_s": _figure(timing.step_time_sd_s),
             "steps": _figure(rounds.steps * len(rounds.wall_s)),
             "total_s": _figure(sum(rounds.wall_s)),
+            "impossible": tuple(_impossible(rounds)),
         }
+        if rounds.device_s is not None:
+            figures |= {"device_time_s": _figure(sum(rounds.device_s)), "wall_time_s": _figure(sum(rounds.wall_s))}
     if memory is not None:
         figures["reserved_byte"] = _figure(memory.peak_reserved_byte)
         figures["memory_byte"] = _figure(memory.device_total_byte) or figures["memory_byte"]
     if record.work is not None:
         figures["flop_per_step"] = _figure(record.work.flop_per_step)
         figures["parameter_count"] = _figure(record.work.parameter_count)
-    return figures | _sample(case.config.get("input_shape"))
+    return figures | _sample(_shape_of_one(case))
+
+
+def _shape_of_one(case: Case) -> object:
+    """Of one sample: as configured, else of the first input of a batch."""
+    match case.config:
+        case {"input_shape": shape}:
+            return shape
+        case {"input_shapes": [[_, *shape], *_]}:
+            return shape
+    return None
+
+
+def _impossible(rounds: Rounds) -> Iterator[str]:
+    for name, times in (
+        ("wall_s", rounds.wall_s),
+        ("device_s", rounds.device_s),
+        ("process_cpu_s", rounds.process_cpu_s),
+    ):
+        negative = [time for time in times or () if time < 0]
+        if negative:
+            yield f"{name} of {len(negative)} rounds is below 0 (least {min(negative):g} s)"
+
+
+def _is_share(key: str) -> bool:
+    return plain(key).endswith("_share")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _sample(shape: object) -> dict[str, Figure | None]:
@@ -147,7 +202,7 @@ def _roof(point: Point) -> Roof | None:
 
 def _figure(value: object) -> Figure | None:
     """JSON's numbers are not rounded. What no measurement gives is missing."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not plausible(value):
+    if not _is_number(value) or not plausible(value):
         return None
     return exact(float(value))
 

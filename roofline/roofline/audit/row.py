@@ -30,6 +30,8 @@ class Row:
     ``size_pixel`` is the side of the images, of others than square ones that of as many pixels; ``length_token`` is the
     length of the sequences.
     ``flop_per_sample`` is of a forward pass or of a training step, ``mac_per_sample`` of a forward pass.
+    ``device_time_s`` is the time in which the device ran, of ``wall_time_s``. ``impossible`` says of figures why they
+    can't be, ``nonfinite`` names those that are nan or inf, which no rule can look at.
     ``step_time_s`` is the time of one step, ``total_s`` that of ``steps`` steps. ``percentiles`` are (share, time):
     0 is the minimum, 1 the maximum. ``device_proven``: what ran on which device was checked while it was measured.
     """
@@ -74,16 +76,30 @@ class Row:
     launch_s: Figure | None = None
     reserved_byte: Figure | None = None
     memory_byte: Figure | None = None
+    device_time_s: Figure | None = None
+    wall_time_s: Figure | None = None
+    impossible: tuple[str, ...] = ()
+    nonfinite: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
         return f"{self.counted_in} {self.number}"
 
     @property
+    def time_s(self) -> Figure | None:
+        """Of one step: stated as such, else the mean."""
+        return self.step_time_s if self.step_time_s is not None else self.mean_s
+
+    @property
+    def mean_time_s(self) -> Figure | None:
+        """The mean, stated as such, else the time of a step: tables print the mean where they don't say."""
+        return self.mean_s if self.mean_s is not None else self.step_time_s
+
+    @property
     def rate(self) -> Figure | None:
-        """Samples per second: stated, else batch / step time."""
+        """Samples per second: stated, else batch / time of a step."""
         if self.samples_per_s is not None:
             return self.samples_per_s
-        if self.batch is None or self.step_time_s is None or not self.step_time_s.positive:
+        if self.batch is None or self.time_s is None or not self.time_s.positive:
             return None
-        return self.batch / self.step_time_s
+        return self.batch / self.time_s

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from roofline.audit.figure import Figure, exact, plausible, rounded
-from roofline.audit.layouts import JOINED, PLAIN, Layout, Quantity, layouts_of, needed, plain
+from roofline.audit.layouts import BESIDE_MAC, JOINED, PLAIN, Layout, Quantity, layouts_of, needed, plain
 from roofline.audit.row import DeviceKind, Mode, Row
 from roofline.reader import ReadError
 
-_MISSING = {"", "-", "n/a", "na", "nan", "none", "null", "inf", "-inf", "infinity", "-infinity"}
+_NONFINITE = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
+_MISSING = {"", "-", "n/a", "na", "none", "null", *_NONFINITE}
 _NUMBER = re.compile(r"\+?(?P<whole>\d+|\d{1,3}(?:,\d{3})+)?(?:\.(?P<part>\d*))?(?:e(?P<exponent>[+-]?\d{1,2}))?", re.I)
 _SIDES = re.compile(r"(?:\d{1,5} ?[x\u00d7] ?)?(?P<height>\d{1,5}) ?[x\u00d7] ?(?P<width>\d{1,5})", re.I)
 """An image's size, with or without its channels: ``224x224``, ``3 x 224 x 224``."""
@@ -78,9 +79,10 @@ def unread(path: Path, text: str) -> tuple[str, ...]:
     :raises ReadError: it is no table.
     """
     header = next(_lines(path, text), None)
-    if header is None or layouts_of(frozenset(map(plain, header.cells))) != (PLAIN,):
+    layouts = () if header is None else layouts_of(frozenset(map(plain, header.cells)))
+    if header is None or layouts not in ((PLAIN,), (BESIDE_MAC,)):
         return ()
-    return tuple(cell.strip() for cell in header.cells if cell.strip() and not PLAIN.reads(plain(cell)))
+    return tuple(cell.strip() for cell in header.cells if cell.strip() and not layouts[0].reads(plain(cell)))
 
 
 def kind_of(device: str | None) -> DeviceKind | None:
@@ -167,6 +169,11 @@ def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
         mode=mode,
         device_kind=kind_of(words.get("device")),
         percentiles=tuple(sorted(percentiles, key=lambda pair: pair[0])),
+        nonfinite=tuple(
+            f"{name} {cells[name].strip()}"
+            for name in layout.numbers
+            if cells.get(name, "").strip().casefold() in _NONFINITE
+        ),
         **figures,
         **{field: word for field, word in words.items() if field != "mode"},
     )

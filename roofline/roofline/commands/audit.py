@@ -73,8 +73,8 @@ def command(
     Of a folder, its *.json and *.csv files are read, those in folders below it too; what else lies there is named and
     left out.
 
-    Exit code: 0 nothing found, 1 contradictions found, 3 a named file that can't be read, nothing to read, or rules
-    that found nothing to look at.
+    Exit code: 0 nothing found, 1 contradictions found, 3 nothing to read, rules that found nothing to look at, or,
+    whatever was found in the others, a named file that can't be read.
     """
     table = device_table(devices)
     own_tolerances = _tolerances(tolerances)
@@ -92,9 +92,8 @@ def command(
     if reading.refused:
         raise CannotCompare("\n".join(reading.refused))
     if not reading.rows:
-        raise CannotCompare(
-            printable(f"{', '.join(map(str, files))}: nothing to read; looked for {' and '.join(SUFFIXES)} files.")
-        )
+        endings = f"{', '.join(SUFFIXES[:-1])} and {SUFFIXES[-1]}"
+        raise CannotCompare(printable(f"{', '.join(map(str, files))}: nothing to read; looked for {endings} files."))
     if not found.examined:
         raise CannotCompare("no rule had anything to look at: the files state too little to contradict themselves.")
     context.exit(1 if found.contradicted else 0)

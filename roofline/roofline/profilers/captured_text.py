@@ -6,13 +6,7 @@ import codecs
 import stat
 from pathlib import Path
 
-from roofline.reader import ReadError
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+from roofline.reader import ReadError, encoding_of
 
 _WINDOWS = "cp1252"
 
@@ -32,10 +26,9 @@ def captured(path: Path) -> bytes:
 
 def decoded(content: bytes) -> str:
     """The text. Names of kernels and numbers are read right in any of the encodings; what can't be is shown as such."""
-    for mark, encoding in _MARKS:
-        if content.startswith(mark):
-            return content.decode(encoding, errors="replace")
+    encoding = encoding_of(content)
     try:
-        return content.decode("utf-8")
+        return content.decode(encoding)
     except UnicodeDecodeError:
-        return content.decode(_WINDOWS, errors="replace")
+        marked = encoding == "utf-16" or content.startswith(codecs.BOM_UTF8)
+        return content.decode(encoding if marked else _WINDOWS, errors="replace")

@@ -147,7 +147,7 @@ def test_a_folder_with_nothing_to_read_is_3(run: Run, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     code, out, err = run("none")
     assert (code, out) == (3, "")
-    assert "none: nothing to read; looked for .csv and .json files." in err
+    assert "none: nothing to read; looked for .csv, .json and .journal files." in err
 
 
 def test_silence_of_rules_that_saw_nothing_is_no_pass(run: Run) -> None:
@@ -180,3 +180,26 @@ def test_the_rules_are_shown(run: Run) -> None:
     assert code == 0
     assert "throughput_times_latency" in out
     assert "3 %" in out
+
+
+@pytest.mark.parametrize(
+    ("table", "code", "told"),
+    [
+        ("device,peak_tflop_per_s\nA,312\nB,312\n", 3, "no rule had anything to look at"),
+        ("model,gmacs,gflops\nown,4.09,2.05\n", 1, "flop_of_mac"),
+        ("model,batch_size,mean_latency_ms,images_per_s\na,1,0.002,459.3\n", 1, "throughput_times_latency"),
+        ("model,batch_size,latency_ms,p99_ms\na,1,12,10\n", 1, "mean_above_percentile"),
+        (
+            "model,batch_size,step_time_ms,images_per_s\na,1,inf,nan\na,1,12.5,80\n",
+            0,
+            "line 2: images_per_s nan, step_time_ms inf: no measurement",
+        ),
+    ],
+    ids=["peaks alone", "FLOP beside MAC", "mean latency", "latency above p99", "nan and inf"],
+)
+def test_what_a_table_states(run: Run, tmp_path: Path, table: str, code: int, told: str) -> None:
+    """Looked at where a rule can, and named where none can."""
+    path = tmp_path / "table.csv"
+    path.write_text(table, encoding="utf-8")
+    found, out, err = run(str(path))
+    assert (found, told in " ".join(f"{out} {err}".split())) == (code, True)

@@ -112,7 +112,9 @@ def test_any_json(tmp_path: Path, content: object) -> None:
     [
         (b"", "empty."),
         (b"  \n", "empty."),
-        (b"\xff\xfe", "not UTF-8 text (byte 0)"),
+        (b"\xff\xfe", "empty."),
+        (b"\xff\xfe{", "not UTF-16 text (byte 2)"),
+        (b"\xff{", "not UTF-8 text (byte 0)"),
         (b"{", "truncated"),
         (b"[1]", "no pytest-benchmark result"),
         (b"PNG", "a table of an unknown layout. Columns found: PNG."),

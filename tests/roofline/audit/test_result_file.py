@@ -1,5 +1,6 @@
 """pytest-benchmark's files as rows: this suite's with their record, others' with what they state."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from roofline.audit import audit, rows_of
 from roofline.audit.figure import exact
+from roofline.audit.reading import unread_columns
 from roofline.audit.row import Row
 from roofline.record import Check, Memory
 from tests.roofline import build
@@ -186,3 +188,58 @@ def test_two_whole_machines_contradict_nothing(tmp_path: Path) -> None:
     found = audit(rows, KNOWN.devices)
     assert found.examined > 300
     assert not found.contradicted
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    """As editors and PowerShell write them, of a table, too."""
+    path = tmp_path / "a.json"
+    content = {"benchmarks": [{"name": "a", "stats": STATS}]}
+    path.write_text(json.dumps(content), encoding=encoding)
+    assert rows_of(path, KNOWN.devices)[0].mean_s == exact(2e-3)
+    path.write_text("model,step_time_s\na,2\n", encoding=encoding)
+    assert rows_of(path, KNOWN.devices)[0].model == "a"
+
+
+@pytest.mark.parametrize(
+    ("info", "found"),
+    [
+        ({"device_time_ms": -0.002, "wall_time_ms": 4.0}, True),
+        ({"device_time_ms": 9.0, "wall_time_ms": 4.0}, True),
+        ({"busy_share": 1.2}, True),
+        ({"busy_share": -0.1}, True),
+        ({"device_time_ms": 3.9, "wall_time_ms": 4.0, "busy_share": 0.97, "delta": -1.0}, False),
+    ],
+)
+def test_a_time_or_share_that_cannot_be(tmp_path: Path, info: dict[str, float], found: bool) -> None:
+    """In what a test of another project noted."""
+    assert _rules(_foreign(tmp_path, {"extra_info": info})) == ({"impossible_time"} if found else set())
+
+
+@pytest.mark.parametrize("device_s", [(-0.1,) * 20, (1.0,) * 20], ids=["below 0", "above the wall's"])
+def test_a_record_s_device_time_that_cannot_be(tmp_path: Path, device_s: tuple[float, ...]) -> None:
+    rounds = build.Rounds(steps=5, wall_s=(0.5,) * 20, device_s=device_s)
+    assert "impossible_time" in _rules(_own(tmp_path, build.record(timing=build.timing(0.1, rounds=rounds))))
+
+
+@pytest.mark.parametrize(("batch", "found"), [(8, True), (32, False)])
+def test_flop_of_another_batch(tmp_path: Path, batch: int, found: bool) -> None:
+    """Of a known model of this size: the batch stands in the shapes of its input."""
+    case = build.case(mode="infer", config={"input_shapes": [[32, 3, 224, 224]]})
+    record = build.record(case=case, work=build.work(flop=8.178e9 * batch, parameter_count=25_557_032))
+    assert ("mixed_conventions" in _rules(_own(tmp_path, record))) is found
+
+
+def test_what_no_rule_knows_is_named(tmp_path: Path) -> None:
+    """Figures of another project's test, and what another version wrote into a record."""
+    content = build.document([None, build.record()])
+    content["benchmarks"][0]["extra_info"] = {"accuracy": 0.7, "batch": 8}
+    content["benchmarks"][1]["extra_info"]["roofline"]["bytes_source"] = "estimated"
+    path = build.write(tmp_path / "a.json", content)
+    assert unread_columns(path) == ("accuracy", "roofline.bytes_source")
+
+
+def test_what_is_not_finite_is_named(tmp_path: Path) -> None:
+    """No rule can look at it."""
+    (row,) = _foreign(tmp_path, {"stats": {**STATS, "stddev": float("nan")}})
+    assert row.nonfinite == ("stats.stddev",)

@@ -5,21 +5,24 @@ from __future__ import annotations
 from roofline.audit.rule import Rule
 from roofline.audit.rules.conventions import circular_intensity, mixed_conventions, peak_of_another_card
 from roofline.audit.rules.devices import pooled, same_as_cpu
-from roofline.audit.rules.limits import above_roof, faster_than_launch, faster_than_light
-from roofline.audit.rules.products import rate_times_time, throughput_times_latency
+from roofline.audit.rules.limits import above_roof, faster_than_launch, faster_than_light, impossible_time
+from roofline.audit.rules.products import flop_of_mac, rate_times_time, throughput_times_latency
 from roofline.audit.rules.rates import unexplained_rate
-from roofline.audit.rules.statistics import mean_above_percentile, out_of_order, zero_spread
+from roofline.audit.rules.statistics import mean_above_percentile, out_of_order, two_clusters, zero_spread
 from roofline.audit.rules.throughput import throughput_cliff
 
 RULES: tuple[Rule, ...] = (
     rate_times_time,
     throughput_times_latency,
+    flop_of_mac,
     unexplained_rate,
     pooled,
     same_as_cpu,
     mean_above_percentile,
     out_of_order,
+    two_clusters,
     zero_spread,
+    impossible_time,
     above_roof,
     faster_than_light,
     faster_than_launch,

@@ -28,6 +28,8 @@ def pooled(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Cont
         if len({row.device for row in group}) < 2:
             continue
         for row in group:
+            if not any(_comparable(row, group, get) for _, _, get in _MEASURED):
+                continue
             found = [
                 (f"{what} {_value(figure, unit)}", twins)
                 for what, unit, get in _MEASURED
@@ -75,8 +77,20 @@ def _same_work(rows: Iterable[Row]) -> Iterator[list[Row]]:
     return iter(groups.values())
 
 
+def _comparable(row: Row, group: Iterable[Row], get: Callable[[Row], Figure | None]) -> bool:
+    """Whether the row has a value of enough digits, and a row of another device has one at all."""
+    figure = get(row)
+    if figure is None or not _telling(figure):
+        return False
+    return any(other.device != row.device and get(other) is not None for other in group)
+
+
+def _telling(figure: Figure) -> bool:
+    return figure.positive and figure.high - figure.value <= _TELLING * figure.value
+
+
 def _twins(row: Row, figure: Figure, group: Iterable[Row], get: Callable[[Row], Figure | None]) -> tuple[Row, ...]:
-    if not figure.positive or figure.high - figure.value > _TELLING * figure.value:
+    if not _telling(figure):
         return ()
     return tuple(
         other

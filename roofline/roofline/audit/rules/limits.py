@@ -37,7 +37,7 @@ def faster_than_light(rows: Sequence[Row], known: Known, tolerance: float) -> It
     """A step took less than the machine's own roofs allow for its operations: a roof is too low, or a count is too
     high."""
     for row in rows:
-        least, time = row.speed_of_light_s, row.step_time_s
+        least, time = row.speed_of_light_s, row.time_s
         if least is None or time is None or not least.positive:
             continue
         if gap(time, least) >= -tolerance:
@@ -52,7 +52,7 @@ def faster_than_launch(rows: Sequence[Row], known: Known, tolerance: float) -> I
     """A step on an accelerator took less than one kernel launch: as measured on the machine, else 1 µs. What was timed
     is not the step: no synchronisation, a divisor, a cached result."""
     for row in rows:
-        time = row.step_time_s if row.step_time_s is not None else row.mean_s
+        time = row.time_s
         if row.device_kind != "accelerator" or time is None:
             continue
         least = row.launch_s or _LEAST_LAUNCH
@@ -62,6 +62,21 @@ def faster_than_launch(rows: Sequence[Row], known: Known, tolerance: float) -> I
         source = "measured here" if row.launch_s is not None else "on any device"
         text = f"{shown(time, 's')} a step, but a launch alone takes {shown(least, 's')} ({source})"
         yield Contradiction(row=row, arithmetic=text)
+
+
+@rule("a time or share that can't be", tolerance=0.03)
+def impossible_time(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+    """A time below 0, a share of a time below 0 or above 1, or a device that ran for longer than the wall clock: two
+    clocks were subtracted, or the device's time is that of other steps."""
+    for row in rows:
+        device, wall = row.device_time_s, row.wall_time_s
+        found = list(row.impossible)
+        if device is not None and wall is not None and gap(device, wall) > tolerance:
+            found.append(f"{shown(device, 's')} on the device within {shown(wall, 's')} by the wall")
+        if found:
+            yield Contradiction(row=row, arithmetic="; ".join(found))
+        elif device is not None and wall is not None:
+            yield None
 
 
 def _compute(row: Row, known: Known, tolerance: float) -> str | None:

@@ -26,7 +26,7 @@ def throughput_times_latency(rows: Sequence[Row], known: Known, tolerance: float
     """Samples/s x time of a step must be the samples of a step (with steps one after the other). Else the two were not
     measured in the same run, or the batch or a unit is wrong."""
     for row in rows:
-        rate, time, batch = row.samples_per_s, row.step_time_s, row.batch
+        rate, time, batch = row.samples_per_s, row.time_s, row.batch
         if rate is None or time is None or batch is None or not batch.positive:
             continue
         found = rate * time
@@ -37,8 +37,24 @@ def throughput_times_latency(rows: Sequence[Row], known: Known, tolerance: float
             yield Contradiction(row=row, arithmetic=f"{text} ({difference(found, batch)})")
 
 
+@rule("a count that is not 2 FLOP a multiply-add", tolerance=0.03)
+def flop_of_mac(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+    """FLOP of a sample beside multiply-adds (MAC) of one: a MAC is 2 FLOP, and a training step is 3 forward passes.
+    Else one of the two is of another convention, another model or another image size."""
+    for row in rows:
+        flop, mac = row.flop_per_sample, row.mac_per_sample
+        if flop is None or mac is None or not mac.positive:
+            continue
+        factors = (2.0,) if row.mode == "infer" else (2.0, 6.0)
+        if any(agree(flop, exact(factor) * mac, tolerance) for factor in factors):
+            yield None
+        else:
+            text = f"{shown(flop, 'FLOP')} a sample, but {shown(mac, 'MAC')}, which are {shown(exact(2) * mac, 'FLOP')}"
+            yield Contradiction(row=row, arithmetic=f"{text} ({difference(flop, exact(2) * mac)})")
+
+
 def _flop(row: Row) -> tuple[Figure, Figure, str] | None:
-    rate, time, work = row.attained_flop_per_s, row.step_time_s, row.flop_per_step
+    rate, time, work = row.attained_flop_per_s, row.time_s, row.flop_per_step
     if rate is None or time is None or work is None or not work.positive:
         return None
     found = rate * time

@@ -12,6 +12,9 @@ from roofline.audit.rule import Contradiction, Known, rule
 _HIGH = 0.9
 """From this percentile on a mean above it is worth a word, even where it is not impossible."""
 
+_FAR_BELOW = 0.1
+"""Share of the mean below which a minimum is of something else than the step."""
+
 _FINE = 0.001
 """A spread printed as 0 says something only where the digits would show a thousandth of the value."""
 
@@ -22,7 +25,7 @@ def mean_above_percentile(rows: Sequence[Row], known: Known, tolerance: float) -
     P: such a mean is of other times. A mean above p90 or a higher percentile is possible, but then a tenth of the times
     or less outweighs all others: it describes the outliers, or it is of other times."""
     for row in rows:
-        mean = row.mean_s
+        mean = row.mean_time_s
         stated = [(share, time) for share, time in row.percentiles if share > 0]
         if mean is None or not stated:
             continue
@@ -46,6 +49,26 @@ def out_of_order(rows: Sequence[Row], known: Known, tolerance: float) -> Iterato
         if least is not None and row.mean_s is not None and row.mean_s.high * (1 + 1e-9) < least.low:
             found.append(f"mean {shown(row.mean_s, 's')} is below the minimum {shown(least, 's')}")
         yield Contradiction(row=row, arithmetic="; ".join(found)) if found else None
+
+
+@rule("times in two clusters")
+def two_clusters(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+    """A mean below the lower quartile with a minimum of less than a tenth of it: less than a quarter of the times, all
+    far shorter than the rest, pull it there. So it is where launches on a GPU were not waited for: the first ones fill
+    the queue and cost microseconds, and the later ones wait for room in it. Neither is the time of a step."""
+    for row in rows:
+        stated = dict(row.percentiles)
+        mean, least, lower = row.mean_time_s, stated.get(0.0), stated.get(0.25)
+        if mean is None or least is None or lower is None:
+            continue
+        if mean.high >= lower.low or least.high >= _FAR_BELOW * mean.low:
+            yield None
+            continue
+        text = (
+            f"mean {shown(mean, 's')} is below the lower quartile {shown(lower, 's')}, and the minimum is"
+            f" {shown(least, 's')}: launches not waited for?"
+        )
+        yield Contradiction(row=row, arithmetic=text)
 
 
 @rule("spread of exactly 0")

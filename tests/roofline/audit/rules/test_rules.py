@@ -32,6 +32,7 @@ def _rate(model: str, rate: float, attained: float, **more: object) -> Row:
 FIRES: dict[str, list[Row]] = {
     "rate_times_time": [row(attained_flop_per_s=4.5e12, step_time_s=57.6e-6, flop_per_step=32.5e6)],
     "throughput_times_latency": [row(samples_per_s=100.0, step_time_s=0.5, batch=32)],
+    "flop_of_mac": [row(model="own", flop_per_sample=2.05e9, mac_per_sample=4.09e9)],
     "unexplained_rate": [
         _rate("resnet50", 100.0, 1635.6e9),
         _rate("resnet50", 200.0, 3271.2e9),
@@ -44,6 +45,8 @@ FIRES: dict[str, list[Row]] = {
     ],
     "mean_above_percentile": [row(mean_s=12e-3, percentiles=times(p95=10e-3))],
     "out_of_order": [row(percentiles=times(p95=10e-3, p99=9e-3))],
+    "two_clusters": [row(mean_s=15.3e-3, percentiles=times(p0=24e-6, p25=19.9e-3, p50=19.9e-3))],
+    "impossible_time": [row(device_time_s=9e-3, wall_time_s=4e-3)],
     "zero_spread": [row(samples_per_s=rounded(118.61, 0.005), samples_per_s_sd=rounded(0.0, 0.005))],
     "above_roof": [row(flop_per_step=1.7e13, step_time_s=1e-3, peak_flop_per_s=2.7e13)],
     "faster_than_light": [row(step_time_s=1e-3, speed_of_light_s=2e-3)],
@@ -59,9 +62,15 @@ SILENT: dict[str, list[Row]] = {
     "rate_times_time": [row(attained_flop_per_s=0.565e12, step_time_s=57.6e-6, flop_per_step=32.5e6)],
     # 0.10 images/s x 10.36 s is 1.036, but 0.10 may be 0.0965.
     "throughput_times_latency": [row(samples_per_s=rounded(0.10, 0.005), step_time_s=10.36, batch=1)],
+    "flop_of_mac": [
+        row(flop_per_sample=8.18e9, mac_per_sample=4.09e9),
+        row(flop_per_sample=24.5e9, mac_per_sample=4.09e9, mode="train"),
+    ],
     "unexplained_rate": [_rate("resnet50", 100.0, 2429.9e9), _rate("vgg16", 100.0, 9264.8e9)],
-    # The same printed value, but of two digits; and of different work.
+    # Other values; the same printed one, but of two digits; and of different work.
     "pooled": [
+        row(model="k", device="l4", samples_per_s=161.27),
+        row(model="k", device="t4", samples_per_s=161.28),
         row(model="m", device="l4", samples_per_s=rounded(0.10, 0.005)),
         row(model="m", device="t4", samples_per_s=rounded(0.10, 0.005)),
         row(model="n", device="t4", samples_per_s=161.27),
@@ -76,6 +85,12 @@ SILENT: dict[str, list[Row]] = {
         row(mean_s=2.41e-5, steps=38523, percentiles=times(p0=2.2e-5, p50=2.23e-5, p75=2.35e-5, p100=31e-5))
     ],
     "out_of_order": [row(mean_s=3e-3, percentiles=times(p0=1e-3, p50=1e-3, p100=9e-3))],
+    # A few fast rounds, and a distribution that is wide by itself.
+    "two_clusters": [
+        row(mean_s=20e-3, percentiles=times(p0=24e-6, p25=19.9e-3)),
+        row(mean_s=15e-3, percentiles=times(p0=10e-3, p25=16e-3)),
+    ],
+    "impossible_time": [row(device_time_s=4.05e-3, wall_time_s=4e-3)],
     # One run has no spread; a spread of 0.3 s printed without decimals says nothing.
     "zero_spread": [
         row(samples_per_s=118.61, samples_per_s_sd=0.0, runs=1),
