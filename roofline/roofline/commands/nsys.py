@@ -23,6 +23,6 @@ def nsys(files: tuple[Path, ...], top: int, form: Format | None, output: Path | 
     kernels and copies are read. CSV has the kernels; JSON has everything, and says of each section whether it is whole:
     of several files, or a folder, one entry each in `files`.
 
-    Exit code 3: a file can't be read, or has no kernel in it; the others are shown.
+    Exit code 3: a file can't be read, or no kernel was recorded in it; the others are shown.
     """
     show(files, read_nsys, (".sqlite",), top, form, output, width)

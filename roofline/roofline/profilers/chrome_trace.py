@@ -455,7 +455,17 @@ def _devices(spans: _Spans, properties: Any) -> tuple[DeviceRow, ...]:
         assert one is not None
         streams = len(np.unique(own.column("stream")))
         process, device = owners[place]
-        rows.append(DeviceRow(device=_label(process, device, names), streams=streams, events=len(own), busy=one))
+        kernels = own.of(_KERNEL)
+        alone = busy(kernels.start_ns, kernels.end_ns)
+        rows.append(
+            DeviceRow(
+                device=_label(process, device, names),
+                streams=streams,
+                events=len(own),
+                busy=one,
+                kernel_busy_s=alone.busy_s if alone else 0.0,
+            )
+        )
     return tuple(rows)
 
 

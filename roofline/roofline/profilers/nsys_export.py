@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 EMPTY = "empty_capture"
 
-_HOW_TO_CAPTURE = (
+HOW_TO_CAPTURE = (
     "Profile with --trace=cuda, let the program end by itself or call torch.cuda.synchronize() before it does, and"
     " trace its children (--trace-fork-before-exec=true) if they do the work; where a new nsys traces by hardware, try"
     " --trace=cuda-sw."
@@ -107,7 +107,7 @@ def _kernels(
     launched = len(graphs) + graphs.lost
     if not len(kernels):
         if not kernels.lost:
-            reason = _nodes_missing(graphs) if launched else f"no kernel was recorded. {_HOW_TO_CAPTURE}"
+            reason = _nodes_missing(graphs) if launched else f"no kernel was recorded. {HOW_TO_CAPTURE}"
             return (), Section(state="skipped", reason=reason)
         return (), _section([kernels], "kernel")
     import numpy as np
@@ -201,10 +201,14 @@ def _lost(parts: Sequence[Activities], what: str) -> str:
 
 
 def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, ...], Mapping[Gpu, Busy], list[str]]:
-    """A row a GPU, its busy time, and what can't be told apart."""
+    """A row a GPU, its busy time, and what can't be told apart.
+
+    :param parts: the first one are kernels, the second one graphs.
+    """
     import numpy as np
 
     rows = np.concatenate([part.columns for part in parts])
+    kernel, graph = (np.repeat([part is one for part in parts], list(map(len, parts))) for one in parts[:2])
     pairs, index = _groups(rows, "process", "device")
     places: dict[Gpu, list[int]] = {}
     for place, (process, device) in enumerate(pairs):
@@ -212,12 +216,22 @@ def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, 
     found: list[DeviceRow] = []
     spans: dict[Gpu, Busy] = {}
     for gpu in sorted(places, key=lambda gpu: (not gpu.told, gpu.number)):
-        own = rows[np.isin(index, places[gpu])]
+        chosen = np.isin(index, places[gpu])
+        own, kernels = rows[chosen], rows[chosen & kernel]
         one = busy(own["start"], own["end"])
         assert one is not None
         spans[gpu] = one
         streams = len(_groups(own, "process", "stream")[0])
-        found.append(DeviceRow(device=gpus.label(gpu), streams=streams, events=len(own), busy=one))
+        alone = busy(kernels["start"], kernels["end"])
+        found.append(
+            DeviceRow(
+                device=gpus.label(gpu),
+                streams=streams,
+                events=len(own),
+                busy=one,
+                kernel_busy_s=None if (chosen & graph).any() else alone.busy_s if alone else 0.0,
+            )
+        )
     unsure = [
         f"{len(own)} processes called a GPU {gpu.number}, and the export doesn't tell whether it was the same one:"
         " they are taken together"

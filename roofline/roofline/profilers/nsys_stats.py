@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from roofline.profilers.nsys_export import EMPTY, HOW_TO_CAPTURE
 from roofline.profilers.timeline import (
     OK,
     CopyRow,
@@ -25,6 +26,7 @@ from roofline.profilers.timeline import (
     longest_first,
 )
 from roofline.reader import ReadError
+from roofline.units import scaled
 
 Kind = Literal["kernels", "times", "sizes"]
 Shape = Literal["csv", "box", "columns"]
@@ -88,7 +90,10 @@ _CLOSE = 0.01
 _ROUNDED, _SLACK = 0.05, 0.5
 """Percent by which a row's Time (%) is rounded at most, and more by which the sum of a whole table may be off."""
 
-_REPORT = re.compile(r"^Processing \[.*\] with \[(?:.*[/\\])?(\w+)\.py|^(?:\*\*|#+) .*\((\w+)(?::\w+)*\):?$")
+_REPORT = re.compile(
+    r"^Processing \[.*\] with \[(?:.*[/\\])?(\w+)\.py|^(?:\*\*|#+) .*\((\w+)(?::\w+)*\):?$"
+    r"|^\[(?P<step>\d+)/(?P<steps>\d+)\] Executing '(\w+)(?::\w+)*' stats report"
+)
 _TITLE = re.compile(r"^(?:\*\* |#+ )?CUDA .*(?:Statistics|Summary)\b.*:$")
 _TITLE_UNIT = re.compile(r"by size in (\w+)", re.IGNORECASE)
 _SKIPPED = re.compile(r"^SKIPPED\b:?\s*(.*)")
@@ -96,6 +101,9 @@ _FAILED = re.compile(r"^(?:(?:ERROR|FAILED|FATAL)\b.*|Traceback \(most recent ca
 _PROGRESS = re.compile(r"(?:Processing|Generating|Using|NOTICE|WARNING|Consider|It is assumed)\b|\[\d+/\d+\]")
 _RULE = re.compile(r"[\s|+:=\u2500-\u257f-]+")
 _NUMBER = re.compile(r"(?:\d{1,18}|\d{1,3}(?:,\d{3}){1,5})(?:\.\d{1,12})?", re.ASCII)
+_JSON = re.compile(r'\{\s*(?:["}]|$)|\[\s*(?:[{\[\]"]|$)')
+"""How a line of JSON begins; of nsys a title may stand in brackets, and of programs dictionaries of Python."""
+
 _COLUMN = re.compile(r"(?P<name>[^()]*?)\s*(?:\((?P<unit>[^()]*)\))?")
 
 
@@ -114,7 +122,9 @@ class _Header:
 class _Found:
     """What was found of one kind of table while going through the lines.
 
-    ``percent`` is what the column Time (%) adds up to; 0 where there is none.
+    ``percent`` is what the column Time (%) adds up to; 0 where there is none. ``begun`` is the line in which nsys says
+    that it makes the table, as ``nsys profile --stats=true`` does, and ``ended`` whether it then went on. ``rounded``
+    tells of totals that are printed as 0 and aren't.
     """
 
     header: _Header | None = None
@@ -124,6 +134,9 @@ class _Found:
     percent: float = 0.0
     skipped: str | None = None
     failed: str | None = None
+    rounded: list[str] = field(default_factory=list)
+    begun: int | None = None
+    ended: bool = False
 
 
 def read_stats(path: Path, text: str) -> Timeline:
@@ -136,16 +149,19 @@ def read_stats(path: Path, text: str) -> Timeline:
     if not any(_seen(one) for one in found.values()):
         raise ReadError(_refusal(path, lines, others))
     kernels = tuple(_kernel(name, values) for name, values in found["kernels"].rows)
+    section = _section(found["kernels"], "kernels")
+    known = found["kernels"].skipped is not None or found["kernels"].begun is not None
     cut = any(row.name.endswith(("\u2026", "...")) for row in kernels)
     return Timeline(
         path=path,
         layout="nsys_stats",
         sections={
-            "kernels": _section(found["kernels"], "kernels"),
+            "kernels": section,
             "memcpy": _both(found["times"], found["sizes"]),
         },
         kernels=longest_first(kernels),
         copies=_copies(found["times"], found["sizes"]),
+        error=EMPTY if known and section.state == "skipped" else None,
         notes=(
             *([f"not read, for only kernels and copies are taken from a print: {', '.join(others)}"] if others else []),
             *(["nsys cut long names: kernels may look alike that aren't. --format csv has them whole"] if cut else []),
@@ -161,12 +177,16 @@ def _sorted_out(path: Path, lines: Sequence[str]) -> tuple[dict[Kind, _Found], l
     report: str | None = None
     title = ""
     table: _Header | None = None
+    last: int | None = None
     for number, line in enumerate(lines, 1):
         if not line or _TITLE.match(line) or _REPORT.match(line):
             table = None
             title = line or title
             if match := _REPORT.match(line):
-                report = match[1] or match[2]
+                report = match[1] or match[2] or match[5]
+                if match["step"] and report in _REPORTS:
+                    found[_REPORTS[report]].begun = number
+                    last = number if match["step"] == match["steps"] else last
                 others.update({} if report in _REPORTS else {report: None})
             elif _TITLE.match(line):
                 report = None
@@ -197,6 +217,10 @@ def _sorted_out(path: Path, lines: Sequence[str]) -> tuple[dict[Kind, _Found], l
                 own.percent += values.pop("time", 0.0)
                 own.rows.append((name, values))
                 own.contradictions += _contradictions(number, values)
+                own.rounded += _rounded(number, name, values, "B" if table.kind == "sizes" else "s")
+    written = max((number for number, line in enumerate(lines, 1) if line), default=0)
+    for one in found.values():
+        one.ended = one.begun is not None and (one.begun < written or one.begun == last)
     return found, list(others)
 
 
@@ -269,7 +293,7 @@ def _csv(line: str) -> list[str] | None:
 
 def _row(header: _Header, line: str) -> tuple[str, dict[str, float]] | None:
     """Name and figures, in seconds and bytes, of a line under a header; None where it is no row of its table, or one
-    with a figure that can't be. ``time`` is in percent.
+    with a figure that can't be. ``time`` is in percent. ``below`` is there where the total is rounded to 0: it is less.
     """
     last = len(header.names) - 1
     if header.shape == "csv":
@@ -300,6 +324,9 @@ def _row(header: _Header, line: str) -> tuple[str, dict[str, float]] | None:
             return None
         else:
             values[name] = number * scale
+            _, point, decimals = text.partition(".")
+            if name.startswith("total") and point and not number:
+                values["below"] = 0.5 * 10.0 ** -len(decimals) * scale
     return cells[-1].strip(), values
 
 
@@ -309,6 +336,11 @@ def _contradictions(line: int, values: Mapping[str, float]) -> Iterator[str]:
     for low, high in itertools.combinations(there, 2):
         if (low, high) != ("med", "avg") and values[low] > values[high] * (1 + _CLOSE):
             yield f"line {line} contradicts itself: its {low} is above its {high}"
+
+
+def _rounded(line: int, name: str, values: Mapping[str, float], unit: str) -> Iterator[str]:
+    if (below := values.get("below")) is not None:
+        yield f"line {line}: the total of {name} is rounded to 0: it is below {scaled(below, unit)}"
 
 
 def _kernel(name: str, values: Mapping[str, float]) -> KernelRow:
@@ -334,7 +366,7 @@ def _copies(times: _Found, sizes: _Found) -> tuple[CopyRow, ...]:
                 kind=kind,
                 count=int(took.get(kind, byte.get(kind, {}))["count"]),
                 total_s=took[kind]["total time"] if kind in took else None,
-                byte=byte[kind]["total"] if kind in byte else None,
+                byte=byte[kind]["total"] if kind in byte and "below" not in byte[kind] else None,
             )
             for kind in {**took, **byte}
         ]
@@ -342,7 +374,7 @@ def _copies(times: _Found, sizes: _Found) -> tuple[CopyRow, ...]:
 
 
 def _seen(found: _Found) -> bool:
-    return found.header is not None or found.skipped is not None or found.failed is not None
+    return any(one is not None for one in (found.header, found.skipped, found.failed, found.begun))
 
 
 def _section(found: _Found, what: str) -> Section:
@@ -350,14 +382,27 @@ def _section(found: _Found, what: str) -> Section:
     bad = f"no rows of the table of {what}: {numbered}" if numbered else None
     more = f" and {len(found.bad) - 5} more" if len(found.bad) > 5 else ""
     reasons = [reason for reason in (found.failed, bad and bad + more, _cut(found, what)) if reason]
-    reasons += found.contradictions[:5]
+    reasons += [*found.contradictions[:5], *found.rounded[:5]]
     if found.rows:
         return Section(state="partial", reason="; ".join(reasons)) if reasons else OK
     if reasons:
         return Section(state="failed", reason="; ".join(reasons))
     if found.header is not None:
         return Section(state="failed", reason=f"line {found.header.line}: a header of {what} and no row under it")
-    return Section(state="skipped", reason=found.skipped or f"no table of {what} in it. {HOW_TO} prints it.")
+    if found.skipped is not None:
+        return Section(state="skipped", reason=found.skipped)
+    if found.begun is None:
+        return Section(state="skipped", reason=f"no table of {what} in it. {HOW_TO} prints it.")
+    if found.ended and what == "kernels":
+        return Section(
+            state="skipped", reason=f"no kernel was recorded: nsys's table of them is empty. {HOW_TO_CAPTURE}"
+        )
+    if found.ended:
+        return Section(state="skipped", reason=f"none was recorded: nsys's table of {what} is empty")
+    return Section(
+        state="failed",
+        reason=f"the print ends in line {found.begun}, where nsys makes the table of {what}. Was nsys let to finish?",
+    )
 
 
 def _cut(found: _Found, what: str) -> str | None:
@@ -390,7 +435,7 @@ def _refusal(path: Path, lines: Sequence[str], others: Sequence[str]) -> str:
     number, line = first
     if others:
         return f"{path}: no summary of kernels or copies in it, only {', '.join(others)}. {HOW_TO}"
-    if line.startswith(("{", "[")):
+    if _JSON.match(line):
         return f"{path}:{number}: JSON. A trace of torch.profiler is read by roofline trace; of nsys give CSV: {HOW_TO}"
     if any("Kernel Name" in one or one.startswith("==PROF==") for one in lines[:200]):
         return f"{path}: by its words of ncu, not of nsys. It is read by roofline ncu."

@@ -89,12 +89,22 @@ class CopyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRow:
-    """One GPU: its streams merged, kernels, graphs, copies and fills together."""
+    """One GPU: its streams merged, kernels, graphs, copies and fills together.
+
+    ``kernel_busy_s`` is the part of the span in which at least one kernel ran; None: not known, for graphs hide theirs.
+    """
 
     device: str
     streams: int
     events: int
     busy: Busy
+    kernel_busy_s: float | None = None
+
+    @property
+    def kernel_share(self) -> float | None:
+        """Of the same span as that of ``busy``."""
+        span_s = self.busy.span_s
+        return self.kernel_busy_s / span_s if self.kernel_busy_s is not None and span_s > 0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

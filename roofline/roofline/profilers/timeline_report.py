@@ -244,7 +244,9 @@ def _name(get: Callable[[Row], str], plain: Callable[[str], str] = kernel_notes.
 _DEVICES: list[Column[DeviceRow]] = [
     _words("device", "GPU", lambda row: row.device),
     _number("busy_share", "busy", lambda row: row.busy.share, percent),
+    _number("kernel_share", "kernels\nalone", lambda row: row.kernel_share, percent),
     _number("busy_s", "busy for", lambda row: row.busy.busy_s, _seconds),
+    _number("kernel_busy_s", "kernels\nfor", lambda row: row.kernel_busy_s, _seconds, drop=1),
     _number("span_s", "of", lambda row: row.busy.span_s, _seconds),
     _number("gaps", "gaps", lambda row: row.busy.gaps, drop=3),
     _number("longest_gap_s", "longest\ngap", lambda row: row.busy.longest_gap_s, _seconds, drop=2),

@@ -114,11 +114,14 @@ def test_copies(whole: Timeline) -> None:
 
 
 def test_devices(whole: Timeline) -> None:
-    """Busy from 110 to 160.5, 180 to 190 and 195 to 200 of 110 to 200 microseconds: streams together."""
+    """Busy from 110 to 160.5, 180 to 190 and 195 to 200 of 110 to 200 microseconds: streams together. Kernels alone ran
+    from 120 to 160.5 and from 180 to 190.
+    """
     (row,) = whole.devices
     assert (row.device, row.streams, row.events) == ("0 NVIDIA A100-SXM4-40GB", 2, 5)
     assert row.busy.span_s == pytest.approx(90e-6)
     assert row.busy.busy_s == pytest.approx(65.5e-6)
+    assert row.kernel_busy_s == pytest.approx(50.5e-6)
     assert (row.busy.gaps, row.busy.longest_gap_s) == (2, pytest.approx(19.5e-6))
 
 

@@ -169,7 +169,7 @@ def test_graphs_without_nodes(run: Run, tmp_path: Path) -> None:
 
 
 def test_prints_of_nsys_stats(run: Run, tmp_path: Path) -> None:
-    """NSYS-04: copies with their numbers, no kernel time, and what is missing on stderr."""
+    """Copies with their numbers, no kernel time, and what is missing on stderr. Exit code 3: no kernel was recorded."""
     path = tmp_path / "a.txt"
     path.write_text(
         "Processing [x.sqlite] with [cuda_gpu_kern_sum.py]...\nSKIPPED: x.sqlite does not contain CUDA kernel data.\n\n"
@@ -179,11 +179,11 @@ def test_prints_of_nsys_stats(run: Run, tmp_path: Path) -> None:
     )
     code, out, err = run("nsys", path, "--format", "json")
     content = parsed(out)
-    assert code == 0
+    assert (code, content["error"]) == (3, "empty_capture")
     assert (content["state"], content["gpu_time_s"], content["kernels"]) == ("partial", None, [])
     assert content["sections"]["kernels"]["state"] == "skipped"
     assert content["memcpy"][0]["count"] == 3
-    assert f"{path}: kernels: skipped: SKIPPED: x.sqlite does not contain CUDA kernel data." in err
+    assert "kernels: skipped: SKIPPED: x.sqlite does not contain CUDA kernel data." in err
 
 
 def test_prints_with_nothing_but_skipped_reports(run: Run, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_prints_with_nothing_but_skipped_reports(run: Run, tmp_path: Path) -> No
     path.write_text("Processing [x.sqlite] ...\nSKIPPED: x.sqlite does not contain CUDA kernel data.\n")
     code, out, err = run("nsys", path, "--format", "json")
     assert code == 3
-    assert err.startswith(f"Error: {path}: nothing to show.\n")
+    assert err.startswith(f"Error: {path}: empty_capture: no kernel in it.\n")
     assert (parsed(out)["kernels"], parsed(out)["state"]) == ([], "skipped")
     assert run("nsys", path)[:2] == (3, "")
 

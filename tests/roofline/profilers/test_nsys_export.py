@@ -137,6 +137,7 @@ def test_a_gpu_is_busy_while_anything_runs_on_it(tmp_path: Path) -> None:
     assert (row.device, row.streams, row.events) == ("0", 3, 6)
     assert row.busy.span_s == pytest.approx(10e-6)
     assert row.busy.busy_s == pytest.approx(7.5e-6)
+    assert row.kernel_busy_s == pytest.approx(6e-6)
     assert row.busy.share == pytest.approx(0.75)
     assert (row.busy.gaps, row.busy.longest_gap_s) == (2, pytest.approx(2e-6))
 
@@ -308,6 +309,19 @@ def test_graphs_without_nodes_are_no_empty_capture(tmp_path: Path) -> None:
         " the kernels in them.",
     )
     assert content.devices[0].busy.busy_s == pytest.approx(5e-6)
+    assert (content.devices[0].kernel_busy_s, content.devices[0].kernel_share) == (None, None)
+
+
+def test_copies_keep_a_gpu_busy_without_kernels(tmp_path: Path) -> None:
+    """Of each GPU the kernels have a share of their own beside that of all work."""
+    rows = {
+        KERNELS: [build.kernel(0, 23_000)],
+        COPIES: [build.copy(23_000, 1_000_000, 25_000_000), build.copy(0, 500, 64, device=1)],
+    }
+    first, second = read_export(build.write(tmp_path / "a.sqlite", rows)).devices
+    assert (first.busy.share, first.kernel_share) == (1.0, pytest.approx(0.023))
+    assert first.kernel_busy_s == pytest.approx(23e-6)
+    assert (second.busy.share, second.kernel_share) == (1.0, 0.0)
 
 
 def test_graphs_beside_kernels_make_the_sums_partial(tmp_path: Path) -> None:

@@ -453,3 +453,77 @@ def test_figures_that_cant_be(row: str) -> None:
     content = read_stats(PATH, f"{HEADER}100.0,{row},200.0,200.0,100,300,10.0,f\n")
     assert content.kernels == ()
     assert content.sections["kernels"] == Section(state="failed", reason="no rows of the table of kernels: line 2")
+
+
+def step(number: int, report: str) -> str:
+    """What ``nsys profile --stats=true`` says before each of its seven steps."""
+    return f"[{number}/7] Executing '{report}' stats report\n"
+
+
+COPIED = "".join(COLUMNS.partition(" ** CUDA GPU MemOps Summary (by Time) (cuda_gpu_mem_time_sum):\n")[2]).partition(
+    " **"
+)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        step(5, "cuda_gpu_kern_sum") + step(6, "cuda_gpu_mem_time_sum") + COPIED,
+        "epoch 1\n" + step(5, "cuda_gpu_kern_sum") + step(6, "cuda_gpu_mem_time_sum") + "Generated:\n    p.nsys-rep\n",
+        step(7, "cuda_gpu_kern_sum"),
+    ],
+)
+def test_an_empty_summary_of_kernels(text: str) -> None:
+    """nsys made it: no kernel was recorded, and to make it again is no advice."""
+    content = read(text)
+    assert (content.error, content.gpu_time_s) == ("empty_capture", None)
+    section = content.sections["kernels"]
+    assert section.state == "skipped"
+    assert str(section.reason).startswith("no kernel was recorded")
+    assert "cuda_gpu_kern_sum" not in str(section.reason)
+    assert [row.count for row in content.copies] == ([1, 2] if COPIED in text else [])
+
+
+def test_a_print_that_ends_where_the_kernels_begin() -> None:
+    """Whether there were any isn't known: nsys says which step of how many it was."""
+    content = read(step(3, "osrt_sum") + step(5, "cuda_gpu_kern_sum"))
+    assert content.sections["kernels"].state == "failed"
+    assert content.error is None
+
+
+def test_tables_below_steps_are_read() -> None:
+    """As without them."""
+    kernels, times, sizes = CSV.partition("\n")[2].split("\n\n")
+    reports = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum")
+    parts = [
+        step(5 + place, report) + "\n" + text.partition("\n")[2]
+        for place, (report, text) in enumerate(zip(reports, (kernels, times, sizes), strict=True))
+    ]
+    content, whole = read("\n\n".join(parts)), read(CSV)
+    assert (content.kernels, content.copies, content.sections) == (whole.kernels, whole.copies, whole.sections)
+    assert content.error is None
+
+
+def test_sizes_that_are_rounded_to_0() -> None:
+    """Two copies of a few bytes stand there as 0.000 MB: less than 500 B together, and not 0."""
+    content = read(_table("copies by size").replace("1.5,3,0.5,0.4,0.6", "0.000,2,0.000,0.000,0.000"))
+    assert content.copies == (CopyRow(kind="memset", count=2, total_s=None, byte=None),)
+    section = content.sections["memcpy"]
+    assert (section.state, "below 500 B" in str(section.reason)) == ("partial", True)
+    exact = read(_table("copies by size").replace("(MB)", "(B)").replace("1.5,3,0.5,0.4,0.6", "0,2,0,0,0"))
+    assert (exact.copies[0].byte, exact.sections["memcpy"]) == (0.0, OK)
+
+
+def test_times_that_are_rounded_to_0() -> None:
+    """Likewise in seconds."""
+    text = _table("kernels").replace("(ns)", "(s)").replace("1500,3,500.0,400,600", "0.000,3,0.000,0.000,0.000")
+    section = read(text).sections["kernels"]
+    assert (section.state, "below 500 µs" in str(section.reason)) == ("partial", True)
+
+
+@pytest.mark.parametrize("begin", ["[OS Runtime Summary]", "[3/7] Executing 'osrt_sum' stats report", "{'loss': 0.5}"])
+def test_what_begins_with_a_bracket_is_no_json(begin: str) -> None:
+    """Titles, progress, and what Python programs print."""
+    with pytest.raises(ReadError) as refused:
+        read(f"{begin}\nnothing\n")
+    assert "JSON" not in str(refused.value)

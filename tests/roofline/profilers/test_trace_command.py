@@ -50,7 +50,9 @@ def test_json_has_everything(run: Run, trace: Path) -> None:
         {
             "device": "0",
             "busy_share": pytest.approx(0.5),
+            "kernel_share": pytest.approx(0.5),
             "busy_s": pytest.approx(50e-6),
+            "kernel_busy_s": pytest.approx(50e-6),
             "span_s": pytest.approx(100e-6),
             "gaps": 1,
             "longest_gap_s": pytest.approx(50e-6),
