@@ -23,11 +23,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import FrameType
 
 from pytest_roofline import analysis, exit_codes, gate
 from roofline import journal
+from roofline.interleaving.temporary import temporary_folder
 from roofline.record import KEY, SessionSet
 
 VARIABLE = "ROOFLINE_SESSION"
@@ -51,9 +51,15 @@ class Member:
     def tell(self, results: Path) -> None:
         self.told.write_text(str(results.absolute()), encoding="utf-8")
 
+    @property
+    def orphaned(self) -> bool:
+        """Whether the process that started this one is gone: its folder goes with it."""
+        return not self.told.parent.exists()
+
     def conclude(self) -> None:
         """Tell that pytest has come to the session's end. A process that a test leaves (``os._exit``) never does."""
-        self._end.touch()
+        if not self.orphaned:
+            self._end.touch()
 
     @property
     def concluded(self) -> bool:
@@ -151,10 +157,10 @@ def run(
     if stop_at_failure:
         stops.add(exit_codes.FAILED)
     ended: list[Ended] = []
-    with TemporaryDirectory(prefix="roofline-sessions-") as folder:
+    with temporary_folder("roofline-sessions-") as folder:
         for index in range(1, count + 1):
             place = SessionSet(id=identity, index=index, count=count)
-            child = Member(place=place, told=Path(folder, str(index)))
+            child = Member(place=place, told=folder / str(index))
             announce(f"session {index} of {count}")
             code = launch(child.environment())
             ended.append(Ended(index=index, code=code, file=child.collect(), concluded=child.concluded))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline import gate, same_project, session_set
 from pytest_roofline.options import SETTINGS, Options
+from pytest_roofline.orphan import end_with_parent
 from pytest_roofline.plugin import disabled, spelled
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def settle(config: pytest.Config, chosen: Options) -> Standing:
         except ValueError as error:
             raise Refused(str(error)) from error
         if member is not None:
+            end_with_parent()
             # The gate is asked once, of all sessions, by the process that started this one.
             return Standing(member=member)
     _refuse_obstacles(config, chosen)

@@ -29,6 +29,7 @@ SHARED_WITH_PLUGIN = {
     "roofline.expected_file",
     "roofline.ncu_metrics",
     "roofline.journal",
+    "roofline.interleaving.temporary",
     "roofline.written_files",
 }
 

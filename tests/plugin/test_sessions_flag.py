@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from roofline import journal
 from roofline.record import KEY, Session
 from roofline.record_json import from_json
 from tests.plugin.test_plugin import MEASURES, QUICK
@@ -286,6 +290,49 @@ def test_a_session_that_is_left_while_tests_are_collected_is_no_session(outside:
         f"session {number} of 2 crashed (exit code 0 before pytest had ended): nothing of it was kept"
         for number in (1, 2)
     ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a session notices it before its next test")
+def test_a_set_that_is_killed_leaves_no_process_and_no_folder(
+    outside: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for what the session had measured."""
+    place = outside.mkdir("temporary")
+    monkeypatch.setenv("TMPDIR", str(place))
+    outside.makepyfile(
+        MEASURES
+        + """
+    def test_then(roofline):
+        import os, pathlib, time
+        pathlib.Path("writing").write_text(str(os.getpid()))
+        os.rename("writing", "measuring")
+        time.sleep(1000)
+"""
+    )
+    parent = outside.popen(
+        [sys.executable, "-m", "pytest", *QUICK, *KEPT, "--roofline-sessions", "2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    measuring = outside.path / "measuring"
+    # Until the time of the test is up.
+    while not measuring.exists() and parent.poll() is None:
+        time.sleep(0.01)
+    child = int(measuring.read_text())
+    parent.kill()
+    parent.wait()
+    while _runs(child) or any(place.glob("roofline-*")):
+        time.sleep(0.01)
+    (left,) = (outside.path / "results").rglob("*.journal")
+    assert journal.load(left)[KEY]["not_run"] == ["test_then"]
+
+
+def _runs(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"  # that has ended, though nobody has asked how
 
 
 def _session(path: Path) -> Session:

@@ -17,6 +17,7 @@ import pytest
 
 from pytest_roofline.interleaving.turns import OtherSide, Turns
 from pytest_roofline.items import uses_roofline
+from pytest_roofline.orphan import end_with_parent
 from pytest_roofline.plugin import change_options, run_of
 from pytest_roofline.session import case_name
 from roofline.turns import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Garbled, Hello
@@ -43,6 +44,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     pipes = os.environ.pop(PIPES, None)
     if pipes is None:
         raise pytest.UsageError(ALONE)
+    end_with_parent()
     if not config.pluginmanager.is_registered(sys.modules["pytest_roofline.plugin"]):
         raise pytest.UsageError(NOT_LOADED.format(sys.executable))
     if getattr(config.option, "numprocesses", None) or getattr(config.option, "dist", "no") != "no":

@@ -1,55 +1,41 @@
-"""The folder in which a comparison keeps its trees and logs, and what is left of those that were killed."""
+"""A temporary folder that is gone with its process, however that ends."""
 
 from __future__ import annotations
 
-import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 PREFIX = "roofline-ab-"
-"""What the names of such folders begin with."""
+"""What the names of a comparison's folders begin with."""
 
-_OWNER = "owner"
-"""A file in it that is locked for as long as its owner lives: the system takes a lock away with the process, however
-that ends. A number of a process would say nothing where containers share the folder, and is given to others later."""
-
-
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """A new folder, until the block is left. Those whose owners were killed before are removed first."""
-    place = Path(tempfile.gettempdir())
-    for folder in place.glob(f"{PREFIX}*"):
-        _remove_if_abandoned(folder)
-    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=place) as name, _claimed(Path(name)):
-        yield Path(name)
+_KEEPER = """
+import os, shutil, sys, time
+sys.stdin.read()
+for _ in range(100):
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+    if not os.path.exists(sys.argv[1]):
+        break
+    time.sleep(0.1)
+"""
+"""A process that waits for the end of the one that made the folder, which is that of its input, and removes the folder:
+a process that is killed can't. Others may still write there, so it tries again for some seconds."""
 
 
 @contextmanager
-def _claimed(folder: Path) -> Iterator[None]:
-    # It gets its name when it is locked: whoever finds it unlocked may remove the folder.
-    unnamed = folder / "unlocked"
-    with unnamed.open("xb") as file:
-        if _locked(file):
-            unnamed.rename(folder / _OWNER)
-        yield
-
-
-def _remove_if_abandoned(folder: Path) -> None:
-    # Another user's can't be opened, and one that another run just removes isn't there any more.
-    with suppress(OSError), (folder / _OWNER).open("rb") as file:
-        if _locked(file):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _locked(file: IO[bytes]) -> bool:
-    """Lock it. False where somebody else has, or the file system has no locks."""
-    import fcntl  # not on Windows, where this is not used, but is imported with the program
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def temporary_folder(prefix: str = PREFIX) -> Iterator[Path]:
+    """Make a folder that is there until the block is left, or this process is killed."""
+    place = tempfile.mkdtemp(prefix=prefix)
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _KEEPER, place],
+        cwd=tempfile.gettempdir(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Ctrl-C, and what ends a whole group, is not for it.
+        start_new_session=True,
+    ):
+        yield Path(place)

@@ -1,15 +1,16 @@
-"""The folder of a comparison: gone at its end, and after a run that was killed at the next one's beginning."""
+"""The folder of a comparison: gone at its end, also where that is a kill."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
-from roofline.interleaving.temporary import PREFIX, temporary_folder
+from roofline.interleaving.temporary import temporary_folder
 
 KILLED = """
 import os, signal, sys
@@ -39,22 +40,10 @@ def test_nothing_is_left_of_it(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
-def test_that_of_a_run_that_was_killed_is_removed_by_the_next_one(place: Path) -> None:
+def test_nothing_is_left_of_that_of_a_run_that_was_killed(place: Path) -> None:
     """With all that lies in it."""
     killed = subprocess.run([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True, check=False)
     left = Path(killed.stdout.strip())
-    assert (left / "base" / "a.txt").exists()
-    with temporary_folder() as folder:
-        assert list(place.iterdir()) == [folder]
-
-
-def test_that_of_a_run_that_goes_on_is_left_alone(place: Path) -> None:
-    """So is one that tells of no owner, and what only looks like one."""
-    unclaimed, another = place / f"{PREFIX}unclaimed", place / "another"
-    for folder in (unclaimed, another):
-        folder.mkdir()
-    (another / "owner").touch()
-    with temporary_folder() as first, temporary_folder() as second:
-        assert sorted(place.iterdir()) == sorted((first, second, unclaimed, another))
-        (first / "base").mkdir()
-    assert sorted(place.iterdir()) == sorted((unclaimed, another))
+    assert left.parent == place
+    while left.exists():  # until the test's time is up
+        time.sleep(0.01)
