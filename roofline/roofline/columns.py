@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from roofline import readings
 from roofline.bounds import input_share
 from roofline.counters import counters_of, tensor_share
 from roofline.points import Point
+from roofline.printable import printable
 from roofline.record import (
     Counters,
     HostCounters,
@@ -33,6 +35,26 @@ Get = Callable[[Point], Any]
 def pick(*names: str) -> list[Column[Point]]:
     """The columns of these names, in this order."""
     return [_BY_NAME[name] for name in names]
+
+
+def parameters_of(points: Iterable[Point]) -> list[Column[Point]]:
+    """A column for each parameter of the tests without a record, of which nothing else tells what they measured."""
+    names = dict.fromkeys(name for point in points for name in _parameters(point))
+    return [_words(f"param_{name}", printable(name), _parameter(name), drop=8) for name in names]
+
+
+def _parameter(name: str) -> Get:
+    return lambda point: _parameters(point).get(name)
+
+
+def _parameters(point: Point) -> Mapping[str, Any]:
+    """What a column can't show as one value is JSON."""
+    if point.benchmark.record is not None:
+        return {}
+    return {
+        name: json.dumps(value) if isinstance(value, dict | list) else value
+        for name, value in (point.benchmark.params or {}).items()
+    }
 
 
 def between(low: float | None, high: float | None, show: Callable[[float], str]) -> str | None:

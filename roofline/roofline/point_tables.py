@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from roofline import input_pipeline
 from roofline.bounds import NEAR_KNEE, STRADDLES
-from roofline.columns import pick, prefixed
+from roofline.columns import parameters_of, pick, prefixed
 from roofline.points import Point
 from roofline.reader import ResultFile
 from roofline.record import Roof
@@ -145,24 +145,28 @@ def points_table(points: Sequence[Point]) -> Table[Point]:
     """A row a case: what ``roofline_points.csv`` holds."""
     where = ("machine",) if len({point.result.machine_key for point in points}) > 1 else ()
     of = ("session",) if len({point.result.path for point in points if _in_set(point.result)}) > 1 else ()
+    parameters = parameters_of(points)
     return Table(
         title="Points on the roofline",
-        columns=_POINT_COLUMNS,
+        columns=[*_POINT_COLUMNS, *parameters],
         rows=points,
-        display=[*pick("case", *where, *of), *_STANDING, *pick("flags")],
+        display=[*pick("case", *where, *of), *parameters, *_STANDING, *pick("flags")],
     )
 
 
 def metrics_table(points: Sequence[Point]) -> Table[Point]:
     """A row a benchmark, roofs included: what ``metrics.csv`` holds."""
+    parameters = parameters_of(points)
     return Table(
         title="Metrics",
-        columns=_METRIC_COLUMNS,
+        columns=[*_METRIC_COLUMNS, *parameters],
         rows=points,
-        display=pick(
-            *("case", "machine", "warmup_steps", "measured_steps", "elapsed_s", "user_s", "system_s", "max_rss_byte"),
-            *("samples_per_s", "samples_per_s_sd", "step_time_s", "latency_median_s", "input_share", "data"),
-        ),
+        display=[
+            *pick("case", "machine"),
+            *parameters,
+            *pick("warmup_steps", "measured_steps", "elapsed_s", "user_s", "system_s", "max_rss_byte", "samples_per_s"),
+            *pick("samples_per_s_sd", "step_time_s", "latency_median_s", "input_share", "data"),
+        ],
     )
 
 
@@ -175,7 +179,7 @@ def summary_table(result: ResultFile, points: Sequence[Point]) -> Table[_Annotat
             texts.setdefault(heading, []).extend([(point.id, evidence)] if evidence else [])
         numbers = [list(texts).index(heading) + 1 for heading, _ in _remarks(point)]
         rows.append(_Annotated(point=point, notes=tuple(numbers)))
-    columns = [column.of(_point) for column in (*pick("case"), *_STANDING)]
+    columns = [column.of(_point) for column in (*pick("case"), *parameters_of(points), *_STANDING)]
     columns.append(
         Column(
             name="notes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -97,9 +98,11 @@ class Point:
 
     @property
     def workload(self) -> tuple[str, str]:
-        """Equal for two benchmarks of the same work. Without a record only the test's name is known."""
+        """Equal for two benchmarks of the same work. Without a record the test's name and parameters tell it."""
         record = self.benchmark.record
-        return (self.benchmark.fullname, "") if record is None else (record.case.id, record.case.workload_hash)
+        if record is None:
+            return (self.benchmark.fullname, json.dumps(self.benchmark.params, sort_keys=True))
+        return (record.case.id, record.case.workload_hash)
 
 
 def points_of(result: ResultFile, table: DeviceTable) -> tuple[Point, ...]:
@@ -156,6 +159,8 @@ def _point(result: ResultFile, benchmark: Benchmark, table: DeviceTable) -> Poin
         flags = series_flags(plain_times_s(benchmark.stats))
         if benchmark.fault is not None:
             flags = (Flag(name="unreadable_record", evidence=benchmark.fault, invalid=True),)
+        elif plain_step_time_s(benchmark.stats) is None:
+            flags = (Flag(name="no_statistics", evidence="its row in the file has no time", invalid=True),)
     else:
         roofs = roofs_of(result, record.device, table)
         placement = place(record, roofs)

@@ -10,7 +10,7 @@ import pytest
 
 from roofline.devices import load
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
-from roofline.points import Point, cases, points_of
+from roofline.points import Point, cases, newest, points_of
 from roofline.reader import ResultFile, read_file
 from roofline.record import (
     Counters,
@@ -291,6 +291,33 @@ def test_foreign_rows_have_empty_cells(tmp_path: Path) -> None:
         document["rows"][0]["why_not_plottable"]
         == "no record of the work: a plain benchmark, without the fixture roofline"
     )
+
+
+def test_parameters_of_foreign_rows_are_columns(tmp_path: Path) -> None:
+    """Nothing else tells what they measured: the same test with others is another workload."""
+    content = build.document([None, None, build.record()])
+    for row, params in zip(
+        content["benchmarks"], ({"batch": 8}, {"batch": 32, "shape": [3, 4]}, {"x": 1}), strict=True
+    ):
+        row.update(params=params, name="test_a", fullname="t.py::test_a")
+    result = read_file(build.write(tmp_path / "a.json", content))
+    points = points_of(result, load())
+    for table in (metrics_table(points), points_table(points)):
+        rows = json.loads(render(table, "json", 80))["rows"]
+        assert [(row["param_batch"], row["param_shape"]) for row in rows] == [(8, None), (32, "[3, 4]"), (None, None)]
+        assert "param_x" not in rows[0]
+    assert "batch" in render(summary_table(result, points), "table", 300)
+    assert len(newest(points)[0]) == 3
+
+
+def test_a_row_without_statistics_is_invalid(tmp_path: Path) -> None:
+    """It is shown, with its flag."""
+    content = build.document([None, None])
+    content["benchmarks"][0]["stats"] = {}
+    result = read_file(build.write(tmp_path / "a.json", content))
+    points = points_of(result, load())
+    assert [point.why_invalid for point in points] == ["invalid: no_statistics", None]
+    assert "no_statistics (invalid)" in render(summary_table(result, points), "table", 100)
 
 
 def test_a_missing_number_is_null_in_every_form(tmp_path: Path) -> None:
