@@ -6,7 +6,7 @@ wait and is slower than on ready tensors all the same shares its CPUs with the l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass
 
 from roofline.bounds import INPUT_SHARE, input_share
@@ -14,7 +14,7 @@ from roofline.flags import throughput
 from roofline.reader import ResultFile
 from roofline.record import Record
 from roofline.step_time import mostly_disturbed
-from roofline.units import percent, significant
+from roofline.units import counted, percent, significant
 
 TEST = "input_pipeline"
 """``case.config["test"]`` of a step that was measured for this comparison."""
@@ -59,9 +59,10 @@ class Verdict:
             times = significant(self.loader_samples_per_s / self.ready_samples_per_s, 2)
             delivered = significant(self.loader_samples_per_s)
             parts.append(f"the loader alone delivers {delivered} ({times}x what ready tensors allow)")
-        return f"{'; '.join(parts)}. {self._conclusion()}"
+        return f"{'; '.join(parts)}. {self.conclusion}"
 
-    def _conclusion(self) -> str:
+    @property
+    def conclusion(self) -> str:
         if self.disturbed:
             return "Other programs disturbed most of these rounds: measure again before concluding anything."
         if self.input_bounds:
@@ -87,9 +88,12 @@ def verdicts(result: ResultFile) -> tuple[Verdict, ...]:
     )
 
 
-def lines(results: Iterable[ResultFile]) -> tuple[str, ...]:
-    """The verdicts of several files as sentences."""
-    return tuple(verdict.sentence() for result in results for verdict in verdicts(result))
+def lines(result: ResultFile, *, verbose: bool) -> list[str]:
+    """The verdicts of a file: a sentence each with all figures, or a line for all that come to the same."""
+    if verbose:
+        return [verdict.sentence() for verdict in verdicts(result)]
+    conclusions = Counter(verdict.conclusion for verdict in verdicts(result))
+    return [f"{counted(steps, 'step')} fed: {conclusion}" for conclusion, steps in conclusions.items()]
 
 
 def _verdict(record: Record, ready: Record, alone: float | None) -> Verdict:

@@ -10,7 +10,7 @@ from roofline.amounts import usable
 from roofline.columns import pick
 from roofline.points import Point, cases, newest
 from roofline.tables import Column, Table
-from roofline.units import significant
+from roofline.units import significant, some_of
 
 
 class Machine(NamedTuple):
@@ -51,14 +51,17 @@ def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
     return _told_apart(names, lambda machine, label: f"{label} [{machine.key[-6:]}]")
 
 
-def machines_table(points: Sequence[Point]) -> Table[Row]:
+def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[Row]:
     """The workloads that were measured on more than one machine, with notes on what could not be compared.
 
     Invalid rows are left out and named.
 
     Rows of one workload hash stand together; the same name with another hash is another workload. The first machine
     given is the one the others are held against.
+
+    :param verbose: name every case that a note is about. Else the first, and how many more.
     """
+    listed = ", ".join if verbose else some_of
     shown, notes = newest(cases(points))
     names = machine_names(shown)
     order = list(names)
@@ -87,9 +90,9 @@ def machines_table(points: Sequence[Point]) -> Table[Row]:
         section_title="case",
         notes=[
             *notes,
-            *_invalid(shown, names),
-            *_not_compared(by_workload, names, shown),
-            *_other_sources(by_workload.values(), names),
+            *_invalid(shown, names, listed),
+            *_not_compared(by_workload, names, shown, listed),
+            *_other_sources(by_workload.values(), names, listed),
             *_differences(shown, names),
         ],
     )
@@ -129,14 +132,17 @@ def _valid(points: Iterable[Point]) -> list[Point]:
     return [point for point in points if point.valid]
 
 
-def _invalid(points: Iterable[Point], names: dict[Machine, str]) -> list[str]:
+Listed = Callable[[list[str]], str]
+
+
+def _invalid(points: Iterable[Point], names: dict[Machine, str], listed: Listed) -> list[str]:
     """A note for each machine with rows that nothing may be compared with."""
     rows: dict[str, list[str]] = {}
     for point in points:
         if not point.valid:
             flags = ", ".join(flag.name for flag in point.flags if flag.invalid)
             rows.setdefault(names[machine_of(point)], []).append(f"{point.id} ({flags})")
-    return [f"Invalid on {machine}, left out: {', '.join(named)}" for machine, named in rows.items()]
+    return [f"Invalid on {machine}, left out: {listed(named)}" for machine, named in rows.items()]
 
 
 def _speed_up(first: Point, point: Point, reference: Machine) -> float | None:
@@ -149,7 +155,7 @@ def _speed_up(first: Point, point: Point, reference: Machine) -> float | None:
 
 
 def _not_compared(
-    by_workload: dict[tuple[str, str], list[Point]], names: dict[Machine, str], shown: Sequence[Point]
+    by_workload: dict[tuple[str, str], list[Point]], names: dict[Machine, str], shown: Sequence[Point], listed: Listed
 ) -> list[str]:
     """:param by_workload: the valid rows of ``shown``."""
     if len(names) == 1:
@@ -160,7 +166,7 @@ def _not_compared(
         hashes.setdefault(name, set()).add(digest)
     changed = sorted(name for name, found in hashes.items() if len(found) > 1)
     if changed:
-        notes.append(f"Another workload under the same name (model, shapes or options differ): {', '.join(changed)}")
+        notes.append(f"Another workload under the same name (model, shapes or options differ): {listed(changed)}")
     invalid = {point.workload for point in shown if not point.valid}
     for key, machine in names.items():
         only = [
@@ -173,7 +179,7 @@ def _not_compared(
             ("Valid only on", [point.id for point in only if point.workload in invalid]),
         ):
             if found:
-                notes.append(f"{where} {machine}: {', '.join(found)}")
+                notes.append(f"{where} {machine}: {listed(found)}")
     if any(point.benchmark.record is None for group in by_workload.values() for point in group):
         notes.append(
             "Rows without a record were matched by the test's name alone: that the work is the same isn't proven"
@@ -194,7 +200,7 @@ def _differing(group: Sequence[Point], point: Point) -> tuple[str, ...] | None:
     return tuple(column.name for column in pick(*_SOURCES) if column.get(point) != column.get(placed[0]))
 
 
-def _other_sources(groups: Iterable[Sequence[Point]], names: dict[Machine, str]) -> list[str]:
+def _other_sources(groups: Iterable[Sequence[Point]], names: dict[Machine, str], listed: Listed) -> list[str]:
     """Workloads whose fractions of the roof don't compare, those with the same sources in one note."""
     told: dict[str, list[str]] = {}
     for group in groups:
@@ -204,7 +210,7 @@ def _other_sources(groups: Iterable[Sequence[Point]], names: dict[Machine, str])
             what = "; ".join(f"{column.title} {_by_machine(column, placed, names)}" for column in differing)
             told.setdefault(what, []).append(placed[0].id)
     return [
-        f"% of roof doesn't compare between these machines, as it rests on other sources: {what}: {', '.join(ids)}"
+        f"% of roof doesn't compare between these machines, as it rests on other sources: {what}: {listed(ids)}"
         for what, ids in told.items()
     ]
 

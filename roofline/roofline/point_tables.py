@@ -11,10 +11,10 @@ from roofline.bounds import NEAR_KNEE, STRADDLES
 from roofline.columns import parameters_of, pick, prefixed
 from roofline.points import Point
 from roofline.reader import ResultFile
-from roofline.record import Roof
+from roofline.record import NotMeasured, Roof
 from roofline.roofs import Roofs
 from roofline.tables import Column, Table
-from roofline.units import percent, scaled, significant
+from roofline.units import counted, percent, scaled, significant, some_of
 
 _POINT_COLUMNS = pick(
     *("machine", "device_kind", "device", "case", "workload_hash", "model", "mode", "batch", "precision", "layout"),
@@ -72,8 +72,6 @@ _METRIC_COLUMNS = pick(
     *("version_torch", "version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at"),
     *("session", "session_set", "commit", "file", "test"),
 )
-
-_LINES_A_NOTE = 4
 
 
 def _rate(point: Point) -> tuple[float, float | None] | None:
@@ -170,8 +168,11 @@ def metrics_table(points: Sequence[Point]) -> Table[Point]:
     )
 
 
-def summary_table(result: ResultFile, points: Sequence[Point]) -> Table[_Annotated]:
-    """A row a case of one run, with notes: what is said against a number, and why a bound is not determined."""
+def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool = False) -> Table[_Annotated]:
+    """A row a case of one run, with notes: what is said against a number, and why a bound is not determined.
+
+    :param verbose: with the evidence of each case. Else a note is a line, and what is invalid has its first evidence.
+    """
     texts: dict[str, list[tuple[str, str]]] = {}
     rows = []
     for point in points:
@@ -189,9 +190,15 @@ def summary_table(result: ResultFile, points: Sequence[Point]) -> Table[_Annotat
             right=False,
         )
     )
-    notes = [note for number, heading in enumerate(texts, 1) for note in _note(number, heading, texts[heading])]
-    notes += [f"input: {verdict}" for verdict in input_pipeline.lines([result])]
-    return Table(title=_heading(result), columns=columns, rows=rows, notes=notes + _not_measured(result))
+    notes = []
+    for number, heading in enumerate(texts, 1):
+        with_it = sum(number in row.notes for row in rows)
+        notes += _note(number, heading, texts[heading], None if verbose else with_it)
+    notes += [f"input: {line}" for line in input_pipeline.lines(result, verbose=verbose)]
+    notes += _not_measured(result, verbose=verbose)
+    if not verbose and any(texts.values()):
+        notes.append(f"Evidence of each case: roofline summary {result.path} -v")
+    return Table(title=_heading(result), columns=columns, rows=rows, notes=notes)
 
 
 def roofs_table(points: Sequence[Point]) -> Table[Roof]:
@@ -237,7 +244,7 @@ def _dtypes(point: Point) -> tuple[str, ...]:
 def _remarks(point: Point) -> list[tuple[str, str | None]]:
     """Headings, equal for what can stand under one number, and the evidence of this case."""
     remarks: list[tuple[str, str | None]] = [
-        (f"{flag.name}{' (invalid)' if flag.invalid else ''}", flag.evidence) for flag in point.flags
+        (f"{flag.name}{_INVALID if flag.invalid else ''}", flag.evidence) for flag in point.flags
     ]
     timing = None if point.benchmark.record is None else point.benchmark.record.timing
     if timing is not None and timing.compile_s is not None:
@@ -252,23 +259,21 @@ def _remarks(point: Point) -> list[tuple[str, str | None]]:
     return remarks
 
 
-def _note(number: int, heading: str, lines: Sequence[tuple[str, str]]) -> list[str]:
-    """The heading and the evidence of each case; evidence that is the same for several stands there once."""
+def _note(number: int, heading: str, lines: Sequence[tuple[str, str]], count: int | None) -> list[str]:
+    """The heading and the evidence of each case; evidence that is the same for several stands there once.
+
+    :param count: say only how many cases these are.
+    """
+    if count is not None:
+        first = f", first {': '.join(lines[0])}" if lines and heading.endswith(_INVALID) else ""
+        return [f"[{number}] {heading}: {counted(count, 'case')}{first}"]
     cases: dict[str, list[str]] = {}
     for case, evidence in lines:
         cases.setdefault(evidence, []).append(case)
-    shown = [
-        f"    {', '.join(named[:_LINES_A_NOTE])}{_and_more(len(named) - _LINES_A_NOTE)}: {evidence}"
-        for evidence, named in list(cases.items())[:_LINES_A_NOTE]
-    ]
-    rest = sum(len(named) for named in list(cases.values())[_LINES_A_NOTE:])
-    if rest:
-        shown.append(f"    and {rest} more (--format json of points has all)")
-    return [f"[{number}] {heading}", *shown]
+    return [f"[{number}] {heading}", *(f"    {', '.join(named)}: {evidence}" for evidence, named in cases.items())]
 
 
-def _and_more(number: int) -> str:
-    return f" and {number} more" if number > 0 else ""
+_INVALID = " (invalid)"
 
 
 def _in_set(result: ResultFile) -> bool:
@@ -288,7 +293,15 @@ def _heading(result: ResultFile) -> str:
     return ", ".join(parts)
 
 
-def _not_measured(result: ResultFile) -> list[str]:
-    if result.session is None:
-        return []
-    return [f"{case.id}: {case.why}" for case in result.session.not_measured]
+def _not_measured(result: ResultFile, *, verbose: bool) -> list[str]:
+    """:param verbose: a line a case. Else a line for all that are of one outcome, which of a single case says why."""
+    outcomes: dict[str, list[NotMeasured]] = {}
+    for case in () if result.session is None else result.session.not_measured:
+        outcomes.setdefault(case.outcome, []).append(case)
+    lines: list[str] = []
+    for outcome, of in outcomes.items():
+        if verbose or len(of) == 1:
+            lines += [f"{case.id}: {case.why}" for case in of]
+        else:
+            lines.append(f"{outcome.replace('_', ' ')}: {len(of)} cases ({some_of([case.id for case in of], 2)})")
+    return lines

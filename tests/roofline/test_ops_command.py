@@ -105,7 +105,7 @@ def test_several_cases_are_a_line_each(run: Run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     row = "resnet50-train-b32-fp32 100 ms 20 20 30 0.0 40 10 convolution_backward"
     assert _row(out, "resnet50") == row
-    assert "Not taken apart: no CUPTI: vgg16-train-b32-fp32\n" in out
+    assert "Not taken apart, no CUPTI: vgg16-train-b32-fp32\n" in out
     assert "roof" not in out
 
 
@@ -113,7 +113,7 @@ def test_an_invalid_row_is_said_to_be_one(run: Run, tmp_path: Path) -> None:
     """It is shown all the same; in its own table with the evidence."""
     flags = (Flag(name="wrong_device", evidence="parameters on cpu", invalid=True),)
     path = _file(tmp_path, _timed(), _timed("vgg16", flags=flags))
-    assert "Invalid rows, whose own tables say why: vgg16-train-b32-fp32\n" in run("ops", path)[1]
+    assert "Invalid, their own tables say why: vgg16-train-b32-fp32\n" in run("ops", path)[1]
     assert "The row is invalid: wrong_device: parameters on cpu\n" in run("ops", path, "vgg16")[1]
     assert "nvalid" not in run("ops", path, "resnet50")[1]
 
@@ -298,7 +298,7 @@ def test_how_far_the_timing_is_to_be_trusted_is_said(run: Run, tmp_path: Path) -
     flags = (Flag(name="disturbed", evidence="3 of 3 rounds, first by other programs"),)
     path = _file(tmp_path, _timed(flags=flags), _timed("vgg16"))
     assert "disturbed: 3 of 3 rounds, first by other programs" in run("ops", path, "resnet50")[1]
-    assert "Their timing is less certain (disturbed): resnet50-train-b32-fp32" in run("ops", path)[1]
+    assert "Timing less certain (disturbed): resnet50-train-b32-fp32" in run("ops", path)[1]
     assert "disturbed" not in run("ops", path, "vgg16")[1]
 
 

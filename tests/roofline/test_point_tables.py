@@ -393,23 +393,28 @@ def test_the_widest_rows_fit_into_80_columns(tmp_path: Path) -> None:
 
 
 def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
-    """One number for one kind of remark, with the evidence of each case below it, and at most four cases."""
+    """One number and one line for one kind of remark, with how many cases have it; when asked, the evidence of each."""
     flagged = [
         build.record(case=build.case(batch=batch), flags=(Flag(name="disturbed", evidence=f"{batch} rounds"),))
         for batch in range(1, 7)
     ]
     result, points = _all(tmp_path, *flagged)
-    lines = render(summary_table(result, points), "table", 120).splitlines()
-    assert "  [1] disturbed" in lines
-    assert "      resnet50-train-b1-fp32: 1 rounds" in lines
-    assert "      resnet50-train-b4-fp32: 4 rounds" in lines
-    assert "      and 2 more (--format json of points has all)" in lines
-    assert "  [2] undetermined: range straddles the knee" in lines
-    assert lines[4].split()[-1] == "1,2"
+    table = summary_table(result, points)
+    assert table.notes == [
+        "[1] disturbed: 6 cases",
+        "[2] undetermined: range straddles the knee: 6 cases",
+        f"Evidence of each case: roofline summary {result.path} -v",
+    ]
+    assert render(table, "table", 120).splitlines()[4].split()[-1] == "1,2"
+    assert summary_table(result, points, verbose=True).notes == [
+        "[1] disturbed",
+        *(f"    resnet50-train-b{batch}-fp32: {batch} rounds" for batch in range(1, 7)),
+        "[2] undetermined: range straddles the knee",
+    ]
 
 
 def test_the_summary_says_the_same_thing_once(tmp_path: Path) -> None:
-    """Evidence shared by several cases names them, the first four by their ids."""
+    """Evidence shared by several cases names them."""
     flagged = [
         build.record(
             case=build.case(batch=batch), flags=(Flag(name="margin", evidence="few" if batch < 7 else "none"),)
@@ -417,27 +422,35 @@ def test_the_summary_says_the_same_thing_once(tmp_path: Path) -> None:
         for batch in range(1, 8)
     ]
     result, points = _all(tmp_path, *flagged)
-    lines = render(summary_table(result, points), "table", 200).splitlines()
-    at = lines.index("  [1] margin")
-    ids = ", ".join(f"resnet50-train-b{batch}-fp32" for batch in range(1, 5))
-    assert lines[at + 1 : at + 3] == [f"      {ids} and 2 more: few", "      resnet50-train-b7-fp32: none"]
+    notes = summary_table(result, points, verbose=True).notes
+    ids = ", ".join(f"resnet50-train-b{batch}-fp32" for batch in range(1, 7))
+    assert notes[:3] == ["[1] margin", f"    {ids}: few", "    resnet50-train-b7-fp32: none"]
 
 
 def test_the_summary_marks_an_invalid_row(tmp_path: Path) -> None:
-    """With the evidence, once: the bound's reason would only repeat it."""
-    result, points = _all(
-        tmp_path, build.record(flags=(Flag(name="wrong_device", evidence="ran on cpu", invalid=True),))
-    )
+    """With the evidence of the first case, once: the bound's reason would only repeat it."""
+    wrong = [
+        build.record(
+            case=build.case(batch=batch), flags=(Flag(name="wrong_device", evidence="ran on cpu", invalid=True),)
+        )
+        for batch in (1, 2)
+    ]
+    result, points = _all(tmp_path, *wrong)
     text = render(summary_table(result, points), "table", 120)
-    assert "[1] wrong_device (invalid)" in text
+    assert "[1] wrong_device (invalid): 2 cases, first resnet50-train-b1-fp32: ran on cpu" in text
     assert text.count("ran on cpu") == 1
 
 
 def test_the_summary_tells_what_was_not_measured(tmp_path: Path) -> None:
-    """Failed, skipped and out of memory, each with its reason."""
-    left_out = (NotMeasured(id="vgg16-train-b512-fp32", outcome="out_of_memory", reason="needs 22 GB"),)
+    """A single case with its reason; of several of one outcome how many, and when asked the reason of each."""
+    skipped = tuple(NotMeasured(id=f"case{number}", outcome="skipped", reason=f"r{number}") for number in range(3))
+    left_out = (NotMeasured(id="vgg16-train-b512-fp32", outcome="out_of_memory", reason="needs 22 GB"), *skipped)
     result, points = _all(tmp_path, build.record(), not_measured=left_out)
-    assert "vgg16-train-b512-fp32: out of memory: needs 22 GB" in render(summary_table(result, points), "table", 120)
+    notes = summary_table(result, points).notes
+    assert "vgg16-train-b512-fp32: out of memory: needs 22 GB" in notes
+    assert "skipped: 3 cases (case0, case1 and 1 more)" in notes
+    notes = summary_table(result, points, verbose=True).notes
+    assert [f"case{number}: skipped: r{number}" for number in range(3)] == notes[-3:]
 
 
 def test_the_summary_says_why_there_is_no_speed_of_light(tmp_path: Path) -> None:
@@ -457,7 +470,8 @@ def test_the_summary_says_whether_input_bounds_the_step(tmp_path: Path) -> None:
         ),
         build.record(case=build.case(id="alone", mode="input", data="sample"), work=None),
     )
-    text = " ".join(render(summary_table(result, points), "table", 120).split())
+    assert "input: 1 step fed: Input bounds the step." in summary_table(result, points).notes
+    text = " ".join(render(summary_table(result, points, verbose=True), "table", 120).split())
     assert "input: resnet50-train-b32-fp32 on sample: 160 images/s, 50 % less than on ready tensors;" in text
     assert "Input bounds the step." in text
     assert "undetermined: loader alone" in text
@@ -528,7 +542,7 @@ def test_what_the_roofline_leaves_out_is_not_plottable(tmp_path: Path) -> None:
 def test_the_time_to_compile_stands_below_the_summary(tmp_path: Path) -> None:
     """Apart from the step's; of an eager case nothing is said."""
     compiled = build.record(case=build.case(model="vgg16"), timing=build.timing(compile_s=14.6))
-    text = render(summary_table(*_all(tmp_path, build.record(), compiled)), "table", 100)
+    text = render(summary_table(*_all(tmp_path, build.record(), compiled), verbose=True), "table", 100)
     assert "compiled\n" in text
     assert "vgg16-train-b32-fp32: 14.6 s before its first step was done" in text
     assert "resnet50-train-b32-fp32: 14.6" not in text

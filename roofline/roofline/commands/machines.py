@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import devices_option, read_points, results_argument
-from roofline.commands.output import emit, table_options
+from roofline.commands.output import chosen_format, emit, table_options, verbose_option
 from roofline.machines import machines_table
 from roofline.tables import Format
 
@@ -15,13 +15,20 @@ from roofline.tables import Format
 @click.command()
 @results_argument
 @table_options
+@verbose_option
 @devices_option
 def machines(
-    results: tuple[Path, ...], form: Format | None, output: Path | None, width: int | None, devices: Path | None
+    results: tuple[Path, ...],
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    verbose: bool,
+    devices: Path | None,
 ) -> None:
     """Put the machines of RESULTS (files or folders) side by side: the same workload on each.
 
     The speed-up is over the machine of the first file. Runs are never pooled: of several runs of one machine the
     newest counts. Nothing is judged: to gate a change, compare runs of one machine.
     """
-    emit([machines_table(read_points(results, devices))], form, output, width)
+    in_full = verbose or chosen_format(form, output) == "json"
+    emit([machines_table(read_points(results, devices), verbose=in_full)], form, output, width)

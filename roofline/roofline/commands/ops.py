@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from roofline.amounts import usable
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, read_results
-from roofline.commands.output import chosen_format, emit, table_options, with_ending
+from roofline.commands.output import chosen_format, emit, table_options, verbose_option, with_ending
 from roofline.kernel_notes import about_status
 from roofline.kernel_tables import (
     counted_kinds_table,
@@ -38,6 +38,7 @@ from roofline.points import Point, cases, newest, place_all
 from roofline.printable import printable
 from roofline.record import Record
 from roofline.tables import Format, Table
+from roofline.units import some_of
 
 _NAMED = 12
 """Cases that a message lists."""
@@ -79,6 +80,7 @@ _MEASURE_AGAIN = (
     "time of its kernels.",
 )
 @table_options
+@verbose_option
 @devices_option
 def ops(
     result: Path,
@@ -89,6 +91,7 @@ def ops(
     form: Format | None,
     output: Path | None,
     width: int | None,
+    verbose: bool,
     devices: Path | None,
 ) -> None:
     """Take the step of a CASE of RESULT (a file or folder) apart: where its time goes, and what to fix first.
@@ -107,7 +110,7 @@ def ops(
     chosen = points if case is None else _named(case, points, unreadable, result)
     if len({point.id for point in chosen}) > 1:
         _refuse_options_of_one(chosen)
-        _several(chosen, result, form, output, width)
+        _several(chosen, result, form, output, width, verbose=verbose or chosen_format(form, output) == "json")
         return
     plain = chosen_format(form, output) in ("csv", "json")
     tables = [table for point in chosen for table in _tables(point, by, top, plain=plain)]
@@ -156,15 +159,17 @@ def _near(case: str, point: Point) -> bool:
     return bool(get_close_matches(case, [point.id], cutoff=0.85) or get_close_matches(case.partition("-")[0], [model]))
 
 
-def _listed(points: Sequence[Point]) -> str:
-    names = list(dict.fromkeys(point.id for point in points))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+def _listed(points: Sequence[Point], named: int = _NAMED) -> str:
+    return some_of(list(dict.fromkeys(point.id for point in points)), named)
 
 
 def _several(
-    points: Sequence[Point], result: Path, form: Format | None, output: Path | None, width: int | None
+    points: Sequence[Point], result: Path, form: Format | None, output: Path | None, width: int | None, *, verbose: bool
 ) -> None:
+    """:param verbose: name the cases that a note is about, not only how many they are.
+
+    :raises CannotCompare: no case has times of its operations.
+    """
     taken, left_out = taken_apart(points)
     if not taken:
         raise CannotCompare(
@@ -172,15 +177,13 @@ def _several(
         )
     reasons: dict[str, list[Point]] = {}
     for point, why in left_out:
-        reasons.setdefault(why, []).append(point)
-    notes = [f"Not taken apart: {why}: {_listed(of)}" for why, of in reasons.items()]
+        reasons.setdefault(f"Not taken apart, {why}", []).append(point)
     for name in RESERVATIONS:
-        flagged = [case.point for case in taken if any(flag.name == name for flag in case.point.flags)]
-        if flagged:
-            notes.append(f"Their timing is less certain ({name}): {_listed(flagged)}")
-    invalid = [case.point for case in taken if not case.point.valid]
-    if invalid:
-        notes.append(f"Invalid rows, whose own tables say why: {_listed(invalid)}")
+        if flagged := [case.point for case in taken if any(flag.name == name for flag in case.point.flags)]:
+            reasons[f"Timing less certain ({name})"] = flagged
+    if invalid := [case.point for case in taken if not case.point.valid]:
+        reasons["Invalid, their own tables say why"] = invalid
+    notes = [f"{why}: {_listed(of, len(of) if verbose else 1)}" for why, of in reasons.items()]
     emit([cases_table(taken, notes)], form, output, width)
 
 

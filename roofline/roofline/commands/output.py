@@ -82,6 +82,11 @@ def _unknown_ending(path: Path, known: Iterable[str]) -> str:
     return printable(f"{path}: {path.suffix} is no known ending. Use {', '.join(filter(None, known))}")
 
 
+def verbose_option(function: Command) -> Command:
+    """``-v``: passed on as ``verbose``."""
+    return click.option("-v", "--verbose", is_flag=True, help="Show the notes below the table in full.")(function)
+
+
 def terminal_width(asked: int | None) -> int:
     return max(_LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
 

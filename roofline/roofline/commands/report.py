@@ -18,6 +18,7 @@ from roofline.operation_tables import operations_table, taken_apart
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
 from roofline.points import Point, cases, points_of
 from roofline.printable import printable
+from roofline.reader import ResultFile
 from roofline.tables import Table, render
 
 
@@ -45,27 +46,34 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
     table = device_table(devices)
     points = tuple(point for result in files for point in points_of(result, table))
     shown = cases(points)
-    tables: list[Table[Any]] = []
-    for result in files:
-        own = tuple(point for point in shown if point.result is result)
-        if own:
-            tables += [summary_table(result, own), roofs_table(own)]
-    if len({machine_of(point) for point in shown}) > 1:
-        tables.append(machines_table(points))
-    emit(tables, "table", None, width, complete=str(folder / "roofline_points.csv"))
+    emit(_tables(files, points, verbose=False), "table", None, width, complete=str(folder / "roofline_points.csv"))
+    in_full = _tables(files, points, verbose=True)
     texts = {
         "roofline_points.csv": render(points_table(shown), "csv", terminal_width(width)),
         "metrics.csv": render(metrics_table(points), "csv", terminal_width(width)),
         **_operations(shown, terminal_width(width)),
         **_kernels(shown, terminal_width(width)),
         "env.md": "\n".join(environment(result) for result in files),
-        "summary.md": "\n".join(render(one, "markdown", terminal_width(width)) for one in tables),
+        "summary.md": "\n".join(render(one, "markdown", 0) for one in in_full),
     }
     for name, text in texts.items():
         write_text(folder / name, text)
     click.echo()
     for path in (*draw_figures(points, folder), *(folder / name for name in texts)):
         click.echo(printable(str(path)))
+
+
+def _tables(files: Sequence[ResultFile], points: Sequence[Point], *, verbose: bool) -> list[Table[Any]]:
+    """Cases and roofs of each run; and the machines side by side, where there are several."""
+    shown = cases(points)
+    tables: list[Table[Any]] = []
+    for result in files:
+        own = tuple(point for point in shown if point.result is result)
+        if own:
+            tables += [summary_table(result, own, verbose=verbose), roofs_table(own)]
+    if len({machine_of(point) for point in shown}) > 1:
+        tables.append(machines_table(points, verbose=verbose))
+    return tables
 
 
 def _operations(points: Sequence[Point], width: int) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from roofline.commands.common import device_table, devices_option, read_results, results_argument
-from roofline.commands.output import chosen_format, emit, table_options
+from roofline.commands.output import chosen_format, emit, table_options, verbose_option
 from roofline.point_tables import points_table, roofs_table, summary_table
 from roofline.points import cases, points_of
 from roofline.tables import Format, Table
@@ -17,9 +17,15 @@ from roofline.tables import Format, Table
 @click.command()
 @results_argument
 @table_options
+@verbose_option
 @devices_option
 def summary(
-    results: tuple[Path, ...], form: Format | None, output: Path | None, width: int | None, devices: Path | None
+    results: tuple[Path, ...],
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    verbose: bool,
+    devices: Path | None,
 ) -> None:
     """Show each run of RESULTS (files or folders): a row a case, what is said against a number, and the roofs in use.
 
@@ -33,7 +39,7 @@ def summary(
     tables: list[Table[Any]] = []
     for result, points in runs:
         shown = cases(points)
-        tables += [summary_table(result, shown), roofs_table(shown or points)]
+        tables += [summary_table(result, shown, verbose=verbose), roofs_table(shown or points)]
     # Named in full: pytest shows these tables too, and has no such option.
     complete = f"roofline points {' '.join(map(str, results))} --format csv"
     emit(tables, form, output, width, complete=complete)
