@@ -8,32 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perftests.data_source import DataError
-
-VARIABLE = "ROOFLINE_CACHE"
-"""Environment variable that names another folder."""
+from pytest_roofline import kept_roofs
 
 
 def folder(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """``$ROOFLINE_CACHE``, else ``pytest-roofline`` in the platform's cache folder. It may not exist yet.
+    """The plugin's cache folder. It may not exist yet.
 
     :raises DataError: it is in a home folder that isn't known.
     """
-    if environment.get(VARIABLE):
-        return _in_home(Path(environment[VARIABLE]))
-    if platform == "darwin":
-        base = Path("~/Library/Caches")
-    elif platform == "win32":
-        base = Path(environment.get("LOCALAPPDATA") or "~/AppData/Local")
-    else:
-        base = Path(environment.get("XDG_CACHE_HOME") or "~/.cache")
-    return _in_home(base) / "pytest-roofline"
-
-
-def _in_home(path: Path) -> Path:
     try:
-        return path.expanduser()
-    except RuntimeError as error:
-        raise DataError(
-            f"{VARIABLE}: the cache would be in {path}, and {path.parts[0]} is no known home folder; "
-            f"set {VARIABLE} to a folder that can be written"
-        ) from error
+        return kept_roofs.folder(environment, platform)
+    except kept_roofs.CacheError as error:
+        raise DataError(str(error)) from error

@@ -23,6 +23,14 @@ def no_workers_in_children() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_roofs_in_children() -> Iterator[None]:
+    """Child processes measure no roofs for want of a test of them, but where a test asks for it: that takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROOFLINE_ROOFS", "off")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def plugin_in_children() -> Iterator[None]:
     """Child processes find the plugin as this one does, from whatever folder they run in.
 

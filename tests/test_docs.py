@@ -32,7 +32,7 @@ BY_CI = {
 """What .ci/run does from a bare checkout."""
 
 
-PLUGGED_IN = {"complexity", "doctor"}
+PLUGGED_IN = {"complexity", "doctor", "roofs"}
 """Commands of the measuring side, which come with an installed package."""
 
 TABLE = """device,model,precision,batch_size,runs,images_per_s,images_per_s_std,attained_gflop_per_s

@@ -113,6 +113,8 @@ def assert_bounds(run: Run, record: Record, test: str) -> None:
     if not record.expected and not applying(own, record, run.machine.label):
         return
     run.asserted += 1
+    # A case is judged right after its measurement, so its roofs can't wait for the end of the run.
+    run.fill_roofs()
     with TemporaryDirectory() as folder:
         name = "results.json" if run.file is None else run.file.path.name
         results = Path(folder, name)

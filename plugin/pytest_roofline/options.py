@@ -191,6 +191,16 @@ SETTINGS: tuple[Setting, ...] = (
         help="Write FOLDER/<machine label>/<UTC time>-<commit>.json. Without it only --benchmark-json writes results.",
     ),
     Setting(
+        name="roofs",
+        metavar="WHEN",
+        parse=choice("auto", "measure", "off"),
+        default="auto",
+        variable="ROOFLINE_ROOFS",
+        help="Roofs of this machine where no test of the run measures them. auto: those kept from an earlier run; "
+        "where there are none, measure them after the cases, in at most a minute (default). measure: measure anew. "
+        "off: neither. Also by the environment variable ROOFLINE_ROOFS.",
+    ),
+    Setting(
         name="report",
         parse=truth,
         default=False,
@@ -274,6 +284,7 @@ class Options:
     ncu_timeout: float
     label: str | None
     results: Path | None
+    roofs: Literal["auto", "measure", "off"]
     report: bool
     assert_bounds: bool
     expected_bounds: Path | None

@@ -330,11 +330,18 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
                 member.tell(run.file.path)
     except results.ResultsError as error:
         raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
+    run.fills_roofs = chosen.roofs != "off" and not worker and disabled(config) is None and _writes(config, run)
     config.stash[_RUN] = run
     if counting is not None:
         config.pluginmanager.register(counting, "roofline-ncu")
     planned = {item.nodeid: case_name(item) for item in cases if item.get_closest_marker("roofs") is None}
     config.pluginmanager.register(SessionHooks(run, config, planned, member), "roofline-session")
+
+
+def _writes(config: pytest.Config, run: Run) -> bool:
+    """Whether a results file will be written, by this plugin or by pytest-benchmark."""
+    flags = ("benchmark_json", "benchmark_save", "benchmark_autosave")
+    return run.file is not None or any(getattr(config.option, flag, None) for flag in flags)
 
 
 def _counting(config: pytest.Config, run: Run) -> NcuPass:

@@ -6,6 +6,7 @@ session; the best sample stands and the spread is stored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -206,17 +207,22 @@ def _launch(device: torch.device) -> RoofPlan:
     )
 
 
-def find_best(plan: RoofPlan, instruments: Instruments, clock: Callable[[], float]) -> Candidate:
+def find_best(
+    plan: RoofPlan, instruments: Instruments, clock: Callable[[], float], *, deadline: float = math.inf
+) -> Candidate:
     """The candidate with the highest rate, each tried in one window.
 
     A size that by the rates seen would take longer than `LARGEST_CALL_S`, or doesn't fit into memory, is left out.
 
-    :raises RoofUnavailable: none could be run.
+    :param deadline: on the clock; no candidate is begun after it.
+    :raises RoofUnavailable: none could be run, or not all were tried before the deadline.
     """
     best: tuple[float, Candidate] | None = None
     for candidate in plan.candidates:
         if best is not None and candidate.amount / best[0] > LARGEST_CALL_S:
             continue
+        if clock() > deadline:
+            raise RoofUnavailable("the time for measuring roofs was up")
         rate = _try(candidate, instruments, clock)
         if rate is not None and (best is None or rate > best[0]):
             best = (rate, candidate)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from pytest_roofline import analysis, devices, exit_codes, gate, machine, results, roofs
+from pytest_roofline import analysis, devices, exit_codes, gate, machine, machine_roofs, results, roofs
 from pytest_roofline.device_memory import release
+from pytest_roofline.kept_roofs import CacheError, KeptRoofs
 from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.profilers.perf_stat import PerfStat
@@ -100,6 +101,12 @@ class Run:
         self._started = self.clock()
         self._started_at = roofs.now()
         self._earlier: tuple[Roof, ...] = ()
+        self.fills_roofs = False
+        """Whether results are written in which roofs that no test measures are to stand."""
+        self._given: tuple[Roof, ...] = ()
+        """Those that were kept from an earlier run, and those measured for want of a test."""
+        self._not_given: set[str] = set()
+        """Roofs that were looked for and can't be had; they are looked for once."""
 
     def open_results(self, commit: str) -> None:
         """Make the results file, and look up the roofs measured last on this machine.
@@ -113,10 +120,74 @@ class Run:
         self.file = results.ResultsFile(folder, self.machine.label, commit)
 
     def roofs(self) -> tuple[Roof, ...]:
-        """The roofs this run measured; those it didn't, from the last run on the same machine."""
+        """The roofs this run measured; those it didn't, as they were measured last on the same machine."""
         own = self.ledger.roofs()
-        names = {roof.name for roof in own}
-        return own + tuple(roof for roof in self._earlier if roof.name not in names)
+        found = {roof.name: roof for roof in own}
+        older = (*self._earlier, *self._given)
+        for roof in sorted(older, key=lambda roof: roof.measured_at or "", reverse=True):
+            found.setdefault(roof.name, roof)
+        return tuple(found.values())
+
+    def fill_roofs(self) -> None:
+        """Get the roofs that the cases measured so far need, where no test of this run measured any.
+
+        They are taken from the cache, or measured and kept there. A roof that can't be had is named, and no error.
+        """
+        if not self.fills_roofs or self.ledger:
+            return
+        records = [from_json(Record, stats.extra_info[KEY], stats.fullname) for stats in self.stats]
+        wanted = machine_roofs.needed(records, self.machine.device)
+        anew = self.options.roofs == "measure"
+        if anew and not self._is_later_session:
+            had = {roof.name for roof in self._given if roof.from_file is None}
+        else:
+            self._take_kept(wanted)
+            had = {roof.name for roof in self.roofs()}
+        lacking = [name for name in wanted if name not in had and name not in self._not_given]
+        # The first session of a set has measured them: what it couldn't, another can't.
+        if lacking and not self._is_later_session:
+            self._measure_roofs(lacking)
+
+    @property
+    def _is_later_session(self) -> bool:
+        return self._place is not None and self._place.index > 1
+
+    def _take_kept(self, wanted: Sequence[str]) -> None:
+        try:
+            kept = KeptRoofs.of(self.machine).read()
+        except CacheError:
+            return  # measuring says why nothing can be kept
+        have = {roof.name for roof in self._given}
+        taken = tuple(roof for roof in kept if roof.name in wanted and roof.name not in have)
+        if taken:
+            self._given += taken
+            days = sorted({(roof.measured_at or "")[:10] for roof in taken})
+            names = ", ".join(roof.name for roof in taken)
+            self.printed.append(f"roofs: {names} were measured earlier on this machine ({', '.join(days)}).")
+
+    def _measure_roofs(self, names: Sequence[str]) -> None:
+        measured = machine_roofs.measure(
+            names,
+            self.device,
+            self.machine.device.last_level_cache_byte,
+            self.instruments,
+            self.clock,
+            self._conditions,
+        )
+        self.measuring_s += measured.seconds
+        self._given = (*measured.roofs, *self._given)
+        self._not_given.update(measured.missing)
+        self.printed += [f"roofs: no {name}: {without_folders(why)}" for name, why in measured.missing.items()]
+        if not measured.roofs:
+            return
+        told = f"roofs: measured {', '.join(roof.name for roof in measured.roofs)} in {measured.seconds:.1f} s"
+        try:
+            kept = KeptRoofs.of(self.machine)
+            kept.keep(measured.roofs)
+        except CacheError as error:
+            self.printed.append(f"{told}; they are not kept for later runs: {error}")
+        else:
+            self.printed.append(f"{told}, kept for later runs in {gate.plain(kept.path)}.")
 
     def sample_roofs(self) -> None:
         """Take one more sample of every roof this run measures."""

@@ -88,6 +88,8 @@ class SessionHooks:
         try:
             result = yield
             self._run.sample_roofs()
+            # After the last case: the device is no warmer for them, and it is known which dtypes they computed in.
+            self._run.fill_roofs()
         finally:
             self._finish()
         return result

@@ -1,8 +1,8 @@
 """Settings: one table feeds the flags, the ini options, the validation and every message.
 
 A setting is read from its flag (``--roofline-NAME``, or the short spelling a suite adds), else from its ini option
-(``roofline_NAME``), else it has its default. Whatever the source, the text goes through the same parser, and an error
-names the source it came from.
+(``roofline_NAME``), else from its environment variable where it has one, else it has its default. Whatever the source,
+the text goes through the same parser, and an error names the source it came from.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import math
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ class Setting:
     :param default: the value where nobody set it, already parsed.
     :param switch: the flag takes no value; the ini option takes ``true`` or ``false``.
     :param bare: the flag may stand without a value, which then is ``true``.
+    :param variable: environment variable that holds the value where neither flag nor ini option does.
     :param short: short spelling, added by a suite's conftest where it is free; None: the name itself.
     """
 
@@ -38,6 +40,7 @@ class Setting:
     metavar: str | None = None
     switch: bool = False
     bare: bool = False
+    variable: str | None = None
     short: str | None = None
 
     @property
@@ -164,6 +167,8 @@ def _given(config: Config, setting: Setting, taken: str | None) -> Given | None:
             text = ""
         if text:
             given = Given(str(text), f"{setting.ini} in the ini file")
+    if given is None and setting.variable is not None and (text := os.environ.get(setting.variable)):
+        given = Given(text, f"the environment variable {setting.variable}")
     return given
 
 

@@ -29,6 +29,7 @@ _PACKAGE = "pytest-roofline"
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Prepare": {
         "doctor": ("", "What can be measured here: devices, profilers, permissions, CPUs."),
+        "roofs": ("", "Measure this machine's roofs; show or forget those kept."),
         "complexity": ("", "FLOPs, parameters and memory of models, counted without a run."),
         "devices": ("roofline.commands.devices:devices", "Published roofs per device and precision."),
     },

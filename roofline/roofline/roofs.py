@@ -98,8 +98,7 @@ def roofs_of(result: ResultFile, device: Device, table: DeviceTable) -> Roofs:
     return Roofs(
         roofs=(),
         why_none=f"none measured in this file and none published for {device.name!r}"
-        " (measure them with roofline.roof(NAME) in a test, as perftests/test_roofs.py of the suite does;"
-        " or describe the device in a file: --devices FILE)",
+        " (let a run measure them: --roofline-roofs auto; or describe the device in a file: --devices FILE)",
     )
 
 

@@ -47,6 +47,7 @@ def options(**changes: Any) -> Options:
         "perf_path": None,
         "label": None,
         "results": None,
+        "roofs": "off",
         "report": False,
         "assert_bounds": False,
         "expected_bounds": None,

@@ -49,7 +49,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
         raise pytest.UsageError(NOT_LOADED.format(sys.executable))
     if getattr(config.option, "numprocesses", None) or getattr(config.option, "dist", "no") != "no":
         raise pytest.UsageError(BESIDE_EACH_OTHER)
-    change_options(config, results=None, report=False, sessions=1, gate=None, ncu=None)
+    change_options(config, results=None, roofs="off", report=False, sessions=1, gate=None, ncu=None)
     reading, writing = (_end(int(number), mode) for number, mode in zip(pipes.split(","), ("rb", "wb"), strict=True))
     config.pluginmanager.register(Worker(config, Turns(Channel(reading, writing))), "roofline-turns")
     return (yield)

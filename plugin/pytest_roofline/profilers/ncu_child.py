@@ -107,6 +107,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     change_options(
         config,
         results=None,
+        roofs="off",
         report=False,
         sessions=1,
         gate=None,

@@ -1,0 +1,103 @@
+"""The roofs that `machine_roofs` measured, kept by machine in the user's cache folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from roofline.record import Machine, Roof, Session
+from roofline.record_json import RecordError, from_json, to_json
+
+VARIABLE = "ROOFLINE_CACHE"
+"""Environment variable that names another folder."""
+
+
+class CacheError(RuntimeError):
+    """The cache folder can't be used. The message says why and what to do."""
+
+
+def folder(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    """``$ROOFLINE_CACHE``, else ``pytest-roofline`` in the platform's cache folder. It may not exist yet.
+
+    :raises CacheError: it is in a home folder that isn't known.
+    """
+    if environment.get(VARIABLE):
+        return _in_home(Path(environment[VARIABLE]))
+    if platform == "darwin":
+        base = Path("~/Library/Caches")
+    elif platform == "win32":
+        base = Path(environment.get("LOCALAPPDATA") or "~/AppData/Local")
+    else:
+        base = Path(environment.get("XDG_CACHE_HOME") or "~/.cache")
+    return _in_home(base) / "pytest-roofline"
+
+
+def _in_home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise CacheError(
+            f"{VARIABLE}: the cache would be in {path}, and {path.parts[0]} is no known home folder; "
+            f"set {VARIABLE} to a folder that can be written"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRoofs:
+    """The file with one machine's roofs. A CPU's roofs depend on the threads, so each number has a file of its own."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, machine: Machine) -> KeptRoofs:
+        """:raises CacheError: there is no cache folder."""
+        threads = machine.threads.get("intra_op")
+        suffix = f"-{threads}threads" if machine.device.kind == "cpu" else ""
+        return cls(folder() / "roofs" / f"{machine.fingerprint}{suffix}.json")
+
+    def read(self) -> tuple[Roof, ...]:
+        """What was kept, each marked with the file. A file that is absent or damaged holds none."""
+        try:
+            session = from_json(Session, json.loads(self.path.read_text(encoding="utf-8")), self.path.name)
+        except (OSError, ValueError, RecordError):
+            return ()
+        return tuple(replace(roof, from_file=f"cache/{self.path.name}") for roof in session.roofs)
+
+    def keep(self, roofs: tuple[Roof, ...]) -> None:
+        """Add roofs; of one name the new one stays.
+
+        :raises CacheError: the file can't be written.
+        """
+        names = {roof.name for roof in roofs}
+        older = tuple(replace(roof, from_file=None) for roof in self.read() if roof.name not in names)
+        at = max((roof.measured_at or "" for roof in roofs), default="")
+        content = to_json(Session(started_at=at, label="kept roofs", roofs=(*roofs, *older)))
+        temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
+            os.replace(temporary, self.path)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink()
+            raise CacheError(
+                f"can't write {self.path}: {error.strerror or error}. Set {VARIABLE} to another folder."
+            ) from error
+
+    def forget(self) -> bool:
+        """Delete the file; whether there was one.
+
+        :raises CacheError: it can't be deleted.
+        """
+        try:
+            self.path.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise CacheError(f"can't delete {self.path}: {error.strerror or error}.") from error
+        return True

@@ -1,0 +1,168 @@
+"""``roofline roofs``: measure, show or forget the roofs that are kept of this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from pytest_roofline import devices, kept_roofs, machine_roofs, roofs
+
+if TYPE_CHECKING:
+    import torch
+
+    from roofline.record import Machine, Roof
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_UNITS = {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}
+_OTHERS = ("dram", "llc", "launch")
+"""Measured beside the compute roofs; a CPU without a known cache has no llc."""
+
+
+def _device_option(command: Command) -> Command:
+    return click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps.")(command)
+
+
+def _table_options(command: Command) -> Command:
+    for option in (
+        click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: its own."),
+        click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to."),
+        click.option(
+            "--format", "form", type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group("roofs")
+def command() -> None:
+    """Measure this machine's roofs, show those that are kept for later runs, or forget them."""
+
+
+@command.command()
+@_device_option
+@click.option(
+    "--precision",
+    "precisions",
+    multiple=True,
+    type=click.Choice(tuple(roofs.COMPUTE)),
+    help="Compute roof to measure; may be repeated. Default: all that the device has.",
+)
+@_table_options
+@click.pass_obj
+def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any) -> None:
+    """Measure the roofs of compute, memory and launches, in about a minute at most, and keep them for later runs."""
+    chosen, machine = _machine(device)
+    kept = _kept(machine)
+    measured = machine_roofs.measure(
+        (*(precisions or roofs.COMPUTE), *_OTHERS),
+        chosen,
+        machine.device.last_level_cache_byte,
+        devices.instruments(chosen),
+        time.perf_counter,
+        _conditions(chosen),
+    )
+    try:
+        kept.keep(measured.roofs)
+    except kept_roofs.CacheError as error:
+        raise click.ClickException(str(error)) from error
+    notes = [f"measured in {measured.seconds:.1f} s, kept in {kept.path}"]
+    notes += [f"no {name}: {why}" for name, why in measured.missing.items()]
+    _show(show, machine, measured.roofs, notes, shown)
+
+
+@command.command("show")
+@_device_option
+@_table_options
+@click.pass_obj
+def show_kept(show: Any, /, device: str, **shown: Any) -> None:
+    """Show the roofs that are kept of this machine, with their age."""
+    _, machine = _machine(device)
+    kept = _kept(machine)
+    found = kept.read()
+    notes = [f"kept in {kept.path}"] if found else ["None are kept. `roofline roofs measure` measures them."]
+    _show(show, machine, found, notes, shown)
+
+
+@command.command()
+@_device_option
+def forget(device: str) -> None:
+    """Delete the roofs that are kept of this machine. The next run that needs them measures them anew."""
+    _, machine = _machine(device)
+    kept = _kept(machine)
+    try:
+        there = kept.forget()
+    except kept_roofs.CacheError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"Deleted {kept.path}." if there else "None were kept.")
+
+
+def _machine(device: str) -> tuple[torch.device, Machine]:
+    """The device, and the machine as a run that measures on it would describe it."""
+    try:
+        import torch
+
+        from pytest_roofline import machine
+
+        chosen = devices.select(devices.parse(device))
+    except (ValueError, devices.DeviceError) as error:
+        raise click.UsageError(f"--device {device}: {error}") from error
+    except ImportError as error:
+        raise click.ClickException(f"measuring needs torch, which can't be imported: {error}") from error
+    torch.set_num_threads(min(torch.get_num_threads(), machine.effective_cpus()))
+    return chosen, machine.describe(chosen, None)
+
+
+def _kept(machine: Machine) -> kept_roofs.KeptRoofs:
+    try:
+        return kept_roofs.KeptRoofs.of(machine)
+    except kept_roofs.CacheError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractContextManager[None]]:
+    from pytest_roofline.conditions import conditions
+    from pytest_roofline.options import SETTINGS, Options
+    from pytest_roofline.precision import PRECISIONS
+
+    defaults = Options(**{setting.name: setting.default for setting in SETTINGS})
+    return lambda plan: conditions(PRECISIONS[plan.precision], defaults, device, f"roof-{plan.name}")
+
+
+def _show(show: Any, machine: Machine, found: Sequence[Roof], notes: list[str], shown: dict[str, Any]) -> None:
+    from roofline.units import percent, scaled
+
+    show(
+        f"Roofs of {machine.device.name}",
+        [
+            ("roof", "roof", None),
+            ("value", "value", None),
+            ("unit", "unit", None),
+            ("reads", "reads", None),
+            ("spread", "spread", percent),
+            ("kernel", "kernel", None),
+            ("measured_at", "when (UTC)", None),
+        ],
+        [
+            {
+                "roof": roof.name,
+                "value": roof.value,
+                "unit": _UNITS[roof.kind],
+                "reads": scaled(roof.value, _UNITS[roof.kind]),
+                "spread": roof.spread,
+                "kernel": roof.kernel,
+                "measured_at": roof.measured_at,
+            }
+            for roof in found
+        ],
+        notes=notes,
+        left=("roof", "kernel", "measured_at"),
+        undisplayed=("value", "unit"),
+        **shown,
+    )
