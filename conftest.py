@@ -52,12 +52,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def case(request: pytest.FixtureRequest) -> CaseSpec:
-    """The case a test measures, from its id; skipped here where this device can't run it, before anything is built."""
+    """The case a test measures, from its id.
+
+    Where this device can't run it, it is skipped here, and where memory lacks it ends here, before anything is built.
+    """
     chosen = suite.prepare(request.config)
     case = chosen.case(request.param)
     obstacle = chosen.obstacle(case, device_of(request.config))
     if obstacle is not None:
         pytest.skip(obstacle)
+    shortage = chosen.shortage(case, device_of(request.config), step="workload" in request.fixturenames)
+    if shortage is not None:
+        raise MemoryError(shortage)
     return case
 
 

@@ -69,4 +69,12 @@ SETTINGS: tuple[Setting, ...] = (
         default=1,
         help="Batches whose gradients one step adds up.",
     ),
+    Setting(
+        name="no_memory_check",
+        metavar="",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Build cases that need more memory than is free, too: the system may end the run.",
+    ),
 )

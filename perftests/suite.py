@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from perftests import data, data_source, loader_options, matrix, models
 from perftests.data_source import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.options import SETTINGS
-from pytest_roofline import compiling, devices, machine
+from pytest_roofline import compiling, device_memory, devices, machine
 from pytest_roofline import precision as precisions
 from pytest_roofline.case import layouts
 from pytest_roofline.models import libraries
@@ -23,11 +23,12 @@ from pytest_roofline.plugin import NOTES, kind_of, options_of, spelled, taken_fl
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.settings import SettingError, resolve, source
 from pytest_roofline.workload import Workload, sgd
+from roofline.units import scaled
 
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.workload import Batches
+    from pytest_roofline.workload import Batches, Mode
 
 _SUITE = pytest.StashKey["Suite"]()
 
@@ -39,12 +40,14 @@ class Suite:
     :param fed: the cases of the input pipeline's test: one step, fed by each source.
     :param values: the suite's settings by name.
     :param data_source: the flag that the data's name came from, for messages.
+    :param memory_flag: the flag that builds cases for which memory lacks, for messages.
     """
 
     cases: Mapping[str, CaseSpec]
     fed: Mapping[str, CaseSpec]
     values: Mapping[str, Any]
     data_source: str
+    memory_flag: str
     kind: devices.Kind
     seed: int
 
@@ -71,6 +74,34 @@ class Suite:
         reason = _no_library(case, data) or precisions.unsupported(PRECISIONS[case.precision], device)
         return reason or models.find(case.model).obstacle(
             mode=case.mode, batch=case.batch, layout=case.layout, data=data
+        )
+
+    def shortage(self, case: CaseSpec, device: torch.device, *, step: bool) -> str | None:
+        """Why the case surely has too little memory, before anything of it is built; None where it may fit.
+
+        :param step: whether a step is taken, too, and not only batches are fetched.
+        """
+        from pytest_roofline.complexity import least_memory
+
+        free = None if self.values["no_memory_check"] else device_memory.free_byte(device)
+        if free is None:
+            return None
+        model, precision = models.find(case.model), PRECISIONS[case.precision]
+        mode: Mode = "train" if case.mode == "train" else "infer"
+        batches = data.READY_BATCHES if self.data_of(case).kind == "synthetic" else 1
+        of_batches = batches * least_memory.batch_byte(model, case.batch, mode, precision)
+        of_step = 0
+        # A compiled step may keep less than its operations read one by one.
+        if of_batches <= free and step and not case.compile and least_memory.may_be_large(model, case.batch, free):
+            of_step = least_memory.step_byte(model, case.batch, mode, precision)
+        if of_batches + of_step <= free:
+            return None
+        parts = f"{scaled(of_batches, 'B')} for {batches} batches" + (
+            f" and {scaled(of_step, 'B')} for a step" if of_step else " alone"
+        )
+        return (
+            f"{case.id} needs at least {parts}, and {scaled(free, 'B')} of the {device.type}'s memory are free. "
+            f"Use a smaller --batch; {self.memory_flag} tries it anyway, and the system may end the run"
         )
 
     def open_batches(self, case: CaseSpec, device: torch.device) -> Batches:
@@ -211,10 +242,20 @@ def _build(config: pytest.Config) -> Suite:
         fed=_fed(cases, kind),
         values=values,
         data_source=sources["data"],
+        memory_flag=sources["no_memory_check"],
         kind=kind,
         seed=options_of(config).seed,
     )
-    config.stash.setdefault(NOTES, []).extend(_check_data(suite))
+    notes = _check_data(suite, suite.cases.values())
+    try:
+        notes += _check_data(suite, suite.fed.values())
+    except DataError as error:
+        if any(suite.data_of(case).kind in ("sample", "imagefolder") for case in suite.cases.values()):
+            raise
+        # Nobody asked for these images: the cases that were asked for are measured without them.
+        suite = replace(suite, fed={})
+        notes += (f"the input pipeline is not measured: {error}",)
+    config.stash.setdefault(NOTES, []).extend(dict.fromkeys(notes))
     return suite
 
 
@@ -265,13 +306,13 @@ def _overrides(values: Mapping[str, Any], sources: Mapping[str, str]) -> dict[st
     return overrides
 
 
-def _check_data(suite: Suite) -> tuple[str, ...]:
-    """Look at the data of every case before anything is collected.
+def _check_data(suite: Suite, cases: Iterable[CaseSpec]) -> tuple[str, ...]:
+    """Look at the data of the cases before anything is collected.
 
     :returns: what a reader of the numbers should know.
     """
     notes: dict[str, None] = {}
-    for case in (*suite.cases.values(), *suite.fed.values()):
+    for case in cases:
         spec = suite.data_of(case)
         if suite.kind not in case.devices or spec.kind == "synthetic" or _no_library(case, spec.kind) is not None:
             continue

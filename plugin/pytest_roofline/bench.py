@@ -11,7 +11,7 @@ from pytest_roofline.case import case_of, layout_of
 from pytest_roofline.compiling import fresh_compiler, left_out, refuse_eager
 from pytest_roofline.conditions import conditions
 from pytest_roofline.device_flags import device_flags
-from pytest_roofline.device_memory import peak_memory, reset_peak
+from pytest_roofline.device_memory import is_out_of_memory, peak_memory, reset_peak
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.process import ProcessUsage
 from pytest_roofline.missing import explained
@@ -146,8 +146,6 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
 
 
 def _observed(run: Run, step: Step, measured: Measured, *, compiled: bool) -> Observed:
-    import torch
-
     if run.turns is not None and not run.turns.last:
         return unobserved("the model is built anew for more turns; the last one built is counted and proven")
     try:
@@ -155,7 +153,9 @@ def _observed(run: Run, step: Step, measured: Measured, *, compiled: bool) -> Ob
     except InputEnded as end:
         reason = measured.input_ended or f"{end}, after the timed rounds, before the step to observe"
         return replace(unobserved(reason), input_ended=reason)
-    except torch.OutOfMemoryError as error:
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
         # Uncompiled, as it is counted, a step may need more memory than as it was timed.
         return unobserved(f"out of memory after the timed rounds: {str(error).partition('. ')[0]}")
 

@@ -1,4 +1,4 @@
-"""The process's control groups on Linux: their CPU quota, and how long it has held their threads back."""
+"""The process's control groups on Linux: their CPU quota, how long it held threads back, and room for memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,33 @@ def held_back_s(root: Path = ROOT, own: Path = OWN) -> dict[Path, float]:
     return found
 
 
-def _groups(root: Path, own: Path) -> Iterator[Path]:
+def memory_room_byte(root: Path = ROOT, own: Path = OWN) -> int | None:
+    """The most memory that the process's groups still let it take, without swap; None without a limit.
+
+    What the kernel can take back, pages of files and its own caches, is room, too. Version 2 has the limit in
+    ``memory.max``, version 1 in ``memory/memory.limit_in_bytes``.
+    """
+    return min((room for group in _groups(root, own, "memory") if (room := _room(group)) is not None), default=None)
+
+
+def _room(group: Path) -> int | None:
+    for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+        try:
+            most, used = ((group / name).read_text().strip() for name in (limit, usage))
+            lines = (group / "memory.stat").read_text().splitlines()
+        except OSError:
+            continue
+        if not (most.isdecimal() and used.isdecimal()):  # "max": no limit
+            return None
+        counts = {name: int(value) for name, _, value in (line.partition(" ") for line in lines) if value.isdecimal()}
+        return max(0, int(most) - int(used) + sum(counts.get(name, 0) for name in _TAKEN_BACK))
+    return None
+
+
+_TAKEN_BACK = ("active_file", "inactive_file", "slab_reclaimable")
+
+
+def _groups(root: Path, own: Path, controller: str = "cpu") -> Iterator[Path]:
     """The process's own groups and all above them, of both versions. In a container the root is its own."""
     try:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
@@ -39,8 +65,8 @@ def _groups(root: Path, own: Path) -> Iterator[Path]:
         lines = []
     paths = {controllers: path for _, controllers, path in (line for line in lines if len(line) == 3)}
     yield from _upwards(root, paths.get("", "/"))
-    of_cpu = (path for controllers, path in paths.items() if "cpu" in controllers.split(","))
-    yield from _upwards(root / "cpu", next(of_cpu, "/"))
+    of_controller = (path for controllers, path in paths.items() if controller in controllers.split(","))
+    yield from _upwards(root / controller, next(of_controller, "/"))
 
 
 def _upwards(root: Path, path: str) -> Iterator[Path]:

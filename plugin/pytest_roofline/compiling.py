@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pytest_roofline.device_memory import is_out_of_memory
+
 if TYPE_CHECKING:
     from torch import nn
 
@@ -183,10 +185,8 @@ def _untraced() -> Iterator[None]:
 
 def _raise_told(error: Exception) -> NoReturn:
     """Raise what the compiler's error comes to: something missing here, memory, or the model."""
-    import torch
-
     inner = getattr(error, "inner_exception", error)
-    if isinstance(inner, torch.OutOfMemoryError):
+    if is_out_of_memory(inner):
         raise inner
     install = _INSTALL.get(type(inner).__name__)
     if install is not None:

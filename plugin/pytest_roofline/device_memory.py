@@ -1,4 +1,4 @@
-"""A device's memory: given back between cases, and its peak during the timed rounds."""
+"""A device's memory: what is free, what is given back between cases, its peak, and errors for want of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from pytest_roofline import cgroup
 from roofline.record import Memory
 
 if TYPE_CHECKING:
@@ -29,6 +30,44 @@ def release(device: torch.device) -> None:
     if device.type != "cpu":
         torch.get_device_module(device).empty_cache()
     reset_peak(device)
+
+
+def free_byte(device: torch.device) -> int | None:
+    """The most memory that a case can get on the device, swap of the host with it; None where nobody tells.
+
+    Unified memory, and drivers that lend the host's, give more than they say is free.
+    """
+    import torch
+
+    if device.type == "cpu":
+        import psutil
+
+        available = int(psutil.virtual_memory().available)
+        room = cgroup.memory_room_byte()
+        return int(psutil.swap_memory().free) + (available if room is None else min(available, room))
+    if device.type != "cuda" or sys.platform == "win32":
+        return None
+    if torch.cuda.get_device_properties(device).is_integrated:
+        return None
+    return int(torch.cuda.mem_get_info(device)[0])
+
+
+_ALLOCATORS = (
+    "DefaultCPUAllocator: can't allocate memory",
+    "DefaultCPUAllocator: not enough memory",
+    "CUDA error: out of memory",
+    "MPS backend out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
+"""How allocators and libraries say it whose error has no type of its own."""
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether it was raised for want of memory, of the host or of the device."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _ALLOCATORS)
 
 
 def reset_peak(device: torch.device) -> None:

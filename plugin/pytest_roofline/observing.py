@@ -9,6 +9,7 @@ from pytest_roofline import precision as precisions
 from pytest_roofline import proof
 from pytest_roofline.counting import count_step
 from pytest_roofline.denormals import denormals
+from pytest_roofline.device_memory import is_out_of_memory
 from pytest_roofline.kernels import kernel_names
 from pytest_roofline.missing import told
 from pytest_roofline.profiling import Profiled, profile_step
@@ -44,10 +45,8 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
 
     :param compiled: whether any part of the step is.
     :raises InputEnded: there is no batch left to take one on.
-    :raises torch.OutOfMemoryError: the device has no memory for one.
+    :raises RuntimeError, MemoryError: the device has no memory for one; see `is_out_of_memory`.
     """
-    import torch
-
     workload, device = step.workload, run.device
     switches = precisions.fp32_switches(device)
     fetched = step.on_fetched_batches()
@@ -64,11 +63,11 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
             tf32_matmul=switches.matmul,
             tf32_convolution=switches.convolution,
         )
-    except torch.OutOfMemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
         # Whatever it is: the step is the user's, it ran in every timed round, and may raise anything where it finds a
-        # profiler, a mode or hooks (a CPU's lack of memory is a plain RuntimeError). The row is measured already and
+        # profiler, a mode or hooks. The row is measured already and
         # must not be lost for it.
         return unobserved(f"the step can't be counted: {told(error)}")
     if counted.elsewhere:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from pytest_roofline import precision as precisions
+from pytest_roofline.device_memory import is_out_of_memory
 from pytest_roofline.precision import PRECISIONS
 from roofline.record import Roof, RoofKind, RoofSample
 
@@ -232,13 +233,13 @@ def find_best(
 
 
 def _try(candidate: Candidate, instruments: Instruments, clock: Callable[[], float]) -> float | None:
-    import torch
-
     try:
         call = candidate.prepare()
         call()
         return max(_rates(candidate, call, instruments, clock, windows=1))
-    except torch.OutOfMemoryError:
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
         return None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.device_memory import release
+from pytest_roofline.device_memory import is_out_of_memory, release
 from pytest_roofline.expecting import NotAsExpected, not_held
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.results import ResultsError, with_short_parameters
@@ -77,7 +77,11 @@ class SessionHooks:
             report.outcome, report.longrepr = "failed", NOT_CALLED
             self._not_called += 1
         if report.outcome != "passed" and not _is_measured_well(call):
-            self._run.case_failed(case_name(item), *why(report, call), test=item.nodeid)
+            outcome, reason = why(report, call)
+            self._run.case_failed(case_name(item), outcome, reason, test=item.nodeid)
+            if outcome == "out_of_memory":
+                # Where in torch an allocator gave up says nothing.
+                report.longrepr = reason
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -287,7 +291,7 @@ def why(report: pytest.TestReport, call: pytest.CallInfo[None]) -> tuple[Any, st
     if error is None and isinstance(report.longrepr, str):
         return "failed", report.longrepr.strip()
     text = error.exconly(tryshort=True).splitlines()[0] if error is not None else "no reason was given"
-    if error is not None and error.typename == "OutOfMemoryError":
+    if error is not None and is_out_of_memory(error.value):
         return "out_of_memory", text
     return ("failed" if report.when == "call" else "error"), text
 

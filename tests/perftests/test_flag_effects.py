@@ -151,6 +151,8 @@ ROWS = (
     Row("prefetch_factor", "--prefetch-factor 4", lambda run: run.loader.prefetch_factor == 4, beside=_FAKE),
     Row("no_augment", "--no-augment", lambda run: not run.loader.augment, beside=_FAKE),
     Row("grad_accum_steps", "--grad-accum-steps 2", lambda run: run.workload.grad_accum_steps == 2, "--model mlp"),
+    # What it lets pass is held in test_suite.py.
+    Row("no_memory_check", "--no-memory-check", lambda run: run.suite.values["no_memory_check"]),
 )
 
 

@@ -6,13 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
-from perftests.suite import is_asked_for
+from perftests.matrix import CaseSpec
+from perftests.suite import Suite, is_asked_for
+from pytest_roofline import device_memory
 
 
 def config(folder: Path, *arguments: str) -> Any:
@@ -91,3 +95,54 @@ def test_models_of_a_broken_library_are_skipped_and_the_others_run(tmp_path: Pat
     (skipped,) = document["roofline"]["not_measured"]
     assert (skipped["id"], skipped["outcome"]) == ("resnet18-infer-b2-fp32", "skipped")
     assert skipped["reason"].startswith("no resnet18: torchvision ")
+
+
+def test_a_batch_that_surely_does_not_fit_is_out_of_memory_before_anything_is_built(tmp_path: Path) -> None:
+    """The test ends as one whose allocation fails, without a traceback; the reason is in the results."""
+    options = "--device cpu --mode infer --batch 1000000 --precision fp32 --max-time 0.05 --model vgg11"
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *options.split(), f"--results={tmp_path}", "perftests/test_models.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert "Traceback" not in ended.stdout
+    assert "conftest.py" not in ended.stdout
+    assert "MemoryError: vgg11-infer-b1000000-fp32 needs at least 2.41 TB for 4 batches alone, and " in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("free", "step", "ends"),
+    [
+        (80 * 2**30, True, None),
+        (10**9, True, "needs at least 77.1 MB for 4 batches and "),
+        (10**9, False, None),
+        (10**7, False, "needs at least 77.1 MB for 4 batches alone, and 10.0 MB of the cpu's memory are free"),
+        (None, True, None),
+    ],
+)
+def test_what_surely_does_not_fit(monkeypatch: pytest.MonkeyPatch, free: int | None, step: bool, ends: str) -> None:
+    """Batches are looked at first, and a step only where one is taken. What nobody knows of may fit."""
+    monkeypatch.setattr(device_memory, "free_byte", lambda _: free)
+    case = CaseSpec(
+        model="resnet50",
+        mode="train",
+        batch=32,
+        precision="fp32",
+        layout="contiguous",
+        data="synthetic",
+        devices=frozenset({"cpu"}),
+    )
+    suite = Suite(
+        cases={case.id: case},
+        fed={},
+        values={"no_memory_check": False},
+        data_source="--data",
+        memory_flag="--no-memory-check",
+        kind="cpu",
+        seed=0,
+    )
+    found = suite.shortage(case, torch.device("cpu"), step=step)
+    assert (found is None) if ends is None else (found is not None and ends in found)
+    assert replace(suite, values={"no_memory_check": True}).shortage(case, torch.device("cpu"), step=step) is None

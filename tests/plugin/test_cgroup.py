@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline.cgroup import held_back_s, quota_cpus
+from pytest_roofline.cgroup import held_back_s, memory_room_byte, quota_cpus
 
 
 def _tree(root: Path, files: dict[str, str]) -> Path:
@@ -42,6 +42,29 @@ def test_the_quota_of_the_own_group_and_of_those_above_it(tmp_path: Path) -> Non
         "system.slice/job.service/cpu.max": "400000 100000",
     }
     assert quota_cpus(_tree(tmp_path, files), tmp_path / "own") == 1.5
+
+
+@pytest.mark.parametrize(
+    ("files", "room"),
+    [
+        ({"memory.max": "1000", "memory.current": "700", "memory.stat": "anon 300\ninactive_file 250\nfile 400"}, 550),
+        ({"memory.max": "max", "memory.current": "700", "memory.stat": "anon 300"}, None),
+        ({"memory.max": "100", "memory.current": "700", "memory.stat": "anon 700"}, 0),
+        ({f"memory/memory.{name}": "900" for name in ("limit_in_bytes", "usage_in_bytes")}, None),
+        (
+            {
+                "memory/memory.limit_in_bytes": "1000",
+                "memory/memory.usage_in_bytes": "900",
+                "memory/memory.stat": "active_file 50",
+            },
+            150,
+        ),
+        ({}, None),
+    ],
+)
+def test_room_for_memory(tmp_path: Path, files: dict[str, str], room: int | None) -> None:
+    """Limit less use, with what the kernel can take back; nothing is said of what can't be read."""
+    assert memory_room_byte(_tree(tmp_path, files), tmp_path / "none") == room
 
 
 def test_a_group_of_version_1_has_a_path_for_each_controller(tmp_path: Path) -> None:

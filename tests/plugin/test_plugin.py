@@ -140,6 +140,9 @@ def test_every_case_without_a_number_has_a_reason(project: pytest.Pytester) -> N
     def test_memory(roofline):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
+    def test_host_memory(roofline):
+        torch.empty(2**60)
+
     @pytest.fixture
     def broken():
         raise ValueError("broken fixture")
@@ -149,11 +152,14 @@ def test_every_case_without_a_number_has_a_reason(project: pytest.Pytester) -> N
 """
     )
     project.runpytest_subprocess(*QUICK, "--roofline-results", "results").assert_outcomes(
-        passed=1, failed=2, skipped=1, errors=1
+        passed=1, failed=3, skipped=1, errors=1
     )
     found = {
         entry.id: (entry.outcome, entry.reason) for entry in from_json(Session, results(project)[KEY], "f").not_measured
     }
+    outcome, reason = found.pop("test_host_memory")
+    assert outcome == "out_of_memory"
+    assert "DefaultCPUAllocator: can't allocate memory" in reason
     assert found == {
         "test_failed": ("failed", "RuntimeError: no good"),
         "test_skipped": ("skipped", "not today"),
