@@ -11,7 +11,7 @@ from perftests import cache, image_folder, sample_images
 from perftests.data_source import DataError, DataSpec
 from perftests.loader_options import LoaderOptions, check_shared_memory
 from perftests.models import ModelSpec
-from pytest_roofline import machine
+from pytest_roofline import cpus
 from pytest_roofline.workload import Batches, ReadyBatches
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _found(path: Path, source: str) -> image_folder.Folder:
 
 @functools.cache
 def _verify(path: Path, source: str, cache_folder: Path) -> None:
-    image_folder.verify(_found(path, source), source, cache_folder, machine.effective_cpus())
+    image_folder.verify(_found(path, source), source, cache_folder, cpus.effective_cpus())
 
 
 def _synthetic(

@@ -15,7 +15,7 @@ from perftests import data, data_source, loader_options, matrix, models
 from perftests.data_source import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.options import SETTINGS
-from pytest_roofline import compiling, device_memory, devices, machine
+from pytest_roofline import compiling, cpus, device_memory, devices
 from pytest_roofline import precision as precisions
 from pytest_roofline.case import layouts
 from pytest_roofline.models import libraries
@@ -61,7 +61,7 @@ class Suite:
         return loader_options.plan(
             data=self.data_of(case).kind,
             device_kind=self.kind,
-            effective_cpus=machine.effective_cpus(),
+            effective_cpus=cpus.effective_cpus(),
             workers=self.values["workers"],
             pin_memory=self.values["pin_memory"],
             prefetch_factor=self.values["prefetch_factor"],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 
-from pytest_roofline import proof
+from pytest_roofline import cpus, proof
 from pytest_roofline.case import case_of, layout_of
 from pytest_roofline.compiling import fresh_compiler, left_out, refuse_eager
 from pytest_roofline.conditions import conditions
@@ -131,7 +131,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         memory=replace(memory, peak_predicted_byte=observed.peak_byte),
         process=usage,
         energy_j_per_step=measured.energy_j_per_step,
-        flags=proof.flags_of(made) + looking_on + timing_flags(measured) + held + observed.flags,
+        flags=proof.flags_of(made) + looking_on + cpus.binding_flags() + timing_flags(measured) + held + observed.flags,
         missing={
             **measured.missing,
             **uncompiled,

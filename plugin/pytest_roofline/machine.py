@@ -11,7 +11,7 @@ import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from pytest_roofline import cgroup, cpu_frequency, devices
+from pytest_roofline import cgroup, cpu_frequency, cpus, devices
 from pytest_roofline.nvml import NoNvml, Nvml
 from pytest_roofline.profilers.system import System
 from roofline.record import Device, Machine
@@ -35,13 +35,14 @@ def describe(device: torch.device, label: str | None) -> Machine:
     memory = int(psutil.virtual_memory().total)
     nvml, no_nvml = _nvml(device)
     limits: dict[str, Any] = {
-        "affinity_cpus": len(affinity()),
-        "effective_cpus": effective_cpus(),
+        "affinity_cpus": len(cpus.affinity()),
+        "effective_cpus": cpus.effective_cpus(),
         "cgroup_cpu_quota_cpus": cgroup.quota_cpus(),
         "container": _in_container(),
         "cpu_governor": None,
-        **cpu_frequency.settings(affinity()),
+        **cpu_frequency.settings(cpus.affinity()),
         "power_limit_w": nvml.power_limit_w() if nvml else None,
+        **cpus.variables(),
     }
     reasons = {
         "power_limit_w": nvml.missing.get("power_limit_w") if nvml else no_nvml,
@@ -50,8 +51,8 @@ def describe(device: torch.device, label: str | None) -> Machine:
     }
     missing = {f"limits.{name}": why for name, why in reasons.items() if limits[name] is None and why is not None}
     return Machine(
-        fingerprint=fingerprint(found, cpu, effective_cpus(), memory),
-        label=label or default_label(found, effective_cpus()),
+        fingerprint=fingerprint(found, cpu, cpus.effective_cpus(), memory),
+        label=label or default_label(found, cpus.effective_cpus()),
         device=found,
         cpu=cpu,
         cpu_count=os.cpu_count() or 1,
@@ -71,14 +72,14 @@ def describe(device: torch.device, label: str | None) -> Machine:
     )
 
 
-def fingerprint(device: Device, cpu: str, cpus: int, memory_byte: int) -> str:
+def fingerprint(device: Device, cpu: str, cpu_count: int, memory_byte: int) -> str:
     """A hash over what decides the machine's speed: processor, usable cores, memory in GiB, and the device.
 
     Host name, clock readings, versions and the device's index are left out: they change on the same machine.
     """
     parts = {
         "cpu": cpu,
-        "cpus": cpus,
+        "cpus": cpu_count,
         "architecture": platform.machine(),
         "memory_gib": round(memory_byte / 2**30),
         "device": [
@@ -92,24 +93,11 @@ def fingerprint(device: Device, cpu: str, cpus: int, memory_byte: int) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def default_label(device: Device, cpus: int) -> str:
+def default_label(device: Device, cpu_count: int) -> str:
     """A folder name from the device: ``amd-epyc-2cpu``, ``nvidia-h200``."""
     name = re.sub(r"\((R|TM|C)\)", "", device.name, flags=re.IGNORECASE)
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or device.kind
-    return f"{slug}-{cpus}cpu" if device.kind == "cpu" else slug
-
-
-def affinity() -> frozenset[int]:
-    """Numbers of the CPUs this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return frozenset(os.sched_getaffinity(0))
-    return frozenset(range(os.cpu_count() or 1))
-
-
-def effective_cpus() -> int:
-    """Whole CPUs this process can use: its affinity, cut by a container's bandwidth quota, at least 1."""
-    quota, allowed = cgroup.quota_cpus(), len(affinity())
-    return max(1, allowed if quota is None else min(allowed, int(quota)))
+    return f"{slug}-{cpu_count}cpu" if device.kind == "cpu" else slug
 
 
 def _nvml(device: torch.device) -> tuple[Nvml | None, str | None]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_roofline import roofs
+from pytest_roofline import cpus, roofs
 from pytest_roofline.bench import plan_of, timing_flags
 from pytest_roofline.conditions import conditions
 from pytest_roofline.device_flags import device_flags
@@ -114,7 +114,7 @@ def _record(run: Run, case: Case, measured: Measured, used: Used, work: Work | N
         counters=Counters(status="not_requested"),
         process=process,
         energy_j_per_step=measured.energy_j_per_step,
-        flags=profilers(os.environ) + timing_flags(measured) + held,
+        flags=profilers(os.environ) + cpus.binding_flags() + timing_flags(measured) + held,
         missing={**measured.missing, **missing, **untold},
     )
     return explained(record)

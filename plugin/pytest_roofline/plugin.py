@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_roofline import devices, same_project
+from pytest_roofline import cpus, devices, same_project
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.options import MARKERS, SETTINGS, Options, options
 from pytest_roofline.settings import SettingError, TakenFlags, add_flags, source
@@ -296,7 +296,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     """Make the session's run: select the device, describe the machine, open the results file."""
     import torch
 
-    from pytest_roofline import machine, results
+    from pytest_roofline import results
     from pytest_roofline.run import Run
     from pytest_roofline.session import SessionHooks, case_name, commit_info
 
@@ -305,7 +305,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
         _refuse_disabled(config)
     device = _select(config)
     # torch counts the visible cores; a container's quota may allow fewer, and threads beyond it stall each other.
-    torch.set_num_threads(min(torch.get_num_threads(), machine.effective_cpus()))
+    torch.set_num_threads(min(torch.get_num_threads(), cpus.effective_cpus()))
     if chosen.nvtx and device.type != "cuda":
         raise pytest.UsageError(
             f"{spelled(config, 'nvtx')}: NVTX ranges exist on CUDA only, and this run measures {device}"

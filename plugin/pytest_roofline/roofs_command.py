@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pytest_roofline import devices, kept_roofs, machine_roofs, roofs
+from pytest_roofline import cpus, devices, kept_roofs, machine_roofs, roofs
 
 if TYPE_CHECKING:
     import torch
@@ -115,7 +115,7 @@ def _machine(device: str) -> tuple[torch.device, Machine]:
         raise click.UsageError(f"--device {device}: {error}") from error
     except ImportError as error:
         raise click.ClickException(f"measuring needs torch, which can't be imported: {error}") from error
-    torch.set_num_threads(min(torch.get_num_threads(), machine.effective_cpus()))
+    torch.set_num_threads(min(torch.get_num_threads(), cpus.effective_cpus()))
     return chosen, machine.describe(chosen, None)
 
 

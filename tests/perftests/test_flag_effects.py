@@ -15,7 +15,7 @@ from perftests import options as suite_options
 from perftests import suite as suites
 from perftests.loader_options import LoaderOptions
 from perftests.suite import Suite
-from pytest_roofline import bench, conditions, machine
+from pytest_roofline import bench, conditions, cpus
 from pytest_roofline import options as plugin_options
 from pytest_roofline.measuring import Plan
 from pytest_roofline.options import Options
@@ -159,7 +159,7 @@ ROWS = (
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Planned]:
     """Plans a command line on a machine of four CPUs, without measuring."""
-    monkeypatch.setattr(machine, "effective_cpus", lambda: 4)
+    monkeypatch.setattr(cpus, "effective_cpus", lambda: 4)
 
     def plan(arguments: str) -> Planned:
         # Later flags win: a row may name another device.

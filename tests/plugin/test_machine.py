@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pytest_roofline import cgroup, cpu_frequency, machine
+from pytest_roofline import cgroup, cpu_frequency, cpus, machine
 from roofline.record import Device
 
 GPU = Device(kind="cuda", name="NVIDIA H200", index=0, memory_byte=150 * 10**9, compute_capability="9.0")
@@ -51,8 +51,8 @@ def test_the_label_is_a_folder_name(device: Device, label: str) -> None:
 def test_effective_cpus(monkeypatch: pytest.MonkeyPatch, quota: float | None, affinity: int, effective: int) -> None:
     """The smaller of affinity and quota, in whole CPUs, at least one."""
     monkeypatch.setattr(cgroup, "quota_cpus", lambda: quota)
-    monkeypatch.setattr(machine, "affinity", lambda: frozenset(range(affinity)))
-    assert machine.effective_cpus() == effective
+    monkeypatch.setattr(cpus, "affinity", lambda: frozenset(range(affinity)))
+    assert cpus.effective_cpus() == effective
 
 
 def test_this_machine() -> None:
@@ -65,6 +65,15 @@ def test_this_machine() -> None:
     assert found.missing["limits.power_limit_w"] == "no NVML for this device"
 
 
+def test_variables_that_bind_threads_stand_with_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are set; those that aren't are left out."""
+    monkeypatch.setenv("OMP_PLACES", "cores")
+    monkeypatch.delenv("KMP_AFFINITY", raising=False)
+    limits = machine.describe(torch.device("cpu"), None).limits
+    assert limits["OMP_PLACES"] == "cores"
+    assert "KMP_AFFINITY" not in limits
+
+
 def test_how_clocks_are_set_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system tells it, of the CPUs this process may use; else the reason stands there."""
     asked: list[frozenset[int]] = []
@@ -73,7 +82,7 @@ def test_how_clocks_are_set_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(cpus)
         return {"cpu_governor": "powersave", "cpu_boost": False}
 
-    monkeypatch.setattr(machine, "affinity", lambda: frozenset({1, 3}))
+    monkeypatch.setattr(cpus, "affinity", lambda: frozenset({1, 3}))
     monkeypatch.setattr(cpu_frequency, "settings", told)
     found = machine.describe(torch.device("cpu"), None)
     assert asked == [frozenset({1, 3})]

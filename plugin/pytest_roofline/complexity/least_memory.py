@@ -26,7 +26,7 @@ from pytest_roofline.workload import Mode
 
 _INT64_BYTE = 8
 
-_IMAGE_FACTOR, _TOKEN_BYTE = 500, 1e6
+_IMAGE_FACTOR, _TOKEN_BYTE = 500, 1_000_000
 """More than a step of the known models takes for each byte of an image, and for each token."""
 
 _TAKES_INPUT_AGAIN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from pytest_roofline import cpus as usable
 from pytest_roofline.measuring import proc
 
 try:
@@ -63,7 +64,7 @@ class HostTelemetry:
         if not platform.startswith("linux"):
             self.missing["steal_s"] = f"{platform} doesn't tell stolen time"
             return
-        self._cpus = frozenset(os.sched_getaffinity(0))
+        self._cpus = usable.affinity()
         if proc.cpu_times(self._cpus, folder) is None:
             self.missing["steal_s"] = f"{folder / 'stat'} doesn't tell stolen time of this process's CPUs"
             self._cpus = frozenset()

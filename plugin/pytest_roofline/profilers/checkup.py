@@ -91,7 +91,12 @@ def torch_lines(system: System, *, has_driver: bool) -> list[Line]:
         found = None
     if not isinstance(found, dict):
         return [_without_torch(system, ended.err, ended.code)]
-    return [_torch_line(found), *_device_lines(found, has_driver), *map(_library_line, found["libraries"])]
+    return [
+        _torch_line(found),
+        *_binding_lines(found),
+        *_device_lines(found, has_driver),
+        *map(_library_line, found["libraries"]),
+    ]
 
 
 def _without_torch(system: System, err: str, code: int | None) -> Line:
@@ -127,6 +132,13 @@ def _torch_line(found: dict[str, Any]) -> Line:
         why = f"{version}, {built}: older than {oldest}"
         return Line(what="torch", state="warning", why=why, remedy=f"Install torch {oldest} or newer.")
     return Line(what="torch", state="ok", why=f"{version}, {built}")
+
+
+def _binding_lines(found: dict[str, Any]) -> list[Line]:
+    if found["binding"] is None:
+        return []
+    remedy = "Measure without these variables, or choose the CPUs with taskset."
+    return [Line(what="torch's threads", state="warning", why=found["binding"], remedy=remedy)]
 
 
 def _library_line(library: dict[str, Any]) -> Line:

@@ -8,7 +8,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from pytest_roofline import cgroup, cpu_frequency, machine
+from pytest_roofline import cgroup, cpu_frequency
+from pytest_roofline import cpus as usable
 from pytest_roofline.measuring import proc
 from pytest_roofline.profilers.checkup import Line
 from pytest_roofline.profilers.ncu_status import IN_WSL, OUTSIDE_WSL
@@ -26,7 +27,7 @@ def host(system: System, results: Path) -> list[Line]:
 
     :param results: the folder that results would go to.
     """
-    cpus = machine.affinity()
+    cpus = usable.affinity()
     return [
         platform_line(system),
         quota_line(cgroup.quota_cpus(system.root / "sys/fs/cgroup", system.proc / "self/cgroup"), len(cpus)),

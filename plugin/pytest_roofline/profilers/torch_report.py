@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pytest_roofline import devices
+from pytest_roofline import cpus, devices
 from pytest_roofline.models import libraries
 
 
 def report() -> dict[str, Any]:
     """``torch`` and ``cuda`` are versions, the latter None for a build without it. Each of ``devices`` has its ``name``
     (``cuda:0``), and either what it is or the ``problem`` that it has; so has each of ``libraries`` that is installed.
+    ``binding`` tells of CPUs that importing torch took from the main thread; None where it took none.
     """
     import torch
 
@@ -27,6 +28,7 @@ def report() -> dict[str, Any]:
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,
         "devices": [{"name": str(one), **_described(one)} for one in wanted],
+        "binding": cpus.binding(),
         "libraries": [
             {"name": name, "version": libraries.version(name), "problem": libraries.broken(name)}
             for name in libraries.LIBRARIES

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_roofline import cpus
 from pytest_roofline.measuring import proc
 from pytest_roofline.measuring.telemetry import HostTelemetry
 
@@ -30,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(os, "sysconf", lambda _: TICKS)
     monkeypatch.setattr(time, "process_time", lambda: 2.0)
     monkeypatch.setattr(os, "times", lambda: os.times_result((0.0, 0.0, 0.0, 0.0, 0.0)))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr(cpus, "affinity", lambda: frozenset({0, 1}))
     (tmp_path / "stat").write_text(STAT)
     _process(tmp_path, os.getpid(), children=())
     return tmp_path
@@ -93,7 +94,7 @@ def test_elsewhere_steal_is_missing() -> None:
 
 def test_an_unreadable_table_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A container that hides /proc/stat gives None and the reason, no error."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+    monkeypatch.setattr(cpus, "affinity", lambda: frozenset({0}))
     telemetry = HostTelemetry(tmp_path, "linux")
     assert telemetry.missing == {"steal_s": f"{tmp_path / 'stat'} doesn't tell stolen time of this process's CPUs"}
     assert telemetry.read().steal_s is None

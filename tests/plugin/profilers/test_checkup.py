@@ -31,7 +31,7 @@ def machine(tmp_path: Path, ended: Ended) -> System:
 
 
 def reported(**found: Any) -> Ended:
-    report = {"cuda": None, "devices": [CPU], "libraries": [], **found}
+    report = {"cuda": None, "binding": None, "devices": [CPU], "libraries": [], **found}
     return Ended(code=0, out="a warning of some library\n" + json.dumps(report))
 
 
@@ -56,6 +56,12 @@ def test_a_library_that_can_not_be_imported(tmp_path: Path) -> None:
         Line(what="torchvision", state="no", why="its models are skipped: it does not fit"),
         Line(what="timm", state="ok", why="1.0"),
     ]
+
+
+def test_a_main_thread_that_importing_torch_binds(tmp_path: Path) -> None:
+    """Beside the line of the affinity, which tells of this process without torch."""
+    lines = torch_lines(machine(tmp_path, reported(torch="2.11.0", binding="1 of 2 CPUs")), has_driver=False)
+    assert [(line.state, line.why) for line in lines if line.what == "torch's threads"] == [("warning", "1 of 2 CPUs")]
 
 
 def test_cuda_without_a_driver_is_no_device(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.packaging.test_borders import loaded_by, packages
 from tests.plugin.profilers.stubs import Stubs
 
 ROOT = Path(__file__).parents[3]
-REPORT = json.dumps({"torch": "2.11.0", "cuda": None, "devices": [], "libraries": []})
+REPORT = json.dumps({"torch": "2.11.0", "cuda": None, "binding": None, "devices": [], "libraries": []})
 
 
 @pytest.fixture
