@@ -14,11 +14,15 @@ from roofline.units import significant, some_of
 
 
 class Machine(NamedTuple):
-    """A device of a machine, as rows are told apart."""
+    """A device of a machine, as rows are told apart.
+
+    A user gives one machine two labels to compare two ways of running it, such as with one thread and with two.
+    """
 
     key: str
     kind: str
     device: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +40,10 @@ class Row:
 
 
 def machine_of(point: Point) -> Machine:
-    """Equal for points of the same device of the same machine, and for those only."""
+    """Equal for points of the same device of the same machine under the same label, and for those only."""
     record = point.benchmark.record
     kind, device = ("", "") if record is None else (record.device.kind, record.device.name)
-    return Machine(point.result.machine_key, kind, device)
+    return Machine(point.result.machine_key, kind, device, point.result.machine_label)
 
 
 def machine_names(points: Iterable[Point]) -> dict[Machine, str]:

@@ -122,11 +122,13 @@ def cases(points: Iterable[Point]) -> tuple[Point, ...]:
 
 
 def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    """Of runs of the same workload on the same machine the newest alone, never a mean of them; and notes saying so."""
+    """Of runs of the same workload on the same machine, under one label, the newest alone, never a mean of them; and
+    notes saying so.
+    """
     chosen: dict[tuple[str, ...], Point] = {}
     dropped: dict[str, int] = {}
     for point in sorted(points, key=lambda point: (point.result.when, str(point.result.path))):
-        key = (point.result.machine_key, *_device(point.benchmark.record), *point.workload)
+        key = (point.result.machine_key, point.result.machine_label, *_device(point.benchmark.record), *point.workload)
         if key in chosen:
             dropped[point.result.machine_label] = dropped.get(point.result.machine_label, 0) + 1
         chosen[key] = point

@@ -46,6 +46,15 @@ def test_speed_up_is_over_the_first_machine(tmp_path: Path) -> None:
     assert table.title == "Machines side by side; speed-up over slow"
 
 
+def test_two_labels_of_one_machine_are_two_rows(tmp_path: Path) -> None:
+    """As of a laptop that was measured with one thread and with two."""
+    one = _run(tmp_path, "1 thread", _step(0.2), fingerprint="same", threads={"intra_op": 1})
+    two = _run(tmp_path, "2 threads", _step(0.1), fingerprint="same", threads={"intra_op": 2})
+    table = _table(one, two)
+    assert [(row.machine, row.speed_up) for row in table.rows] == [("1 thread", None), ("2 threads", pytest.approx(2))]
+    assert not any("left out" in note for note in table.notes)
+
+
 def test_rows_of_a_workload_stand_together_in_the_order_of_machines(tmp_path: Path) -> None:
     """Whatever the order of the cases in the files."""
     first = _run(tmp_path, "a", _step(1, batch=8), _step(1, batch=16))

@@ -108,7 +108,7 @@ def check_expectations(
     results = {point.result.path: point.result for point in points}
     machines: dict[Machine, list[Point]] = {}
     for point in sorted(points, key=lambda point: point.result.when):
-        machines.setdefault(machine_of(point), []).append(point)
+        machines.setdefault(machine_of(point)._replace(label=""), []).append(point)
     findings: list[Finding] = []
     unexpected: list[str] = []
     # Beside rows that have a record those of another project are no device of their own that lacks every case.
