@@ -13,6 +13,7 @@ from roofline.compare.effect import Effect, effect_of
 from roofline.compare.identity import Identity
 from roofline.compare.matching import Pair, match
 from roofline.compare.observation import Observation
+from roofline.compare.roof_change import roofs_apart
 from roofline.compare.seen import By, Run, Seen
 from roofline.compare.sides import Side
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, NoNumber, Verdict, judge
@@ -187,6 +188,7 @@ class _Judged:
 
     def __init__(self, pair: Pair, settings: Settings) -> None:
         self._pair = pair
+        self._by = settings.by
         self._base, self._new = _middle(pair.base), _middle(pair.new)
         self.effect = effect_of(_observations(pair.base), _observations(pair.new))
         self.least = max(settings.least_effect, settings.floor_s / self._base.step_time_s)
@@ -210,9 +212,24 @@ class _Judged:
         short = self._pair.shortfalls
         if verdict.kind == "same" and short.of_new:
             return self._with("inconclusive", f"no difference that matters, but not in every session: {short.told}")
+        if verdict.kind in ("slower", "faster") and (changed := self._changed_roofs()) is not None:
+            return self.unjudged(changed)
         judged = self._with(verdict.kind, verdict.why)
         more, no_number = verdict.more_sessions, verdict.no_number
         return replace(judged, by_figures=verdict.by_figures, more_sessions=more, no_number=no_number)
+
+    def _changed_roofs(self) -> str | None:
+        """Why a difference by roof is that of the roofs; None where the step times differ, too."""
+        changed = math.log(self._new.step_time_s / self._base.step_time_s)
+        if self._by == "time" or abs(changed) >= math.log1p(self.least):
+            return None
+        roofs = roofs_apart([seen.run for seen in self._pair.base], [seen.run for seen in self._pair.new])
+        if not roofs:
+            return None
+        return (
+            f"the roofs changed, not the case: its step time differs by {significant(100 * math.expm1(changed))} %."
+            " Compare times (--by time), or measure both sides again on an idle machine"
+        )
 
     def unjudged(self, why: str) -> Compared:
         return self._with("not comparable", why)

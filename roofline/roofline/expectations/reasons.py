@@ -6,8 +6,8 @@ from roofline.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.expectations.fraction import roofs_over, why_loud
 from roofline.expectations.judging import Claim, Finding
 from roofline.points import Point
-from roofline.record import Record
-from roofline.units import percent
+from roofline.record import Record, Roof
+from roofline.units import percent, scaled
 
 LOUD_SPREAD = 0.10
 """A roof whose samples differ by more was measured while something else used the machine."""
@@ -35,7 +35,7 @@ def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
     if claim.what == "bound":
         if point.bound.why not in (STRADDLES, NEAR_KNEE):
             return None
-        return (
+        return _published_knee(point) or (
             "what is known of the bytes leaves both sides of the knee open; expect min_fraction_of_speed_of_light of"
             " such a case, and no bound"
         )
@@ -68,6 +68,9 @@ def _other_bound(finding: Finding, point: Point) -> str | None:
         )
     if kind == "capacity":
         return f"the device's memory is full at a batch of {batch}, or another process holds part of it"
+    table = _published_knee(point) if kind in ("compute", "memory") else None
+    if table is not None:
+        return table
     loud = _loud(point)
     if loud is not None:
         return f"{loud}, and so the knee is not known well"
@@ -115,6 +118,22 @@ def _slow(point: Point) -> str:
 def _disturbed_share(record: Record) -> float:
     marks = record.timing.rounds.disturbed if record.timing is not None else None
     return sum(mark is not None for mark in marks) / len(marks) if marks else 0.0
+
+
+def _published_knee(point: Point) -> str | None:
+    """That the bound hangs on a table; None where the roofs on both sides of the knee were measured."""
+    used = [roof for roof in roofs_over(point) if roof.source == "spec"]
+    if not used:
+        return None
+    told = "; ".join(f"{roof.name} {scaled(roof.value, _unit(roof))} by {roof.detail}" for roof in used)
+    return (
+        f"the knee is that of a device table ({told}): with another table (--devices) the same results have another"
+        " bound. Judge with the table that the expectation was written by, or measure the roofs"
+    )
+
+
+def _unit(roof: Roof) -> str:
+    return "FLOP/s" if roof.kind == "flop" else "B/s"
 
 
 def _loud(point: Point) -> str | None:

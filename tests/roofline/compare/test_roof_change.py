@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,17 @@ def test_it_is_a_note_of_a_comparison_by_roof(run: Command, base: list[Path], ne
         sessions.edited(path, lambda content: content[KEY]["roofs"][1].update(value=5e10))
     assert "(dram 50.0 GB/s, baseline 100 GB/s)" in run(*given, "--by", "roof")[1]
     assert "own roofs differ" not in run(*given)[1]
+
+
+def test_a_difference_that_only_the_roofs_made_is_no_regression(
+    run: Command, base: list[Path], new: list[Path]
+) -> None:
+    """The step times agree: nothing can be compared by these roofs, and nothing is slower."""
+    for path in new:
+        sessions.edited(path, lambda content: [roof.update(value=roof["value"] * 2) for roof in content[KEY]["roofs"]])
+    code, out, _ = run("check", *new, "--baseline", *base, "--by", "roof", "--format", "json")
+    content = json.loads(out)
+    assert code == content["exit_code"] == 3
+    assert {row["verdict"] for row in content["rows"]} == {"not comparable"}
+    assert all("the roofs changed, not the case" in row["why"] for row in content["rows"])
+    assert run("check", *new, "--baseline", *base, "--width", 400)[0] == 0

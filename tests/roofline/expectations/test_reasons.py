@@ -106,6 +106,23 @@ def test_roofs_of_elsewhere_are_named(tmp_path: Path) -> None:
         assert reason(finding) == words
 
 
+@pytest.mark.parametrize("compute", [1e13, 4.1e12])
+def test_a_bound_that_another_device_table_moves_says_so(tmp_path: Path, compute: float) -> None:
+    """The same results are bound otherwise under another peak: undetermined, or on the other side of the knee."""
+    roofs = (
+        build.roof("flop", "fp32", compute, source="spec", detail="data sheet, 2024"),
+        build.roof("byte", "dram", 1e11, source="spec", detail="data sheet, 2024"),
+    )
+    work = build.work(4e11, 8e9, 8e9)
+    points = build_points.points(tmp_path, build_points.record(work=work), over=roofs)
+    bound = "memory" if points[-1].bound.kind == "compute" else "compute"
+    (finding,) = check_expectations(points, [Expected(bound=bound, source="e.toml:3")]).findings
+    told = reason(finding)
+    assert told is not None
+    assert "device table" in told
+    assert "data sheet, 2024" in told
+
+
 def test_what_is_held_needs_no_reason(tmp_path: Path) -> None:
     """Neither does what was not measured, or is invalid: those say why themselves."""
     assert likely(tmp_path, build_points.record(), bound="compute") is None
