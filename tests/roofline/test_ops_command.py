@@ -118,6 +118,16 @@ def test_an_invalid_row_is_said_to_be_one(run: Run, tmp_path: Path) -> None:
     assert "nvalid" not in run("ops", path, "resnet50")[1]
 
 
+def test_a_note_of_several_cases_is_a_line(run: Run, tmp_path: Path) -> None:
+    """With the first of them and how many more; ``-v`` and JSON name all."""
+    flags = (Flag(name="wrong_device", evidence="parameters on cpu", invalid=True),)
+    path = _file(tmp_path, *(_timed(name, flags=flags) for name in ("a", "b", "c")))
+    assert "Invalid, their own tables say why: a-train-b32-fp32 and 2 more\n" in run("ops", path)[1]
+    for more in (("-v",), ("--format", "json")):
+        out = run("ops", path, *more)[1]
+        assert "Invalid, their own tables say why: a-train-b32-fp32, b-train-b32-fp32, c-train-b32-fp32" in out
+
+
 def test_csv_and_json_have_every_operation(run: Run, tmp_path: Path) -> None:
     """Whatever ``--top``: plain numbers, the bytes as a range; JSON with the notes."""
     path = _file(tmp_path, _timed())

@@ -24,6 +24,8 @@ from roofline.units import counted, percent, significant, some_of
 _DIFFERENCES = 12
 _LEFT_OUT = 20
 """Sessions of a case that are named one by one."""
+_REASONS = 2
+"""Reasons of one outcome that are told below the table."""
 _COUNTS = 5
 """Cases with other work that are named one by one."""
 
@@ -240,12 +242,18 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def _reasons(comparison: Comparison) -> list[str]:
-    """Why cases have no other verdict, those of one reason in one line."""
+    """Why cases have no other verdict, those of one reason in one line; of an outcome the first reasons."""
     reasons: dict[tuple[Outcome, str], list[str]] = {}
     for case in comparison.cases:
         if case.why and not case.by_figures and case.outcome != "new":
             reasons.setdefault((case.outcome, case.why), []).append(case.pair.id)
-    return [f"{outcome}: {some_of(ids)}: {why}" for (outcome, why), ids in reasons.items()]
+    lines: list[str] = []
+    for outcome in dict.fromkeys(outcome for outcome, _ in reasons):
+        of = [(ids, why) for (one, why), ids in reasons.items() if one == outcome]
+        lines += [f"{outcome}: {some_of(ids)}: {why}" for ids, why in of[:_REASONS]]
+        if rest := sum(len(ids) for ids, _ in of[_REASONS:]):
+            lines.append(f"{outcome}: {counted(rest, 'case')} more, --format json says why")
+    return lines
 
 
 def _more(comparison: Comparison) -> str:

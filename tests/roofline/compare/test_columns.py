@@ -69,3 +69,12 @@ def test_an_interval_is_spelled_alike_in_every_width() -> None:
     comparison = _comparison(replace(_case("a"), effect=effect))
     for width in (200, 60):
         assert " -3.6 to +3.8 % " in " ".join(render(table(comparison, "t"), "table", width).split())
+
+
+def test_of_an_outcome_the_first_reasons_stand_below_the_table() -> None:
+    """A reason for each of many cases would outweigh the table; JSON has all."""
+    invalid = [replace(_case(f"case{number}"), outcome="invalid", why=f"why{number}") for number in range(6)]
+    notes = table(_comparison(*invalid), "t").notes
+    assert [note for note in notes if note.startswith("invalid")] == [
+        *("invalid: case0: why0", "invalid: case1: why1", "invalid: 4 cases more, --format json says why"),
+    ]
