@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from pytest_roofline import cpus, proof
 from pytest_roofline.case import case_of, layout_of
@@ -13,6 +14,7 @@ from pytest_roofline.conditions import conditions
 from pytest_roofline.device_flags import device_flags
 from pytest_roofline.device_memory import is_out_of_memory, peak_memory, reset_peak
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
+from pytest_roofline.measuring.plan import StepEnd
 from pytest_roofline.measuring.process import ProcessUsage
 from pytest_roofline.missing import explained
 from pytest_roofline.observing import Observed, observe, unobserved
@@ -76,6 +78,15 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         if step.batches:
             refuse_eager(before.graphs.since(first.graphs), eager)
 
+    ends: list[StepEnd] = []
+
+    def after_round() -> None:
+        # After the round's synchronisation and its readings: what is read of the device here is in no step's time.
+        if plan.protocol == "steps":
+            ends.append(StepEnd(datetime.now(UTC), step.loss()))
+        if losses is not None:
+            losses()
+
     with conditions(workload.precision, options, device, case):
         start = run.clock()
         measured = measure(
@@ -85,10 +96,11 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             clock=run.clock,
             input_wait=_input_wait(workload),
             on_warm=on_warm,
-            after_round=losses,
+            after_round=after_round,
             latency=workload.mode == "infer" and pace is None,
             pace=pace,
         )
+        measured = replace(measured, step_ends=tuple(ends))
         seconds = run.clock() - start
         usage = process.stop()
         memory, missing = peak_memory(device, run.machine.device.memory_byte)

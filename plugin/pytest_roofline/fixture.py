@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
     from torch import nn
 
-    from pytest_roofline.measuring import Plan
+    from pytest_roofline.measuring import Measured, Plan
     from pytest_roofline.run import Run
     from pytest_roofline.workload import Workload
     from roofline.expected import Expected
@@ -185,7 +185,7 @@ class Roofline:
             record = replace(record, checks=(*record.checks, check), flags=flags_of([check]) + record.flags)
         record = self._keep(record, seconds)
         if measured.step_log_s is not None:
-            self._log_steps(case, measured.step_log_s)
+            self._log_steps(record, measured, (plan or self.plan).fixed_steps or 1)
         judge(record)
         assert_bounds(self._run, record, self._item.nodeid)
         return record
@@ -288,11 +288,16 @@ class Roofline:
         self._run.add(self._benchmark.stats, seconds)
         return record
 
-    def _log_steps(self, case: str, seconds: tuple[float, ...]) -> None:
+    def _log_steps(self, record: Record, measured: Measured, steps: int) -> None:
+        """:param steps: of a repeat."""
         if self._run.file is None:
             return
-        lines = ["step,time_s", *(f"{number},{time!r}" for number, time in enumerate(seconds))]
-        log = self._run.file.beside(f"{re.sub(r'[^A-Za-z0-9_.=-]+', '_', case)}.steps.csv")
+        lines = ["step,time_s,samples_per_s,utc,repeat,loss"]
+        for number, (time_s, end) in enumerate(zip(measured.step_log_s or (), measured.step_ends, strict=True)):
+            rate = record.case.samples_per_step / time_s
+            loss = "" if end.loss is None else repr(end.loss)
+            lines.append(f"{number},{time_s!r},{rate!r},{end.at.isoformat()},{number // steps + 1},{loss}")
+        log = self._run.file.beside(f"{re.sub(r'[^A-Za-z0-9_.=-]+', '_', record.case.id)}.steps.csv")
         try:
             log.write_text("\n".join(lines) + "\n", encoding="utf-8")
         except OSError as error:

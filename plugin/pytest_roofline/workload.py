@@ -157,6 +157,10 @@ class Step:
         """The gradient scale now; None without a scaler."""
         return None if self.scaler is None else float(self.scaler.get_scale())
 
+    def loss(self) -> float | None:
+        """The last training step's loss, which waits for the device; None in inference."""
+        return None if self.workload.mode == "infer" or self.last is None else float(self.last.detach())
+
     def on_fetched_batches(self) -> Step:
         """The same step on batches that are fetched now: what a data loader does is no part of the model's work.
 

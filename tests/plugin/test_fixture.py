@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import platform
+from datetime import UTC, datetime
 
 import pytest
 
@@ -194,17 +196,36 @@ def test_the_layout_that_ran_is_recorded(project: pytest.Pytester) -> None:
 
 
 def test_steps_are_logged(project: pytest.Pytester) -> None:
-    """Report 002's protocol: every step synchronised, and a CSV beside the results."""
-    project.makepyfile(MEASURES)
-    arguments = ("--roofline-protocol", "steps", "--roofline-steps", "7", "--roofline-results", "results")
-    project.runpytest_subprocess(*QUICK, *arguments).assert_outcomes(passed=1)
-    record = records(results(project))["test_mine"]
-    assert record.timing is not None
-    assert (record.timing.protocol, record.timing.rounds.steps, len(record.timing.rounds.wall_s)) == ("steps", 1, 7)
-    (log,) = (project.path / "results").rglob("*.test_mine.steps.csv")
-    header, *lines = log.read_text().splitlines()
-    assert header == "step,time_s"
-    assert [float(line.split(",")[1]) for line in lines] == list(record.timing.rounds.wall_s)
+    """Every step synchronised, and a CSV beside the results: time, throughput, when it was over, repeat and loss."""
+    project.makepyfile(
+        MEASURES
+        + """
+    def test_trained(roofline):
+        roofline(nn.Linear(8, 4), torch.randn(2, 8), target=torch.tensor([0, 1]), mode="train")
+"""
+    )
+    arguments = ("--roofline-protocol", "steps", "--roofline-steps", "7", "--roofline-repeats", "2")
+    before = datetime.now(UTC)
+    project.runpytest_subprocess(*QUICK, *arguments, "--roofline-results", "results").assert_outcomes(passed=2)
+    after = datetime.now(UTC)
+    rows = records(results(project))
+    for name, record in rows.items():
+        assert record.timing is not None
+        assert (record.timing.protocol, record.timing.rounds.steps) == ("steps", 1)
+        (path,) = (project.path / "results").rglob(f"*.{name}.steps.csv")
+        with path.open(newline="") as file:
+            log = list(csv.DictReader(file))
+        assert list(log[0]) == ["step", "time_s", "samples_per_s", "utc", "repeat", "loss"]
+        assert [(int(line["step"]), int(line["repeat"])) for line in log] == [(n, 1 + n // 7) for n in range(14)]
+        assert [float(line["time_s"]) for line in log] == list(record.timing.rounds.wall_s)
+        assert [float(line["samples_per_s"]) for line in log] == [2 / time for time in record.timing.rounds.wall_s]
+        ends = [datetime.fromisoformat(line["utc"]) for line in log]
+        assert [before, *ends, after] == sorted([before, *ends, after])
+        losses = [float(line["loss"]) if line["loss"] else None for line in log]
+        if name == "test_mine":
+            assert losses == [None] * 14
+        else:
+            assert all(loss is not None and 0 < loss < 10 for loss in losses)
 
 
 def test_a_log_of_steps_that_cannot_be_written_loses_nothing(project: pytest.Pytester) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_roofline.device_state import DeviceState, HeldDown
@@ -136,11 +137,20 @@ class Pace(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class StepEnd:
+    """When a single step was over, in UTC, and the loss it ended with; None in inference."""
+
+    at: datetime
+    loss: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """A measurement.
 
     :param step_log_s: every single step's time, in order, where the protocol is ``steps``.
+    :param step_ends: how each of them ended, where somebody looked.
     :param first_step_s: the very first step of the first warm-up: what is done once (compiling, autotuning,
         allocating) and a step. None where no warm-up was asked for.
     :param input_ended: after how many batches and where in the measurement the data ended; None where it lasted. What
@@ -151,6 +161,7 @@ class Measured:
 
     timing: Timing
     step_log_s: tuple[float, ...] | None = None
+    step_ends: tuple[StepEnd, ...] = ()
     first_step_s: float | None = None
     input_ended: str | None = None
     energy_j_per_step: float | None = None
