@@ -11,7 +11,7 @@ import pytest
 from perftests import options, suite
 from pytest_roofline.options import SETTINGS
 from pytest_roofline.plugin import device_of
-from pytest_roofline.settings import TakenFlags, add_flags, add_short_flags
+from pytest_roofline.settings import LongFlags, TakenFlags, add_flags, add_short_flags
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +25,9 @@ _PERFTESTS = Path(__file__).parent / "perftests"
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     group = parser.getgroup("perftests", "performance tests of this repository")
-    add_flags(parser, group, options.SETTINGS)
-    taken = add_short_flags(group, (*SETTINGS, *options.SETTINGS))
+    plugins: LongFlags | None = pluginmanager.get_plugin(LongFlags.PLUGIN)
+    long = {**(plugins.actions if plugins else {}), **add_flags(parser, group, options.SETTINGS)}
+    taken = add_short_flags(group, (*SETTINGS, *options.SETTINGS), long)
     pluginmanager.register(TakenFlags(taken), TakenFlags.PLUGIN)
 
 
@@ -41,6 +42,12 @@ def pytest_collection(session: pytest.Session) -> None:
     """Build the cases before anything is collected, so that a bad flag ends the run with exit code 4 and its reason."""
     if suite.is_asked_for(session.config, _PERFTESTS):
         suite.prepare(session.config)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Say which flags have no effect on the cases that are left."""
+    if suite.is_asked_for(session.config, _PERFTESTS):
+        suite.announce_idle(session.config, session.items)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

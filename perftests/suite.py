@@ -19,7 +19,7 @@ from pytest_roofline import compiling, cpus, device_memory, devices
 from pytest_roofline import precision as precisions
 from pytest_roofline.case import layouts
 from pytest_roofline.models import libraries
-from pytest_roofline.plugin import NOTES, kind_of, options_of, spelled, taken_flags
+from pytest_roofline.plugin import ANNOUNCED, NOTES, idle_flags, kind_of, options_of, spelled, taken_flags
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.settings import SettingError, resolve, source
 from pytest_roofline.workload import Workload, sgd
@@ -211,6 +211,22 @@ def parameters(config: pytest.Config, test: Callable[..., object]) -> list[Any]:
         for case in suite.cases.values()
         if case.mode == mode
     ]
+
+
+def announce_idle(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Have a line shown for each flag that has no effect on the cases of these tests."""
+    suite = prepare(config)
+    known = {**suite.cases, **suite.fed}
+    specs = [getattr(item, "callspec", None) for item in items]
+    ids = {spec.id for spec in specs if spec is not None}
+    cases = [case for id, case in known.items() if id in ids]
+    why = {}
+    if all(suite.data_of(case).kind == "synthetic" for case in cases):
+        loading = ("workers", "pin_memory", "prefetch_factor", "no_augment")
+        why.update(dict.fromkeys(loading, "no case of this run loads data"))
+    if all(case.mode != "train" for case in cases):
+        why["grad_accum_steps"] = "no case of this run trains"
+    config.stash.setdefault(ANNOUNCED, []).extend(idle_flags(config, SETTINGS, why))
 
 
 def fed_parameters(config: pytest.Config) -> list[Any]:

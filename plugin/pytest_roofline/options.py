@@ -239,6 +239,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="gate_options",
         metavar="OPTIONS",
         parse=_shell_words,
+        joined_by=" ",
         default=(),
         help="More options of roofline check for --gate, behind an equals sign: without it a single one is taken for "
         "pytest's: --roofline-gate-options='--least-effect 5%% --allow-removed'.",
@@ -301,3 +302,25 @@ def options(config: Config, taken: Mapping[str, str] | None = None) -> Options:
     """
     values: dict[str, Any] = resolve(config, SETTINGS, taken)
     return Options(**values)
+
+
+def without_effect(options: Options, device: str) -> dict[str, str]:
+    """What changes nothing in a run that measures, by setting name: why, in words.
+
+    :param device: kind of the device.
+    """
+    found = {}
+    if device != "cuda":
+        found["nvtx"] = f"NVTX ranges exist on CUDA only, and this run measures {device}"
+        found["cudnn_benchmark"] = f"cuDNN runs on CUDA only, and this run measures {device}"
+    if options.protocol != "adaptive":
+        found |= dict.fromkeys(("margin", "max_time"), f"the protocol {options.protocol} takes a number of steps")
+    if options.ncu is None:
+        found |= dict.fromkeys(("ncu_path", "ncu_timeout"), "ncu was not asked for")
+    if not options.perf_stat:
+        found["perf_path"] = "perf stat was not asked for"
+    if options.results is None:
+        found["report"] = "there is no results file to report"
+    if options.gate is None:
+        found["gate_options"] = "no gate was asked for"
+    return found

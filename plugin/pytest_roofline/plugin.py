@@ -7,7 +7,7 @@ fixture it does nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ import pytest
 
 from pytest_roofline import cpus, devices, same_project
 from pytest_roofline.items import uses_roofline
-from pytest_roofline.options import MARKERS, SETTINGS, Options, options
-from pytest_roofline.settings import SettingError, TakenFlags, add_flags, source
+from pytest_roofline.options import MARKERS, SETTINGS, Options, options, without_effect
+from pytest_roofline.settings import LongFlags, Setting, SettingError, TakenFlags, add_flags, source
 
 if TYPE_CHECKING:
     import torch
@@ -43,8 +43,13 @@ _COLLECTED = pytest.StashKey[int]()
 _WITHOUT_VALUES = pytest.StashKey[frozenset[str]]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    add_flags(parser, parser.getgroup("roofline", "deep-learning performance"), SETTINGS)
+ANNOUNCED = pytest.StashKey[list[str]]()
+"""What a suite tells before the first test; it puts it there while tests are collected."""
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    flags = add_flags(parser, parser.getgroup("roofline", "deep-learning performance"), SETTINGS)
+    pluginmanager.register(LongFlags(flags), LongFlags.PLUGIN)
     parser.addini(
         "roofline_markers",
         "Register the markers cpu, cuda, mps, train, infer, input, roofs, roofline; mark tests with their device.",
@@ -199,6 +204,16 @@ def spelled(config: pytest.Config, name: str) -> str:
     return source(config, setting, taken) or (setting.short_flag if has_short else setting.flag)
 
 
+def idle_flags(config: pytest.Config, settings: Iterable[Setting], why: Mapping[str, str]) -> list[str]:
+    """A line for each flag of the command line that has no effect. An ini file's settings are for all runs.
+
+    :param why: by setting name.
+    """
+    taken = taken_flags(config)
+    given = {setting.name: source(config, setting, taken) or "" for setting in settings if setting.name in why}
+    return [f"{flag}: no effect: {why[name]}" for name, flag in given.items() if flag.startswith("-")]
+
+
 def change_options(config: pytest.Config, **changes: Any) -> None:
     """Give options other values than the user did: for a plugin that measures in its own way.
 
@@ -306,10 +321,6 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     device = _select(config)
     # torch counts the visible cores; a container's quota may allow fewer, and threads beyond it stall each other.
     torch.set_num_threads(min(torch.get_num_threads(), cpus.effective_cpus()))
-    if chosen.nvtx and device.type != "cuda":
-        raise pytest.UsageError(
-            f"{spelled(config, 'nvtx')}: NVTX ranges exist on CUDA only, and this run measures {device}"
-        )
     found: list[str] = config.stash.get(NOTES, [])
     standing = config.stash.get(_STANDING, None)
     member = None if standing is None else standing.member
@@ -332,6 +343,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
         raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
     run.fills_roofs = chosen.roofs != "off" and not worker and disabled(config) is None and _writes(config, run)
     config.stash[_RUN] = run
+    run.announced += idle_flags(config, SETTINGS, without_effect(chosen, device.type)) + config.stash.get(ANNOUNCED, [])
     if counting is not None:
         config.pluginmanager.register(counting, "roofline-ncu")
     planned = {item.nodeid: case_name(item) for item in cases if item.get_closest_marker("roofs") is None}

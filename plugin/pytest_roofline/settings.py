@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 
@@ -30,6 +31,7 @@ class Setting:
     :param switch: the flag takes no value; the ini option takes ``true`` or ``false``.
     :param bare: the flag may stand without a value, which then is ``true``.
     :param variable: environment variable that holds the value where neither flag nor ini option does.
+    :param joined_by: stands between the texts of a flag that is given more than once; None: the last one counts.
     :param short: short spelling, added by a suite's conftest where it is free; None: the name itself.
     """
 
@@ -41,6 +43,7 @@ class Setting:
     switch: bool = False
     bare: bool = False
     variable: str | None = None
+    joined_by: str | None = None
     short: str | None = None
 
     @property
@@ -85,8 +88,21 @@ class Config(Protocol):
     def getini(self, name: str) -> Any: ...
 
 
+@dataclass(frozen=True, slots=True)
+class LongFlags:
+    """The plugin's long flags by setting name, which a suite's short ones hide. Registered as the plugin `PLUGIN`."""
+
+    actions: Mapping[str, argparse.Action]
+
+    PLUGIN: ClassVar[str] = "roofline-long-flags"
+
+
 class _Keep(argparse.Action):
-    """Keeps which of its spellings a flag was given with, for messages."""
+    """Keeps which of its spellings a flag was given with, for messages, and adds up what is a list."""
+
+    def __init__(self, *, joined_by: str | None = None, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._joined_by = joined_by
 
     def __call__(
         self,
@@ -96,6 +112,9 @@ class _Keep(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         text = "true" if self.nargs == 0 else str(values)
+        before = getattr(namespace, self.dest, None)
+        if self._joined_by is not None and before is not None:
+            text = f"{before.text}{self._joined_by}{text}"
         setattr(namespace, self.dest, Given(text, option_string or self.option_strings[0]))
 
 
@@ -111,16 +130,25 @@ class Parser(Protocol):
     def addini(self, name: str, help: str, type: Any = None, default: Any = None) -> None: ...
 
 
-def add_flags(parser: Parser, group: Group, settings: Iterable[Setting]) -> None:
-    """Register the long flags and the ini options."""
+def add_flags(parser: Parser, group: Group, settings: Iterable[Setting]) -> dict[str, argparse.Action]:
+    """Register the long flags and the ini options.
+
+    :returns: setting name -> what stands for its flag in ``--help``.
+    """
+    made = {}
     for setting in settings:
-        _add_flag(group, setting, setting.flag)
-        parser.addini(setting.ini, setting.help, type="string", default="")
+        made[setting.name] = _add_flag(group, setting, setting.flag)
+        parser.addini(setting.ini, f"The value of {setting.flag} where it isn't given.", type="string", default="")
+    return {name: action for name, action in made.items() if action is not None}
 
 
-def add_short_flags(group: Group, settings: Iterable[Setting]) -> dict[str, str]:
+def add_short_flags(
+    group: Group, settings: Iterable[Setting], long: Mapping[str, argparse.Action] = MappingProxyType({})
+) -> dict[str, str]:
     """Register the short spellings that are free.
 
+    :param long: the long flags by setting name. Those that get a short one work on, but ``--help`` shows each setting
+        once.
     :returns: setting name -> flag, of those that another plugin owns. Their value is read from the owner's option.
     """
     taken = {}
@@ -129,6 +157,9 @@ def add_short_flags(group: Group, settings: Iterable[Setting]) -> dict[str, str]
             _add_flag(group, setting, setting.short_flag)
         except (ValueError, argparse.ArgumentError):
             taken[setting.name] = setting.short_flag
+        else:
+            if setting.name in long:
+                long[setting.name].help = argparse.SUPPRESS
     return taken
 
 
@@ -147,19 +178,27 @@ def source(config: Config, setting: Setting, taken: Mapping[str, str] | None = N
     return given.flag if given else None
 
 
-def _add_flag(group: Group, setting: Setting, flag: str) -> None:
+def _add_flag(group: Group, setting: Setting, flag: str) -> argparse.Action | None:
+    """:returns: what argparse made of it."""
+    made: list[argparse.Action] = []
+
+    def action(**given: Any) -> argparse.Action:
+        made.append(_Keep(joined_by=setting.joined_by, **given))
+        return made[-1]
+
     attributes: dict[str, Any] = (
         {"nargs": 0} if setting.switch else {"metavar": setting.metavar or setting.name.upper()}
     )
     if setting.bare:
         attributes |= {"nargs": "?", "const": "true"}
-    group.addoption(flag, dest=setting.dest, action=_Keep, default=None, help=setting.help, **attributes)
+    group.addoption(flag, dest=setting.dest, action=action, default=None, help=setting.help, **attributes)
+    return made[0] if made else None
 
 
 def _given(config: Config, setting: Setting, taken: str | None) -> Given | None:
     given = getattr(config.option, setting.dest, None)
     if given is None and taken is not None:
-        given = _foreign(config, taken)
+        given = _foreign(config, taken, setting.joined_by)
     if given is None:
         try:
             text = config.getini(setting.ini)
@@ -172,11 +211,11 @@ def _given(config: Config, setting: Setting, taken: str | None) -> Given | None:
     return given
 
 
-def _foreign(config: Config, flag: str) -> Given | None:
+def _foreign(config: Config, flag: str, joined_by: str | None) -> Given | None:
     """What another plugin's option of the same name holds (pytest-playwright's ``--device`` collects a list)."""
     value = getattr(config.option, flag.removeprefix("--").replace("-", "_"), None)
     if isinstance(value, list | tuple):
-        value = value[-1] if value else None
+        value = joined_by.join(map(str, value)) if joined_by is not None else value[-1] if value else None
     return None if value is None or value == "" else Given(str(value), flag)
 
 

@@ -76,7 +76,6 @@ CASES = [
     wrong("budget", "--device cpu --max-time nan", "--max-time: 'nan' is not allowed: use a number above 0"),
     wrong("long spelling", "--device cpu --roofline-batch 0", "--roofline-batch: batch '0' is not allowed"),
     wrong("device", "--device gpu", "--device: 'gpu' is not allowed: use auto, cpu, cuda, cuda:N or mps"),
-    wrong("nvtx", "--device cpu --nvtx --model mlp", "--nvtx: NVTX ranges exist on CUDA only"),
     wrong(
         "nothing left",
         "--device cpu -m mps",

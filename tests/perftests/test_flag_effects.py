@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -19,7 +20,7 @@ from pytest_roofline import bench, conditions, cpus
 from pytest_roofline import options as plugin_options
 from pytest_roofline.measuring import Plan
 from pytest_roofline.options import Options
-from pytest_roofline.plugin import options_of
+from pytest_roofline.plugin import ANNOUNCED, options_of
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.settings import add_flags, add_short_flags
 from pytest_roofline.workload import ReadyBatches, Workload
@@ -131,6 +132,8 @@ ROWS = (
     Row("perf_path", "--perf-path perf", lambda run: run.options.perf_path == Path("perf")),
     Row("label", "--label box", lambda run: run.options.label == "box"),
     Row("results", "--results there", lambda run: run.options.results == Path("there")),
+    # What this does is held in tests/plugin.
+    Row("roofs", "--roofs off", lambda run: run.options.roofs == "off"),
     Row("report", "--report", lambda run: run.options.report),
     # What these do is held in tests/plugin: test_expecting.py, test_session_set.py and test_gate_flag.py.
     Row("assert_bounds", "--assert-bounds", lambda run: run.options.assert_bounds),
@@ -205,3 +208,32 @@ def test_a_layout_that_the_weights_do_not_have_is_a_skip(planned: Callable[[str]
     assert planned(f"--model {model}").workload
     with pytest.raises(pytest.skip.Exception, match=f"{model} has no weights that lie differently in channels_last"):
         _ = planned(f"--model {model} --layout channels_last").workload
+
+
+def test_flags_that_take_lists_add_up(planned: Callable[[str], Planned]) -> None:
+    """In either spelling, as pytest's own do; of one that takes a single value the last counts."""
+    run = planned("--model mlp --batch 2 --roofline-model cnn --batch 3,4 --steps 5 --steps 6")
+    assert (run.every("model"), run.every("batch"), run.plan.steps) == ({"mlp", "cnn"}, {2, 3, 4}, 6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "measured", "idle"),
+    [
+        ("--model resnet18", "train-b16-fp32", ["--workers", "--roofline-no-augment"]),
+        ("--model resnet18 --data fake", "train-b16-fp32-fake", []),
+        ("--model resnet18 --data fake", "infer-b16-fp32-fake", ["--grad-accum-steps"]),
+        ("--model mlp --mode infer", "infer-b16-fp32", ["--workers", "--roofline-no-augment", "--grad-accum-steps"]),
+    ],
+)
+def test_a_flag_without_effect_says_so(
+    monkeypatch: pytest.MonkeyPatch, arguments: str, measured: str, idle: list[str]
+) -> None:
+    """By the cases that are left, for they may be deselected."""
+    monkeypatch.setattr(cpus, "effective_cpus", lambda: 4)
+    flags = "--device cpu --batch 16 --precision fp32 --workers 1 --roofline-no-augment --grad-accum-steps 2"
+    config = cast(pytest.Config, _Config([*flags.split(), *arguments.split()]))
+    id = f"{arguments.split()[1]}-{measured}"
+    assert id in suites.prepare(config).cases
+    items = [SimpleNamespace(callspec=SimpleNamespace(id=id)), SimpleNamespace()]
+    suites.announce_idle(config, cast(Any, items))
+    assert [line.partition(": no effect: ")[0] for line in config.stash[ANNOUNCED]] == idle

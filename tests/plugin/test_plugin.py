@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from perftests import options as suite_options
+from pytest_roofline.options import SETTINGS
+from pytest_roofline.plugin import options_of
 from roofline.record import KEY, Session
 from roofline.record_json import from_json
+from tests.conftest import ROOT
 from tests.plugin.foreign import MEASURES, QUICK, records, results
 
 
@@ -257,3 +264,44 @@ def test_a_failure_of_pytest_benchmark_loses_no_result(project: pytest.Pytester)
     project.makepyfile(MEASURES)
     project.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--benchmark-json", "no/such/folder.json")
     assert list(records(results(project))) == ["test_mine"]
+
+
+def test_flags_without_effect_say_so(project: pytest.Pytester) -> None:
+    """In a line each, and the run goes on. What an ini file says is for all runs."""
+    project.makepyfile(MEASURES)
+    flags = ("--roofline-nvtx", "--roofline-report", "--roofline-protocol", "window", "--roofline-steps", "2")
+    more = ("--roofline-perf-path", "perf", "--roofline-gate-options=word", "-o", "roofline_ncu_timeout=5")
+    run = project.runpytest_subprocess(*QUICK, *flags, *more)
+    run.assert_outcomes(passed=1)
+    idle = [line.partition(": no effect: ")[0] for line in run.outlines if ": no effect: " in line]
+    assert sorted(idle) == [
+        "--roofline-gate-options",
+        "--roofline-max-time",
+        "--roofline-nvtx",
+        "--roofline-perf-path",
+        "--roofline-report",
+    ]
+
+
+def test_options_of_the_gate_add_up(project: pytest.Pytester) -> None:
+    """As they would in one text."""
+    config = project.parseconfig("--roofline-gate-options=--a 5%", "--roofline-gate-options=--b")
+    assert options_of(config).gate_options == ("--a", "5%", "--b")
+
+
+def _flags_in_help(folder: Path) -> list[str]:
+    command = [sys.executable, "-m", "pytest", "--help", "-p", "no:playwright"]
+    environment = {**os.environ, "COLUMNS": "200"}
+    shown = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^  (--[a-z-]+)", shown, re.MULTILINE)
+
+
+def test_help_shows_each_setting_once(tmp_path: Path) -> None:
+    """By its long flag in other projects, by the short one in this repository."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    abroad, here = _flags_in_help(tmp_path), _flags_in_help(ROOT)
+    assert [abroad.count(setting.flag) for setting in SETTINGS] == [1] * len(SETTINGS)
+    assert not any(flag in abroad for flag in ("--device", "--protocol", "--max-time"))
+    settings = (*SETTINGS, *suite_options.SETTINGS)
+    assert [here.count(setting.short_flag) for setting in settings] == [1] * len(settings)
+    assert not any(flag.startswith("--roofline-") for flag in here)
