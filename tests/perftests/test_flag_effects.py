@@ -133,7 +133,7 @@ ROWS = (
     Row("label", "--label box", lambda run: run.options.label == "box"),
     Row("results", "--results there", lambda run: run.options.results == Path("there")),
     # What this does is held in tests/plugin.
-    Row("roofs", "--roofs off", lambda run: run.options.roofs == "off"),
+    Row("roofs", "--roofs measure", lambda run: run.options.roofs == "measure"),
     Row("report", "--report", lambda run: run.options.report),
     # What these do is held in tests/plugin: test_expecting.py, test_session_set.py and test_gate_flag.py.
     Row("assert_bounds", "--assert-bounds", lambda run: run.options.assert_bounds),
