@@ -185,7 +185,7 @@ def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool 
         Column(
             name="notes",
             title="flags",
-            get=lambda row: list(row.notes),
+            get=lambda row: sorted(row.notes),
             show=lambda numbers: ",".join(map(str, numbers)),
             right=False,
         )

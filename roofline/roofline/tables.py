@@ -151,12 +151,17 @@ def _markdown(table: Table[Any]) -> str:
     if table.section is not None:
         columns.insert(0, Column(name="section", title=table.section_title, get=table.section, right=False))
     lines = [
-        "| " + " | ".join(cell(column.title.replace("\n", " ")) for column in columns) + " |",
+        "| " + " | ".join(cell(_on_one_line(column.title)) for column in columns) + " |",
         "|" + "|".join(" ---: " if column.right else " --- " for column in columns) + "|",
     ]
     lines += ["| " + " | ".join(cell(_shown(column, row)) for column in columns) + " |" for row in table.rows]
     items = ["", *map(_item, notes)] if notes else []
     return "\n".join([f"**{markdown_text(table.title)}**", "", *lines, *items]) + "\n"
+
+
+def _on_one_line(title: str) -> str:
+    """A heading of several lines: ``FLOP/byte``, ``% of roof``."""
+    return title.replace("/\n", "/").replace("\n", " ")
 
 
 def _noted(table: Table[Any], columns: Iterable[Column[Any]]) -> list[str]:
@@ -250,10 +255,10 @@ def _fitting(table: Table[Any], width: int) -> tuple[list[Column[Any]], list[str
         if last.drop == 0:
             break
         columns.remove(last)
-        dropped.append(last.title.replace("\n", " "))
+        dropped.append(_on_one_line(last.title))
     while len(columns) > 1 and _least_width(table, columns, squeezed=True) > width:
         # A figure that is cut off reads as another one.
-        dropped.append(columns.pop().title.replace("\n", " "))
+        dropped.append(_on_one_line(columns.pop().title))
     return columns, dropped, needed
 
 

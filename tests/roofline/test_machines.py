@@ -78,6 +78,15 @@ def test_what_one_machine_alone_measured_is_named(tmp_path: Path) -> None:
     assert "Only on b: resnet50-train-b4-fp32" in table.notes
 
 
+def test_a_note_of_many_cases_names_the_first(tmp_path: Path) -> None:
+    """And how many more; when asked all of them."""
+    one = _run(tmp_path, "a", *(_step(1, batch=batch) for batch in range(1, 7)))
+    other = _run(tmp_path, "b", _step(1, batch=1))
+    ids = [f"resnet50-train-b{batch}-fp32" for batch in range(2, 7)]
+    assert f"Only on a: {', '.join(ids[:3])} and 2 more" in _table(one, other).notes
+    assert f"Only on a: {', '.join(ids)}" in machines_table(_points(one, other), verbose=True).notes
+
+
 def test_the_same_name_with_another_hash_is_another_workload(tmp_path: Path) -> None:
     """Another shape or option under one id must not be compared."""
     table = _table(_run(tmp_path, "a", _step(1)), _run(tmp_path, "b", _step(1, workload_hash="changed")))

@@ -413,6 +413,13 @@ def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
     ]
 
 
+def test_a_heading_on_two_lines_is_named_on_one(tmp_path: Path) -> None:
+    """In Markdown and where a column is left out."""
+    result, points = _all(tmp_path, build.record())
+    assert " FLOP/byte |" in render(summary_table(result, points), "markdown", 0)
+    assert "FLOP/byte" in render(summary_table(result, points), "table", 60).partition("Not shown at this width")[2]
+
+
 def test_the_summary_says_the_same_thing_once(tmp_path: Path) -> None:
     """Evidence shared by several cases names them."""
     flagged = [
