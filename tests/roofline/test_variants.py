@@ -16,6 +16,7 @@ from tests.roofline import build
         ({}, ""),
         ({"data": "sample"}, "sample"),
         ({"layout": "channels_last", "data": "fake"}, "channels_last, fake"),
+        ({"layout": None}, "mixed layouts"),
         ({"config": {"compile": True}}, "compiled"),
         ({"config": {"test": "input_pipeline"}}, "input test: ready"),
         ({"config": {"test": "input_pipeline"}, "data": "fake"}, "input test: fake"),
