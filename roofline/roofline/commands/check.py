@@ -16,6 +16,7 @@ from roofline.commands.two_sides import TwoSides, comparison_of, judging_options
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import Gate, gate
 from roofline.compare.report import sentence
+from roofline.compare.roof_change import changed_roofs
 from roofline.compare.seen import By
 from roofline.expectations.gate import expected_gate
 from roofline.expectations.table import findings_table
@@ -104,6 +105,13 @@ def check(
     if held.exit_code:
         said = "Not as expected" if held.exit_code == 1 else "Not passed: not all that is expected could be judged"
         title = f"{said}. Against the baseline: {title}"
+    apart = changed_roofs(comparison.base_runs, comparison.new_runs) if held.exit_code else []
+    if apart:
+        told = (
+            f"the machine's own roofs differ between the sides ({'; '.join(apart)}): what is not as expected may be so"
+            " by the roofs alone"
+        )
+        held = replace(held, warnings=(*held.warnings, told))
     outcome = _both(compared, held)
     show(comparison, title, outcome.exit_code, form, output, width, expected, outcome)
     _tell(outcome, width)

@@ -23,19 +23,26 @@ def roofs_apart(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
 
     :param base: the sessions of each side, of one machine a side.
     """
-    if not base[0].machine.proven or told_apart(base[0].machine, new[0].machine) is not None:
-        return []
-    of_base, of_new = _by_name(base), _by_name(new)
-    apart = [
-        f"{name} {_value(of_new[name])}, baseline {_value(of_base[name])}"
-        for name in of_base
-        if name in of_new and _apart(of_base[name], of_new[name])
-    ]
+    apart = changed_roofs(base, new)
     if not apart:
         return []
     return [
         f"This machine's own roofs differ between the sides by more than their samples scattered ({'; '.join(apart)})."
         " A lower roof hides slower cases, a higher one makes up some: on one machine compare times (--by time)"
+    ]
+
+
+def changed_roofs(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
+    """The roofs of one machine that differ between the sides, with both values; none of different machines."""
+    if not base[0].machine.proven or any(
+        told_apart(base[0].machine, run.machine) is not None for run in (*base[1:], *new)
+    ):
+        return []
+    of_base, of_new = _by_name(base), _by_name(new)
+    return [
+        f"{name} {_value(of_new[name])}, baseline {_value(of_base[name])}"
+        for name in of_base
+        if name in of_new and _apart(of_base[name], of_new[name])
     ]
 
 

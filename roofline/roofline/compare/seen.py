@@ -122,10 +122,10 @@ class Seen:
         return None if self.sol_s is None else self.sol_s / self.step_time_s
 
 
-def run_of(result: ResultFile, by: By) -> Run:
-    """The session that wrote a file; its roofs where they are what is compared by."""
+def run_of(result: ResultFile) -> Run:
+    """The session that wrote a file."""
     session = result.session
-    roofs = () if session is None or by == "time" else session.roofs
+    roofs = () if session is None else session.roofs
     return Run(
         file=str(result.path),
         machine=identity_of(result),

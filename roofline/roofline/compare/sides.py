@@ -84,7 +84,7 @@ def read_side(
             skipped.append(f"{path}: {same_as(first)}")
             continue
         sessions.add(result)
-        run = run_of(result, by)
+        run = run_of(result)
         runs.append(run)
         rows = [_shared(one, cases) for one in seen_in(result, run, by, devices)]
         seen += _last_of_each(rows)

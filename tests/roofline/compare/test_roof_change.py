@@ -92,3 +92,19 @@ def test_a_difference_that_only_the_roofs_made_is_no_regression(
     assert {row["verdict"] for row in content["rows"]} == {"not comparable"}
     assert all("the roofs changed, not the case" in row["why"] for row in content["rows"])
     assert run("check", *new, "--baseline", *base, "--width", 400)[0] == 0
+
+
+def test_a_bound_not_held_names_the_roofs_that_changed(
+    run: Command, tmp_path: Path, base: list[Path], new: list[Path]
+) -> None:
+    """Though the times are compared: a bound is judged under the roofs of the new side."""
+    expected = tmp_path / "expected.toml"
+    expected.write_text('[[expected]]\ndevice = "cpu"\ncase = "*"\nmin_fraction_of_roof = 1.0\n')
+    given = ("check", *new, "--baseline", *base, "--expect", expected, "--width", 400)
+    assert "by the roofs alone" not in run(*given)[2]
+    for path in new:
+        sessions.edited(path, lambda content: [roof.update(value=roof["value"] * 2) for roof in content[KEY]["roofs"]])
+    code, _, err = run(*given)
+    assert code == 1
+    assert "(fp32 20.0 TFLOP/s, baseline 10.0 TFLOP/s; dram 200 GB/s, baseline 100 GB/s)" in err
+    assert "by the roofs alone" in err
