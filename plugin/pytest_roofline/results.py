@@ -182,10 +182,12 @@ def commit_of(commit_info: Mapping[str, Any]) -> str:
     return commit[:8] + ("-dirty" if commit_info.get("dirty") else "")
 
 
-def last_roofs(folder: Path, fingerprint: str) -> tuple[Roof, ...]:
+def last_roofs(folder: Path, fingerprint: str, cpu_threads: int | None = None) -> tuple[Roof, ...]:
     """Every roof as it was measured last on the machine with this fingerprint, marked with the file it stands in.
 
     What was measured under a profiler is no roof of the machine.
+
+    :param cpu_threads: of a CPU, those of torch: roofs measured with another number of them are left out.
     """
     found: dict[tuple[str, str], Roof] = {}
     try:
@@ -198,7 +200,7 @@ def last_roofs(folder: Path, fingerprint: str) -> tuple[Roof, ...]:
                 continue  # reading a pipe would wait for its writer
             document = journal.load(path)
             machine = from_json(Machine, document["machine_info"][KEY], path.name)
-            if machine.fingerprint != fingerprint:
+            if machine.fingerprint != fingerprint or cpu_threads not in (None, machine.threads.get("intra_op")):
                 continue
             session = from_json(Session, document[KEY], path.name)
             if _profiled(document):

@@ -116,7 +116,8 @@ class Run:
         folder = self.options.results
         if folder is None:
             return
-        self._earlier = results.last_roofs(folder, self.machine.fingerprint)
+        threads = self.machine.threads.get("intra_op") if self.machine.device.kind == "cpu" else None
+        self._earlier = results.last_roofs(folder, self.machine.fingerprint, threads)
         self.file = results.ResultsFile(folder, self.machine.label, commit)
 
     def roofs(self) -> tuple[Roof, ...]:

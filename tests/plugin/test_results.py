@@ -245,6 +245,16 @@ def test_the_last_roofs_are_those_measured_on_the_same_machine(tmp_path: Path) -
     assert results.last_roofs(tmp_path / "missing", "here") == ()
 
 
+def test_a_cpu_has_other_roofs_with_other_threads(tmp_path: Path) -> None:
+    """They are taken over by runs with as many threads alone."""
+    for threads in (1, 2):
+        content = json.loads(document("here", dram(float(threads))))
+        content["machine_info"]["roofline"]["threads"] = {"intra_op": threads}
+        put(tmp_path, {f"a/2026010{threads}T000000Z-c.json": json.dumps(content)})
+    assert [roof.value for roof in results.last_roofs(tmp_path, "here", 1)] == [1.0]
+    assert results.last_roofs(tmp_path, "here", 4) == ()
+
+
 def test_roofs_measured_under_a_profiler_are_no_roofs(tmp_path: Path) -> None:
     """Launches are traced and clocks held down there; nor does a file whose rows are of no form stop the search."""
     flagged, broken = (json.loads(document("here", dram(value))) for value in (2.0, 3.0))
