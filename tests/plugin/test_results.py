@@ -175,7 +175,6 @@ class Unnamed:
         (torch.nn.ReLU(), "ReLU()"),
         (Unnamed(), "<tests.plugin.test_results.Unnamed object>"),
     ],
-    ids=str,
 )
 def test_a_value_that_json_does_not_know_is_named(value: Any, text: Any) -> None:
     """Two dtypes are two texts, and so are two classes; no text differs from run to run."""
