@@ -113,8 +113,8 @@ _LISTED = 8
 _LATEST_US = 2.0**51 / 1e3
 """No event lasts longer, nor is farther from the middle one: 26 days, of which a float holds every nanosecond."""
 
-_MOST_BYTE = 300 * 10**6
-"""What may be kept of one file: some six million events. Twice as much is needed to sort them."""
+_MOST_BYTE = 180 * 10**6
+"""What may be kept of one file: some four million events. Four times as much is needed to sort them."""
 
 _EVENT_BYTE, _NAME_BYTE = 45, 500
 """What is kept of an event, and of a name beside its characters, for there is a row of it."""
