@@ -8,19 +8,21 @@ the session that changed. A run that ends makes its JSON and removes the journal
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from roofline.record import KEY
+from roofline.record_json import without_nonfinite
 from roofline.written_files import write_text
 
 SUFFIX = ".journal"
 
 
 class JournalError(ValueError):
-    """A journal without its first line: nothing of it can be read."""
+    """A journal whose first line is missing or damaged: nothing of it can be read."""
 
 
 def is_journal(path: Path) -> bool:
@@ -46,43 +48,47 @@ def recover(path: Path) -> Path:
     """Make the JSON that the run of a journal did not come to make, beside it. The journal stays.
 
     :returns: its path.
+    :raises FileExistsError: it has been made. The run itself may have, with more in it.
     :raises OSError: the journal can't be read, or the JSON can't be written.
     :raises ValueError: it is no journal.
     """
     made = path.with_suffix(".json")
-    write_text(made, json.dumps(load(path), indent=1, allow_nan=False))
+    if made.exists():
+        raise FileExistsError(errno.EEXIST, "it is there already; remove it to have it made anew", str(made))
+    write_text(made, json.dumps(without_nonfinite(load(path)), indent=1, allow_nan=False))
     return made
 
 
 def document(text: str) -> dict[str, Any]:
-    """Build the pytest-benchmark document that a journal stands for. A line that is cut off is told in its notes.
+    """Build the pytest-benchmark document that a journal stands for. A line that can't be used is told in its notes.
 
-    :raises JournalError: the first line is missing or cut off.
+    :raises JournalError: the first line is missing, cut off or damaged.
     """
     first, *rest = text.splitlines() or [""]
     try:
         begun = json.loads(first)
-        content, planned = begun["document"], begun["planned"]
-        session = content[KEY]
+        content, planned = dict(begun["document"]), dict(begun["planned"])
+        session = dict(content[KEY])
+        not_measured, notes = list(session["not_measured"]), list(session["notes"])
     except (ValueError, KeyError, TypeError) as error:
-        raise JournalError("its first line is missing or cut off, so nothing in it can be used") from error
+        raise JournalError("its first line is missing, cut off or damaged, so nothing in it can be used") from error
     rows: dict[int, Any] = {}
-    finished: list[str] = []
-    cut_off = []
+    finished: set[str] = set()
     for number, line in enumerate(rest, 2):
         try:
             added = json.loads(line)
-        except ValueError:
-            cut_off.append(f"line {number} of the run's journal is cut off: what it held is lost")
+            its_rows = {int(place): row for place, row in added["rows"].items()}
+            reasons, changed, ended = list(added["not_measured"]), dict(added["session"]), set(added["finished"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            notes.append(f"line {number} of the run's journal is cut off or damaged: what it held is lost")
             continue
-        rows |= {int(place): row for place, row in added["rows"].items()}
-        session["not_measured"] += added["not_measured"]
-        session |= added["session"]
-        finished += added["finished"]
+        rows |= its_rows
+        not_measured += reasons
+        session |= changed
+        finished |= ended
     content["benchmarks"] = [rows[place] for place in sorted(rows)]
-    session |= progress(planned, finished)
-    session["notes"] = [*session["notes"], *cut_off]
-    return dict(content)
+    content[KEY] = session | progress(planned, finished) | {"not_measured": not_measured, "notes": notes}
+    return content
 
 
 def progress(planned: Mapping[str, str], finished: Iterable[str]) -> dict[str, Any]:

@@ -66,10 +66,38 @@ def test_a_last_line_that_is_cut_off_is_told_and_what_stands_before_it_is_read(t
     session = read_file(path).session
     assert session is not None
     assert session.not_run == ("test_c", "test_d")
-    assert session.notes == ("line 5 of the run's journal is cut off: what it held is lost",)
+    assert session.notes == ("line 5 of the run's journal is cut off or damaged: what it held is lost",)
 
 
-@pytest.mark.parametrize("text", ["", RUN[:100], "[]\n", "{}\n"])
+@pytest.mark.parametrize(
+    "damaged",
+    ["5", "null", "[]", "{}", '{"finished": [], "rows": 1, "not_measured": [], "session": {}}']
+    + [
+        json.dumps({"finished": [], "rows": {}, "not_measured": [], "session": {}, **one})
+        for one in (
+            {"finished": [[]]},
+            {"finished": None},
+            {"not_measured": 1},
+            {"session": [1]},
+            {"rows": {"x": {}}},
+        )
+    ],
+)
+def test_a_damaged_line_is_told_and_nothing_of_it_is_taken(tmp_path: Path, damaged: str) -> None:
+    """What stands before and after it is read."""
+    first, *others = RUN.splitlines()
+    path = tmp_path / "a.journal"
+    path.write_text("\n".join([first, damaged, *others]))
+    result = read_file(path)
+    assert result.session is not None
+    assert len(result.benchmarks) == 2
+    assert result.session.notes == ("line 2 of the run's journal is cut off or damaged: what it held is lost",)
+
+
+WITHOUT_NOTES = lines().replace('"notes"', '"note"')
+
+
+@pytest.mark.parametrize("text", ["", RUN[:100], "[]\n", "{}\n", WITHOUT_NOTES])
 def test_a_journal_without_its_first_line_cannot_be_used(tmp_path: Path, text: str) -> None:
     """Its name and the reason are told."""
     path = tmp_path / "a.journal"
@@ -109,11 +137,30 @@ def test_recover_makes_the_json_that_says_what_is_missing(tmp_path: Path) -> Non
     assert path.exists()
 
 
+def test_recover_leaves_a_json_that_is_there(tmp_path: Path) -> None:
+    """The run may have made it, and a copy of its journal hold less."""
+    (tmp_path / "a.journal").write_text(RUN)
+    (tmp_path / "a.json").write_text("whole")
+    code, _, told = run("recover", tmp_path / "a.journal")
+    assert code == 2
+    assert "a.json: it is there already" in told
+    assert (tmp_path / "a.json").read_text() == "whole"
+
+
+def test_recover_writes_strict_json_of_numbers_that_are_not_finite(tmp_path: Path) -> None:
+    """Null, as every reader takes them; the file stays one for tools that read strict JSON alone."""
+    path = tmp_path / "a.journal"
+    path.write_text(RUN.replace('"wall_s": 2.0', '"wall_s": Infinity'))
+    assert run("recover", path)[0] == 0
+    assert json.loads((tmp_path / "a.json").read_text())[KEY]["wall_s"] is None
+
+
 def test_recover_makes_nothing_of_what_is_no_journal_or_holds_nothing(tmp_path: Path) -> None:
     """Exit code 2 for another file, 3 for one in which nothing was measured."""
     build.write(tmp_path / "other.json", build.document([]))
     (tmp_path / "a.journal").write_text(lines())
     assert run("recover", tmp_path / "other.json")[0] == 2
+    assert run("recover", tmp_path / "absent.journal")[0] == 3
     code, _, told = run("recover", tmp_path / "a.journal")
     assert code == 3
     assert "0 of 4 cases finished" in told
