@@ -409,7 +409,10 @@ def _run(stats: list[Any], files: dict[str, Any]) -> Run:
     on = build.machine()
     bounds = expecting.Suite(Path("/project"), files)
     state = {"bounds": bounds, "asserted": 0, "warned": {}}
-    return cast(Run, SimpleNamespace(machine=on, session=build.session, stats=stats, file=None, **state))
+    return cast(
+        Run,
+        SimpleNamespace(machine=on, session=build.session, stats=stats, file=None, fill_roofs=lambda: None, **state),
+    )
 
 
 def _stats(record: Record, test: str) -> Any:

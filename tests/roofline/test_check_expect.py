@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from roofline.expected import Expected
+from roofline.printable import markdown_text
 from roofline.record import Check, Record, Rounds
 from tests.roofline import build
 from tests.roofline.conftest import Run
@@ -116,7 +117,9 @@ def test_a_device_that_nobody_knows_stands_in_every_outcome(run: Run, tmp_path: 
             first = "Not passed: not all that is expected could be judged. Against the baseline: " if strict else ""
             assert document["title"].startswith(f"{first}Passed: no case shown to be slower")
             _, out, _ = run(*arguments, "--format", "markdown")
-            assert next(line for line in out.splitlines() if line.startswith("- ")) == f"- {err.rstrip()}"
+            assert (
+                next(line for line in out.splitlines() if line.startswith("- ")) == f"- {markdown_text(err.rstrip())}"
+            )
 
 
 def test_json_of_expected_bounds_alone_has_the_outcome(run: Run, tmp_path: Path) -> None:
