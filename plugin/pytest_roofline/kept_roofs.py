@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from roofline.amounts import usable
 from roofline.record import Machine, Roof, Session
 from roofline.record_json import RecordError, from_json, to_json
 
@@ -61,12 +62,19 @@ class KeptRoofs:
         return cls(folder() / "roofs" / f"{machine.fingerprint}{suffix}.json")
 
     def read(self) -> tuple[Roof, ...]:
-        """What was kept, each marked with the file. A file that is absent or damaged holds none."""
+        """What was kept, each marked with the file. A file that is absent or damaged holds none.
+
+        A roof whose value is none is left out, so that it is measured again.
+        """
         try:
             session = from_json(Session, json.loads(self.path.read_text(encoding="utf-8")), self.path.name)
-        except (OSError, ValueError, RecordError):
+        except (OSError, ValueError, RecursionError, RecordError):
             return ()
-        return tuple(replace(roof, from_file=f"cache/{self.path.name}") for roof in session.roofs)
+        return tuple(
+            replace(roof, from_file=f"cache/{self.path.name}")
+            for roof in session.roofs
+            if roof.source == "measured" and usable(roof.value)
+        )
 
     def keep(self, roofs: tuple[Roof, ...]) -> None:
         """Add roofs; of one name the new one stays.

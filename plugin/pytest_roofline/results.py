@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline import journal
+from roofline.amounts import usable
 from roofline.record import KEY, Machine, Roof, Session
 from roofline.record_json import RecordError, from_json, without_nonfinite
 from roofline.written_files import sync_folder, write_text
@@ -205,10 +206,10 @@ def last_roofs(folder: Path, fingerprint: str, cpu_threads: int | None = None) -
             session = from_json(Session, document[KEY], path.name)
             if _profiled(document):
                 continue
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecordError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, RecordError):
             continue  # another tool's file, or one that is still empty
         for roof in session.roofs:
-            if roof.source == "measured" and roof.from_file is None:
+            if roof.source == "measured" and roof.from_file is None and usable(roof.value):
                 found.setdefault((roof.kind, roof.name), replace(roof, from_file=path.name))
     return tuple(found.values())
 

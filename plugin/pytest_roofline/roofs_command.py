@@ -24,6 +24,12 @@ _OTHERS = ("dram", "llc", "launch")
 """Measured beside the compute roofs; a CPU without a known cache has no llc."""
 
 
+class _NothingMeasured(click.ClickException):
+    """There is nothing to show or keep."""
+
+    exit_code = 3
+
+
 def _device_option(command: Command) -> Command:
     return click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps.")(command)
 
@@ -57,7 +63,10 @@ def command() -> None:
 @_table_options
 @click.pass_obj
 def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any) -> None:
-    """Measure the roofs of compute, memory and launches, in about a minute at most, and keep them for later runs."""
+    """Measure the roofs of compute, memory and launches, in about a minute at most, and keep them for later runs.
+
+    Exit code: 0 measured and kept, 2 they can't be kept, 3 none could be measured.
+    """
     chosen, machine = _machine(device)
     kept = _kept(machine)
     measured = machine_roofs.measure(
@@ -68,13 +77,18 @@ def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any
         time.perf_counter,
         _conditions(chosen),
     )
+    missing = [f"no {name}: {why}" for name, why in measured.missing.items()]
+    if not measured.roofs:
+        raise _NothingMeasured("\n  ".join(("no roof could be measured.", *missing)))
+    unkept, told = None, f"measured in {measured.seconds:.1f} s"
     try:
         kept.keep(measured.roofs)
+        told += f", kept in {kept.path}"
     except kept_roofs.CacheError as error:
-        raise click.ClickException(str(error)) from error
-    notes = [f"measured in {measured.seconds:.1f} s, kept in {kept.path}"]
-    notes += [f"no {name}: {why}" for name, why in measured.missing.items()]
-    _show(show, machine, measured.roofs, notes, shown)
+        unkept = click.UsageError(f"they are not kept for later runs: {error}")
+    _show(show, machine, measured.roofs, [told, *missing], shown)
+    if unkept is not None:
+        raise unkept
 
 
 @command.command("show")
@@ -99,7 +113,7 @@ def forget(device: str) -> None:
     try:
         there = kept.forget()
     except kept_roofs.CacheError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.UsageError(str(error)) from error
     click.echo(f"Deleted {kept.path}." if there else "None were kept.")
 
 
@@ -114,7 +128,7 @@ def _machine(device: str) -> tuple[torch.device, Machine]:
     except (ValueError, devices.DeviceError) as error:
         raise click.UsageError(f"--device {device}: {error}") from error
     except ImportError as error:
-        raise click.ClickException(f"measuring needs torch, which can't be imported: {error}") from error
+        raise click.UsageError(f"measuring needs torch, which can't be imported: {error}") from error
     torch.set_num_threads(min(torch.get_num_threads(), cpus.effective_cpus()))
     return chosen, machine.describe(chosen, None)
 
@@ -123,7 +137,7 @@ def _kept(machine: Machine) -> kept_roofs.KeptRoofs:
     try:
         return kept_roofs.KeptRoofs.of(machine)
     except kept_roofs.CacheError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.UsageError(str(error)) from error
 
 
 def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractContextManager[None]]:

@@ -157,9 +157,37 @@ def test_kept_roofs_are_merged_and_a_damaged_file_holds_none(tmp_path: Path) -> 
     kept.keep(build.roofs(1e12, 1e10))
     kept.keep((build.roof("byte", "dram", 2e10),))
     assert {roof.name: roof.value for roof in kept.read()} == {"fp32": 1e12, "dram": 2e10}
-    for damaged in ("{", "[]", '{"roofs": [3]}', '{"roofs": [{"name": 3}]}'):
+    for damaged in ("{", "[]", "[" * 100_000, '{"roofs": [3]}', '{"roofs": [{"name": 3}]}'):
         kept.path.write_text(damaged)
         assert kept.read() == ()
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), 1e308])
+def test_a_kept_roof_whose_value_is_none_is_measured_again(tmp_path: Path, value: float) -> None:
+    """The others are taken."""
+    kept = KeptRoofs(tmp_path / "x.json")
+    kept.keep(build.roofs(1e12, value))
+    assert {roof.name: roof.value for roof in kept.read()} == {"fp32": 1e12}
+
+
+def test_the_command_shows_what_it_can_not_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute's work isn't lost to a folder that can't be written, and the exit code tells of it."""
+    monkeypatch.setattr(machine_roofs, "measure", lambda *_: machine_roofs.Measured(build.roofs(1e12, 1e10), {}, 3.0))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path / "file" / "folder"))
+    result = CliRunner().invoke(command, ["measure", "--device", "cpu", "--format", "json"], obj=show)
+    assert result.exit_code == 2
+    assert {row["roof"]: row["value"] for row in json.loads(result.stdout)["rows"]} == {"fp32": 1e12, "dram": 1e10}
+    assert kept_roofs.VARIABLE in result.stderr
+
+
+def test_the_command_ends_with_3_where_no_roof_can_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why is told of each, and what was kept before stays."""
+    monkeypatch.setattr(machine_roofs, "measure", lambda *_: machine_roofs.Measured((), {"dram": "no memory"}, 3.0))
+    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path))
+    result = CliRunner().invoke(command, ["measure", "--device", "cpu"], obj=show)
+    assert (result.exit_code, "no dram: no memory" in result.stderr) == (3, True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_measures_shows_and_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

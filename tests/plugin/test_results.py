@@ -236,6 +236,8 @@ def test_the_last_roofs_are_those_measured_on_the_same_machine(tmp_path: Path) -
             "a/20260105T000000Z-c.json": document("here", dram(4.0, source="spec")),
             "a/20260106T000000Z-c.json": "",
             "a/20260107T000000Z-c.json": "[]",
+            "a/20260108T000000Z-c.json": "[" * 100_000,
+            "a/20260109T000000Z-c.json": document("here", dram(-1.0)),
         },
     )
     found = results.last_roofs(tmp_path, "here")
