@@ -1,4 +1,4 @@
-"""Synthetic step times with known long-run means: each kind of trouble by itself (see `margin_coverage`).
+"""Synthetic step times with known long-run medians: each kind of trouble by itself (see `margin_coverage`).
 
 Steps take 20 ms on average, so five make a round of 0.1 s. All noise is relative.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 STEP_S = 0.02
+
+_LONG_S = 5000.0
+"""Drawn to find a median that no formula tells."""
 
 Noise = Callable[[np.random.Generator, int], NDArray[np.float64]]
 
@@ -21,16 +25,21 @@ class Series:
     """Draws of one process.
 
     :param noise: relative deviations of so many steps; need not have the mean 0.
-    :param expectation: of the noise.
+    :param middle: of the noise, where its rounds lie alike to either side of it; None where they don't.
     """
 
     noise: Noise
-    expectation: float = 0.0
+    middle: float | None = 0.0
 
-    @property
-    def mean(self) -> float:
-        """Long-run mean of the step time in seconds."""
-        return STEP_S * (1 + self.expectation)
+    def median_of(self, steps: int) -> float:
+        """Long-run median of the step time in seconds, by rounds of so many steps."""
+        return STEP_S * (1 + self.middle) if self.middle is not None else self._drawn(steps)
+
+    @cache  # noqa: B019 (the series are constants of this module)
+    def _drawn(self, steps: int) -> float:
+        times = self(np.random.default_rng(1), _LONG_S)
+        rounds = times[: len(times) // steps * steps].reshape(-1, steps)
+        return float(np.median(rounds.mean(axis=1)))
 
     def __call__(self, rng: np.random.Generator, seconds: float) -> NDArray[np.float64]:
         """Step times of at least ``seconds``."""
@@ -82,7 +91,7 @@ def bursts(per_s: float, seconds: float, slowdown: float) -> Series:
         busy = _two_states(rng, count, begin, end)
         return slowdown * busy + 0.01 * rng.standard_normal(count)
 
-    return Series(draw, slowdown * begin / (begin + end))
+    return Series(draw, None)
 
 
 def levels(seconds: float, apart: float) -> Series:
@@ -120,7 +129,7 @@ def _two_states(rng: np.random.Generator, count: int, begin: float, end: float) 
 SERIES: dict[str, Series] = {
     "white 1 %": Series(white(0.01)),
     "white 10 %": Series(white(0.10)),
-    "log-normal 20 %": Series(skewed(0.20)),
+    "log-normal 20 %": Series(skewed(0.20), None),
     "persistent 2 % over 0.3 s": Series(persistent(0.02, 0.3)),
     "persistent 2 % over 1 s": Series(persistent(0.02, 1.0)),
     "persistent 2 % over 3 s": Series(persistent(0.02, 3.0)),
