@@ -3,10 +3,10 @@
 A copy doesn't scatter. Four files of one session would be as good as four sessions, and show that nothing changed; and
 a baseline that is the new result itself would pass whatever the code does.
 
-Two files are of one session if more than half of the rows of the smaller one have the same times in the other, to the
-last bit. A clock never gives that twice, so it holds whatever the copy says of its start and of the machine, and where
-rows were taken out. Times that don't vary could be equal by chance: where no row's do, all rows, the start and the
-machine have to be the same.
+Two files are of one session if more than half of the cases of the smaller one have the same times in the other, to the
+last bit. Roofs count only where a file has nothing else: they say nothing of the cases. A clock never gives that twice,
+so it holds whatever the copy says of its start and of the machine, and where rows were taken out. Times that don't vary
+could be equal by chance: where no row's do, all rows, the start and the machine have to be the same.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ def same_as(known: Path) -> str:
 
 
 def _rows(result: ResultFile) -> frozenset[bytes]:
-    """A digest of each row whose times vary; where no row's do, one of the machine, the start and all rows."""
-    times = [(benchmark.fullname, _times(benchmark)) for benchmark in result.benchmarks]
+    """A digest of each case whose times vary; where none's do, one of the machine, the start and all of them."""
+    cases = [one for one in result.benchmarks if one.record is None or one.record.case.mode != "roof"]
+    times = [(benchmark.fullname, _times(benchmark)) for benchmark in cases or result.benchmarks]
     varying = [row for row in times if len(set(row[1]) - {None}) >= _FEWEST]
     return frozenset(map(_digest, varying)) or frozenset(
         [_digest((result.machine_key, result.when, sorted(times, key=repr)))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 import sys
@@ -97,6 +98,48 @@ def test_a_copy_is_known_by_its_times_alone(run: Run, tmp_path: Path, base: list
         code, _, err = run("check", new, "--baseline", baseline)
         assert code == 3
         assert "to the last bit" in err
+
+
+def test_equal_roofs_do_not_make_two_sessions_one(run: Run, tmp_path: Path) -> None:
+    """Roofs taken over from one run to the next say nothing of the cases beside them."""
+
+    def with_roofs(content: dict[str, Any]) -> None:
+        for number in range(4):
+            record = sessions.record(0.02, number, case=build.case(id=f"roof{number}", mode="roof"))
+            walls_s = () if record.timing is None else record.timing.rounds.wall_s
+            (row,) = build.document([record])["benchmarks"]
+            content["benchmarks"].append({**row, "stats": sessions.statistics_of(walls_s)})
+
+    base, new = (sessions.side(tmp_path / name, TIMES, first=first) for name, first in (("base", 0), ("new", 10)))
+    for path in (*base, *new):
+        sessions.edited(path, with_roofs)
+    code, out, _ = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert "2 compared" in out or "2 matched" in out
+
+
+def test_a_pause_in_every_session_hides_no_slowdown(run: Run, tmp_path: Path) -> None:
+    """30 % slower in six sessions, with one round of each 23 times as long: slower, and the pauses are told."""
+
+    def walls_s(step_time_s: float, seed: int, *, paused: bool) -> tuple[float, ...]:
+        rng = random.Random(seed)
+        times = [step_time_s * (1 + rng.gauss(0, 0.003)) for _ in range(30)]
+        if paused:
+            times[13] = 0.3
+        return tuple(times)
+
+    sides = []
+    for name, step_time_s, first in (("base", 0.010, 0), ("new", 0.013, 6)):
+        rounds = [walls_s(step_time_s, first + number, paused=name == "new") for number in range(6)]
+        files = [
+            build.write(tmp_path / name / f"{number}.json", sessions.foreign({"a": times}))
+            for number, times in enumerate(rounds)
+        ]
+        sides.append(files)
+    code, out, _ = run("check", *sides[1], "--baseline", *sides[0])
+    assert code == 1
+    text = " ".join(out.split())
+    assert "Outliers: a: 0 of 180 rounds of the baseline, 6 of 180 rounds (up to 23." in text
 
 
 @pytest.mark.parametrize(
