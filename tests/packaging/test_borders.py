@@ -22,6 +22,7 @@ SHARED_WITH_PLUGIN = {
     "roofline.record",
     "roofline.record_json",
     "roofline.units",
+    "roofline.amounts",
     "roofline.margin",
     "roofline.step_time",
     "roofline.expected",
