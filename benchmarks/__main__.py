@@ -18,6 +18,7 @@ from benchmarks import (
     gate_live,
     gate_turns,
     handwritten,
+    kills,
     margin_coverage,
     ncu_csv,
     overhead,
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "live": gate_live.run,
     "compare": compare_speed.run,
     "ncu": ncu_csv.run,
+    "kills": kills.run,
 }
 
 

@@ -55,13 +55,13 @@ class SessionHooks:
         if self._member is not None and self._member.orphaned:
             pytest.exit("the process that started this session is gone", returncode=pytest.ExitCode.INTERRUPTED)
         # What was added to the test before after it had ended, as hardware counters are.
-        self._save()
+        self.save()
         result = yield
         if uses_roofline(item):
             is_case = item.get_closest_marker("roofs") is None
             self._done += is_case
             self._run.finished.append(item.nodeid)
-            self._save()
+            self.save()
             if is_case and self._done == self._middle:
                 self._run.sample_roofs()
         return result
@@ -161,7 +161,12 @@ class SessionHooks:
             self._run.file.discard()
             raise pytest.UsageError(f"{error}. Make room there, or choose another folder.") from error
 
-    def _save(self) -> None:
+    @property
+    def saved_rows(self) -> int:
+        """How many rows the journal has."""
+        return len(self._saved)
+
+    def save(self) -> None:
         """Add to the journal what is new. What can't be written now is tried again with the next case."""
         run = self._run
         if run.file is None:
@@ -199,7 +204,7 @@ class SessionHooks:
 
     def _finish(self) -> None:
         """Make the JSON of the results."""
-        self._save()
+        self.save()
         if self._run.file is None or not self._run.stats:
             return
         try:

@@ -14,6 +14,7 @@ import pytest
 from perftests import options as suite_options
 from pytest_roofline.options import SETTINGS
 from pytest_roofline.plugin import options_of
+from roofline import journal
 from roofline.record import KEY, Session
 from roofline.record_json import from_json
 from tests.conftest import ROOT
@@ -305,3 +306,62 @@ def test_help_shows_each_setting_once(tmp_path: Path) -> None:
     settings = (*SETTINGS, *suite_options.SETTINGS)
     assert [here.count(setting.short_flag) for setting in settings] == [1] * len(settings)
     assert not any(flag.startswith("--roofline-") for flag in here)
+
+
+DISK_FULL = """
+    import pytest, resource, signal, torch
+    from torch import nn
+
+    @pytest.mark.parametrize("number", range(3))
+    def test_it(roofline, number):
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        if number == 1:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+        if number == 2 and {room}:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+"""
+
+
+@pytest.mark.parametrize(("room", "code", "kept"), [(False, 4, 1), (True, 0, 3)])
+def test_a_disk_that_fills_up_is_told_when_it_happens(
+    project: pytest.Pytester, room: bool, code: int, kept: int
+) -> None:
+    """Once, with how much is in the file; the run goes on and shows its table. What fits later is added then."""
+    pytest.importorskip("resource", reason="a limit of a file's size, in place of a full disk")
+    project.makepyfile(DISK_FULL.replace("{room}", str(room)))
+    # Through a pipe: what pytest shows would not fit into a file, either.
+    arguments = (*QUICK, "-p", "no:cacheprovider", "--roofline-results", "results")
+    child = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments], cwd=project.path, capture_output=True, text=True, check=False
+    )
+    assert child.returncode == code, child.stdout + child.stderr
+    lines = child.stdout.splitlines()
+    told = [line for line in lines if line.startswith("WARNING: can't write ")]
+    assert len(told) == 1
+    assert "File too large. 1 of 3 cases are in" in told[0]
+    assert any(line.startswith("test_it[0]") for line in lines)
+    (path,) = (path for path in (project.path / "results").rglob("*.j*"))
+    assert path.suffix == (".json" if room else ".journal")
+    assert [row["name"] for row in journal.load(path)["benchmarks"]] == [f"test_it[{place}]" for place in range(kept)]
+
+
+def test_running_out_of_open_files_loses_nothing(project: pytest.Pytester) -> None:
+    """The journal is open from the start. That its JSON can't be made is an error, and so is its exit code."""
+    pytest.importorskip("resource", reason="a limit of open files")
+    project.makepyfile(
+        MEASURES
+        + """
+    def test_then(roofline):
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+"""
+    )
+    run = project.runpytest_subprocess(*QUICK, "-p", "no:cacheprovider", "--roofline-results", "results")
+    assert run.ret != 0
+    assert "INTERNALERROR" not in run.stdout.str()
+    run.stdout.fnmatch_lines(["ERROR: can't write *: Too many open files. 2 of 2 cases are in *.journal*"])
+    (path,) = (project.path / "results").rglob("*.journal")
+    assert [row["name"] for row in journal.load(path)["benchmarks"]] == ["test_mine", "test_then"]

@@ -168,7 +168,7 @@ def test_recover_makes_nothing_of_what_is_no_journal_or_holds_nothing(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "command", ["points", "summary", "ops", "sessions", "env", "machines", "metrics", "report", "plot", "lock"]
+    "command", ["points", "summary", "ops", "sessions", "env", "machines", "metrics", "audit", "report", "plot", "lock"]
 )
 def test_every_command_says_that_a_run_did_not_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str

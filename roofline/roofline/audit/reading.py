@@ -25,13 +25,14 @@ class Reading:
 
     ``unknown`` are (file, columns) of tables with columns that were left alone because nothing knows their names.
     ``refused`` says of files that were named why they can't be read; ``skipped`` the same of files that were found in a
-    folder, which may hold anything: these stand in nobody's way.
+    folder, which may hold anything: these stand in nobody's way. ``incomplete`` names the runs that did not end.
     """
 
     rows: tuple[Row, ...]
     unknown: tuple[tuple[Path, tuple[str, ...]], ...]
     refused: tuple[str, ...]
     skipped: tuple[str, ...]
+    incomplete: tuple[str, ...]
 
 
 def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
@@ -43,6 +44,7 @@ def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
     unknown: list[tuple[Path, tuple[str, ...]]] = []
     refused: list[str] = []
     skipped: list[str] = []
+    incomplete: list[str] = []
     known: set[str] = set()
     for path, named in _files(paths):
         # Path.resolve fails on a link that leads to itself, before Python 3.13.
@@ -51,12 +53,18 @@ def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
             continue
         known.add(real)
         try:
-            rows += rows_of(path, devices)
+            rows += rows_of(path, devices, incomplete)
             if columns := unread_columns(path):
                 unknown.append((path, columns))
         except ReadError as error:
             (refused if named else skipped).append(str(error))
-    return Reading(rows=tuple(rows), unknown=tuple(unknown), refused=tuple(refused), skipped=tuple(skipped))
+    return Reading(
+        rows=tuple(rows),
+        unknown=tuple(unknown),
+        refused=tuple(refused),
+        skipped=tuple(skipped),
+        incomplete=tuple(incomplete),
+    )
 
 
 def unread_columns(path: Path) -> tuple[str, ...]:
@@ -68,17 +76,18 @@ def unread_columns(path: Path) -> tuple[str, ...]:
     return result_file.unread(path) if text.lstrip()[:1] in ("{", "[") else table_file.unread(path, text)
 
 
-def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
+def rows_of(path: Path, devices: DeviceTable, incomplete: list[str] | None = None) -> tuple[Row, ...]:
     """The rows of one file.
 
     :param devices: for the roofs of result files.
+    :param incomplete: how far its run came is added to it, where that did not end.
     :raises ReadError: it can't be read, and why.
     """
     text = text_of(path, _ADVICE)
     if not text.strip():
         raise ReadError(f"{path}: empty.")
     if text.lstrip()[0] in "{[":
-        return result_file.rows_of(path, devices)
+        return result_file.rows_of(path, devices, incomplete)
     return table_file.rows_of(path, text)
 
 

@@ -28,12 +28,15 @@ _QUANTILES = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
 _MODES: dict[str, Mode] = {"train": "train", "infer": "infer"}
 
 
-def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
+def rows_of(path: Path, devices: DeviceTable, incomplete: list[str] | None = None) -> tuple[Row, ...]:
     """The rows of a result file; benchmarks that measured a roof or a loader are no cases and stay out.
 
+    :param incomplete: how far its run came is added to it, where that did not end.
     :raises ReadError: the file is no result file, or can't be used.
     """
     result = read_file(path)
+    if incomplete is not None and result.session is not None and result.session.why_incomplete is not None:
+        incomplete.append(f"{path}: {result.session.why_incomplete}")
     # The reader keeps what the analysis is made of; quartiles, totals and foreign extra_info matter here alone. The
     # file has just been read and checked, so its shape is known.
     items = raw(path)["benchmarks"]

@@ -82,6 +82,8 @@ def command(
     reading = read(files, table)
     for reason in reading.skipped:
         click.echo(printable(f"skipped {reason}"), err=True)
+    for line in reading.incomplete:
+        click.echo(printable(line), err=True)
     for path, columns in reading.unknown:
         unknown = f"{path}: not read, for no rule knows these columns: {', '.join(columns)}. {_NAMING}"
         click.echo(printable(unknown), err=True)
