@@ -20,6 +20,9 @@ from roofline.written_files import write_text
 
 SUFFIX = ".journal"
 
+ERRORS = "backslashreplace"
+"""How a journal is decoded: a byte that isn't UTF-8 then is no JSON either, and damages its own line alone."""
+
 
 class JournalError(ValueError):
     """A journal whose first line is missing or damaged: nothing of it can be read."""
@@ -40,8 +43,9 @@ def load(path: Path) -> Any:
     :raises OSError: it can't be read.
     :raises ValueError: it isn't JSON, or no journal.
     """
-    text = path.read_text(encoding="utf-8-sig")
-    return document(text) if is_journal(path) else json.loads(text)
+    if is_journal(path):
+        return document(path.read_text(encoding="utf-8-sig", errors=ERRORS))
+    return json.loads(path.read_text(encoding="utf-8-sig"))
 
 
 def recover(path: Path) -> Path:

@@ -247,7 +247,7 @@ def raw(path: Path, nonfinite: list[str] | None = None) -> Any:
     :param nonfinite: the paths of values that are not finite, and null in what is returned, are added to it.
     :raises ReadError: missing, empty, not UTF-8, truncated or not JSON.
     """
-    text = text_of(path, _WHAT_WE_READ)
+    text = text_of(path, _WHAT_WE_READ, journal.ERRORS if journal.is_journal(path) else "strict")
     if not text.strip():
         raise ReadError(f"{path}: empty. {_NOTHING_YET}")
     try:
@@ -270,10 +270,11 @@ def encoding_of(content: bytes) -> str:
     return "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
 
 
-def text_of(path: Path, advice: str) -> str:
+def text_of(path: Path, advice: str, errors: str = "strict") -> str:
     """The text of a regular file, in an encoding of `encoding_of`.
 
     :param advice: what to give instead, for the message.
+    :param errors: what becomes of bytes that are no such text, as of ``bytes.decode``.
     :raises ReadError: it can't be read, isn't such a text, or is a pipe or a device, which might never end.
     """
     try:
@@ -282,7 +283,7 @@ def text_of(path: Path, advice: str) -> str:
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             raise ReadError(f"{path}: can't be read (no regular file). {advice}")
         content = path.read_bytes()
-        return content.decode(encoding_of(content))
+        return content.decode(encoding_of(content), errors)
     except UnicodeDecodeError as error:
         name = "UTF-16" if "16" in error.encoding else "UTF-8"
         raise ReadError(f"{path}: not {name} text (byte {error.start}). {advice}") from error

@@ -94,6 +94,18 @@ def test_a_damaged_line_is_told_and_nothing_of_it_is_taken(tmp_path: Path, damag
     assert result.session.notes == ("line 2 of the run's journal is cut off or damaged: what it held is lost",)
 
 
+def test_a_byte_that_is_no_text_damages_its_line_alone(tmp_path: Path) -> None:
+    """The others are read, and made into the JSON."""
+    path = tmp_path / "a.journal"
+    first, *others = RUN.encode().splitlines(keepends=True)
+    path.write_bytes(b"".join([first, *(line.replace(b"test_b", b"test\xffb") for line in others)]))
+    session = read_file(path).session
+    assert session is not None
+    assert session.not_run == ("test_b", "test_d")
+    assert session.notes == ("line 3 of the run's journal is cut off or damaged: what it held is lost",)
+    assert run("recover", path)[0] == 0
+
+
 WITHOUT_NOTES = lines().replace('"notes"', '"note"')
 
 
