@@ -77,11 +77,11 @@ class Suite:
         )
 
     def shortage(self, case: CaseSpec, device: torch.device, *, step: bool) -> str | None:
-        """Why the case surely has too little memory, before anything of it is built; None where it may fit.
+        """Why the case does not fit into free memory, before anything of it is built; None where it may fit.
 
         :param step: whether a step is taken, too, and not only batches are fetched.
         """
-        from pytest_roofline.complexity import least_memory
+        from pytest_roofline.complexity import needed_memory
 
         free = None if self.values["no_memory_check"] else device_memory.free_byte(device)
         if free is None:
@@ -89,19 +89,19 @@ class Suite:
         model, precision = models.find(case.model), PRECISIONS[case.precision]
         mode: Mode = "train" if case.mode == "train" else "infer"
         batches = data.READY_BATCHES if self.data_of(case).kind == "synthetic" else 1
-        of_batches = batches * least_memory.batch_byte(model, case.batch, mode, precision)
-        of_step = 0
-        # A compiled step may keep less than its operations read one by one.
-        if of_batches <= free and step and not case.compile and least_memory.may_be_large(model, case.batch, free):
-            of_step = least_memory.step_byte(model, case.batch, mode, precision)
-        if of_batches + of_step <= free:
+        batch_byte = needed_memory.batch_byte(model, case.batch, mode, precision)
+        needed, parts = batches * batch_byte, f"{batches} batches"
+        # A compiled step may keep less than its operations need one by one.
+        if needed <= free and step and not case.compile and needed_memory.may_be_large(model, case.batch, free):
+            peak_byte = needed_memory.peak_byte(model, case.batch, mode, precision)
+            if peak_byte is not None:
+                needed, parts = needed - batch_byte + peak_byte, f"a step and {batches} batches"
+        if needed <= free:
             return None
-        parts = f"{scaled(of_batches, 'B')} for {batches} batches" + (
-            f" and {scaled(of_step, 'B')} for a step" if of_step else " alone"
-        )
         return (
-            f"{case.id} needs at least {parts}, and {scaled(free, 'B')} of the {device.type}'s memory are free. "
-            f"Use a smaller --batch; {self.memory_flag} tries it anyway, and the system may end the run"
+            f"{case.id} is predicted to need {scaled(needed, 'B')} for {parts}, and {scaled(free, 'B')} of the "
+            f"{device.type}'s memory are free. Use a smaller --batch; {self.memory_flag} tries it anyway, and the "
+            "system may end the run"
         )
 
     def open_batches(self, case: CaseSpec, device: torch.device) -> Batches:
