@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from pytest_roofline.fixture import Defaults
 
+# pytest leaves these frames out: of a refused call a user needs his own line and the message.
+__tracebackhide__ = True
+
 
 class NotSupported(RuntimeError):
     """The device can't run the precision natively, or the model has no such precision. The message says why."""

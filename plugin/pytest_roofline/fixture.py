@@ -135,6 +135,7 @@ class Roofline:
 
         from pytest_roofline.adopt import NotSupported, adopt
 
+        __tracebackhide__ = True  # Of a refused call a user needs his own line and the message.
         given: dict[str, Any] = {"mode": mode, "precision": precision, "batch": batch, "sample_unit": sample_unit}
         try:
             chosen = replace(self.defaults, **{name: value for name, value in given.items() if value is not None})

@@ -35,6 +35,25 @@ def test_a_measured_test_has_a_record_and_its_statistics_are_the_rounds(project:
     assert platform.node() not in json.dumps(document) or len(platform.node()) < 4
 
 
+@pytest.mark.parametrize("given", ["mode='training'", "target=torch.zeros(2)"])
+def test_a_refused_call_shows_the_users_line_and_no_frame_of_the_plugin(project: pytest.Pytester, given: str) -> None:
+    """Sixty lines of the plugin's source don't hide what was wrong."""
+    project.makepyfile(
+        f"""
+        import torch
+        from torch import nn
+
+        def test_mine(roofline):
+            roofline(nn.Linear(8, 4), torch.randn(2, 8), {given})
+        """
+    )
+    run = project.runpytest_subprocess(*QUICK)
+    run.assert_outcomes(failed=1)
+    run.stdout.fnmatch_lines([f">*roofline(nn.Linear(8, 4), torch.randn(2, 8), {given})", "E*ValueError: roofline(*"])
+    assert "fixture.py:" not in run.stdout.str()
+    assert "adopt.py:" not in run.stdout.str()
+
+
 def test_a_disproved_row_stays_in_the_file_marked_invalid(project: pytest.Pytester) -> None:
     """The test fails with the evidence; the number is kept and can't be mistaken for a good one."""
     project.makepyfile(
