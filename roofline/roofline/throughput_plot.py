@@ -56,7 +56,7 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     legend_columns = math.ceil(len(handles) / _LEGEND_ROWS)
     right = legend_columns * _RIGHT
     width = _LEFT + len(modes) * _PANEL + (len(modes) - 1) * _BETWEEN + right
-    lines = ["mean of the rounds, bars: one standard deviation; what stands around a tick is of that batch size"]
+    lines = ["median of the rounds, bars: one standard deviation; what stands around a tick is of that batch size"]
     if (runs := told_runs(point for point, _ in found)) is not None:
         lines += textwrap.wrap(runs, int(_CHARACTERS_AN_INCH * (width - _LEFT)))
     top = heading_height(lines) + _OVER_AXES

@@ -217,6 +217,7 @@ def test_throughput_lines(tmp_path: Path) -> None:
     ]
     assert drawn == [([8, 32], [pytest.approx(100)] * 2), ([8], [pytest.approx(200)])]
     assert "channels_last" in _words(figure)
+    assert "median of the rounds, bars: one standard deviation" in _heading(figure)
 
 
 def test_two_workloads_of_one_batch_size_have_no_line_between_them(tmp_path: Path) -> None:
