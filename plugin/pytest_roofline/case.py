@@ -111,6 +111,8 @@ def layouts(tensors: Iterable[torch.Tensor]) -> frozenset[str] | None:
 
 
 _WORDS = {"mode": MODES, "precision": tuple(PRECISIONS), "layout": LAYOUTS}
+_DTYPES = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
+"""What a parameter ``precision`` that is a dtype means."""
 
 
 def named(parameters: Mapping[str, object]) -> dict[str, Any]:
@@ -121,6 +123,8 @@ def named(parameters: Mapping[str, object]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, words in _WORDS.items():
         value = parameters.get(name)
+        if name == "precision":
+            value = _DTYPES.get(str(value), value)
         if isinstance(value, str) and value in words:
             found[name] = value
     batch = parameters.get("batch", parameters.get("batch_size"))

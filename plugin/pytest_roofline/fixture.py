@@ -286,7 +286,7 @@ class Roofline:
         self._benchmark.extra_info[KEY] = to_json(record)
         if record.timing is not None:
             hand_over(self._benchmark, self._item, record.timing)
-        self._run.add(self._benchmark.stats, seconds)
+        self._run.add(record, self._benchmark.stats, seconds)
         return record
 
     def _log_steps(self, record: Record, measured: Measured, steps: int) -> None:

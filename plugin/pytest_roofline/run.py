@@ -204,12 +204,16 @@ class Run:
 
         return conditions(PRECISIONS[plan.precision], self.options, self.device, f"roof-{plan.name}")
 
-    def add(self, stats: Any, seconds: float) -> None:
-        """A case has been measured: ``seconds`` of warm-up and timed rounds."""
+    def add(self, record: Record, stats: Any, seconds: float) -> None:
+        """A case or a roof has been measured: ``seconds`` of warm-up and timed rounds."""
         self.measuring_s += seconds
-        self.measured += 1
+        self.measured += self._counts(record)
         if stats is not None:
             self.stats.append(stats)
+
+    def _counts(self, record: Record) -> bool:
+        """Whether it is what the run is to measure: a roof is where there are no cases."""
+        return record.case.mode != "roof" or not self.planned
 
     def give_counters(self, stats: Any, counters: Counters, missing: Mapping[str, str]) -> None:
         """Put hardware counters into the record of a case that has been measured.
@@ -299,7 +303,7 @@ class Run:
             name = "test_skipped" if entry.outcome == "skipped" else "test_failed"
             flag = Flag(name=name, evidence=f"the test measured, but did not pass: {entry.why}", invalid=True)
             stats.extra_info[KEY] = to_json(replace(record, flags=(*record.flags, flag)))
-            self.measured -= 1
+            self.measured -= self._counts(record)
         if record.case.mode == "roof":
             self.ledger.drop(record.case.id.removeprefix("roof-"))
 

@@ -35,7 +35,7 @@ _MEAN_SCHEMA = 1
 class StepTime:
     """What a series of rounds says of the time of one step, in seconds.
 
-    :param time_s: the median of the undisturbed rounds; of all, where every round was disturbed.
+    :param time_s: the median of the undisturbed rounds; of all, where more than half were disturbed.
     :param sd_s: standard deviation of the same rounds; None of a single one.
     :param mean_s: of all rounds.
     :param rounds: how many the median is of.
@@ -55,10 +55,13 @@ def step_times_s(rounds: Rounds) -> list[float]:
 
 
 def undisturbed(values: Sequence[float], marks: Sequence[str | None] | None) -> list[float]:
-    """The values of rounds without a mark; all of them where nothing told of marks, and where every round has one."""
-    if marks is None or len(marks) != len(values):
+    """The values of rounds without a mark; all of them where nothing told of marks, and where most rounds have one.
+
+    A few rounds that escaped are no sample of the case: one of two hundred is nearly its minimum.
+    """
+    if marks is None or len(marks) != len(values) or mostly_disturbed(marks):
         return list(values)
-    return [value for value, mark in zip(values, marks, strict=True) if mark is None] or list(values)
+    return [value for value, mark in zip(values, marks, strict=True) if mark is None]
 
 
 def step_time(rounds: Rounds) -> StepTime | None:

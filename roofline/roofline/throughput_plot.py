@@ -118,7 +118,7 @@ def _panel(figure: Figure, axes: Axes, measured: Sequence[_Measured], style: Sty
         axes.errorbar(  # beside each other, else one hides the other's bar
             [one.batch for one in line],
             [one.rate for one in line],
-            yerr=[one.deviation for one in line],
+            yerr=[one.deviation or math.nan for one in line],  # a spread that isn't known is no spread of 0
             color=style.color(model),
             marker=style.marker(precision),
             markersize=6.5,

@@ -113,6 +113,8 @@ def test_a_single_channel_lies_in_both_layouts() -> None:
 @pytest.mark.parametrize(
     ("parameters", "status"),
     [
+        ({"precision": torch.float32}, "passed"),
+        ({"precision": torch.float16}, "failed"),
         ({"mode": "nearest", "precision": "half", "layout": "nhwc", "batch": "all", "device": "here", "n": 3}, None),
         ({"precision": torch.ones(2), "batch": True, "device": "auto"}, None),
         ({"mode": "infer", "precision": "fp32", "batch": 2, "layout": "channels_last", "device": "cpu"}, "passed"),

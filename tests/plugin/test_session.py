@@ -82,6 +82,26 @@ def test_a_run_whose_only_test_skips_after_it_measured_is_not_green(outside: pyt
     run.stdout.fnmatch_lines(["ERROR: nothing was measured. 1 case(s) were given up. skipped: not here"])
 
 
+def test_roofs_beside_cases_that_are_all_skipped_are_no_measurement(outside: pytest.Pytester) -> None:
+    """Exit code 4: the run was for the cases."""
+    outside.makeini("[pytest]\nroofline_markers = true\n")
+    outside.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.roofs
+        def test_launch(roofline):
+            roofline.roof("launch")
+
+        def test_mine(roofline):
+            pytest.skip("not here")
+        """
+    )
+    run = outside.runpytest_subprocess(*SAVED)
+    run.assert_outcomes(passed=1, skipped=1)
+    assert run.ret == 4
+
+
 def test_a_roof_whose_test_failed_is_none(outside: pytest.Pytester) -> None:
     """It is not in the file, so that nothing is held against it."""
     outside.makepyfile("def test_launch(roofline):\n    roofline.roof('launch')\n    raise ValueError('odd')\n")
@@ -145,8 +165,8 @@ def test_under_xdist_a_smoke_test_is_allowed_where_it_is_asked_for(outside: pyte
     assert run.ret == 0
 
 
-def test_a_disk_that_is_full_leaves_no_empty_file(outside: pytest.Pytester) -> None:
-    """The run ends with 4 and says why; what is nothing is not left for a gate to wonder at."""
+def test_a_disk_that_is_full_is_told_and_the_table_is_shown(outside: pytest.Pytester) -> None:
+    """When it happens, and at the end with exit code 4; the journal says that nothing of the run is in it."""
     pytest.importorskip("resource", reason="a limit of a file's size, in place of a full disk")
     outside.makepyfile(
         MEASURES
@@ -157,8 +177,14 @@ def test_a_disk_that_is_full_leaves_no_empty_file(outside: pytest.Pytester) -> N
     )
     run = outside.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--roofline-label", "here")
     assert run.ret == 4
-    run.stdout.fnmatch_lines(["ERROR: can't write *.json: File too large. Make room there, or choose another folder."])
-    assert list((outside.path / "results" / "here").iterdir()) == []
+    run.stdout.fnmatch_lines(
+        [
+            "WARNING: can't write *.journal: File too large. 0 of 1 cases are in *",
+            "ERROR: can't write *: File too large*",
+        ]
+    )
+    (left,) = (outside.path / "results" / "here").iterdir()
+    assert left.suffix == ".journal"
 
 
 def test_nothing_of_a_case_lives_when_the_next_is_built(outside: pytest.Pytester) -> None:

@@ -19,7 +19,7 @@ from roofline.quick_reader import read_times
 from roofline.reader import ResultFile, read_file
 from roofline.record import KEY, Flag, Record, Rounds
 from roofline.sessions import sessions_table
-from roofline.step_time import mostly_disturbed
+from roofline.step_time import mostly_disturbed, step_time
 from roofline.tables import render
 from roofline.units import significant
 from tests.roofline import build
@@ -118,6 +118,15 @@ def test_mostly_disturbed_rounds_are_flagged(disturbed: int, flagged: bool) -> N
     walls = (0.5,) * (20 - disturbed) + (0.9,) * disturbed
     rounds = Rounds(steps=5, wall_s=walls, disturbed=(None,) * (20 - disturbed) + ("steal",) * disturbed)
     assert (mostly_disturbed(rounds.disturbed) is not None) is flagged
+
+
+def test_a_few_rounds_that_escaped_are_no_sample() -> None:
+    """Where most rounds were disturbed the step time is of all, and the row says so by its flag."""
+    rounds = Rounds(steps=1, wall_s=(1.0, 3.0, 4.0, 5.0), disturbed=(None, MARK, MARK, MARK))
+    found = step_time(rounds)
+    assert found is not None
+    assert (found.time_s, found.rounds, found.left_out) == (3.5, 4, 0)
+    assert mostly_disturbed(rounds.disturbed)
 
 
 def test_the_share_of_waiting_is_of_the_undisturbed_rounds() -> None:

@@ -30,7 +30,7 @@ def _marked(disturbed: int | None) -> Any:
         walls = [1.0] * (ROUNDS - (disturbed or 0)) + [2.0] * (disturbed or 0)
         marks = [None if wall == 1.0 else "steal" for wall in walls]
         timing["rounds"] = {"steps": 1, "wall_s": walls, "disturbed": None if disturbed is None else marks}
-        timing["step_time_s"] = 1.0 if disturbed else statistics.median(walls)
+        timing["step_time_s"] = 1.0 if 2 * (disturbed or 0) <= ROUNDS else statistics.median(walls)
         row["stats"] = sessions.statistics_of(tuple(walls))
 
     return change
