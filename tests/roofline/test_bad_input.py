@@ -28,6 +28,7 @@ from tests.roofline.conftest import Run
         (("points", "{one}", "--devices", "{one}"), 2, "--devices: {one}: not TOML"),
         (("points", "{one}", "-o", "{one}/x.csv"), 2, "{one}/x.csv: can't be written"),
         (("plot", "{one}", "-o", "{one}/x"), 2, "can't be written"),
+        (("points", "{one}", "-o", "{one}"), 2, "is one of the files to read"),
         (("summary", "{broken}"), 3, "{broken}: empty."),
         (("points", "{broken}"), 3, "{broken}: empty."),
         (("machines", "{text}"), 3, "{text}:1: not JSON"),

@@ -77,8 +77,6 @@ def ncu(
 
     Exit code: 0, or 3 where a file can't be read, two don't belong together, or no launch is in the range.
     """
-    if output is not None and output.exists() and any(output.samefile(one) for one in files):
-        raise click.UsageError(f"-o {output} is one of the files to read, which it would overwrite. Name another.")
     try:
         counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal], nvtx_range))
     except ReadError as error:

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import click
 
 from roofline import written_files
-from roofline.commands.common import CannotCompare, Command
+from roofline.commands.common import INPUT, CannotCompare, Command
 from roofline.printable import printable, printable_lines
 from roofline.tables import FORMATS, Format, Table, render
 from roofline.wrapping import wrapped
@@ -193,12 +193,25 @@ def _echo(text: str, stream: TextIO | None) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a file as `roofline.written_files.write_text` does.
 
-    :raises click.UsageError: the file can't be written.
+    :raises click.UsageError: the file can't be written, or is one of those that the running command reads.
     """
+    if path.is_file() and any(one.exists() and path.samefile(one) for one in _inputs()):
+        raise click.UsageError(
+            printable(f"-o {path} is one of the files to read, which it would overwrite. Name another.")
+        )
     try:
         written_files.write_text(path, text)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _inputs() -> list[Path]:
+    """The files and folders that the running command was given to read."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    given = [context.params.get(one.name or "") for one in context.command.params if one.type is INPUT]
+    return [path for value in given for path in (value if isinstance(value, tuple) else (value,)) if path is not None]
 
 
 def try_to_write(path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roofline.compare.workload_changes import declared, workload_changes
+from roofline.compare.workload_changes import declared, parameter_changes, workload_changes
 from roofline.record import Case
 
 CASE = Case(id="a", workload_hash="h", model="mlp", mode="infer", precision="fp32", batch=2, samples_per_step=2)
@@ -35,3 +35,9 @@ def test_what_changed_is_told_with_both_values(new: dict[str, Any], told: str) -
 def test_a_field_that_one_side_s_version_lacks_is_a_change() -> None:
     """It has none there, as a value of the configuration that isn't told."""
     assert workload_changes({"batch": 2}, {"batch": 2, "tiles": 4}, "base") == "tiles 4, base none"
+
+
+def test_a_long_value_is_cut() -> None:
+    """A test may be parametrised with a text of 100,000 characters; a line of a log can't hold it."""
+    found = parameter_changes({"n": "a" * 100_000}, {"n": 1}, "baseline")
+    assert found == f"n 1, baseline {'a' * 100}... (100000 characters)"
