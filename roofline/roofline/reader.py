@@ -288,7 +288,9 @@ def text_of(path: Path, advice: str, errors: str = "strict") -> str:
         name = "UTF-16" if "16" in error.encoding else "UTF-8"
         raise ReadError(f"{path}: not {name} text (byte {error.start}). {advice}") from error
     except OSError as error:
-        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
+        left = path.with_suffix(journal.SUFFIX)
+        hint = f" Its run did not end and left {left}: give that." if left != path and left.exists() else ""
+        raise ReadError(f"{path}: can't be read ({error.strerror or error}).{hint}") from error
 
 
 _MAY_HOLD_SURROGATES = re.compile(r"\\u[dD][89a-fA-F]")

@@ -179,6 +179,14 @@ def test_recover_makes_nothing_of_what_is_no_journal_or_holds_nothing(tmp_path: 
     assert not (tmp_path / "a.json").exists()
 
 
+def test_a_result_whose_run_did_not_end_is_looked_for_in_vain(tmp_path: Path) -> None:
+    """The message names the journal that is there in its place."""
+    (tmp_path / "a.journal").write_text(RUN)
+    code, _, told = run("points", tmp_path / "a.json")
+    assert code == 3
+    assert str(tmp_path / "a.journal") in "".join(told.split("\n  "))
+
+
 @pytest.mark.parametrize(
     "command", ["points", "summary", "ops", "sessions", "env", "machines", "metrics", "audit", "report", "plot", "lock"]
 )

@@ -34,7 +34,8 @@ def test_a_gap_is_what_rounding_leaves_unexplained() -> None:
 @given(numbers, numbers, st.floats(0, 0.5), st.floats(0, 0.5))
 def test_more_slack_never_widens_a_gap(one: float, other: float, first: float, second: float) -> None:
     loose = gap(rounded(one, first * one), rounded(other, second * other))
-    assert abs(loose) <= abs(gap(exact(one), exact(other)))
+    # But for the rounding of the arithmetic itself.
+    assert abs(loose) <= abs(gap(exact(one), exact(other))) * (1 + 1e-12)
 
 
 @given(numbers, st.floats(0, 0.4), numbers, st.floats(0, 0.4))
