@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -289,7 +290,7 @@ def text_of(path: Path, advice: str, errors: str = "strict") -> str:
         raise ReadError(f"{path}: not {name} text (byte {error.start}). {advice}") from error
     except OSError as error:
         left = path.with_suffix(journal.SUFFIX)
-        hint = f" Its run did not end and left {left}: give that." if left != path and left.exists() else ""
+        hint = f" Its run did not end and left {left}: give that." if left != path and os.path.exists(left) else ""
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).{hint}") from error
 
 
