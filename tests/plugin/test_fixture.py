@@ -26,7 +26,6 @@ def test_a_measured_test_has_a_record_and_its_statistics_are_the_rounds(project:
     assert record.timing is not None
     rounds = record.timing.rounds
     assert bench["stats"]["data"] == [wall / rounds.steps for wall in rounds.wall_s]
-    assert bench["stats"]["mean"] == pytest.approx(record.timing.step_time_s, rel=1e-12)
     assert record.work is not None
     assert record.work.flop_per_step == 2 * 2 * 8 * 4
     assert {check.name: check.status for check in record.checks}["device"] == "passed"
