@@ -94,6 +94,17 @@ def _two_runs(old: Path, new: Path) -> None:
         (folder / "run.json").write_text(json.dumps(content))
 
 
+def _journal(path: Path) -> None:
+    """What a run leaves that was killed after its first case."""
+    document = json.loads(min((ROOT / "results").glob("*/*.json")).read_text(encoding="utf-8"))
+    row = document["benchmarks"][0]
+    lines = [
+        {"document": {**document, "benchmarks": []}, "planned": {row["fullname"]: row["name"]}},
+        {"finished": [row["fullname"]], "rows": {"0": row}, "not_measured": [], "session": {}},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
 def _nsys_export(path: Path) -> None:
     """An export of nsys with one kernel, for commands that name EXPORT.sqlite."""
     with closing(sqlite3.connect(path)) as connection:
@@ -122,6 +133,7 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
         (tmp_path / "TABLE.csv").write_text(TABLE)
         (tmp_path / "NCU.csv").write_text(NCU)
         (tmp_path / "TRACE.json").write_text(TRACE)
+        _journal(tmp_path / "FILE.journal")
         _nsys_export(tmp_path / "EXPORT.sqlite")
         _two_runs(tmp_path / "OLD", tmp_path / "NEW")
         (tmp_path / "perftests").mkdir()
