@@ -11,6 +11,7 @@ from roofline.bounds import input_share
 from roofline.counters import counters_of, tensor_share
 from roofline.points import Point
 from roofline.printable import printable
+from roofline.reader import ResultFile
 from roofline.record import (
     Counters,
     HostCounters,
@@ -210,8 +211,9 @@ def _peak_over_predicted(memory: Memory) -> float | None:
     return None if measured is None or not predicted else measured / predicted
 
 
-def _started(point: Point) -> str | None:
-    return point.result.written_at if point.result.session is None else point.result.session.started_at
+def started_at(result: ResultFile) -> str | None:
+    """When a run began; of one without a record, when its file was written."""
+    return result.written_at if result.session is None else result.session.started_at
 
 
 def _place_in_set(session: Session) -> str | None:
@@ -255,7 +257,7 @@ _ALL: tuple[Column[Point], ...] = (
     _number("samples_per_step", "samples", _record(lambda record: record.case.samples_per_step)),
     _words("sample_unit", "unit", _record(lambda record: record.case.sample_unit)),
     _words("label", "label", _session(lambda session: session.label)),
-    _words("started_at", "started", _started),
+    _words("started_at", "started", lambda point: started_at(point.result)),
     _words("session", "session", _session(_place_in_set)),
     _words("session_set", "set", _session(lambda session: None if session.set is None else session.set.id)),
     _words("commit", "commit", lambda point: point.result.commit),
@@ -390,8 +392,10 @@ _ALL: tuple[Column[Point], ...] = (
     Column(
         name="flags",
         title="flags",
-        get=lambda point: [flag.name for flag in point.flags],
+        # Where space is short the first is named alone: one that makes the row invalid.
+        get=lambda point: [flag.name for flag in sorted(point.flags, key=lambda flag: not flag.invalid)],
         show=", ".join,
+        narrow=lambda names: " ".join([*names[:1], *([f"+{len(names) - 1}"] if len(names) > 1 else [])]),
         right=False,
     ),
     *(_version(name) for name in ("python", "torch", "torchvision", "cuda", "cudnn", "driver")),

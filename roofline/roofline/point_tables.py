@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from roofline import input_pipeline
 from roofline.bounds import NEAR_KNEE, STRADDLES
-from roofline.columns import parameters_of, pick, prefixed
+from roofline.columns import parameters_of, pick, prefixed, started_at
 from roofline.points import Point
 from roofline.reader import ResultFile
 from roofline.record import NotMeasured, Roof
@@ -140,32 +141,55 @@ class _Annotated:
 
 
 def points_table(points: Sequence[Point]) -> Table[Point]:
-    """A row a case: what ``roofline_points.csv`` holds."""
-    where = ("machine",) if len({point.result.machine_key for point in points}) > 1 else ()
-    of = ("session",) if len({point.result.path for point in points if _in_set(point.result)}) > 1 else ()
+    """A row a case: what ``roofline_points.csv`` holds. Those of several runs stand below their run's heading."""
     parameters = parameters_of(points)
     return Table(
         title="Points on the roofline",
         columns=[*_POINT_COLUMNS, *parameters],
         rows=points,
-        display=[*pick("case", *where, *of), *parameters, *_STANDING, *pick("flags")],
+        display=[*pick("case"), *parameters, *_standing(points), *pick("flags")],
+        section=_run_of(points),
+        section_title="run",
     )
 
 
 def metrics_table(points: Sequence[Point]) -> Table[Point]:
-    """A row a benchmark, roofs included: what ``metrics.csv`` holds."""
+    """A row a benchmark, roofs included: what ``metrics.csv`` holds. Those of several runs stand below their run's
+    heading.
+    """
     parameters = parameters_of(points)
+    run = _run_of(points)
     return Table(
         title="Metrics",
         columns=[*_METRIC_COLUMNS, *parameters],
         rows=points,
         display=[
-            *pick("case", "machine"),
+            *pick("case", *(("machine",) if run is None else ())),
             *parameters,
             *pick("warmup_steps", "measured_steps", "elapsed_s", "user_s", "system_s", "max_rss_byte", "samples_per_s"),
             *pick("samples_per_s_sd", "step_time_s", "latency_median_s", "input_share", "data"),
         ],
+        section=run,
+        section_title="run",
     )
+
+
+def _run_of(points: Sequence[Point]) -> Callable[[Point], str] | None:
+    """What heads the rows of a run; None where all are of one. Runs that nothing else tells apart have their path."""
+    headings = {point.result.path: _heading(point.result) for point in points}
+    if len(headings) < 2:
+        return None
+    alike = {heading for heading, count in Counter(headings.values()).items() if count > 1}
+    named = {path: f"{one} ({path})" if one in alike else one for path, one in headings.items()}
+    return lambda point: named[point.result.path]
+
+
+def _standing(points: Sequence[Point]) -> list[Column[Point]]:
+    """The heading of the throughput speaks of a margin where a row has one."""
+    throughput, *others = _STANDING
+    if all(point.margin is None for point in points):
+        throughput = replace(throughput, title="samples\n/s")
+    return [throughput, *others]
 
 
 def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool = False) -> Table[_Annotated]:
@@ -180,7 +204,7 @@ def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool 
             texts.setdefault(heading, []).extend([(point.id, evidence)] if evidence else [])
         numbers = [list(texts).index(heading) + 1 for heading, _ in _remarks(point)]
         rows.append(_Annotated(point=point, notes=tuple(numbers)))
-    columns = [column.of(_point) for column in (*pick("case"), *parameters_of(points), *_STANDING)]
+    columns = [column.of(_point) for column in (*pick("case"), *parameters_of(points), *_standing(points))]
     columns.append(
         Column(
             name="notes",
@@ -276,18 +300,14 @@ def _note(number: int, heading: str, lines: Sequence[tuple[str, str]], count: in
 _INVALID = " (invalid)"
 
 
-def _in_set(result: ResultFile) -> bool:
-    return result.session is not None and result.session.set is not None
-
-
 def _heading(result: ResultFile) -> str:
     parts = [result.machine_label]
     if result.machine is not None and result.machine.device.name not in parts[0]:
         parts.append(result.machine.device.name)
-    if result.session is not None:
-        parts.append(result.session.started_at)
-        if result.session.set is not None:
-            parts.append(f"session {result.session.set.index} of {result.session.set.count}")
+    if (when := started_at(result)) is not None:
+        parts.append(when)
+    if result.session is not None and result.session.set is not None:
+        parts.append(f"session {result.session.set.index} of {result.session.set.count}")
     if result.commit:
         parts.append(f"commit {result.commit[:10]}{' (changed)' if result.commit_dirty else ''}")
     return ", ".join(parts)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from roofline.record import (
     Rounds,
     Uncovered,
 )
-from roofline.tables import render
+from roofline.tables import Table, render
 from tests.roofline import build
 
 
@@ -308,6 +309,55 @@ def test_parameters_of_foreign_rows_are_columns(tmp_path: Path) -> None:
         assert "param_x" not in rows[0]
     assert "batch" in render(summary_table(result, points), "table", 300)
     assert len(newest(points)[0]) == 3
+
+
+@pytest.mark.parametrize("table_of", [points_table, metrics_table])
+def test_rows_stand_below_the_heading_of_their_run(
+    tmp_path: Path, table_of: Callable[[tuple[Point, ...]], Table[Any]]
+) -> None:
+    """Its machine and its time (UTC). A copy, which has both in common, is told by its path; of one run none is said.
+    In CSV and JSON columns tell the file.
+    """
+    names = ("a.json", "b.json", "copy.json")
+    times = ("2026-01-01T10:00:00+00:00", "2026-01-02T10:00:00+00:00", "2026-01-02T10:00:00+00:00")
+    results = [
+        build.result(tmp_path / name, [build.record()], of=build.session(build.roofs(), started_at=time))
+        for name, time in zip(names, times, strict=True)
+    ]
+    table = table_of(tuple(point for result in results for point in points_of(result, load())))
+    assert table.section is not None
+    first, *others = [table.section(row) for row in table.rows]
+    assert (first.split(", ")[0], first.split(", ")[2]) == ("epyc-2cpu", times[0])
+    assert str(tmp_path) not in first
+    assert [heading.endswith(f"({result.path})") for heading, result in zip(others, results[1:], strict=True)] == [
+        True
+    ] * 2
+    assert first in render(table, "table", 200).splitlines()
+    rows = _csv(render(table, "csv", 80))
+    assert [(row["file"], row["started_at"]) for row in rows] == list(zip(names, times, strict=True))
+    assert table_of(points_of(results[0], load())).section is None
+
+
+def test_many_flags_take_the_room_of_one_where_space_is_short(tmp_path: Path) -> None:
+    """The one that makes the row invalid is named; where there is room, and in JSON, all are."""
+    flags = [Flag(name=name, evidence="x", invalid=name == "wrong_device") for name in ("margin", "wrong_device", "gc")]
+    _, points = _all(
+        tmp_path, build.record(flags=tuple(flags)), build.record(case=build.case(batch=2), flags=(flags[0],))
+    )
+    table = points_table(points)
+    assert "wrong_device +2" in (narrow := render(table, "table", 80))
+    assert "Not shown" not in narrow
+    assert "wrong_device, margin, gc" in render(table, "table", 200)
+    rows = json.loads(render(table, "json", 80))["rows"]
+    assert [len(row["flags"]) for row in rows] == [3, 1]
+
+
+def test_the_heading_speaks_of_a_margin_where_a_row_has_one(tmp_path: Path) -> None:
+    without = build.record(case=build.case(batch=2), timing=build.timing(0.1, margin=None))
+    result, points = _all(tmp_path, build.record(), without)
+    for some, said in ((points, True), (points[1:], False)):
+        for table in (points_table(some), summary_table(result, some)):
+            assert ("margin" in render(table, "table", 100).partition("─")[0]) is said
 
 
 def test_a_row_without_statistics_is_invalid(tmp_path: Path) -> None:

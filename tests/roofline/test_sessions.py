@@ -210,14 +210,14 @@ def test_rows_of_a_set_are_told_apart(tmp_path: Path) -> None:
     points = _points(*(_session(tmp_path, index, _case(0.1)) for index in (1, 2, 3)))
     shown, csv = _texts(points_table(points))
     for index in (1, 2, 3):
-        assert f" {index}/3 " in shown
+        assert f"session {index} of 3" in shown
         assert f",{index}/3,{SET}," in csv
     assert csv == render(points_table(points), "csv", 80)
     assert f",2/3,{SET}," in _texts(metrics_table(points))[1]
 
 
 def test_a_run_by_itself_has_no_place_in_a_set(tmp_path: Path) -> None:
-    """Nor a column for it."""
+    """Nor does its heading speak of one."""
     points = _points(build.result(tmp_path / "a.json", [_case(0.1)]), build.result(tmp_path / "b.json", [_case(0.1)]))
     assert "session" not in _texts(points_table(points))[0]
 
