@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from roofline.amounts import usable, usable_or_zero
 from roofline.margin import MEDIAN_OVER_MEAN
@@ -256,7 +256,22 @@ def cliffs(records: Sequence[Record | None]) -> tuple[Flag | None, ...]:
     Compared with the best of all smaller batches, so that what comes after the first fall is found too. Invalid rows
     and rows without a time are no measure for others.
     """
-    return tuple(None if record is None else _cliff(record, records) for record in records)
+    series: dict[tuple[str | None, ...], list[tuple[int, Record]]] = {}
+    for index, record in enumerate(records):
+        if record is not None:
+            series.setdefault(_series(record), []).append((index, record))
+    found: list[Flag | None] = [None] * len(records)
+    for members in series.values():
+        best: tuple[float, int] | None = None
+        in_order = sorted(members, key=lambda member: member[1].case.batch)
+        for batch, same_batch in groupby(in_order, key=lambda member: member[1].case.batch):
+            rates = [(index, record, throughput(record)) for index, record in same_batch]
+            if best is not None:
+                for index, record, rate in rates:
+                    found[index] = None if rate is None else _cliff(record, rate, best)
+            measures = [(rate, batch) for _, record, rate in rates if rate is not None and record.valid]
+            best = max((*measures, *((best,) if best is not None else ())), default=None)
+    return tuple(found)
 
 
 def throughput(record: Record) -> float | None:
@@ -266,20 +281,9 @@ def throughput(record: Record) -> float | None:
     return record.case.samples_per_step / record.timing.step_time_s
 
 
-def _cliff(record: Record, others: Sequence[Record | None]) -> Flag | None:
-    own = throughput(record)
-    smaller = [
-        (rate, other.case.batch)
-        for other in others
-        if other is not None
-        and other.valid
-        and other.case.batch < record.case.batch
-        and _series(other) == _series(record)
-        and (rate := throughput(other)) is not None
-    ]
-    if own is None or not smaller:
-        return None
-    best, batch = max(smaller)
+def _cliff(record: Record, own: float, best_smaller: tuple[float, int]) -> Flag | None:
+    """:param best_smaller: the highest throughput of a smaller batch, and that batch."""
+    best, batch = best_smaller
     if own >= CLIFF * best:
         return None
     spilled = oversubscribed(record) is not None or any(flag.name == "spilled" for flag in record.flags)

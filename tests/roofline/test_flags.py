@@ -270,6 +270,19 @@ def test_a_cliff_without_evidence_has_no_cause() -> None:
     assert (_cliffs([_batch(32, 900), _batch(64, 400)])[1] or "").endswith("cause: not known")
 
 
+def test_every_case_is_held_against_all_smaller_batches_of_its_own() -> None:
+    """Drawn at random: flagged are exactly those below half of the best smaller batch, which is named."""
+    draw = random.Random(0)
+    for _ in range(50):
+        drawn = [(draw.choice([8, 16, 16, 32]), draw.choice([100, 250, 600]), draw.choice("ab")) for _ in range(8)]
+        found = _cliffs([_batch(batch, rate, model=model) for batch, rate, model in drawn])
+        for (batch, rate, model), text in zip(drawn, found, strict=True):
+            smaller = [(other, size) for size, other, name in drawn if name == model and size < batch]
+            best, size = max(smaller, default=(0, 0))
+            assert (text is not None) == (rate < best / 2)
+            assert text is None or f"against {best} at batch {size}," in text
+
+
 def test_what_follows_the_fall_is_found_too() -> None:
     """Batch 128 is as slow as 96; both are far from 64."""
     assert [bool(flag) for flag in _cliffs([_batch(64, 900), _batch(96, 85), _batch(128, 85)])] == [False, True, True]

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from roofline.compare.effect import Effect
@@ -155,6 +156,7 @@ def _of_100(share: float) -> str:
     return f"{100 * share:.6g} %"
 
 
+@lru_cache(maxsize=4096)  # a comparison's cases have the same few degrees of freedom
 def _quantile(freedom: float, confidence: float) -> float:
     """One-sided."""
     from scipy import special
