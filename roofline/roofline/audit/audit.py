@@ -10,14 +10,19 @@ from roofline.audit.row import Row
 from roofline.audit.rule import Known, Rule, Verdict, run
 from roofline.audit.rules import RULES
 from roofline.devices import DeviceTable
+from roofline.units import some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What was read and what the rules say of it."""
+    """What was read and what the rules say of it.
+
+    ``not_compared`` tells, with the first row of each, of rows that only have the name of a known model.
+    """
 
     rows: tuple[Row, ...]
     verdicts: tuple[Verdict, ...]
+    not_compared: tuple[str, ...] = ()
 
     @property
     def contradicted(self) -> bool:
@@ -42,7 +47,17 @@ def audit(
     known = Known(devices=devices, models=load())
     chosen = tolerances or {}
     verdicts = tuple(run(rule, rows, known, chosen.get(rule.name)) for rule in rules)
-    return Audit(rows=tuple(rows), verdicts=verdicts)
+    return Audit(rows=tuple(rows), verdicts=verdicts, not_compared=_not_compared(rows, known))
+
+
+def _not_compared(rows: Iterable[Row], known: Known) -> tuple[str, ...]:
+    alike: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if (why := known.models.why_another(row)) is not None:
+            alike.setdefault((row.file, why), []).append(row)
+    return tuple(
+        f"{file}: {some_of([row.place for row in members], 1)}: {why}" for (file, why), members in alike.items()
+    )
 
 
 def on_devices(rows: Iterable[Row], names: Mapping[str, str], otherwise: str | None) -> tuple[Row, ...]:

@@ -58,14 +58,15 @@ class KnownModel:
 
     def fits(self, row: Row) -> bool:
         """Whether nothing that ``row`` states beside the name is another model's. An unstated size is the usual one."""
-        for own, stated, tolerance in (
-            (self.size_pixel, row.size_pixel, 0.0),
-            (self.length_token, row.length_token, 0.0),
-            (self.parameter_count, row.parameter_count, _SAME),
-        ):
-            if own is not None and stated is not None and not agree(stated, own, tolerance):
+        for own, stated in ((self.size_pixel, row.size_pixel), (self.length_token, row.length_token)):
+            if own is not None and stated is not None and not agree(stated, own, 0.0):
                 return False
-        return not self.generic or row.parameter_count is not None
+        return self.has_parameters_of(row) and (not self.generic or row.parameter_count is not None)
+
+    def has_parameters_of(self, row: Row) -> bool:
+        """Whether the number of parameters that ``row`` states, if any, is this model's."""
+        own, stated = self.parameter_count, row.parameter_count
+        return own is None or stated is None or agree(stated, own, _SAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,17 +88,31 @@ class KnownModels:
         """The model of ``row``; None where it is not known, or may be one of several with different figures."""
         if row.model is None:
             return None
-        name = _named(row.model)
-        if row.size_pixel is None and name.pixel is not None:
-            row = replace(row, size_pixel=exact(name.pixel))
-        found = [
-            model
-            for model in self.by_name.get(name.plain, ())
-            if name.library in (None, model.library) and model.fits(row)
-        ]
+        called, pixel = self._called(row.model), _named(row.model).pixel
+        if row.size_pixel is None and pixel is not None:
+            row = replace(row, size_pixel=exact(pixel))
+        found = [model for model in called if model.fits(row)]
         if not found or not all(_equal(model, found[0]) for model in found):
             return None
         return found[0]
+
+    def why_another(self, row: Row) -> str | None:
+        """Say that ``row`` has the name of known models and another number of parameters than any of them.
+
+        None where the number fits, or none is stated, or the name is generic.
+        """
+        if row.model is None or row.parameter_count is None:
+            return None
+        called = [model for model in self._called(row.model) if not model.generic]
+        counts = {model.parameter_count.value: model.name for model in called if model.parameter_count is not None}
+        if not counts or any(model.has_parameters_of(row) for model in called):
+            return None
+        known = " or ".join(f"{name} has {count:,.0f}" for count, name in sorted(counts.items()))
+        return f"named {row.model}, has {row.parameter_count.value:,.0f} parameters, {known}: not compared"
+
+    def _called(self, text: str) -> list[KnownModel]:
+        name = _named(text)
+        return [model for model in self.by_name.get(name.plain, ()) if name.library in (None, model.library)]
 
 
 def plain(name: str) -> str:

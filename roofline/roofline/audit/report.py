@@ -131,6 +131,7 @@ def _notes(audit: Audit, files: Iterable[str]) -> list[str]:
         for row in audit.rows
         if row.nonfinite
     ]
+    notes += audit.not_compared
     idle = [verdict.rule.name for verdict in audit.verdicts if not verdict.examined]
     if idle:
         notes.append(f"Nothing to look at had: {', '.join(idle)}")
