@@ -247,16 +247,20 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 MARKERS: tuple[str, ...] = (
+    "roofs: measures the machine's roofs.",
+    "roofline(mode, precision, batch, sample_unit): what calls of the roofline fixture measure where they don't say.",
+    "expected_bound(bound, min_fraction_of_roof, min_fraction_of_speed_of_light, device, precision): "
+    "what bounds the case, and how near to its limits it comes at least.",
+)
+"""Registered in every project."""
+
+GENERAL_MARKERS: tuple[str, ...] = (
     "cpu: runs on the CPU.",
     "cuda: runs on a CUDA device.",
     "mps: runs on an Apple GPU.",
     "train: measures training steps.",
     "infer: measures forward passes.",
-    "roofs: measures the machine's roofs.",
     "input: measures the input pipeline.",
-    "roofline(mode, precision, batch, sample_unit): what calls of the roofline fixture measure where they don't say.",
-    "expected_bound(bound, min_fraction_of_roof, min_fraction_of_speed_of_light, device, precision): "
-    "what bounds the case, and how near to its limits it comes at least.",
 )
 """Registered where the ini option roofline_markers is true."""
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_roofline import cpus, devices, same_project
 from pytest_roofline.items import uses_roofline
-from pytest_roofline.options import MARKERS, SETTINGS, Options, options, without_effect
+from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS, Options, options, without_effect
 from pytest_roofline.settings import LongFlags, Setting, SettingError, TakenFlags, add_flags, source
 
 if TYPE_CHECKING:
@@ -52,16 +53,16 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     pluginmanager.register(LongFlags(flags), LongFlags.PLUGIN)
     parser.addini(
         "roofline_markers",
-        "Register the markers cpu, cuda, mps, train, infer, input, roofs, roofline; mark tests with their device.",
+        "Register the markers cpu, cuda, mps, train, infer, input; mark measuring tests with their device.",
         type="bool",
         default=False,
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getini("roofline_markers"):
-        for marker in MARKERS:
-            config.addinivalue_line("markers", marker)
+    # Words such as cpu and train may be markers of the project's own, with a meaning of their own.
+    for marker in (*MARKERS, *(GENERAL_MARKERS if config.getini("roofline_markers") else ())):
+        config.addinivalue_line("markers", marker)
 
 
 def taken_flags(config: pytest.Config) -> Mapping[str, str]:
@@ -141,6 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     for item in cases:
         replay.install(item)
+    items.sort(key=lambda item: item.get_closest_marker("roofs") is None)
     if not config.getini("roofline_markers"):
         return
     kind = kind_of(config)
@@ -153,7 +155,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             other.add(item)
     if other:
         _deselect(config, items, other)
-    items.sort(key=lambda item: item.get_closest_marker("roofs") is None)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -318,6 +319,8 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     worker = hasattr(config, "workerinput")
     if chosen.results is not None and not worker:
         _refuse_disabled(config)
+    if not worker:
+        _refuse_unwritable(config.option.benchmark_json)
     device = _select(config)
     # torch counts the visible cores; a container's quota may allow fewer, and threads beyond it stall each other.
     torch.set_num_threads(min(torch.get_num_threads(), cpus.effective_cpus()))
@@ -348,6 +351,26 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
         config.pluginmanager.register(counting, "roofline-ncu")
     planned = {item.nodeid: case_name(item) for item in cases if item.get_closest_marker("roofs") is None}
     config.pluginmanager.register(SessionHooks(run, config, planned, member), "roofline-session")
+
+
+def _refuse_unwritable(benchmark_json: str | None) -> None:
+    """Make the folder of pytest-benchmark's file, which it writes after all tests: where it can't, all is lost.
+
+    :raises pytest.UsageError: the file can't be written.
+    """
+    if not benchmark_json:
+        return
+    path = Path(benchmark_json)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        there = path.exists()
+        if not path.is_fifo():  # it would wait for its reader
+            path.open("ab").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        why = f"can't write {path}: {error.strerror}"
+        raise pytest.UsageError(f"--benchmark-json: {why}. Name another file.") from error
 
 
 def _writes(config: pytest.Config, run: Run) -> bool:

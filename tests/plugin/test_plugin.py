@@ -35,17 +35,30 @@ def test_a_project_that_does_not_use_it_sees_nothing(pytester: pytest.Pytester) 
 def test_markers_are_registered_where_they_are_asked_for(project: pytest.Pytester) -> None:
     """With the ini option, --strict-markers takes them all."""
     shown = project.runpytest_subprocess("--markers").stdout.str()
-    for name in (
-        "cpu",
-        "cuda",
-        "mps",
-        "train",
-        "infer",
-        "input",
-        "roofs",
-        "roofline(mode, precision, batch, sample_unit)",
-    ):
-        assert f"@pytest.mark.{name}" in shown
+    for name in ("cpu", "cuda", "mps", "train", "infer", "input"):
+        assert f"@pytest.mark.{name}:" in shown
+
+
+def test_a_project_may_use_the_markers_of_the_plugin_without_asking(project: pytest.Pytester) -> None:
+    """Under --strict-markers, too; its own words are left alone, and roofs run first."""
+    project.makeini("[pytest]\naddopts = --strict-markers -p no:playwright\nmarkers =\n    cuda: mine\n")
+    project.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.cuda
+        @pytest.mark.roofline(mode="infer")
+        @pytest.mark.expected_bound("memory")
+        def test_mine(roofline):
+            pass
+
+        @pytest.mark.roofs
+        def test_launch(roofline):
+            pass
+        """
+    )
+    run = project.runpytest_subprocess(*QUICK, "--collect-only", "-q")
+    run.stdout.fnmatch_lines(["*::test_launch", "*::test_mine", "2 tests collected*"])
 
 
 def test_results_are_written_under_label_time_and_commit(project: pytest.Pytester) -> None:
@@ -261,9 +274,9 @@ def test_without_pytest_benchmark_the_reason_is_told(project: pytest.Pytester) -
 
 
 def test_a_failure_of_pytest_benchmark_loses_no_result(project: pytest.Pytester) -> None:
-    """Its own file can't be written; ours was written before it tried."""
-    project.makepyfile(MEASURES)
-    project.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--benchmark-json", "no/such/folder.json")
+    """Its own file can't be written any more; ours was written before it tried."""
+    project.makepyfile(MEASURES + "        __import__('os').mkdir('out.json')\n")
+    project.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--benchmark-json", "out.json")
     assert list(records(results(project))) == ["test_mine"]
 
 
@@ -365,3 +378,30 @@ def test_running_out_of_open_files_loses_nothing(project: pytest.Pytester) -> No
     run.stdout.fnmatch_lines(["ERROR: can't write *: Too many open files. 2 of 2 cases are in *.journal*"])
     (path,) = (project.path / "results").rglob("*.journal")
     assert [row["name"] for row in journal.load(path)["benchmarks"]] == ["test_mine", "test_then"]
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [("taken", "Is a directory"), ("file/out.json", "*"), ("/proc/out.json", "*")],
+    ids=["folder", "below a file", "read only"],
+)
+def test_a_file_that_pytest_benchmark_could_not_write_is_refused_before_measuring(
+    path: str, why: str, project: pytest.Pytester
+) -> None:
+    """It is written after all tests, and without a results folder there is no other."""
+    if path.startswith("/proc") and not Path("/proc/self").exists():
+        pytest.skip("no /proc here")
+    project.makepyfile(MEASURES + "        raise AssertionError('it ran')\n")
+    project.mkdir("taken")
+    (project.path / "file").touch()
+    run = project.runpytest_subprocess(*QUICK, "--benchmark-json", path)
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines([f"ERROR: --benchmark-json: can't write {path}: {why}. Name another file."])
+    assert "it ran" not in run.stdout.str()
+
+
+def test_the_folder_of_pytest_benchmark_s_file_is_made(project: pytest.Pytester) -> None:
+    """As that of the results is."""
+    project.makepyfile(MEASURES)
+    project.runpytest_subprocess(*QUICK, "--benchmark-json", "no/such/out.json").assert_outcomes(passed=1)
+    assert len(json.loads((project.path / "no/such/out.json").read_text())["benchmarks"]) == 1
