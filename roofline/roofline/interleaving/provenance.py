@@ -89,10 +89,15 @@ def _content(path: Path) -> bytes | None:
 
 
 def _is_a_copy(root: Path, path: Path) -> bool:
-    """Whether an installed module or package is also in the tree."""
-    if path.name == "__init__.py":
-        return any((folder / path.parent.name / path.name).exists() for folder in (root, root / "src"))
-    return any((folder / path.name).exists() for folder in (root, root / "src"))
+    """Whether an installed module or package is also in the tree, at the same place: torch has a ``utils``, too."""
+    name = _below_installed(path)
+    return name is not None and any((folder / name).exists() for folder in (root, root / "src"))
+
+
+def _below_installed(path: Path) -> Path | None:
+    """The part of a path below the innermost folder of what is installed."""
+    places = [number for number, part in enumerate(path.parts) if part in _INSTALLED]
+    return Path(*path.parts[places[-1] + 1 :]) if places else None
 
 
 def _is_built_of(root: Path, path: Path) -> bool:

@@ -63,6 +63,13 @@ def test_an_installed_copy_of_the_project_is_refused(trees: Path, installed: str
             watched(trees).watch("base", [str(root / installed)])
 
 
+@pytest.mark.parametrize("name", ["package/__init__.py", "test_it.py"])
+def test_a_part_of_another_package_is_no_copy(trees: Path, name: str) -> None:
+    """torch has modules and packages of every common name; what they are called in the tree is nothing to them."""
+    (trees / "base" / "test_it.py").touch()
+    watched(trees).watch("base", [f"/usr/lib/site-packages/torch/{name}"])
+
+
 FAST = "site-packages/fast.cpython-312-x86_64-linux-gnu.so"
 
 
