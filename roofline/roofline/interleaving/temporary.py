@@ -16,13 +16,25 @@ _KEEPER = """
 import os, shutil, sys, time
 sys.stdin.read()
 for _ in range(100):
+    for folder, _, files in os.walk(sys.argv[1]):
+        if ".git" in files:
+            try:
+                tree = os.path.join(folder, ".git")
+                entry = open(tree).read().removeprefix("gitdir:").strip()
+                if os.path.samefile(open(os.path.join(entry, "gitdir")).read().strip(), tree):
+                    shutil.rmtree(entry)
+                    os.rmdir(os.path.dirname(entry))
+            except (OSError, ValueError):
+                pass
     shutil.rmtree(sys.argv[1], ignore_errors=True)
     if not os.path.exists(sys.argv[1]):
         break
     time.sleep(0.1)
 """
 """A process that waits for the end of the one that made the folder, which is that of its input, and removes the folder:
-a process that is killed can't. Others may still write there, so it tries again for some seconds."""
+a process that is killed can't. Others may still write there, so it tries again for some seconds. Of a work tree in it,
+git's repository has an entry that names the tree: that goes first.
+"""
 
 
 @contextmanager
