@@ -72,7 +72,8 @@ class Member:
     def collect(self) -> Path | None:
         """The results file, once the child has ended; of one that was killed, made of its journal.
 
-        Its path is as `gate.plain` makes it. A journal without a measurement is taken away.
+        Its path is as `gate.plain` makes it. A journal without a measurement is taken away, and so is one whose JSON is
+        made; one that can't be read stays.
         """
         if not self.told.exists():
             return None
@@ -80,11 +81,11 @@ class Member:
         left = path.with_suffix(journal.SUFFIX)
         if left.exists() and not path.exists():
             try:
-                if journal.load(left)["benchmarks"]:
+                if left.stat().st_size and journal.load(left)["benchmarks"]:
                     journal.recover(left)
                 left.unlink()
-            except ValueError:  # it was killed while it wrote the first line
-                left.unlink()
+            except ValueError:  # damaged: what is left in it is the user's to restore
+                return None
             except OSError:  # the disk is full: every command reads the journal as well
                 return gate.plain(left)
         return gate.plain(path) if path.exists() else None

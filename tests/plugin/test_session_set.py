@@ -40,8 +40,8 @@ def test_a_variable_that_holds_something_else_is_refused(text: str) -> None:
 
 
 def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that isn't there any more is none, and a journal without a measurement is taken away. No `..` is in its
-    path.
+    """A file that isn't there any more is none, and a journal without a measurement is taken away; one that is damaged
+    stays. No `..` is in its path.
     """
     monkeypatch.chdir(tmp_path)
     member = Member(place=PLACE, told=tmp_path / "2")
@@ -60,6 +60,9 @@ def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest
         left.write_text(text)
         assert member.collect() is None
         assert not left.exists()
+    left.write_text('{"document": {"roof')
+    assert member.collect() is None
+    assert left.exists()
 
 
 class Sessions:
