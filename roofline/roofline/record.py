@@ -490,7 +490,12 @@ class Session:
 
     @property
     def why_incomplete(self) -> str | None:
-        """How far the run came, in words; None where it came to its end."""
+        """How far the run came, in words; None where it came to its end. A file that contradicts itself did not."""
+        if self.complete and (self.not_run or self.planned != self.finished):
+            return (
+                f"the file says that the run ended, and that {self.finished} of {self.planned} cases finished, "
+                f"{len(self.not_run)} not run: it was changed, or is damaged; measure again"
+            )
         if self.complete:
             return None
         shown = ", ".join(self.not_run[:3]) + (f" and {len(self.not_run) - 3} more" if len(self.not_run) > 3 else "")

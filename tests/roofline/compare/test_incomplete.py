@@ -30,6 +30,27 @@ def cut_off(path: Path) -> Path:
     return sessions.edited(path, change)
 
 
+def contradictory(path: Path) -> Path:
+    """The file of a run that was cut off, edited to say that it was whole."""
+
+    def change(content: dict[str, Any]) -> None:
+        content[KEY]["complete"] = True
+
+    return sessions.edited(cut_off(path), change)
+
+
+def test_a_file_that_contradicts_itself_is_not_whole(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Its word that the run ended counts for nothing: on the new side the gate fails, in the baseline it warns."""
+    contradictory(base[0])
+    code, _, told = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert f"{base[0]}: the file says that the run ended, and that 1 of 2 cases finished, 1 not run" in told
+    contradictory(new[0])
+    code, _, told = run("check", *new, "--baseline", *base)
+    assert code == 3
+    assert f"Error: {new[0]}: the file says that the run ended" in told
+
+
 @pytest.mark.parametrize("flags", [(), ("--allow-removed",)])
 def test_new_results_of_a_run_that_did_not_end_do_not_pass(
     run: Run, base: list[Path], new: list[Path], flags: tuple[str, ...]
