@@ -350,7 +350,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     if counting is not None:
         config.pluginmanager.register(counting, "roofline-ncu")
     planned = {item.nodeid: case_name(item) for item in cases if item.get_closest_marker("roofs") is None}
-    config.pluginmanager.register(SessionHooks(run, config, planned, member), "roofline-session")
+    config.pluginmanager.register(SessionHooks(run, config, planned), "roofline-session")
 
 
 def _refuse_unwritable(benchmark_json: str | None) -> None:

@@ -13,7 +13,6 @@ from pytest_roofline.expecting import NotAsExpected, not_held
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.results import ResultsError, with_short_parameters
 from pytest_roofline.run import Run
-from pytest_roofline.session_set import Member
 from roofline.record import KEY
 from roofline.record_json import to_json
 
@@ -24,13 +23,8 @@ _NAMED = 5
 class SessionHooks:
     """Connects a `Run` to pytest and pytest-benchmark."""
 
-    def __init__(
-        self, run: Run, config: pytest.Config, planned: Mapping[str, str], member: Member | None = None
-    ) -> None:
-        """:param planned: ids of the cases that are to be measured, by the full names of their tests.
-        :param member: which session of a set it is.
-        """
-        self._member = member
+    def __init__(self, run: Run, config: pytest.Config, planned: Mapping[str, str]) -> None:
+        """:param planned: ids of the cases that are to be measured, by the full names of their tests."""
         run.planned = planned
         self._run = run
         self._config = config
@@ -52,8 +46,6 @@ class SessionHooks:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        if self._member is not None and self._member.orphaned:
-            pytest.exit("the process that started this session is gone", returncode=pytest.ExitCode.INTERRUPTED)
         # What was added to the test before after it had ended, as hardware counters are.
         self.save()
         result = yield

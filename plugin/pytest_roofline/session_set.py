@@ -19,7 +19,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,14 +51,9 @@ class Member:
     def tell(self, results: Path) -> None:
         self.told.write_text(str(results.absolute()), encoding="utf-8")
 
-    @property
-    def orphaned(self) -> bool:
-        """Whether the process that started this one is gone: its folder goes with it."""
-        return not self.told.parent.exists()
-
     def conclude(self) -> None:
         """Tell that pytest has come to the session's end. A process that a test leaves (``os._exit``) never does."""
-        if not self.orphaned:
+        with suppress(OSError):  # the process that started this one is gone, and its folder with it
             self._end.touch()
 
     @property
