@@ -19,6 +19,7 @@ from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.profilers.system import System
 from pytest_roofline.workload import workload_hash
 from roofline.record import Case, Counters, Memory, Process, Record, Work
+from roofline.step_time import mostly_disturbed
 
 if TYPE_CHECKING:
     from pytest_roofline.run import Run
@@ -57,7 +58,7 @@ def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
         seconds = run.clock() - start
     rounds = measured.timing.rounds
     best_step_s = min(rounds.wall_s) / rounds.steps
-    run.ledger.add(plan, winner, roofs.as_value(plan, winner.amount / best_step_s))
+    run.ledger.add(plan, winner, roofs.as_value(plan, winner.amount / best_step_s), mostly_disturbed(rounds.disturbed))
     values = {"model": winner.kernel, "mode": "roof", "precision": plan.precision, "batch": 1}
     case = Case(
         id=f"roof-{plan.name}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -304,11 +304,17 @@ class Ledger:
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[RoofPlan, Candidate, tuple[RoofSample, ...]]] = {}
+        self._disturbed: dict[str, str | None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._entries)
 
-    def add(self, plan: RoofPlan, winner: Candidate, value: float) -> None:
+    def add(self, plan: RoofPlan, winner: Candidate, value: float, disturbed: str | None) -> None:
+        """Enter a roof with its first sample.
+
+        :param disturbed: what disturbed the machine while the winner was chosen and sampled.
+        """
+        self._disturbed[plan.name] = disturbed
         self._entries[plan.name] = (plan, winner, (RoofSample(value=value, kernel=winner.kernel, at=now()),))
 
     def drop(self, name: str) -> None:
@@ -329,4 +335,7 @@ class Ledger:
             self._entries[name] = (plan, winner, (*samples, taken))
 
     def roofs(self) -> tuple[Roof, ...]:
-        return tuple(roof(plan, samples) for plan, _, samples in self._entries.values())
+        return tuple(
+            replace(roof(plan, samples), disturbed=self._disturbed[name])
+            for name, (plan, _, samples) in self._entries.items()
+        )

@@ -72,7 +72,7 @@ def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any
     measured = machine_roofs.measure(
         (*(precisions or roofs.COMPUTE), *_OTHERS),
         chosen,
-        machine.device.last_level_cache_byte,
+        machine.device,
         devices.instruments(chosen),
         time.perf_counter,
         _conditions(chosen),
@@ -96,7 +96,7 @@ def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any
 @_table_options
 @click.pass_obj
 def show_kept(show: Any, /, device: str, **shown: Any) -> None:
-    """Show the roofs that are kept of this machine, with their age."""
+    """Show the roofs that are kept of this machine, with their age, and which of them are doubtful."""
     _, machine = _machine(device)
     kept = _kept(machine)
     found = kept.read()
@@ -152,6 +152,8 @@ def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractCont
 def _show(show: Any, machine: Machine, found: Sequence[Roof], notes: list[str], shown: dict[str, Any]) -> None:
     from roofline.units import percent, scaled
 
+    doubtful = machine_roofs.doubts(found, machine.device)
+    notes = [*notes, *(f"doubtful, the next run measures it again: {name} ({why})" for name, why in doubtful.items())]
     show(
         f"Roofs of {machine.device.name}",
         [
@@ -162,6 +164,7 @@ def _show(show: Any, machine: Machine, found: Sequence[Roof], notes: list[str], 
             ("spread", "spread", percent),
             ("kernel", "kernel", None),
             ("measured_at", "when (UTC)", None),
+            ("doubtful", "doubtful", None),
         ],
         [
             {
@@ -172,11 +175,12 @@ def _show(show: Any, machine: Machine, found: Sequence[Roof], notes: list[str], 
                 "spread": roof.spread,
                 "kernel": roof.kernel,
                 "measured_at": roof.measured_at,
+                "doubtful": doubtful.get(roof.name),
             }
             for roof in found
         ],
         notes=notes,
         left=("roof", "kernel", "measured_at"),
-        undisplayed=("value", "unit"),
+        undisplayed=("value", "unit", "doubtful"),
         **shown,
     )

@@ -103,9 +103,13 @@ class Run:
         self._earlier: tuple[Roof, ...] = ()
         self.fills_roofs = False
         """Whether results are written in which roofs that no test measures are to stand."""
-        self._given: tuple[Roof, ...] = ()
-        """Those that were kept from an earlier run, and those measured for want of a test."""
-        self._not_given: set[str] = set()
+        self._kept: tuple[Roof, ...] = ()
+        """Those taken from the user's cache."""
+        self._doubtful: set[Roof] = set()
+        """Roofs of earlier runs that may be wrong, and so are measured again."""
+        self._filled: tuple[Roof, ...] = ()
+        """Those that this run measured for want of a test."""
+        self._not_filled: set[str] = set()
         """Roofs that were looked for and can't be had; they are looked for once."""
 
     def open_results(self, commit: str) -> None:
@@ -121,30 +125,31 @@ class Run:
         self.file = results.ResultsFile(folder, self.machine.label, commit)
 
     def roofs(self) -> tuple[Roof, ...]:
-        """The roofs this run measured; those it didn't, as they were measured last on the same machine."""
-        own = self.ledger.roofs()
-        found = {roof.name: roof for roof in own}
-        older = (*self._earlier, *self._given)
-        for roof in sorted(older, key=lambda roof: roof.measured_at or "", reverse=True):
+        """The roofs this run measured; those it didn't, as they were measured last on the same machine.
+
+        An earlier one that is doubtful stands only where there is no other.
+        """
+        found = {roof.name: roof for roof in (*self._filled, *self.ledger.roofs())}
+        older = sorted((*self._earlier, *self._kept), key=lambda roof: roof.measured_at or "", reverse=True)
+        for roof in sorted(older, key=self._doubtful.__contains__):
             found.setdefault(roof.name, roof)
         return tuple(found.values())
 
     def fill_roofs(self) -> None:
         """Get the roofs that the cases measured so far need, where no test of this run measured any.
 
-        They are taken from the cache, or measured and kept there. A roof that can't be had is named, and no error.
+        They are taken from the cache, or measured and kept there; a doubtful one is measured again. A roof that can't
+        be had is named, and no error.
         """
         if not self.fills_roofs or self.ledger:
             return
         records = [from_json(Record, stats.extra_info[KEY], stats.fullname) for stats in self.stats]
         wanted = machine_roofs.needed(records, self.machine.device)
-        anew = self.options.roofs == "measure"
-        if anew and not self._is_later_session:
-            had = {roof.name for roof in self._given if roof.from_file is None}
-        else:
+        had = {roof.name for roof in self._filled}
+        if self.options.roofs != "measure" or self._is_later_session:
             self._take_kept(wanted)
-            had = {roof.name for roof in self.roofs()}
-        lacking = [name for name in wanted if name not in had and name not in self._not_given]
+            had |= {roof.name for roof in self.roofs() if roof not in self._doubtful}
+        lacking = [name for name in wanted if name not in had and name not in self._not_filled]
         # The first session of a set has measured them: what it couldn't, another can't.
         if lacking and not self._is_later_session:
             self._measure_roofs(lacking)
@@ -157,27 +162,32 @@ class Run:
         try:
             kept = KeptRoofs.of(self.machine).read()
         except CacheError:
-            return  # measuring says why nothing can be kept
-        have = {roof.name for roof in self._given}
+            kept = ()  # measuring says why nothing can be kept
+        have = {roof.name for roof in (*self._kept, *self._filled)}
         taken = tuple(roof for roof in kept if roof.name in wanted and roof.name not in have)
-        if taken:
-            self._given += taken
-            days = sorted({(roof.measured_at or "")[:10] for roof in taken})
-            names = ", ".join(roof.name for roof in taken)
+        self._kept += taken
+        for together in (self._earlier, kept):
+            doubtful = machine_roofs.doubts(together, self.machine.device) if together else {}
+            self._doubtful |= {roof for roof in together if roof.name in doubtful}
+        used = [roof for roof in taken if roof not in self._doubtful or self._is_later_session]
+        if used:
+            days = sorted({(roof.measured_at or "")[:10] for roof in used})
+            names = ", ".join(roof.name for roof in used)
             self.printed.append(f"roofs: {names} were measured earlier on this machine ({', '.join(days)}).")
 
     def _measure_roofs(self, names: Sequence[str]) -> None:
         measured = machine_roofs.measure(
             names,
             self.device,
-            self.machine.device.last_level_cache_byte,
+            self.machine.device,
             self.instruments,
             self.clock,
             self._conditions,
+            beside=self.roofs(),
         )
         self.measuring_s += measured.seconds
-        self._given = (*measured.roofs, *self._given)
-        self._not_given.update(measured.missing)
+        self._filled += measured.roofs
+        self._not_filled.update(measured.missing)
         self.printed += [f"roofs: no {name}: {without_folders(why)}" for name, why in measured.missing.items()]
         if not measured.roofs:
             return
@@ -186,9 +196,9 @@ class Run:
             kept = KeptRoofs.of(self.machine)
             kept.keep(measured.roofs)
         except CacheError as error:
-            self.printed.append(f"{told}; they are not kept for later runs: {error}")
+            self.printed.append(f"{told}{measured.again}; they are not kept for later runs: {error}")
         else:
-            self.printed.append(f"{told}, kept for later runs in {gate.plain(kept.path)}.")
+            self.printed.append(f"{told}, kept for later runs in {gate.plain(kept.path)}{measured.again}.")
 
     def sample_roofs(self) -> None:
         """Take one more sample of every roof this run measures."""

@@ -35,7 +35,7 @@ from roofline.amounts import usable, usable_or_zero
 from roofline.margin import MEDIAN_OVER_MEAN
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record, Timing, Work
-from roofline.roofs import Roofs
+from roofline.roofs import BEYOND_PUBLISHED, Roofs
 from roofline.sol import SpeedOfLight
 from roofline.step_time import mostly_disturbed, step_time, step_times_s
 from roofline.units import percent, scaled, significant
@@ -43,7 +43,6 @@ from roofline.units import percent, scaled, significant
 FULL_MEMORY_SHARE = 0.95
 CLIFF = 0.5
 _BEYOND_MEASURED = 3.0
-_BEYOND_PUBLISHED = 1.25
 _SAME_AMOUNT = 1e-6
 """Relative difference up to which two amounts are one: sums of whole numbers, kept as floats."""
 
@@ -139,7 +138,7 @@ def faster_than_peak(placement: Placement) -> Flag | None:
     """The flag for a time, a count or a roof that can't be right."""
     peak = placement.fraction_of_compute
     published = placement.compute_source == "spec"
-    most = _BEYOND_PUBLISHED * placement.winograd_saving if published else _BEYOND_MEASURED
+    most = BEYOND_PUBLISHED * placement.winograd_saving if published else _BEYOND_MEASURED
     if peak is None or peak <= most:
         return None
     attained = scaled(placement.attained_flop_per_s, "FLOP/s")

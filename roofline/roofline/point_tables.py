@@ -13,7 +13,7 @@ from roofline.columns import parameters_of, pick, prefixed, started_at
 from roofline.points import Point
 from roofline.reader import ResultFile
 from roofline.record import NotMeasured, Roof
-from roofline.roofs import Roofs
+from roofline.roofs import Roofs, doubts
 from roofline.tables import Column, Table
 from roofline.units import counted, percent, scaled, significant, some_of
 
@@ -127,6 +127,7 @@ _ROOF_COLUMNS: tuple[Column[Roof], ...] = (
     Column(name="source", title="source", get=lambda roof: roof.source, right=False),
     Column(name="measured_at", title="when", get=lambda roof: roof.measured_at, right=False),
     Column(name="from_file", title="from", get=lambda roof: roof.from_file, right=False),
+    Column(name="disturbed", title="disturbed", get=lambda roof: roof.disturbed, right=False),
     Column(name="kernel", title="kernel", get=lambda roof: roof.kernel, right=False),
     Column(name="detail", title="how counted", get=lambda roof: roof.detail, right=False),
 )
@@ -150,7 +151,22 @@ def points_table(points: Sequence[Point]) -> Table[Point]:
         display=[*pick("case"), *parameters, *_standing(points), *pick("flags")],
         section=_run_of(points),
         section_title="run",
+        notes=_doubtful_roofs(points),
     )
+
+
+def _doubtful_roofs(points: Sequence[Point]) -> list[str]:
+    """At most a line: which roofs over the points may be wrong."""
+    found = {
+        point.result.path: doubtful
+        for point in points
+        if (doubtful := doubts(point.roofs.roofs, point.roofs.published))
+    }
+    names = sorted({name for doubtful in found.values() for name in doubtful})
+    if not found:
+        return []
+    files = some_of([path.name for path in found])
+    return [f"Doubtful roofs ({', '.join(names)}) in {files}: `roofline summary` says why"]
 
 
 def metrics_table(points: Sequence[Point]) -> Table[Point]:

@@ -428,6 +428,8 @@ class Roof:
     """UTC, ISO 8601: when `value` was seen. A roof older than the file was taken over from an earlier run."""
     from_file: str | None = None
     """Name of the earlier result file the roof was taken over from; None where this run measured it."""
+    disturbed: str | None = None
+    """What disturbed the machine while it was measured, by evidence; None where nothing did, or nobody looked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

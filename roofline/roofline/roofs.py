@@ -13,15 +13,28 @@ from roofline.amounts import usable
 from roofline.devices import DeviceTable
 from roofline.reader import ResultFile
 from roofline.record import Device, Roof, RoofKind
-from roofline.units import scaled
+from roofline.units import percent, scaled
+
+LOUD_SPREAD = 0.10
+"""A roof whose samples differ by more was measured while something else used the machine."""
+
+BEYOND_PUBLISHED = 1.25
+"""A clock above the rated one explains no more than this share of a published figure."""
+
+_NEXT_LEVEL = {"llc": "dram", "dram": "host_to_device"}
+"""Level of memory -> the next slower one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roofs:
-    """The ceilings of one device. ``why_none`` is given when there is not one."""
+    """The ceilings of one device. ``why_none`` is given when there is not one.
+
+    ``published`` are those of the device table, measured or not.
+    """
 
     roofs: tuple[Roof, ...]
     why_none: str | None = None
+    published: tuple[Roof, ...] = ()
 
     @property
     def levels(self) -> tuple[Roof, ...]:
@@ -33,15 +46,14 @@ class Roofs:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What is wrong with the roofs themselves."""
-        llc = self.get("byte", "llc")
-        if llc is None or llc in self.levels:
+        """What is wrong with the roofs themselves, in at most a line."""
+        found = doubts(self.roofs, self.published)
+        if not found:
             return ()
-        return (
-            f"The last-level cache reached {scaled(llc.value, 'B/s')}, less than DRAM's"
-            f" {scaled(self.value('byte', 'dram'), 'B/s')}: something else used the machine while it was measured."
-            " DRAM's roof stands for both. Measure the roofs again on an idle machine.",
-        )
+        told = "; ".join(f"{name} ({why})" for name, why in found.items())
+        llc = self.get("byte", "llc")
+        instead = "" if llc is None or llc in self.levels else " DRAM's roof stands for the cache's, too."
+        return (f"Doubtful roofs, to be measured again on an idle machine: {told}.{instead}",)
 
     def get(self, kind: RoofKind, name: str) -> Roof | None:
         return next((roof for roof in self.roofs if roof.kind == kind and roof.name == name), None)
@@ -92,7 +104,7 @@ def roofs_of(result: ResultFile, device: Device, table: DeviceTable) -> Roofs:
     taken = [roof for roof in published.best() if (roof.kind, roof.name) not in have] if published is not None else []
     roofs = (*measured, *taken)
     if roofs:
-        return Roofs(roofs=roofs)
+        return Roofs(roofs=roofs, published=published.best() if published is not None else ())
     if published is not None:
         return Roofs(roofs=(), why_none=f"none measured in this file; of {device.name}: {published.note}")
     return Roofs(
@@ -100,6 +112,37 @@ def roofs_of(result: ResultFile, device: Device, table: DeviceTable) -> Roofs:
         why_none=f"none measured in this file and none published for {device.name!r}"
         " (let a run measure them: --roofline-roofs auto; or describe the device in a file: --devices FILE)",
     )
+
+
+def doubts(roofs: Iterable[Roof], published: Iterable[Roof] = ()) -> dict[str, str]:
+    """Say why measured roofs may be wrong: disturbed, samples far apart, or a contradiction.
+
+    Contradictory are a level of memory that is slower than the next, and more than a clock above the rated one explains
+    of what is published for the device. A latency has no level and no published value.
+
+    :param roofs: of one machine.
+    :returns: the reasons by the names of the roofs; nothing of a sound one.
+    """
+    roofs = tuple(roofs)
+    peaks = {(roof.kind, roof.name): roof.value for roof in published}
+    bandwidths = {roof.name: roof.value for roof in roofs if roof.kind == "byte"}
+    found: dict[str, list[str]] = {}
+    for roof in roofs:
+        if roof.source != "measured":
+            continue
+        whys = [roof.disturbed] if roof.disturbed is not None else []
+        if (roof.spread or 0.0) > LOUD_SPREAD:
+            whys.append(f"its samples differ by {percent(roof.spread)}")
+        peak = peaks.get((roof.kind, roof.name))
+        unit = "FLOP/s" if roof.kind == "flop" else "B/s"
+        if peak is not None and roof.value > BEYOND_PUBLISHED * peak:
+            whys.append(f"{scaled(roof.value, unit)}, {scaled(peak, unit)} are published")
+        slower = _NEXT_LEVEL.get(roof.name) if roof.kind == "byte" else None
+        if slower in bandwidths and roof.value < bandwidths[slower]:
+            whys.append(f"{scaled(roof.value, unit)}, less than {slower}'s {scaled(bandwidths[slower], unit)}")
+        if whys:
+            found[roof.name] = whys
+    return {name: ", ".join(whys) for name, whys in found.items()}
 
 
 def _usable(roofs: Iterable[Roof]) -> tuple[Roof, ...]:

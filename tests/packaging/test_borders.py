@@ -22,6 +22,8 @@ SHARED_WITH_PLUGIN = {
     "roofline.record",
     "roofline.record_json",
     "roofline.units",
+    "roofline.roofs",
+    "roofline.devices",
     "roofline.amounts",
     "roofline.margin",
     "roofline.step_time",

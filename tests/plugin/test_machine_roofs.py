@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -14,19 +14,23 @@ from click.testing import CliRunner
 from pytest_roofline import kept_roofs, machine_roofs, roofs
 from pytest_roofline.devices import CpuInstruments
 from pytest_roofline.kept_roofs import KeptRoofs
+from pytest_roofline.measuring.telemetry import Reading
 from pytest_roofline.roofs_command import command
 from roofline.commands.plain import show
-from roofline.record import KEY, Device, Roof, Session
+from roofline.record import KEY, Device, Roof, RoofKind, Session
 from roofline.record_json import from_json
 from tests.plugin.foreign import QUICK
 from tests.roofline import build
 
 SMALL = """
+    import os
     import torch
     from torch import nn
-    from pytest_roofline import roofs
+    from pytest_roofline import machine_roofs, roofs
 
-    roofs.WINDOW_S, roofs._MATRIX_SIZES, roofs._CONVOLUTIONS = 0.001, (64,), ()
+    roofs.find_best = lambda plan, *_, **__: plan.candidates[0]
+    roofs.sample = lambda *_: 1e9
+    machine_roofs.disturbances = lambda rounds: (os.environ.get("DISTURBED"),)
 
     def test_mine(roofline):
         roofline(nn.Linear(8, 4), torch.randn(2, 8))
@@ -128,24 +132,140 @@ def test_only_roofs_that_cases_need() -> None:
     assert machine_roofs.needed([build.record(work=None)], gpu) == ()
 
 
+class Host:
+    """A clock that roofs' kernels advance, and other programs that take CPUs while some roofs are measured.
+
+    :param stolen: whether time is stolen during each measurement in turn; none after the last.
+    """
+
+    missing: Mapping[str, str] = {}
+
+    def __init__(self, *stolen: bool, call_s: float = 0.5) -> None:
+        self.now, self.measured = 0.0, 0
+        self._stolen, self._call_s = stolen, call_s
+        self._stolen_s = 0.0
+
+    def plan(self, name: str, *_: object) -> roofs.RoofPlan:
+        kind: RoofKind = "byte" if name in ("dram", "llc") else "flop"
+        return roofs.RoofPlan(kind, name, "how", "fp32", (roofs.Candidate(name, 1e9, self._prepare),))
+
+    def _prepare(self) -> Callable[[], None]:
+        return self._call
+
+    def _call(self) -> None:
+        self.now += self._call_s
+
+    def clock(self) -> float:
+        return self.now
+
+    def read(self) -> Reading:
+        turn, after = divmod(self.measured, 2)
+        self.measured += 1
+        if after and turn < len(self._stolen) and self._stolen[turn]:
+            self._stolen_s += 9.0
+        return Reading(process_cpu_s=0.0, involuntary_switches=0, steal_s=self._stolen_s)
+
+    def measure(self, *names: str, beside: Sequence[Roof] = ()) -> machine_roofs.Measured:
+        return machine_roofs.measure(
+            names,
+            torch.device("cpu"),
+            Device(kind="cpu", name="x"),
+            CpuInstruments(),
+            self.clock,
+            lambda _: nullcontext(),
+            self,
+            beside,
+        )
+
+
+@pytest.mark.parametrize(
+    ("stolen", "call_s", "times", "disturbed"),
+    [
+        ((), 0.5, 1, None),
+        ((True,), 0.5, 2, None),
+        ((True, True, True), 0.5, 3, "9000 ms stolen by the hypervisor"),
+        ((True, True, True), 20.0, 1, "9000 ms stolen by the hypervisor"),
+    ],
+    ids=["quiet", "quiet again", "never quiet", "the time is up"],
+)
+def test_a_disturbed_roof_is_measured_again(
+    stolen: tuple[bool, ...], call_s: float, times: int, disturbed: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to three times in a minute; what still was disturbed then is used, and says so."""
+    host = Host(*stolen, call_s=call_s)
+    monkeypatch.setattr(roofs, "plan", host.plan)
+    found = host.measure("fp32")
+    assert [roof.disturbed for roof in found.roofs] == [disturbed]
+    assert found.doubtful == ({} if disturbed is None else {"fp32": disturbed})
+    assert host.measured == 2 * times
+
+
+def test_a_roof_that_contradicts_another_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here a cache of 2 GB/s beside a memory of 3 GB/s that was measured before."""
+    host = Host()
+    monkeypatch.setattr(roofs, "plan", host.plan)
+    found = host.measure("llc", beside=(build.roof("byte", "dram", 3e9),))
+    assert found.doubtful == {"llc": "2.00 GB/s, less than dram's 3.00 GB/s"}
+    assert host.measured == 6
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_the_next_run_measures_again_is_said_wherever_roofs_are_seen(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept roofs that were disturbed are replaced by the next run that is not, and taken from then on."""
+    monkeypatch.setenv("DISTURBED", "20 ms stolen")
+    first = project.runpytest_subprocess(*AUTO, "--roofline-results", "first")
+    first.stdout.fnmatch_lines(["roofs: measured*Doubtful, so that the next run measures them again: fp32 (20 ms *"])
+    first.stdout.fnmatch_lines(["*Doubtful roofs, to be measured again on an idle machine: fp32*"])
+    assert {roof.disturbed for roof in _roofs(project.path / "first").values()} == {"20 ms stolen"}
+    shown = CliRunner().invoke(command, ["show", "--device", "cpu", "--format", "json"], obj=show)
+    assert {row["doubtful"] for row in json.loads(shown.stdout)["rows"]} == {"20 ms stolen"}
+    monkeypatch.delenv("DISTURBED")
+    # In the folder of the first, whose results hold roofs, too.
+    for measures in (True, False):
+        run = project.runpytest_subprocess(*AUTO, "--roofline-results", "first")
+        assert ("roofs: measured" in run.stdout.str(), "oubtful" in run.stdout.str()) == (measures, False)
+
+
+@pytest.mark.parametrize(
+    ("setting", "measures", "takes"), [("auto", False, True), ("measure", True, False), ("off", False, False)]
+)
+def test_what_each_setting_does_where_roofs_are_kept(
+    project: pytest.Pytester, cache: Path, setting: str, measures: bool, takes: bool
+) -> None:
+    """Take them, measure them anew, or do neither."""
+    assert project.runpytest_subprocess(*AUTO, "--roofline-results", "first").ret == 0
+    (path,) = (cache / "roofs").iterdir()
+    before = path.read_text()
+    run = project.runpytest_subprocess(*QUICK, "--roofline-roofs", setting, "--roofline-results", "second")
+    assert ("roofs: measured" in run.stdout.str(), "measured earlier" in run.stdout.str()) == (measures, takes)
+    assert bool(_roofs(project.path / "second")) == (measures or takes)
+    assert measures or path.read_text() == before
+
+
+def test_workers_of_xdist_measure_no_roofs(project: pytest.Pytester, cache: Path) -> None:
+    """Nor does the process that starts them: no case is measured whose roofs could be needed."""
+    project.runpytest_subprocess(*AUTO, "-n", "1", "--roofline-results", "results")
+    assert not cache.exists()
+
+
+@pytest.mark.usefixtures("cache")
+def test_only_the_first_session_of_a_set_measures_roofs(project: pytest.Pytester) -> None:
+    """Whatever the setting: the others take what it measured."""
+    arguments = ("--roofline-sessions", "2", "--roofline-roofs", "measure", "--roofline-results", "results")
+    run = project.runpytest_subprocess(*QUICK, *arguments)
+    assert run.stdout.str().count("roofs: measured") == 1
+    paths = sorted((project.path / "results").rglob("*.json"))
+    taken = [{roof["from_file"] for roof in json.loads(path.read_text())[KEY]["roofs"]} for path in paths]
+    assert taken == [{None}, {paths[0].name}]
+
+
 def test_a_roof_not_tried_in_time_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its best kernel may not have been tried, so that it would be too low."""
-    now = 0.0
-
-    def prepare() -> Callable[[], None]:
-        def call() -> None:
-            nonlocal now
-            now += 25.0
-
-        return call
-
-    def plan(name: str, *_: object) -> roofs.RoofPlan:
-        return roofs.RoofPlan("flop", name, "how", "fp32", (roofs.Candidate(name, 1e9, prepare),) * 1)
-
-    monkeypatch.setattr(roofs, "plan", plan)
-    found = machine_roofs.measure(
-        ("fp32", "bf16"), torch.device("cpu"), None, CpuInstruments(), lambda: now, lambda _: nullcontext()
-    )
+    host = Host(call_s=25.0)
+    monkeypatch.setattr(roofs, "plan", host.plan)
+    found = host.measure("fp32", "bf16")
     assert [roof.name for roof in found.roofs] == ["fp32"]
     assert "time" in found.missing["bf16"]
 

@@ -99,7 +99,7 @@ def test_the_ledger_samples_the_winner_again() -> None:
     machine, ledger = Machine(), Ledger()
     winner = machine.kernel("best", 4e9, 0.02)
     assert not ledger
-    ledger.add(plan_of(winner), winner, 1e11)
+    ledger.add(plan_of(winner), winner, 1e11, None)
     entered: list[str] = []
 
     def conditions(plan: RoofPlan) -> AbstractContextManager[None]:

@@ -276,7 +276,7 @@ def test_a_slow_cache_is_no_ceiling(tmp_path: Path) -> None:
     points = _points(tmp_path, build.record(), roofs=(*build.roofs(), build.roof("byte", "llc", 5e10)))
     words = _words(_figure(points))
     assert "last-level cache 50" not in words
-    assert "The last-level cache reached 50.0 GB/s, less than DRAM's 100 GB/s" in words
+    assert "llc (50.0 GB/s, less than dram's 100 GB/s)" in words
 
 
 def test_it_is_said_whose_roofs_are_drawn(tmp_path: Path) -> None:

@@ -551,7 +551,16 @@ def test_a_cache_slower_than_memory_is_told_below_the_roofs(tmp_path: Path) -> N
     result = build.result(tmp_path / "a.json", [build.record()], of=build.session(roofs))
     text = " ".join(render(roofs_table(points_of(result, load())), "table", 120).split())
     assert "llc 50.0 GB/s" in text
-    assert "The last-level cache reached 50.0 GB/s, less than DRAM's 100 GB/s" in text
+    assert "llc (50.0 GB/s, less than dram's 100 GB/s)" in text
+
+
+def test_doubtful_roofs_are_one_line_below_the_points(tmp_path: Path) -> None:
+    """Of however many cases."""
+    roofs = [*build.roofs(), build.roof("byte", "llc", 5e10)]
+    result = build.result(tmp_path / "a.json", [build.record(), build.record()], of=build.session(roofs))
+    assert points_table(points_of(result, load())).notes == [
+        "Doubtful roofs (llc) in a.json: `roofline summary` says why"
+    ]
 
 
 def test_roofs_of_an_earlier_run_are_marked(tmp_path: Path) -> None:

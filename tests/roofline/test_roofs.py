@@ -7,7 +7,7 @@ import pytest
 
 from roofline.devices import DeviceTable, load
 from roofline.record import Device, Roof
-from roofline.roofs import Roofs, roofs_of
+from roofline.roofs import Roofs, doubts, roofs_of
 from tests.roofline import build
 
 
@@ -40,12 +40,29 @@ def test_a_cache_slower_than_memory_is_told(tmp_path: Path, table: DeviceTable) 
     assert [roof.name for roof in roofs.levels] == ["dram"]
     assert roofs.value("byte", "llc") == 1.5e10
     assert roofs.notices == (
-        "The last-level cache reached 15.0 GB/s, less than DRAM's 20.0 GB/s: something else used the machine while it"
-        " was measured. DRAM's roof stands for both. Measure the roofs again on an idle machine.",
+        "Doubtful roofs, to be measured again on an idle machine: llc (15.0 GB/s, less than dram's 20.0 GB/s)."
+        " DRAM's roof stands for the cache's, too.",
     )
     good = _of(tmp_path, build.CPU, (build.roof("byte", "dram", 2e10), build.roof("byte", "llc", 3e10)), table)
     assert [roof.name for roof in good.levels] == ["dram", "llc"]
     assert good.notices == ()
+
+
+@pytest.mark.parametrize(
+    ("roof", "why"),
+    [
+        (build.roof("flop", "fp32", 1e12), None),
+        (build.roof("flop", "fp32", 1e12, disturbed="20 ms stolen"), "20 ms stolen"),
+        (build.roof("flop", "fp32", 1e12, spread=0.2), "its samples differ by 20 %"),
+        (build.roof("flop", "fp32", 1.3e12), "1.30 TFLOP/s, 1.00 TFLOP/s are published"),
+        (build.roof("flop", "fp32", 1.3e12, source="spec"), None),
+        (build.roof("byte", "dram", 1e10), "10.0 GB/s, less than host_to_device's 25.0 GB/s"),
+    ],
+)
+def test_why_a_roof_is_doubtful(roof: Roof, why: str | None) -> None:
+    """Beside a link of 25 GB/s, and a published 1 TFLOP/s of which a clock explains 1.25 times."""
+    found = doubts((roof, build.roof("byte", "host_to_device", 25e9)), (build.roof("flop", "fp32", 1e12),))
+    assert found == ({} if why is None else {roof.name: why})
 
 
 def test_published_without_measured(tmp_path: Path, table: DeviceTable) -> None:

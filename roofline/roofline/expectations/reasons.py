@@ -7,10 +7,8 @@ from roofline.expectations.fraction import roofs_over, why_loud
 from roofline.expectations.judging import Claim, Finding
 from roofline.points import Point
 from roofline.record import Record, Roof
+from roofline.roofs import LOUD_SPREAD
 from roofline.units import percent, scaled
-
-LOUD_SPREAD = 0.10
-"""A roof whose samples differ by more was measured while something else used the machine."""
 
 NOTABLE_SHARE = 0.10
 """Waiting or launches of this share of a step, or so many disturbed rounds, are named as a cause of a low fraction."""
