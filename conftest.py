@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from perftests import options, suite
+from perftests.data_source import DataError
 from pytest_roofline.options import SETTINGS
 from pytest_roofline.plugin import device_of
 from pytest_roofline.settings import LongFlags, TakenFlags, add_flags, add_short_flags
@@ -84,8 +85,14 @@ def device(roofline: Roofline) -> torch.device:
 def dataloader(request: pytest.FixtureRequest, case: CaseSpec, device: torch.device) -> Iterator[Batches]:
     """Batches of the case without end; loader workers are started, and stopped at the end of the test."""
     chosen = suite.prepare(request.config)
+    wrong = None
     with chosen.threads(case):
-        batches = chosen.open_batches(case, device)
+        try:
+            batches = chosen.open_batches(case, device)
+        except DataError as error:
+            wrong = str(error)
+        if wrong is not None:
+            pytest.fail(wrong, pytrace=False)  # outside of the handler, which would show its traceback
         yield batches
         batches.close()
 

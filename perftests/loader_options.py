@@ -14,7 +14,7 @@ StartMethod = Literal["fork", "spawn", "forkserver"]
 
 PREFETCH_FACTOR = 2
 _MOST_WORKERS = 16
-"""The default never starts more: each holds its own batches in memory."""
+"""The default never starts more: each holds its own batches in memory. A wish may be for so many on each CPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +72,16 @@ def plan(
 
     :param data: kind of the data source; ``synthetic`` needs no loader.
     :param workers: the user's wish; None chooses. A wish for more than there is room for is granted, and noted.
+    :raises DataError: the wish is for more than can be started in reasonable time.
     """
     if data == "synthetic":
         return LoaderPlan(LoaderOptions(), effective_cpus)
     if workers is None:
         spare = effective_cpus - 1
         workers = min(spare, max(1, effective_cpus // 8) if device_kind == "cpu" else _MOST_WORKERS)
+    most = _MOST_WORKERS * effective_cpus
+    if workers > most:
+        raise DataError(f"--workers {workers}: too many to start on {effective_cpus} CPUs. Use at most {most}.")
     threads = max(1, effective_cpus - workers)
     notes = []
     if workers + threads > effective_cpus and workers > 0:

@@ -125,3 +125,10 @@ def test_without_workers_or_shared_memory_nothing_is_needed(tmp_path: Path, monk
     _free(monkeypatch, 0)
     check_shared_memory(LoaderOptions(workers=0), BATCH_BYTE, tmp_path)
     check_shared_memory(LoaderOptions(workers=4), BATCH_BYTE, tmp_path / "missing")
+
+
+def test_more_workers_than_can_be_started_are_refused() -> None:
+    """A thousand of them on two CPUs are not ready within minutes."""
+    loader_options.plan(data="fake", device_kind="cpu", effective_cpus=2, workers=32)
+    with pytest.raises(DataError, match=r"^--workers 33: .* on 2 CPUs\. Use at most 32\.$"):
+        loader_options.plan(data="fake", device_kind="cpu", effective_cpus=2, workers=33)

@@ -112,6 +112,27 @@ def test_a_batch_that_does_not_fit_is_out_of_memory_before_anything_is_built(tmp
     assert "MemoryError: vgg11-infer-b1000000-fp32 is predicted to need 2.41 TB for 4 batches, and " in ended.stdout
 
 
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system hands batches over in another way")
+def test_data_that_can_t_be_loaded_ends_its_own_case_alone(tmp_path: Path) -> None:
+    """In a line without a traceback; the reason is in the results, and the other case is measured."""
+    options = "--device cpu --mode infer --batch 64 --precision fp32 --model resnet18,mlp --max-time 0.05 --warmup 1"
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "perftests/test_models.py", "-p", "no:cacheprovider", *options.split()),
+            *("--data=fake", "--workers=16", "--prefetch-factor=1024", f"--results={tmp_path}"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert "Traceback" not in ended.stdout
+    assert "conftest.py:" not in ended.stdout, ended.stdout
+    (results,) = tmp_path.glob("*/*.json")
+    (failed,) = json.loads(results.read_text(encoding="utf-8"))["roofline"]["not_measured"]
+    assert "--workers 16: the loader needs 631 GB of shared memory" in failed["reason"]
+
+
 @pytest.mark.parametrize(
     ("free", "step", "ends"),
     [
