@@ -18,7 +18,7 @@ ANY = "*"
 
 FLOORS = ("min_fraction_of_roof", "min_fraction_of_speed_of_light")
 MARKER_KEYS = ("bound", *FLOORS, "device", "precision")
-FILE_KEYS = ("case", *MARKER_KEYS, "fingerprint", "workload_hash")
+FILE_KEYS = ("case", *MARKER_KEYS, "fingerprint", "workload_hash", "roofs", "roofs_source")
 _PATTERNS = {
     "case": "'resnet18-train-*'",
     "device": "'cuda' or 'NVIDIA A100*'",
@@ -41,8 +41,9 @@ class Expected:
     of light (least time / step time). ``case`` is a pattern of the case's id, ``precision`` of its precision,
     ``device`` of the kind of device (``cuda``), its name or the machine's label; ``*`` stands for any text. These
     choose what it is for. ``fingerprint`` (of a machine) and ``workload_hash`` (of a case) are what it was worked out
-    from: of another machine of that name, or of other work under that id, it says nothing. ``source`` tells where it
-    was written, for messages.
+    from: of another machine of that name, or of other work under that id, it says nothing. ``roofs`` are the names and
+    values (FLOP/s, byte/s) of those it was locked under, none where it wasn't or by an older version, ``roofs_source``
+    where these came from. ``source`` tells where it was written, for messages.
     """
 
     bound: BoundClass | None = None
@@ -53,6 +54,8 @@ class Expected:
     precision: str = ANY
     fingerprint: str = ANY
     workload_hash: str = ANY
+    roofs: tuple[tuple[str, float], ...] = ()
+    roofs_source: str = ""
     source: str
 
     def is_for(self, *, case: str, precision: str) -> bool:
@@ -115,6 +118,8 @@ def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str
         precision=patterns.get("precision", ANY),
         fingerprint=patterns.get("fingerprint", ANY),
         workload_hash=patterns.get("workload_hash", ANY),
+        roofs=_roofs(values.get("roofs") or {}),
+        roofs_source=str(values.get("roofs_source") or ""),
         source=source,
     )
 
@@ -122,6 +127,7 @@ def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str
 def why_none(expected: Expected) -> str | None:
     """Why one that stands in a result, which may have been edited, is no expectation; None where it is one."""
     values = {key: value for key in FILE_KEYS if (value := getattr(expected, key)) is not None}
+    values["roofs"] = dict(expected.roofs)
     try:
         expectation(values, FILE_KEYS, expected.source)
     except ExpectationError as error:
@@ -134,6 +140,18 @@ def _fraction(key: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         raise ExpectationError(f"{key} is {_shown(value)}; use a number above 0 and at most 1, such as 0.4 for 40 %")
     return float(value)
+
+
+def _roofs(value: object) -> tuple[tuple[str, float], ...]:
+    usable = isinstance(value, Mapping) and all(
+        isinstance(one, int | float) and not isinstance(one, bool) and 0 < one < _NO_ROOF for one in value.values()
+    )
+    if not isinstance(value, Mapping) or not usable:
+        raise ExpectationError(f"roofs is {_shown(value)}; use values above 0, such as {{ fp32 = 1e13, dram = 1e11 }}")
+    return tuple((str(name), float(one)) for name, one in value.items())
+
+
+_NO_ROOF = 1e30
 
 
 def _pattern(key: str, value: object) -> str:

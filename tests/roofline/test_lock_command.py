@@ -28,6 +28,29 @@ def test_it_shows_or_writes_and_names_what_it_left_out(run: Run, tmp_path: Path)
     assert Path("suite/e.toml").read_text() == written
 
 
+def test_a_change_of_the_roofs_alone_is_reported_as_one(run: Run, tmp_path: Path) -> None:
+    """Both values are told, and the exit code is 3, as of a comparison; a slower case fails under either roofs. A file
+    of an older version has no roofs, and fails.
+    """
+
+    def measured(name: str, compute: float, step_s: float = 0.1) -> Path:
+        record = build_points.record(timing=build.timing(step_s, margin=0.0))
+        roofs = (build.roof("flop", "fp32", compute), build.roof("byte", "dram", 1e11))
+        return build.result(tmp_path / f"{name}.json", [record], of=build.session(roofs)).path
+
+    assert run("lock", measured("old", 1e13), "-o", "e.toml")[0] == 0
+    assert dict(read(Path("e.toml"))[0].roofs) == {"fp32": 1e13, "dram": 1e11}
+    assert run("check", measured("same", 1e13), "--expect", "e.toml")[0] == 0
+    code, out, _ = run("check", measured("new", 2e13), "--expect", "e.toml", "--width", "200")
+    assert code == 3
+    told = "The roofs changed, not the case: fp32 20.0 TFLOP/s (measured), locked under 10.0 TFLOP/s (measured)"
+    assert told in " ".join(out.split())
+    assert run("check", measured("slower", 2e13, 0.4), "--expect", "e.toml")[0] == 1
+    older = [line for line in Path("e.toml").read_text().splitlines() if not line.startswith("roofs")]
+    Path("e.toml").write_text("\n".join(older))
+    assert run("check", tmp_path / "new.json", "--expect", "e.toml")[0] == 1
+
+
 def test_disturbed_sessions_are_told_where_somebody_sees_it(run: Run, tmp_path: Path) -> None:
     """On standard error, beside the evidence in the file; the exit code stays 0, for an entry was written."""
     loud = build.timing(rounds=Rounds(steps=5, wall_s=(0.5,) * 20, disturbed=("steal",) * 20))

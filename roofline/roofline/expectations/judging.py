@@ -8,6 +8,7 @@
 - A finding is failed where a part is; else not evaluable where a part is; else held.
 - An expectation that was worked out on another machine of the same name, or from another work under the same id, is not
   evaluable: it says nothing of this one. Nor does one of a result that was edited to something none may be.
+- What doesn't hold, and does by the roofs that the expectation was locked under, is not evaluable: the roofs changed.
 - A case is not evaluable where half or more of its sessions have no usable row of it: invalid, or told as not measured.
   What is left of them is no measurement of the case. Fewer are left out, and that is told.
 - A case that the file expects on this device and that isn't in the results is **not measured**, and so is one that was
@@ -19,18 +20,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from roofline.compare.shortfall import TOO_MANY
+from roofline.devices import DeviceTable
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
 from roofline.expected import ANY, Expected, matches, own_of, why_none
 from roofline.machines import Machine, machine_of
-from roofline.points import Point, cases
+from roofline.points import Point, cases, points_of
 from roofline.reader import ResultFile
-from roofline.record import NotMeasured
-from roofline.units import percent
+from roofline.record import NotMeasured, Roof, Session
+from roofline.units import percent, scaled
 
 Judged = Literal["held", "failed", "not_evaluable"]
 Verdict = Literal["held", "failed", "not_evaluable", "not_measured"]
@@ -213,17 +216,66 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
         claims.append(_floor("speed_of_light", expected.min_fraction_of_speed_of_light, light, valid))
     verdicts = {claim.verdict for claim in claims}
     order: tuple[Judged, ...] = ("failed", "not_evaluable", "held")
+    verdict: Judged = next((one for one in order if one in verdicts), "not_evaluable")
+    changed = [] if verdict == "held" else _changed_roofs(expected, valid[-1])
+    if changed:
+        # By the roofs it was locked under, with the same measurements.
+        as_locked = _judge(replace(expected, roofs=()), [_under(expected, point) for point in valid], ())
+        if as_locked.verdict == "held":
+            return Finding(
+                expected=expected,
+                case=case,
+                machine=machine,
+                verdict="not_evaluable",
+                points=tuple(valid),
+                why=f"The roofs changed, not the case: {'; '.join(changed)}. By the old ones it holds. Lock it anew",
+            )
     return Finding(
         expected=expected,
         case=case,
         machine=machine,
-        verdict=next((verdict for verdict in order if verdict in verdicts), "not_evaluable"),
+        verdict=verdict,
         points=tuple(valid),
         claims=tuple(claims),
         roof=roof,
         speed_of_light=light,
         why=f"Left out: {why}" if why else "",
     )
+
+
+def bounding(point: Point) -> list[Roof]:
+    """The roofs that a point's bound and fractions come from: those of its dtypes and of all levels of memory."""
+    record = point.benchmark.record
+    dtypes = record.work.flop_by_dtype if record is not None and record.work is not None else {}
+    return [roof for roof in point.roofs.roofs if dtypes.get(roof.name, 0) > 0 or roof.name in ("dram", "llc")]
+
+
+def _changed_roofs(expected: Expected, point: Point) -> list[str]:
+    """The roofs that have another value than the expectation was locked under, with both values."""
+    old = dict(expected.roofs)
+    return [
+        f"{roof.name} {_rate(roof, roof.value)} ({'measured' if roof.source == 'measured' else roof.detail}),"
+        f" locked under {_rate(roof, old[roof.name])} ({expected.roofs_source})"
+        for roof in bounding(point)
+        if roof.name in old and not math.isclose(roof.value, old[roof.name], rel_tol=1e-9)
+    ]
+
+
+def _rate(roof: Roof, value: float) -> str:
+    return scaled(value, "FLOP/s" if roof.kind == "flop" else "B/s")
+
+
+def _under(expected: Expected, point: Point) -> Point:
+    """The same measurement under the roofs that an expectation was locked under."""
+    old, session = dict(expected.roofs), point.result.session or Session(started_at="", label="")
+    roofs = tuple(
+        replace(roof, value=old.get(roof.name, roof.value)) if roof.kind != "latency" else roof
+        for roof in point.roofs.roofs
+    )
+    # Published ones are among them: taken from the session, they need no table.
+    result = replace(point.result, session=replace(session, roofs=roofs), benchmarks=(point.benchmark,))
+    (moved,) = points_of(result, DeviceTable(devices=()))
+    return moved
 
 
 def _of_another(expected: Expected, point: Point) -> str | None:

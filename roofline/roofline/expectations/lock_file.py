@@ -109,7 +109,11 @@ def _keys(expected: Expected) -> list[str]:
     lines = [f"{key} = {_quoted(value)}" for key, value in named]
     lines += [] if expected.bound is None else [f"bound = {_quoted(expected.bound)}"]
     floors = [(key, getattr(expected, key)) for key in FLOORS]
-    return lines + [f"{key} = {floor!r}" for key, floor in floors if floor is not None]
+    lines += [f"{key} = {floor!r}" for key, floor in floors if floor is not None]
+    if expected.roofs:
+        values = ", ".join(f"{_quoted(name)} = {value!r}" for name, value in expected.roofs)
+        lines += [f"roofs = {{ {values} }}", f"roofs_source = {_quoted(expected.roofs_source)}"]
+    return lines
 
 
 _OF = ("device", "fingerprint", "case", "workload_hash")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from roofline.expectations.commits import of_several_commits
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light, why_loud
-from roofline.expectations.judging import lost
+from roofline.expectations.judging import bounding, lost
 from roofline.expected import ANY, Expected
 from roofline.machines import Machine, machine_of
 from roofline.points import Point, cases
@@ -101,6 +101,10 @@ def _lock(sessions: Sequence[Point], results: Iterable[ResultFile], least_safety
         device=newest.result.machine_label,
         fingerprint=ANY if newest.result.machine is None else newest.result.machine.fingerprint,
         workload_hash=record.case.workload_hash,
+        roofs=tuple((roof.name, roof.value) for roof in bounding(newest)),
+        roofs_source=", ".join(
+            dict.fromkeys("measured" if roof.source == "measured" else roof.detail for roof in bounding(newest))
+        ),
         source=f"locked from {_sessions(sessions)}",
     )
     commits = of_several_commits([sessions], "locked")

@@ -47,6 +47,8 @@ def test_one_session_knows_no_deviation(tmp_path: Path) -> None:
         device="epyc-2cpu",
         fingerprint="fingerprint of epyc-2cpu",
         workload_hash=f"hash of {ID}",
+        roofs=(("fp32", 1e13), ("dram", 1e11)),
+        roofs_source="measured",
         source="locked from 1 session (s0.json)",
     )
     assert locked.evidence == (
