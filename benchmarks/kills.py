@@ -56,7 +56,10 @@ def run(*, quick: bool) -> tuple[Figure, ...]:
         (document,) = (load(path) for path in whole.rglob("*.json"))
         if len(document["benchmarks"]) != CASES:
             raise KillError(f"a run that was not killed has {len(document['benchmarks'])} of {CASES} cases")
-        lost = sum(_lost(Path(name, str(kill)), moments.random() * measuring_s) for kill in range(kills))
+        lost = 0
+        for kill in range(kills):
+            lost += _lost(Path(name, str(kill)), moments.random() * measuring_s)
+            print(f"kill {kill + 1} of {kills}: {lost} finished cases lost so far", flush=True)
         saving = tuple(map(float, Path(whole, "saving").read_text().split()))
     return (
         Figure(name=f"finished cases lost in {kills} kills", unit="", samples=(float(lost),), at_most=0.0),
