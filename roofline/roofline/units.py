@@ -59,6 +59,25 @@ def some_of(names: Sequence[str], shown: int = 3) -> str:
     return ", ".join(names[:shown]) + more
 
 
+MOST_SHOWN = 2
+"""Lines of a kind, and cases that a line names, below a table, unless all are asked for."""
+
+
+def named(names: Sequence[str], *, in_full: bool) -> str:
+    """The names in a line below a table, the first `MOST_SHOWN` of them or all."""
+    return ", ".join(names) if in_full else some_of(names, MOST_SHOWN)
+
+
+def first_lines(kind: str, lines: Sequence[tuple[str, int]], *, in_full: bool) -> list[str]:
+    """Lines of one kind below a table: the first `MOST_SHOWN` of them, and how much the others are of; or all.
+
+    :param lines: each with how many cases, files, or whatever is counted of the kind, it is of.
+    """
+    shown = len(lines) if in_full else MOST_SHOWN
+    rest = sum(count for _, count in lines[shown:])
+    return [*(line for line, _ in lines[:shown]), *([f"{kind}: and {rest} more (-v shows all)"] if rest else [])]
+
+
 def shares(amounts: Mapping[str, float]) -> str:
     """Who has which share of the sum, largest first: ``99.9 % bf16, 0.100 % fp32``. Empty where there is nothing."""
     ranked = sorted(((name, amount) for name, amount in amounts.items() if amount > 0), key=lambda pair: -pair[1])

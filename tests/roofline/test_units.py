@@ -2,7 +2,7 @@
 
 import pytest
 
-from roofline.units import counted, percent, scaled, shares, significant, some_of
+from roofline.units import counted, first_lines, named, percent, scaled, shares, significant, some_of
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,12 @@ def test_some_of() -> None:
     names = ["a", "b", "c", "d", "e"]
     assert [some_of(names[:count]) for count in (1, 3, 5)] == ["a", "a, b, c", "a, b, c and 2 more"]
     assert [some_of(names[:count], 1) for count in (1, 3)] == ["a", "a and 2 more"]
+
+
+def test_two_of_a_kind_are_shown_unless_all_are_asked_for() -> None:
+    """The rest is counted, by how many each line is of."""
+    lines = [("a", 1), ("b", 4), ("c", 2), ("d", 3)]
+    assert first_lines("slower", lines, in_full=False) == ["a", "b", "slower: and 5 more (-v shows all)"]
+    assert first_lines("slower", lines, in_full=True) == ["a", "b", "c", "d"]
+    assert first_lines("slower", lines[:2], in_full=False) == ["a", "b"]
+    assert [named(["a", "b", "c"], in_full=in_full) for in_full in (False, True)] == ["a, b and 1 more", "a, b, c"]

@@ -11,8 +11,8 @@ import click
 
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
 from roofline.commands.expectations import BESIDE_THE_TESTS, checked
-from roofline.commands.output import chosen_format, emit, emit_text, table_options, tell
-from roofline.commands.two_sides import TwoSides, comparison_of, judging_options, show
+from roofline.commands.output import chosen_format, emit, emit_text, table_options, tell, verbose_option
+from roofline.commands.two_sides import TwoSides, comparison_of, judging_options, show, unsaid
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import Gate, gate
 from roofline.compare.report import sentence
@@ -47,6 +47,7 @@ from roofline.tables import Format, Table, render
     " pass.",
 )
 @table_options
+@verbose_option
 @devices_option
 @click.pass_context
 def check(
@@ -63,6 +64,7 @@ def check(
     form: Format | None,
     output: Path | None,
     width: int | None,
+    verbose: bool,
     devices: Path | None,
 ) -> None:
     """Check the sessions of NEW against a baseline: files or folders, several sessions a side; or against expected
@@ -80,12 +82,13 @@ def check(
             "--baseline and --expect give two tables, and CSV is one: check them one after the other, or use --format"
             " json."
         )
+    in_full = verbose or chosen_format(form, output) == "json"
     expected: Table[Any] | None = None
     held = Gate(exit_code=0)
     if expect is not None:
         found = checked(new, expect, devices)
-        held = expected_gate(found, strict=strict)
-        expected = findings_table(found, passed=held.exit_code == 0)
+        held = expected_gate(found, strict=strict, in_full=in_full)
+        expected = findings_table(found, passed=held.exit_code == 0, in_full=in_full)
     if not base:
         assert expected is not None
         _show_expected(expected, held, form, output, width)
@@ -100,7 +103,7 @@ def check(
         alone = _both(held, Gate(exit_code=error.exit_code, failures=(error.message,), strict=strict))
         _show_expected(expected, alone, form, output, width)
         context.exit(alone.exit_code)
-    compared = gate(comparison, allow_removed=allow_removed, strict=strict)
+    compared = gate(comparison, allow_removed=allow_removed, strict=strict, in_full=in_full)
     title = sentence(comparison, compared.exit_code)
     if held.exit_code:
         said = "Not as expected" if held.exit_code == 1 else "Not passed: not all that is expected could be judged"
@@ -113,7 +116,17 @@ def check(
         )
         held = replace(held, warnings=(*held.warnings, told))
     outcome = _both(compared, held)
-    show(comparison, title, outcome.exit_code, form, output, width, expected, outcome)
+    show(
+        comparison,
+        title,
+        outcome.exit_code,
+        form,
+        output,
+        width,
+        verbose=verbose,
+        expected=expected,
+        gate=outcome,
+    )
     _tell(outcome, width)
     context.exit(outcome.exit_code)
 
@@ -137,7 +150,7 @@ def _show_expected(
         judged = {name: getattr(outcome, name) for name in ("exit_code", "failures", "warnings", "strict")}
         emit_text(json_text({"title": expected.title, **judged, **json.loads(render(expected, "json", 0))}), output)
     else:
-        emit([expected], form, output, width)
+        emit([unsaid(expected, outcome, output)], form, output, width)
     _tell(outcome, width)
 
 

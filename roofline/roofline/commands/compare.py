@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
-from roofline.commands.output import table_options
+from roofline.commands.output import table_options, verbose_option
 from roofline.commands.two_sides import TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import nothing_judged
@@ -22,6 +22,7 @@ from roofline.tables import Format
 @click.option("--with", "new", multiple=True, required=True, type=INPUT, metavar="NEW...", help="Files or folders.")
 @judging_options
 @table_options
+@verbose_option
 @devices_option
 def compare(
     base: tuple[Path, ...],
@@ -33,6 +34,7 @@ def compare(
     form: Format | None,
     output: Path | None,
     width: int | None,
+    verbose: bool,
     devices: Path | None,
 ) -> None:
     """Compare the sessions of BASE with those of NEW, case by case: files or folders, several sessions a side.
@@ -44,6 +46,6 @@ def compare(
     """
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
     comparison = comparison_of(base, new, settings, device_table(devices))
-    show(comparison, sentence(comparison), 0 if comparison.judged else 3, form, output, width)
+    show(comparison, sentence(comparison), 0 if comparison.judged else 3, form, output, width, verbose=verbose)
     if not comparison.judged:
         raise CannotCompare(printable(nothing_judged(comparison)))

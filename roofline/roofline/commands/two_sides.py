@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -150,13 +151,15 @@ def show(
     form: Format | None,
     output: Path | None,
     width: int | None,
+    *,
+    verbose: bool,
     expected: Table[Any] | None = None,
     gate: Gate | None = None,
 ) -> None:
     """Print the comparison, or write it to ``output``.
 
     :param expected: a table that goes with it; in JSON under ``expected_bounds``.
-    :param gate: what a check came to; None where nothing is gated.
+    :param gate: what a check came to, which it says on stderr; None where nothing is gated.
     """
     match chosen_format(form, output):
         case "json":
@@ -166,13 +169,22 @@ def show(
                 text = json_text(both)
             emit_text(text, output)
         case "markdown":
-            more = "" if expected is None else "\n" + render(expected, "markdown", 0)
-            emit_text(markdown(comparison, title, gate) + more, output)
+            # The gate's lines stand above it.
+            more = "" if expected is None else "\n" + render(unsaid(expected, gate, None), "markdown", 0)
+            emit_text(markdown(comparison, title, gate, in_full=verbose) + more, output)
         case _:
-            more_tables = [] if expected is None else [expected]
+            tables: list[Table[Any]] = [table(comparison, title, in_full=verbose)]
+            tables += [] if expected is None else [expected]
             # CSV is one table.
             complete = "--format csv" if expected is None else "--format json"
-            emit([table(comparison, title), *more_tables], form, output, width, complete=complete)
+            emit([unsaid(one, gate, output) for one in tables], form, output, width, complete=complete)
+
+
+def unsaid(table: Table[Any], gate: Gate | None, output: Path | None) -> Table[Any]:
+    """Without the notes that the gate says on stderr, which stands beside it; in a file all of them stand."""
+    if gate is None or output is not None:
+        return table
+    return replace(table, notes=[note for note in table.notes if note not in gate.lines])
 
 
 def _how_to_make(path: Path) -> str:

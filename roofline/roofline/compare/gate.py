@@ -20,10 +20,7 @@ from roofline.compare.columns import signed
 from roofline.compare.comparison import MATCHED, Compared, Comparison, measured
 from roofline.compare.leftovers import before_the_baseline, other_code
 from roofline.compare.seen import Run
-from roofline.units import scaled, some_of
-
-MOST_NAMED = 20
-"""Lines of one kind, and cases that are named in a line of their own kind."""
+from roofline.units import first_lines, named, scaled, some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,34 +36,44 @@ class Gate:
     strict: bool = False
     allow_removed: bool = False
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All that it says."""
+        return (*self.failures, *self.warnings)
 
-def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
-    """The outcome of a check."""
+
+def gate(comparison: Comparison, *, allow_removed: bool, strict: bool, in_full: bool = True) -> Gate:
+    """The outcome of a check.
+
+    :param in_full: with a line for each case. Else only the first of a kind have theirs.
+    """
     slower = comparison.of("slower")
     removed = comparison.of("removed")
     lost = [case for case in comparison.of("invalid") if not case.pair.settled]
     settled = [case for case in comparison.of("invalid") if case.pair.settled]
     undecided = comparison.of("inconclusive")
-    failures = list(_named(slower))
-    barred = [*_named(comparison.of("not comparable")), *_named(lost)]
+    failures = lines_of(slower, in_full=in_full)
+    barred = [
+        *lines_of(comparison.of("not comparable"), in_full=in_full),
+        *lines_of(lost, in_full=in_full),
+    ]
     warnings: list[str] = []
-    (barred if strict else warnings).extend(_named(settled))
+    (barred if strict else warnings).extend(lines_of(settled, in_full=in_full))
     new = comparison.new_runs
     left = [*before_the_baseline(comparison.base_runs, new), *other_code("new side", new)]
     (barred if strict else warnings).extend(left)
-    barred += _incomplete(new)
-    (barred if strict else warnings).extend(_incomplete(comparison.base_runs))
-    (warnings if allow_removed else barred).extend(_named(removed))
-    (barred if strict else warnings).extend(_short(comparison.of(*MATCHED, "new")))
+    barred += lines_of_incomplete(new, in_full=in_full)
+    (barred if strict else warnings).extend(lines_of_incomplete(comparison.base_runs, in_full=in_full))
+    (warnings if allow_removed else barred).extend(lines_of(removed, in_full=in_full))
+    (barred if strict else warnings).extend(lines_of_short(comparison, in_full=in_full))
     if undecided:
-        (barred if strict else warnings).append(_undecided(comparison, undecided))
+        (barred if strict else warnings).append(_undecided(comparison, undecided, in_full=in_full))
     if below := comparison.below_floor:
         all_of_them = len(below) == comparison.judged
-        (barred if strict or all_of_them else warnings).append(_below_floor(comparison, below))
+        (barred if strict or all_of_them else warnings).append(_below_floor(comparison, below, in_full=in_full))
     if not comparison.judged:
         barred.insert(0, nothing_judged(comparison))
-    unread = [f"not read: {reason}" for reason in comparison.unreadable]
-    barred += _at_most(unread, "not read", len(unread) - MOST_NAMED, " files")
+    barred += lines_of_unreadable(comparison.unreadable, in_full=in_full)
     failures += barred
     return Gate(
         exit_code=1 if slower else 3 if failures else 0,
@@ -77,10 +84,15 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool) -> Gate:
     )
 
 
-def _incomplete(runs: Iterable[Run]) -> tuple[str, ...]:
+def lines_of_incomplete(runs: Iterable[Run], *, in_full: bool) -> list[str]:
     """Lines for the runs of a side that did not end: what they would have measured is in no verdict."""
-    lines = [f"{run.file}: {run.incomplete}" for run in runs if run.incomplete]
-    return _at_most(lines, "runs that did not end", len(lines) - MOST_NAMED)
+    lines = [(f"{run.file}: {run.incomplete}", 1) for run in runs if run.incomplete]
+    return first_lines("runs that did not end", lines, in_full=in_full)
+
+
+def lines_of_unreadable(reasons: Iterable[str], *, in_full: bool) -> list[str]:
+    """Lines for files that should be results and can't be read."""
+    return first_lines("not read", [(f"not read: {reason}", 1) for reason in reasons], in_full=in_full)
 
 
 def nothing_judged(comparison: Comparison) -> str:
@@ -93,12 +105,9 @@ def nothing_judged(comparison: Comparison) -> str:
     return why
 
 
-def told(case: Compared, *others: Compared) -> str:
-    """One line: the verdict, the case, the numbers and the files, or the reason.
-
-    :param others: of the same verdict, for the same reason.
-    """
-    return f"{case.outcome}: {some_of([one.pair.id for one in (case, *others)])}: {_because(case)}"
+def told(case: Compared) -> str:
+    """One line: the verdict, the case, the numbers and the files, or the reason."""
+    return f"{case.outcome}: {case.pair.id}: {_because(case)}"
 
 
 def _because(case: Compared) -> str:
@@ -108,10 +117,10 @@ def _because(case: Compared) -> str:
     return "; ".join(filter(None, (numbers, case.why)))
 
 
-def _undecided(comparison: Comparison, cases: Sequence[Compared]) -> str:
+def _undecided(comparison: Comparison, cases: Sequence[Compared], *, in_full: bool) -> str:
     """One line for all of them: how many sessions would settle how many, and where there are several, which of them."""
     names = [case.pair.id if len(cases) == 1 else _with_number(case) for case in cases]
-    told = f"inconclusive, neither slower nor the same: {some_of(names, MOST_NAMED)}"
+    told = f"inconclusive, neither slower nor the same: {named(names, in_full=in_full)}"
     needed = [case.more_sessions for case in cases if case.more_sessions is not None]
     if needed:
         told += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
@@ -121,8 +130,8 @@ def _undecided(comparison: Comparison, cases: Sequence[Compared]) -> str:
     return told
 
 
-def _below_floor(comparison: Comparison, cases: Sequence[Compared]) -> str:
-    names = some_of([case.pair.id for case in cases], MOST_NAMED)
+def _below_floor(comparison: Comparison, cases: Sequence[Compared], *, in_full: bool) -> str:
+    names = named([case.pair.id for case in cases], in_full=in_full)
     floor = scaled(comparison.settings.floor_s, "s")
     return f"--floor {floor}: no shorter than {names}: slowdowns to twice the time and more are too small to matter"
 
@@ -131,31 +140,33 @@ def _with_number(case: Compared) -> str:
     return case.pair.id if case.more_sessions is None else f"{case.pair.id} (about {case.more_sessions})"
 
 
-def _short(cases: Iterable[Compared]) -> tuple[str, ...]:
+def lines_of_short(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Lines for the cases that were judged without some of their sessions."""
-    groups = _grouped((case for case in cases if case.pair.shortfalls.found), lambda case: case.pair.shortfalls.told)
-    lines = [f"{some_of([case.pair.id for case in group])}: {group[0].pair.shortfalls.told}" for group in groups]
-    return _at_most(lines, "sessions invalid or missing", _beyond(groups), " cases")
+    short = [case for case in comparison.of(*MATCHED, "new") if case.pair.shortfalls.found]
+    groups = _grouped(short, lambda case: case.pair.shortfalls.told)
+    lines = [
+        (f"{named([case.pair.id for case in group], in_full=in_full)}: {reason}", len(group))
+        for reason, group in groups.items()
+    ]
+    return first_lines("sessions invalid or missing", lines, in_full=in_full)
 
 
-def _named(cases: Iterable[Compared]) -> tuple[str, ...]:
-    """Lines for cases of one verdict."""
-    groups = _grouped(cases, _because)
-    return _at_most([told(*group) for group in groups], groups[0][0].outcome, _beyond(groups)) if groups else ()
+def lines_of(cases: Iterable[Compared], *, in_full: bool, numbers: bool = True) -> list[str]:
+    """Lines for cases of one verdict, those of one reason in one.
+
+    :param numbers: with the times and the files, where a case has them.
+    """
+    groups = _grouped(cases, _because if numbers else lambda case: case.why)
+    lines = [
+        (f"{group[0].outcome}: {named([case.pair.id for case in group], in_full=in_full)}: {reason}", len(group))
+        for reason, group in groups.items()
+    ]
+    return first_lines(lines[0][0].partition(":")[0], lines, in_full=in_full) if lines else []
 
 
-def _grouped(cases: Iterable[Compared], reason: Callable[[Compared], str]) -> list[list[Compared]]:
-    """Those of one reason together, for it is told once."""
+def _grouped(cases: Iterable[Compared], reason: Callable[[Compared], str]) -> dict[str, list[Compared]]:
+    """By reason, which is told once of all that have it."""
     groups: dict[str, list[Compared]] = {}
     for case in cases:
         groups.setdefault(reason(case), []).append(case)
-    return list(groups.values())
-
-
-def _beyond(groups: Sequence[Sequence[Compared]]) -> int:
-    return sum(map(len, groups[MOST_NAMED:]))
-
-
-def _at_most(lines: Sequence[str], kind: str, rest: int, things: str = "") -> tuple[str, ...]:
-    """:param rest: what the lines beyond `MOST_NAMED` stand for."""
-    return (*lines[:MOST_NAMED], *([f"{kind}: {rest} more{things}"] if rest > 0 else []))
+    return groups

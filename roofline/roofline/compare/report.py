@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline.compare.columns import CASE, LACKING, MORE, NO_NUMBER, VERDICT, WHY, asks_for_more, columns, display
 from roofline.compare.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Middle, Outcome
-from roofline.compare.gate import Gate
+from roofline.compare.gate import Gate, lines_of, lines_of_incomplete, lines_of_short, lines_of_unreadable
 from roofline.compare.identity import setup_differences
 from roofline.compare.leftovers import before_the_baseline, code_of, days_apart, newest, other_code
 from roofline.compare.observation import OUTLIER
@@ -19,15 +19,10 @@ from roofline.json_text import json_text
 from roofline.printable import markdown_text
 from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
-from roofline.units import counted, percent, significant, some_of
+from roofline.units import counted, first_lines, named, percent, significant
 
-_DIFFERENCES = 12
-_LEFT_OUT = 20
-"""Sessions of a case that are named one by one."""
-_REASONS = 2
-"""Reasons of one outcome that are told below the table."""
-_COUNTS = 5
-"""Cases with other work that are named one by one."""
+_DIFFERENCES = 4
+"""Of the sides beside their code, named unless all are asked for."""
 
 _UNSETTLED: tuple[Outcome, ...] = ("inconclusive", "new")
 _SETTLED: tuple[Outcome, ...] = ("faster", "same")
@@ -56,16 +51,14 @@ def coverage(comparison: Comparison) -> str:
     """How much was looked at: every case stands in one of these."""
     counts = comparison.counts
     parts = [f"{comparison.matched} matched", *(f"{counts[outcome]} {outcome}" for outcome in _NOT_MATCHED)]
-    short = [
-        f"of {case.pair.id} {', '.join(one.short for one in case.pair.shortfalls.found)}"
-        for case in comparison.cases
-        if case.pair.shortfalls.found
-    ]
-    return "; ".join((f"Coverage: {', '.join(parts)}", *([some_of(short)] if short else [])))
+    return f"Coverage: {', '.join(parts)}"
 
 
-def table(comparison: Comparison, title: str) -> Table[Compared]:
-    """A row a case, and below it what has to be known of the two sides."""
+def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[Compared]:
+    """A row a case, and below it what has to be known of the two sides.
+
+    :param in_full: with a line for each case. Else only the first of a kind have theirs.
+    """
     return Table(
         title=title,
         columns=columns(comparison),
@@ -73,11 +66,8 @@ def table(comparison: Comparison, title: str) -> Table[Compared]:
         display=display(comparison),
         notes=[
             coverage(comparison),
-            *_reasons(comparison),
-            *_left_out(comparison),
-            *_counted(comparison),
-            *_outliers(comparison),
-            *sides(comparison),
+            *_reasons(comparison, in_full=in_full),
+            *_notes(comparison, in_full=in_full),
         ],
         legends={MORE: _more(comparison)} if asks_for_more(comparison) else {},
     )
@@ -118,16 +108,17 @@ def as_json(comparison: Comparison, title: str, exit_code: int, gate: Gate | Non
             for case in comparison.cases
             for one in case.pair.shortfalls.found
         ],
-        "notes": [*_left_out(comparison), *_counted(comparison), *sides(comparison)],
+        "notes": _notes(comparison, in_full=True),
     }
     return json_text(without_nonfinite(document))
 
 
-def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> str:
+def markdown(comparison: Comparison, title: str, gate: Gate | None = None, *, in_full: bool = True) -> str:
     """The verdict first and what the gate has to say of it, then the cases that are in the way of a pass, then coverage
     and notes; the rest is folded.
 
     :param gate: what a check came to; None where nothing is gated.
+    :param in_full: with a line for each case. Else only the first of a kind have theirs.
     """
     strict = gate is not None and gate.strict
     worst, barred = comparison.of("slower"), comparison.of("removed", "not comparable", "invalid")
@@ -151,7 +142,8 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None) -> st
         blocks.append(_plain(Table(title="Sessions lacking", columns=[CASE, VERDICT, LACKING], rows=lacking)))
     blocks.append(markdown_text(coverage(comparison)))
     legend = [_more(comparison)] if asks_for_more(comparison) else []
-    blocks.append(_items([*legend, *_left_out(comparison), *_counted(comparison), *sides(comparison)]))
+    before = () if gate is None else gate.lines
+    blocks.append(_items([*legend, *(line for line in _notes(comparison, in_full=in_full) if line not in before)]))
     for name, outcomes in (("Not settled", _UNSETTLED), ("Faster or the same", _SETTLED)):
         rest = [case for case in comparison.of(*outcomes) if case not in unsettled and case not in lacking]
         if rest:
@@ -170,7 +162,17 @@ def _plain(part: Table[Compared]) -> str:
     return render(part, "markdown", 0).rstrip("\n")
 
 
-def sides(comparison: Comparison) -> list[str]:
+def _notes(comparison: Comparison, *, in_full: bool) -> list[str]:
+    return [
+        *lines_of_short(comparison, in_full=in_full),
+        *_left_out(comparison, in_full=in_full),
+        *_counted(comparison, in_full=in_full),
+        *_outliers(comparison, in_full=in_full),
+        *sides(comparison, in_full=in_full),
+    ]
+
+
+def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
     """What has to be known of the baseline and of the new side to believe the verdicts."""
     base, new = comparison.base_runs, comparison.new_runs
     lines = [f"Baseline: {_side(base)}{_age(base, new)}", f"New: {_side(new)}"]
@@ -182,35 +184,38 @@ def sides(comparison: Comparison) -> list[str]:
         lines += roofs_apart(base, new)
     for name, runs in (("baseline", base), ("new side", new)):
         lines += [*other_code(name, runs), *days_apart(name, runs)]
-        lines += [f"{run.file}: {run.incomplete}" for run in runs if run.incomplete]
+        lines += lines_of_incomplete(runs, in_full=in_full)
     lines += before_the_baseline(base, new)
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
     if differing:
-        more = f"; and {len(differing) - _DIFFERENCES} more" if len(differing) > _DIFFERENCES else ""
-        lines.append(f"What differs beside the code: {'; '.join(differing[:_DIFFERENCES])}{more}")
+        shown = differing if in_full else differing[:_DIFFERENCES]
+        more = f"; and {len(differing) - len(shown)} more (-v shows all)" if len(differing) > len(shown) else ""
+        lines.append(f"What differs beside the code: {'; '.join(shown)}{more}")
     if comparison.judged and comparison.one_session_a_side:
         lines.append(
             "Of one session a side how far sessions scatter is not seen but taken from experience: give several"
         )
-    lines += _marks(comparison)
+    lines += _marks(comparison, in_full=in_full)
     won = [case for case in comparison.of("faster") if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
     if won:
+        names = named([case.pair.id for case in won], in_full=in_full)
         lines.append(
-            f"Faster by {percent(LARGE_IMPROVEMENT)} or more: {some_of([case.pair.id for case in won])}. Refresh the"
-            " baseline, or it hides a later loss of as much"
+            f"Faster by {percent(LARGE_IMPROVEMENT)} or more: {names}. Refresh the baseline, or it hides a later loss"
+            " of as much"
         )
-    return [*lines, *comparison.left_out, *(f"Not read: {reason}" for reason in comparison.unreadable)]
+    lines += first_lines("left out", [(line, 1) for line in comparison.left_out], in_full=in_full)
+    return [*lines, *lines_of_unreadable(comparison.unreadable, in_full=in_full)]
 
 
-def _marks(comparison: Comparison) -> list[str]:
+def _marks(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Rounds that are known to have been disturbed and count all the same, since of others it isn't known."""
     blind: dict[str, list[str]] = {}
     for case in comparison.cases:
         if case.pair.blind:
             blind.setdefault(case.pair.blind, []).append(case.pair.id)
     return [
-        f"Disturbed rounds were left in, on both sides, in {counted(len(ids), 'case')} ({some_of(ids)}): which they"
-        f" were isn't told in {files}. Measure that side anew"
+        f"Disturbed rounds were left in, on both sides, in {counted(len(ids), 'case')}"
+        f" ({named(ids, in_full=in_full)}): which they were isn't told in {files}. Measure that side anew"
         for files, ids in blind.items()
     ]
 
@@ -241,18 +246,13 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _reasons(comparison: Comparison) -> list[str]:
-    """Why cases have no other verdict, those of one reason in one line; of an outcome the first reasons."""
-    reasons: dict[tuple[Outcome, str], list[str]] = {}
-    for case in comparison.cases:
-        if case.why and not case.by_figures and case.outcome != "new":
-            reasons.setdefault((case.outcome, case.why), []).append(case.pair.id)
+def _reasons(comparison: Comparison, *, in_full: bool) -> list[str]:
+    """Why cases have no other verdict, those of one reason in one line."""
+    told = [case for case in comparison.cases if case.why and not case.by_figures and case.outcome != "new"]
     lines: list[str] = []
-    for outcome in dict.fromkeys(outcome for outcome, _ in reasons):
-        of = [(ids, why) for (one, why), ids in reasons.items() if one == outcome]
-        lines += [f"{outcome}: {some_of(ids)}: {why}" for ids, why in of[:_REASONS]]
-        if rest := sum(len(ids) for ids, _ in of[_REASONS:]):
-            lines.append(f"{outcome}: {counted(rest, 'case')} more, --format json says why")
+    for outcome in dict.fromkeys(case.outcome for case in told):
+        of = [case for case in told if case.outcome == outcome]
+        lines += lines_of(of, in_full=in_full, numbers=False)
     return lines
 
 
@@ -267,30 +267,27 @@ def _more(comparison: Comparison) -> str:
     return told
 
 
-def _left_out(comparison: Comparison) -> list[str]:
+def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Sessions of compared cases that were not taken, with the reasons: those of loud hours in one line."""
     left_out = [(case.pair.id, session) for case in comparison.cases for session in case.pair.left_out]
     loud = [name for name, session in left_out if session.loud]
-    lines = [f"Left out of {name}: {session.file}: {session.why}" for name, session in left_out if not session.loud]
-    more = len(lines) - _LEFT_OUT
-    lines = [*lines[:_LEFT_OUT], *([f"Left out: {more} more sessions of cases"] if more > 0 else [])]
+    told = [(f"Left out of {name}: {session.file}: {session.why}", 1) for name, session in left_out if not session.loud]
+    lines = first_lines("Left out", told, in_full=in_full)
     if loud:
         cases = counted(len(set(loud)), "case")
         lines.append(f"Left out, hardly a round of them undisturbed: {len(loud)} sessions of {cases}")
     return lines
 
 
-def _outliers(comparison: Comparison) -> list[str]:
+def _outliers(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Cases with rounds far longer than the median, which no verdict is of: how many on either side, and how long."""
     lines = []
     for case in comparison.cases:
         if case.base is None or case.new is None or not case.base.outliers + case.new.outliers:
             continue
         counts = ", ".join(f"{_of_rounds(middle)} of the {name}" for name, middle in _named(case.base, case.new))
-        lines.append(f"Outliers: {case.pair.id}: {counts} took {OUTLIER:g} times the median or longer")
-    rest = len(lines) - _COUNTS
-    more = [f"Outliers: {counted(rest, 'case')} more, in new_outliers of --format csv"] if rest > 0 else []
-    return [*lines[:_COUNTS], *more]
+        lines.append((f"Outliers: {case.pair.id}: {counts} took {OUTLIER:g} times the median or longer", 1))
+    return first_lines("Outliers", lines, in_full=in_full)
 
 
 def _named(base: Middle, new: Middle) -> tuple[tuple[str, Middle], ...]:
@@ -303,13 +300,7 @@ def _of_rounds(middle: Middle) -> str:
     return f"{middle.outliers} of {middle.rounds} rounds{most}"
 
 
-def _counted(comparison: Comparison) -> list[str]:
+def _counted(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Cases of the same declared work that was counted otherwise, a line each."""
-    lines = [f"Other work: {case.pair.id}: {case.pair.counted}" for case in comparison.cases if case.pair.counted]
-    rest = len(lines) - _COUNTS
-    more = (
-        [f"Other work: {counted(rest, 'case')} more, in the column counted_otherwise of --format csv"]
-        if rest > 0
-        else []
-    )
-    return [*lines[:_COUNTS], *more]
+    lines = [(f"Other work: {case.pair.id}: {case.pair.counted}", 1) for case in comparison.cases if case.pair.counted]
+    return first_lines("Other work", lines, in_full=in_full)

@@ -6,16 +6,20 @@ something.
 
 from __future__ import annotations
 
-from roofline.compare.gate import Gate
+from roofline.compare.gate import Gate, lines_of_unreadable
 from roofline.expectations.judging import Checked
 from roofline.expectations.table import summary
+from roofline.units import first_lines
 
 
-def expected_gate(checked: Checked, *, strict: bool) -> Gate:
-    """The outcome of a check against expected bounds: one line for all findings, for each has its row and note."""
+def expected_gate(checked: Checked, *, strict: bool, in_full: bool = True) -> Gate:
+    """The outcome of a check against expected bounds: one line for all findings, for each has its row and note.
+
+    :param in_full: with a line for each file. Else only the first of a kind have theirs.
+    """
     failures = [] if checked.all_held else [f"Expected bounds: {summary(checked)}"]
-    failures += [f"not read: {reason}" for reason in checked.unreadable]
-    failures += checked.incomplete
+    failures += lines_of_unreadable(checked.unreadable, in_full=in_full)
+    failures += first_lines("runs that did not end", [(line, 1) for line in checked.incomplete], in_full=in_full)
     warnings: list[str] = []
     (failures if strict else warnings).extend(checked.unknown_devices)
     return Gate(

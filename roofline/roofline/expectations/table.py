@@ -8,6 +8,7 @@ from typing import Any
 
 from roofline.bounds import input_share, launch_s
 from roofline.columns import percent_of, pick
+from roofline.compare.gate import lines_of_unreadable
 from roofline.expectations.commits import of_several_commits
 from roofline.expectations.fraction import Fraction
 from roofline.expectations.judging import Checked, Finding, Verdict, at_least, bounded
@@ -15,10 +16,7 @@ from roofline.expectations.reasons import reason
 from roofline.expected import Expected
 from roofline.points import Point
 from roofline.tables import Column, Table
-from roofline.units import counted, percent
-
-_SHOWN = 8
-"""So many cases of which nothing is expected are named."""
+from roofline.units import counted, first_lines, named, percent
 
 _WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", "held")
 
@@ -33,10 +31,11 @@ def summary(checked: Checked) -> str:
     return ", ".join(told)
 
 
-def findings_table(checked: Checked, *, passed: bool = True) -> Table[Finding]:
+def findings_table(checked: Checked, *, passed: bool = True, in_full: bool = True) -> Table[Finding]:
     """A row a case and expectation, the worst first.
 
     :param passed: whether it is a pass; where it is none though all findings hold, the title says so.
+    :param in_full: with a line for each case. Else only the first of a kind have theirs.
     """
     rows = sorted(checked.findings, key=lambda finding: _WORST_FIRST.index(finding.verdict))
     barred = checked.all_held and not passed
@@ -47,13 +46,22 @@ def findings_table(checked: Checked, *, passed: bool = True) -> Table[Finding]:
         rows=rows,
         display=[_BY_NAME[name] for name in _DISPLAYED],
         notes=[
-            *(message(finding) for finding in rows if finding.verdict != "held"),
-            *_within(rows),
-            *_left_out(rows),
+            *_messages(rows, in_full=in_full),
+            *first_lines("held, below the floor", [(line, 1) for line in _within(rows)], in_full=in_full),
+            *first_lines("held without some sessions", [(line, 1) for line in _left_out(rows)], in_full=in_full),
             *([mixed] if mixed is not None else []),
-            *_rest(checked),
+            *_rest(checked, in_full=in_full),
         ],
     )
+
+
+def _messages(rows: Sequence[Finding], *, in_full: bool) -> list[str]:
+    """What speaks against each verdict but *held*."""
+    lines: list[str] = []
+    for verdict in _WORST_FIRST:
+        told = [(message(finding), 1) for finding in rows if finding.verdict == verdict]
+        lines += first_lines(_words(verdict), told, in_full=in_full) if verdict != "held" else []
+    return lines
 
 
 def message(finding: Finding) -> str:
@@ -121,18 +129,16 @@ def _left_out(rows: Sequence[Finding]) -> list[str]:
     ]
 
 
-def _rest(checked: Checked) -> list[str]:
-    notes = [f"Not read, so nothing of it is held: {reason}" for reason in checked.unreadable]
-    notes += checked.counters
+def _rest(checked: Checked, *, in_full: bool) -> list[str]:
+    notes = lines_of_unreadable(checked.unreadable, in_full=in_full)
+    notes += first_lines("bound otherwise by counters", [(line, 1) for line in checked.counters], in_full=in_full)
     if checked.unexpected:
-        named = ", ".join(checked.unexpected[:_SHOWN])
-        more = len(checked.unexpected) - _SHOWN
-        notes.append(f"Nothing is expected of: {named}{f' and {more} more' if more > 0 else ''}")
+        notes.append(f"Nothing is expected of: {named(checked.unexpected, in_full=in_full)}")
     if checked.elsewhere:
         counts = Counter(expected.device for expected in checked.elsewhere)
         told = ", ".join(f"{device} ({count})" for device, count in counts.items())
         notes.append(f"Expectations for other devices or machines, not looked at: {told}")
-    return [*notes, *(f"Not looked at, {told}" for told in checked.unknown_devices)]
+    return [*notes, *checked.unknown_devices]
 
 
 def _words(verdict: str) -> str:

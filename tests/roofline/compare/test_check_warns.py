@@ -23,6 +23,30 @@ def test_unchanged_code_passes(run: Run, base: list[Path], new: list[Path]) -> N
     assert "Error" not in err
 
 
+def test_of_many_cases_two_have_a_line(run: Run, tmp_path: Path) -> None:
+    """On stderr, and not below the table once more; with -v and in JSON all have one."""
+    base = sessions.side(tmp_path / "base", {f"net{number}": 0.1 for number in range(6)}, count=1)
+    new = sessions.side(tmp_path / "new", {f"net{number}": 0.1 for number in range(6)}, count=1, first=10)
+
+    def fail(content: dict[str, Any]) -> None:
+        for number, row in enumerate(content["benchmarks"]):
+            row["extra_info"][KEY]["flags"] = [{"name": "wrong_device", "evidence": f"on {number}", "invalid": True}]
+
+    sessions.edited(new[0], fail)
+    checked = ("check", *new, "--baseline", *base, "--width", 1000)
+    _, out, err = run(*checked)
+    assert err.count("Error: invalid: net") == 2
+    assert "Error: invalid: and 4 more (-v shows all)" in err
+    assert not {f"  {line.partition(': ')[2]}" for line in err.splitlines()} & set(out.splitlines())
+    _, out, err = run(*checked, "-v")
+    assert err.count("Error: invalid: net") == 6
+    assert "invalid: net" not in out
+    _, out, _ = run(*checked, "--format", "json")
+    assert sum(line.startswith("invalid: net") for line in json.loads(out)["failures"]) == 6
+    _, out, _ = run("compare", *base, "--with", *new, "--width", 1000)
+    assert out.count("  invalid: net") == 2
+
+
 def test_what_is_inconclusive_passes_with_a_warning_unless_strict(run: Run, base: list[Path], new: list[Path]) -> None:
     """A single session a side can't show that nothing changed by 2 %."""
     code, out, err = run("check", new[0], "--baseline", base[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from roofline.compare.comparison import OUTCOMES, Comparison, Settings, compare
-from roofline.compare.gate import MOST_NAMED, gate, told
+from roofline.compare.gate import gate, told
 from roofline.compare.sides import read_side
 from roofline.devices import load
 from tests.roofline import build
@@ -120,15 +120,20 @@ def test_a_step_of_the_base_is_the_geometric_mean_of_its_sessions(tmp_path: Path
     assert case.change == pytest.approx(0.0, abs=1e-12)
 
 
-def test_many_cases_are_named_up_to_a_number(tmp_path: Path) -> None:
-    """A log of a thousand lines is read by nobody: a line for each that is slower, and one for those of one reason."""
-    slower = {f"case{number:02}": 2.0 + number for number in range(MOST_NAMED + 3)}
+def test_two_cases_of_a_kind_are_named_unless_all_are_asked_for(tmp_path: Path) -> None:
+    """A line for each that is slower, and one for those of one reason; the rest is counted."""
+    slower = {f"case{number}": 2.0 + number for number in range(5)}
     before = dict.fromkeys([*slower, *(f"gone{number}" for number in range(5))], 1.0)
     base, new = _foreign(tmp_path / "base", before, count=1), _foreign(tmp_path / "new", slower, count=1)
-    failures = gate(_compare(base, new), allow_removed=False, strict=False).failures
-    assert len(failures) == MOST_NAMED + 2
-    assert [line.partition(": ")[0] for line in failures[:MOST_NAMED]] == ["slower"] * MOST_NAMED
-    assert failures[MOST_NAMED:] == (
-        "slower: 3 more",
-        f"removed: gone0, gone1, gone2 and 2 more: in {base[0]}, not in {new[0]}",
+    comparison = _compare(base, new)
+    short, full = (
+        gate(comparison, allow_removed=False, strict=False, in_full=in_full).failures for in_full in (False, True)
     )
+    assert [line.split(": ")[:2] for line in short] == [
+        *(["slower", "case4"], ["slower", "case3"], ["slower", "and 3 more (-v shows all)"]),
+        ["removed", "gone0, gone1 and 3 more"],
+    ]
+    assert [line.split(": ")[:2] for line in full] == [
+        *(["slower", f"case{number}"] for number in (4, 3, 2, 1, 0)),
+        ["removed", "gone0, gone1, gone2, gone3, gone4"],
+    ]

@@ -230,12 +230,12 @@ def test_by_roof_bytes_from_counters_are_the_machine_s(tmp_path: Path, base: lis
 
 
 def test_of_many_cases_some_are_named(run: Run, tmp_path: Path) -> None:
-    """The rest is counted."""
+    """The rest is counted; JSON and -v have all."""
     times = {f"net{number}": 0.1 for number in range(7)}
     base = sessions.side(tmp_path / "base", times, count=1)
     new = sessions.side(tmp_path / "new", times, count=1, first=10)
     _count(new, flop_per_step=9e10)
-    _, out, _ = run("compare", *base, "--with", *new, "--format", "json")
-    notes = [note for note in json.loads(out)["notes"] if note.startswith("Other work: ")]
-    assert len(notes) == 6
-    assert notes[-1] == "Other work: 2 cases more, in the column counted_otherwise of --format csv"
+    for options, told, rest in (((), 3, True), (("-v",), 7, False), (("--format", "json"), 7, False)):
+        _, out, _ = run("compare", *base, "--with", *new, "--width", 1000, *options)
+        assert out.count("Other work: ") == told
+        assert ("Other work: and 5 more (-v shows all)" in out) is rest

@@ -550,7 +550,7 @@ def test_what_can_not_be_read_is_no_pass(tmp_path: Path) -> None:
     points = build_points.points(tmp_path, build_points.record())
     checked = check_expectations(points, [expected()], ["b.json: truncated"])
     assert checked.exit_code == 3
-    assert "Not read, so nothing of it is held: b.json: truncated" in findings_table(checked).notes
+    assert "not read: b.json: truncated" in findings_table(checked).notes
 
 
 def test_tests_in_parts_lose_nothing(tmp_path: Path) -> None:
