@@ -19,7 +19,7 @@ from pytest_roofline.profilers.preflight import Finding, check_permission
 from pytest_roofline.profilers.system import System
 from roofline.units import scaled
 
-State = Literal["ok", "warning", "no"]
+State = Literal["ok", "warning", "no", "not reported"]
 
 TORCH_S = 120.0
 """Time for torch to be loaded and to try each device: from a cold network disk it takes that long."""
@@ -31,6 +31,7 @@ OLDEST_TORCH = (2, 9)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One thing looked at. ``no``: it isn't there or can't be used; what needs it says so and goes without.
+    ``not reported``: the system doesn't say, so it may be well or not.
 
     :param why: what was seen.
     :param remedy: what would help, where it is not ``ok``.

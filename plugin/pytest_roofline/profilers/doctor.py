@@ -17,7 +17,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _LEAST_ROOM = 30
 
-_BESIDE = 28
+_BESIDE = 33
 """Columns of the terminal that all but the explanation take."""
 
 
@@ -75,7 +75,7 @@ def doctor(
 ) -> None:
     """Look at this machine: torch and devices, driver, profilers and their permissions, CPUs, disk.
 
-    Each line is ok, a warning, or no; what helps stands below. It tells and judges nothing: the exit code is 0.
+    Each line is ok, a warning, no, or not reported; what helps stands below. Nothing is judged: the exit code is 0.
     """
     from pytest_roofline.profilers.checkup import software
     from pytest_roofline.profilers.host_checkup import host

@@ -80,7 +80,7 @@ def governor_line(cpus: Iterable[int], folder: Path) -> Line:
     """How the CPUs' clocks are set."""
     governor = cpu_frequency.settings(cpus, folder).get("cpu_governor")
     if governor is None:
-        return Line(what="governor", state="ok", why="the system does not tell, as in most virtual machines")
+        return Line(what="governor", state="not reported", why="by the system, as in most virtual machines")
     if governor == "performance":
         return Line(what="governor", state="ok", why="performance")
     return Line(
@@ -95,7 +95,7 @@ def steal_line(cpus: frozenset[int], folder: Path) -> Line:
     """Time of these CPUs that the hypervisor gave to others, since the machine started."""
     times = proc.cpu_times(cpus, folder)
     if times is None or times.busy_s + times.stolen_s <= 0:
-        return Line(what="steal", state="ok", why="the system does not tell")
+        return Line(what="steal", state="not reported", why="by the system")
     share = times.stolen_s / (times.busy_s + times.stolen_s)
     why = f"{percent(share) if share else 'nothing'} of the CPU time since the start went to other machines"
     if share <= MOST_STOLEN:

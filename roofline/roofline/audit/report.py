@@ -27,10 +27,11 @@ class Finding:
         return self.contradiction.row
 
 
-def findings_table(audit: Audit, width: int) -> Table[Finding]:
+def findings_table(audit: Audit, width: int, *, verbose: bool = False) -> Table[Finding]:
     """A row for each contradiction, in blocks by file and rule; below, how much there was to look at.
 
     :param width: columns of the terminal: the arithmetic is broken into lines that fit.
+    :param verbose: name the rules that found nothing to look at.
     """
     found = [
         Finding(rule=verdict.rule, contradiction=contradiction)
@@ -52,7 +53,7 @@ def findings_table(audit: Audit, width: int) -> Table[Finding]:
         display=display if found else (),
         section=lambda finding: f"{finding.row.file}: {finding.rule.title} ({finding.rule.name})",
         section_title="file and rule",
-        notes=_notes(audit, files),
+        notes=_notes(audit, files, verbose=verbose),
     )
 
 
@@ -116,7 +117,7 @@ def _elsewhere(row: Row, other: Row) -> str:
     return other.place if other.file == row.file else f"{other.file} {other.place}"
 
 
-def _notes(audit: Audit, files: Iterable[str]) -> list[str]:
+def _notes(audit: Audit, files: Iterable[str], *, verbose: bool) -> list[str]:
     rows = Counter(row.file for row in audit.rows)
     flagged = {
         (row.file, row.number)
@@ -134,7 +135,9 @@ def _notes(audit: Audit, files: Iterable[str]) -> list[str]:
     notes += audit.not_compared
     idle = [verdict.rule.name for verdict in audit.verdicts if not verdict.examined]
     if idle:
-        notes.append(f"Nothing to look at had: {', '.join(idle)}")
+        of_all = len(audit.verdicts)
+        rest = f". Nothing to look at had {', '.join(idle)}" if verbose else ", -v names the others"
+        notes.append(f"{of_all - len(idle)} of {of_all} rules had something to look at; --rules explains them{rest}")
     return notes
 
 

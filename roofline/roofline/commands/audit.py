@@ -9,7 +9,7 @@ import click
 from roofline.audit import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audit.report import findings_table, rules_table
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
-from roofline.commands.output import emit, table_options, terminal_width
+from roofline.commands.output import chosen_format, emit, table_options, terminal_width, verbose_option
 from roofline.devices import DeviceTable
 from roofline.printable import printable
 from roofline.tables import Format
@@ -30,6 +30,7 @@ def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None
 @click.command(name="audit")
 @click.argument("files", nargs=-1, required=True, type=INPUT)
 @table_options
+@verbose_option
 @click.option(
     "--tolerance",
     "tolerances",
@@ -63,6 +64,7 @@ def command(
     form: Format | None,
     output: Path | None,
     width: int | None,
+    verbose: bool,
     tolerances: tuple[str, ...],
     chosen: tuple[str, ...],
     named: tuple[str, ...],
@@ -90,7 +92,8 @@ def command(
     rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
     found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)
     if reading.rows:
-        emit([findings_table(found, terminal_width(width))], form, output, width)
+        in_full = verbose or chosen_format(form, output) == "json"
+        emit([findings_table(found, terminal_width(width), verbose=in_full)], form, output, width)
     if reading.refused:
         raise CannotCompare("\n".join(reading.refused))
     if not reading.rows:

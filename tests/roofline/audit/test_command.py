@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from roofline import cli
+from roofline.audit import RULES
 from tests.roofline import build
 from tests.roofline.audit.make import POOLED
 
@@ -75,6 +76,18 @@ def test_json_has_file_row_rule_and_arithmetic(run: Run) -> None:
     assert rows[0]["other_rows"] == ["line 5"]
     assert "= 250 samples/s" in rows[0]["arithmetic"]
     assert content["notes"] == ["pooled.csv: 8 rows, 3 in a contradiction"]
+
+
+def test_rules_without_anything_to_look_at_are_counted_and_named_on_demand(run: Run) -> None:
+    """One line by default; JSON and ``-v`` have the names."""
+    counted = f"of {len(RULES)} rules had something to look at; --rules explains them"
+    brief = " ".join(run("good.csv")[1].split())
+    assert f"{counted}, -v names the others" in brief
+    assert "rate_times_time" not in brief
+    full = " ".join(run("good.csv", "-v")[1].split())
+    (note,) = [note for note in json.loads(run("good.csv", "--format", "json")[1])["notes"] if counted in note]
+    assert note in full
+    assert "rate_times_time" in note
 
 
 def test_csv_and_markdown_to_files(run: Run, tmp_path: Path) -> None:
