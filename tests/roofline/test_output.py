@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def test_where_another_program_shows_a_table_its_user_is_told_how_to_widen_it(
     run: Run, one: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By what gives that program its width; none of our options, but a command or a file that has all columns."""
-    for asked, complete in (("summary", "roofline points "), ("points", "--format csv")):
+    for asked, complete in (("summary", "roofline summary "), ("points", "--format csv")):
         monkeypatch.delenv("ROOFLINE_WIDTH_BY", raising=False)
         told = " ".join(run(asked, one, "--width", 40)[1].split())
         assert "(use --width " in told
@@ -41,3 +42,16 @@ def test_where_another_program_shows_a_table_its_user_is_told_how_to_widen_it(
         assert "(use the environment variable COLUMNS=" in told
         assert (f" or {complete}" in told) is (asked == "summary")
         assert "--width" not in told
+
+
+def test_what_shows_the_columns_left_out_has_them(run: Run, one: Path) -> None:
+    """Of each table: of the roofs, too, which no CSV of the cases holds."""
+    for asked, named in ((("summary", one), "--format markdown"), (("report", one, "-o", "all"), "all/summary.md")):
+        out = run(*asked, "--width", 40)[1]
+        assert "Not shown at this width: " in out.partition("\nRoofs\n")[2]
+        notes = " ".join(out.split())
+        left_out = re.findall(r"Not shown at this width: (.+?) \(use --width", notes)
+        complete = Path(named).read_text() if asked[0] == "report" else run(*asked, *named.split())[1]
+        assert len(left_out) == notes.count(f"{named})") == 2
+        for title in ", ".join(left_out).split(", "):
+            assert f" {title} |" in complete

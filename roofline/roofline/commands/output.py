@@ -142,14 +142,17 @@ def emit(
     output: Path | None,
     width: int | None,
     *,
-    complete: str = "--format csv",
+    complete: str | None = None,
 ) -> None:
     """Print the tables, or write them to ``output``.
 
-    :param complete: what has the columns that don't fit.
+    :param complete: what has the columns of all the tables that don't fit. Default: CSV of one table, and Markdown of
+        several, which a CSV doesn't hold.
     :raises click.UsageError: the file can't be written, or standard output is closed.
     """
     form = chosen_format(form, output)
+    tables = list(tables)
+    complete = complete or ("--format csv" if len(tables) == 1 else "--format markdown")
     wider, elsewhere = "--width {}", complete
     if variable := os.environ.get(WIDTH_BY):
         wider = f"the environment variable {variable}={{}}"

@@ -46,7 +46,7 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
     table = device_table(devices)
     points = tuple(point for result in files for point in points_of(result, table))
     shown = cases(points)
-    emit(_tables(files, points, verbose=False), "table", None, width, complete=str(folder / "roofline_points.csv"))
+    emit(_tables(files, points, verbose=False), "table", None, width, complete=str(folder / "summary.md"))
     in_full = _tables(files, points, verbose=True)
     texts = {
         "roofline_points.csv": render(points_table(shown), "csv", terminal_width(width)),

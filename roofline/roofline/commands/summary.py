@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -41,5 +42,5 @@ def summary(
         shown = cases(points)
         tables += [summary_table(result, shown, verbose=verbose), roofs_table(shown or points)]
     # Named in full: pytest shows these tables too, and has no such option.
-    complete = f"roofline points {' '.join(map(str, results))} --format csv"
+    complete = f"roofline summary {shlex.join(map(str, results))} --format markdown"
     emit(tables, form, output, width, complete=complete)
