@@ -34,10 +34,10 @@ class Show(Protocol):
 
 
 class _ManyCommand(click.Command):
-    """Takes ``--models a b c`` as well as ``--models a --models b --models c`` and ``--models a,b,c``."""
+    """Takes ``--model a b c`` as well as ``--model a --model b --model c`` and ``--model a,b,c``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(_repeated(args, ("--models", "--batch-sizes"))))
+        return super().parse_args(ctx, list(_repeated(args, ("--model", "--batch"))))
 
 
 def _repeated(args: list[str], options: tuple[str, ...]) -> Iterator[str]:
@@ -80,14 +80,17 @@ def _separated(values: tuple[str, ...]) -> list[str]:
 
 @click.command(cls=_ManyCommand)
 @click.option(
-    "--models",
+    "--model",
+    "models",
     multiple=True,
     required=True,
     metavar="NAME...",
     help="torchvision's classification models, timm:NAME, hf:MODEL_TYPE, hf:PATH/config.json, and those of the "
     "registry that pyproject.toml in this folder names under [tool.roofline] models.",
 )
-@click.option("--batch-sizes", multiple=True, default=("1",), show_default=True, metavar="SIZE...", callback=_batches)
+@click.option(
+    "--batch", "batches", multiple=True, default=("1",), show_default=True, metavar="SIZE...", callback=_batches
+)
 @click.option("--mode", type=click.Choice(("train", "infer")), default="train", show_default=True)
 @click.option("--precision", type=click.Choice(tuple(PRECISIONS)), default="fp32", show_default=True)
 @click.option(
@@ -105,7 +108,7 @@ def _separated(values: tuple[str, ...]) -> list[str]:
 def complexity(
     show: Show,
     models: tuple[str, ...],
-    batch_sizes: tuple[int, ...],
+    batches: tuple[int, ...],
     mode: Literal["train", "infer"],
     precision: str,
     device_memory: int | None,
@@ -125,7 +128,7 @@ def complexity(
     needs, refused = [], []
     for spec in specs:
         with _said_if_slow(f"{spec.name}: counting …"):
-            one, reasons = _assess(spec, batch_sizes, mode, precision, device_memory)
+            one, reasons = _assess(spec, batches, mode, precision, device_memory)
         needs += [one] if one else []
         refused += reasons
     if not needs:
@@ -155,7 +158,7 @@ def _said_if_slow(message: str) -> Iterator[None]:
 
 def _specs(names: list[str]) -> list[ModelSpec]:
     if not names:
-        raise click.UsageError("--models names no model: give one or more, such as resnet50,vgg16")
+        raise click.UsageError("--model names no model: give one or more, such as resnet50,vgg16")
     try:
         registry: Registry = project.registry(Path.cwd())
         return [registry.find(name) for name in dict.fromkeys(names)]

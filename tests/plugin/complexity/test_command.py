@@ -43,7 +43,7 @@ def run(*arguments: str) -> Result:
 
 def test_a_text_per_model_and_a_summary_are_written(folder: Path) -> None:
     """In the folder that was asked for; the numbers are the layer's by hand."""
-    result = run("--models", "own", "--batch-sizes", "2", "4", "--device-memory", "1kB", "-o", "model_summaries")
+    result = run("--model", "own", "--batch", "2", "4", "--device-memory", "1kB", "-o", "model_summaries")
     assert result.exit_code == 0, result.output
     summary = json.loads((folder / "model_summaries" / "summary.json").read_text())
     own = summary["models"]["own"]
@@ -67,7 +67,7 @@ def test_a_text_per_model_and_a_summary_are_written(folder: Path) -> None:
 def test_the_table_holds_everything_by_name_and_unit(folder: Path) -> None:
     """CSV to the terminal, a row per batch; nothing is written unasked."""
     before = set(folder.iterdir())
-    result = run("--models", "own,own", "--batch-sizes", "2,4", "--mode", "infer", "--format", "csv")
+    result = run("--model", "own,own", "--batch", "2,4", "--mode", "infer", "--format", "csv")
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["model"], row["batch"], row["flop_per_step"]) for row in rows] == [
@@ -75,14 +75,14 @@ def test_the_table_holds_everything_by_name_and_unit(folder: Path) -> None:
         ("own", "4", "128.0"),
     ]
     assert rows[0]["gradient_byte"] == rows[0]["saved_for_backward_byte"] == ""
-    assert run("--models", "own").exit_code == 0
+    assert run("--model", "own").exit_code == 0
     assert {one for one in folder.iterdir() if one.name != "__pycache__"} == before
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "json"])
 def test_every_format_shows_the_model(folder: Path, form: str) -> None:
     """And ``-o`` writes beside it."""
-    result = run("--models", "own", "--format", form, "-o", "out")
+    result = run("--model", "own", "--format", form, "-o", "out")
     assert result.exit_code == 0, result.output
     assert "own" in result.stdout
     assert (folder / "out" / "own.txt").exists()
@@ -91,7 +91,7 @@ def test_every_format_shows_the_model(folder: Path, form: str) -> None:
 @pytest.mark.usefixtures("folder")
 def test_every_heading_of_markdown_is_another() -> None:
     """Without its neighbours each says what it is, with the unit."""
-    result = run("--models", "own", "--format", "markdown", "--precision", "tf32", "-o", "out")
+    result = run("--model", "own", "--format", "markdown", "--precision", "tf32", "-o", "out")
     heading = next(line for line in result.stdout.splitlines() if line.startswith("| model"))
     titles = [title.strip() for title in heading.strip("|").split("|")]
     assert len(set(titles)) == len(titles)
@@ -118,7 +118,7 @@ def test_work_in_another_thread_is_missing_with_the_reason(folder: Path, mode: s
         "MODELS = Registry({'threaded': lambda: SPEC})\n"
     )
     (folder / "pyproject.toml").write_text(f'[tool.roofline]\nmodels = "threaded_models_{mode}:MODELS"\n')
-    result = run("--models", "threaded", "--mode", mode, "-o", "out", "--format", "markdown")
+    result = run("--model", "threaded", "--mode", mode, "-o", "out", "--format", "markdown")
     assert result.exit_code == 0, result.output
     assert re.search("own: not all of it was seen: .*other threads run can't be seen", " ".join(result.output.split()))
     own = json.loads((folder / "out" / "summary.json").read_text())["models"]["own"]
@@ -129,7 +129,7 @@ def test_work_in_another_thread_is_missing_with_the_reason(folder: Path, mode: s
     assert own["forward_flop_per_sample"] is None
     assert [layer["flop"] for layer in own["layers"]] == [None] * len(own["layers"])
     assert "not all seen        " in (folder / "out" / "own.txt").read_text()
-    result = run("--models", "threaded", "--mode", mode, "--device-memory", "1GB")
+    result = run("--model", "threaded", "--mode", mode, "--device-memory", "1GB")
     assert result.exit_code == 2
     assert re.search("no peak is predicted: .*other threads", " ".join(result.output.split()))
 
@@ -137,12 +137,12 @@ def test_work_in_another_thread_is_missing_with_the_reason(folder: Path, mode: s
 @pytest.mark.usefixtures("folder")
 def test_what_can_not_be_counted_is_left_out_and_named() -> None:
     """Of a batch that a model refuses, and of a model that refuses all; the exit code tells that there was one."""
-    result = run("--models", "own,inception_v3", "--batch-sizes", "1,2", "--mode", "train", "--format", "csv")
+    result = run("--model", "own,inception_v3", "--batch", "1,2", "--mode", "train", "--format", "csv")
     assert result.exit_code == 1
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["model"], row["batch"]) for row in rows] == [("own", "1"), ("own", "2"), ("inception_v3", "2")]
     assert result.stderr == "left out: inception_v3: train batch must be >= 2 (a batch norm sees a single value)\n"
-    result = run("--models", "inception_v3,own", "-o", "out", "--format", "csv")
+    result = run("--model", "inception_v3,own", "-o", "out", "--format", "csv")
     assert result.exit_code == 1
     assert [row["model"] for row in csv.DictReader(io.StringIO(result.stdout))] == ["own"]
     assert json.loads(Path("out", "summary.json").read_text())["models"].keys() == {"own"}
@@ -163,7 +163,7 @@ def test_what_takes_long_is_said_at_a_terminal(terminal: bool, monkeypatch: pyte
     monkeypatch.setattr(command, "Timer", Impatient)
     stderr = SimpleNamespace(isatty=lambda: terminal)
     monkeypatch.setattr(command, "sys", SimpleNamespace(stderr=stderr))
-    result = run("--models", "own", "--format", "csv")
+    result = run("--model", "own", "--format", "csv")
     assert ("own: counting …\n" in result.stderr) == terminal
     assert "counting …" not in result.stdout
 
@@ -171,13 +171,13 @@ def test_what_takes_long_is_said_at_a_terminal(terminal: bool, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--models", "resnet5"], "near matches: .*resnet50"),
-        (["--models", "own", "--batch-sizes", "0"], "'0' is no batch size: use whole numbers from 1"),
-        (["--models", "own", "--device-memory", "lots"], "'lots' is no size of memory"),
-        (["--models", "inception_v3"], "inception_v3: train batch must be >= 2"),
-        (["--models", "own", "-o", "pyproject.toml/x"], "can't be written"),
-        (["--models", " , "], "--models names no model: give one or more"),
-        ([], "Missing option '--models'"),
+        (["--model", "resnet5"], "near matches: .*resnet50"),
+        (["--model", "own", "--batch", "0"], "'0' is no batch size: use whole numbers from 1"),
+        (["--model", "own", "--device-memory", "lots"], "'lots' is no size of memory"),
+        (["--model", "inception_v3"], "inception_v3: train batch must be >= 2"),
+        (["--model", "own", "-o", "pyproject.toml/x"], "can't be written"),
+        (["--model", " , "], "--model names no model: give one or more"),
+        ([], "Missing option '--model'"),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -192,7 +192,7 @@ def test_what_can_not_be_used_is_a_usage_error(arguments: list[str], message: st
 def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that only reads results has none."""
     monkeypatch.setattr(command, "find_spec", lambda _name: None)
-    result = run("--models", "resnet50")
+    result = run("--model", "resnet50")
     assert result.exit_code == 2
     assert "complexity needs torch, which is not installed: pip install torch" in result.output
 
@@ -209,7 +209,7 @@ def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_project_that_names_no_registry(folder: Path, named: str, message: str) -> None:
     """The message says the file, what stands there, and how it should."""
     (folder / "pyproject.toml").write_text(f"[tool.roofline]\nmodels = {named}\n")
-    result = run("--models", "resnet50")
+    result = run("--model", "resnet50")
     assert result.exit_code == 2
     assert re.search(message, " ".join(result.output.split()))
 
@@ -217,7 +217,7 @@ def test_a_project_that_names_no_registry(folder: Path, named: str, message: str
 def test_this_repository_names_its_own_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Run here, the suite's built-in models are known."""
     monkeypatch.chdir(ROOT)
-    result = run("--models", "mlp", "-o", str(tmp_path))
+    result = run("--model", "mlp", "-o", str(tmp_path))
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "summary.json").read_text())["models"]["mlp"]["parameter_count"] == 235_146
 
