@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pytest_roofline import cpus, devices, kept_roofs, machine_roofs, roofs
+from roofline.commands.parameters import Output
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +37,7 @@ def _device_option(command: Command) -> Command:
 def _table_options(command: Command) -> Command:
     for option in (
         click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: its own."),
-        click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to."),
+        click.option("-o", "--output", type=Output(), help="File to write to."),
         click.option(
             "--format", "form", type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table."
         ),

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import click
 
 from pytest_roofline.profilers.system import System
+from roofline.commands.parameters import Output
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -60,7 +61,7 @@ def _path_of(tool: str) -> Callable[[Command], Command]:
     help="Folder that results would go to: is there room?",
 )
 @click.option("--format", "form", type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to.")
+@click.option("-o", "--output", type=Output(), help="File to write to.")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")
 @click.pass_obj
 def doctor(

@@ -8,6 +8,7 @@ import click
 
 from roofline.commands.common import read_results, results_argument
 from roofline.commands.output import emit_text, with_ending
+from roofline.commands.parameters import Output
 from roofline.environment import environment
 
 
@@ -16,7 +17,7 @@ from roofline.environment import environment
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     callback=with_ending(".md", ".txt"),
     help="File to write to.",
 )

@@ -14,6 +14,7 @@ import click
 
 from roofline import written_files
 from roofline.commands.common import INPUT, CannotCompare, Command
+from roofline.commands.parameters import Output
 from roofline.printable import printable, printable_lines
 from roofline.tables import FORMATS, Format, Table, render
 from roofline.wrapping import wrapped
@@ -42,7 +43,7 @@ def table_options(function: Command) -> Command:
     function = click.option(
         "-o",
         "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=Output(),
         callback=_of_a_format,
         help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
     )(width_option(function))

@@ -1,8 +1,9 @@
-"""Types of options that several commands have: a share, a confidence, a time."""
+"""Types of options that several commands have: a share, a confidence, a time, a file to write."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,3 +70,20 @@ class Seconds(FloatType):
             allowed = "of 0 seconds or more. Write 10e-6 for 10 µs." if self._zero else "above 0 seconds. Write 60."
             self.fail(f"{value!r} is no time {allowed}", param, ctx)
         return seconds
+
+
+class Output(click.Path):
+    """A file or folder to write. ``-`` is standard output elsewhere, and would here be a file of that name."""
+
+    def __init__(self, *, folder: bool = False) -> None:
+        super().__init__(dir_okay=folder, file_okay=not folder, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) == "-":
+            self.fail(self._refusal(), param, ctx)
+        return super().convert(value, param, ctx)
+
+    def _refusal(self) -> str:
+        if not self.file_okay:
+            return "'-' is no folder: several files are written. Name a folder, or ./- for one of that name."
+        return "'-' is no file: without -o it is shown. Leave -o out, or write ./- for a file of that name."

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument
+from roofline.commands.parameters import Output
 from roofline.points import Point
 from roofline.printable import printable
 
@@ -17,7 +18,7 @@ from roofline.printable import printable
     "-o",
     "--output",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Output(folder=True),
     default=Path("figures"),
     show_default=True,
     help="Folder for the PNG files.",
