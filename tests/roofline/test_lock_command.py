@@ -1,5 +1,6 @@
 """``roofline lock``: exit codes, messages, the file."""
 
+import json
 import os
 from pathlib import Path
 
@@ -49,6 +50,49 @@ def test_a_change_of_the_roofs_alone_is_reported_as_one(run: Run, tmp_path: Path
     older = [line for line in Path("e.toml").read_text().splitlines() if not line.startswith("roofs")]
     Path("e.toml").write_text("\n".join(older))
     assert run("check", tmp_path / "new.json", "--expect", "e.toml")[0] == 1
+
+
+def test_what_lower_roofs_let_hold_passes_with_a_note(run: Run, tmp_path: Path) -> None:
+    """A case that is twice as slow holds under roofs of half the value: the exit code stays 0, and both are told."""
+
+    def measured(name: str, factor: float, step_s: float) -> Path:
+        record = build_points.record(timing=build.timing(step_s, margin=0.0))
+        roofs = (build.roof("flop", "fp32", factor * 1e13), build.roof("byte", "dram", factor * 1e11))
+        return build.result(tmp_path / f"{name}.json", [record], of=build.session(roofs)).path
+
+    old = measured("old", 1.0, 0.1)
+    assert run("lock", old, "-o", "e.toml")[0] == 0
+    assert "roofs changed" not in run("check", old, "--expect", "e.toml")[1]
+    code, out, _ = run("check", measured("new", 0.5, 0.2), "--expect", "e.toml", "--format", "json")
+    assert code == 0
+    told = "held, but roofs changed: fp32 5.00 TFLOP/s (measured), locked under 10.0 TFLOP/s (measured)"
+    assert any(told in note for note in json.loads(out)["notes"])
+
+
+def test_another_device_table_is_a_change_of_the_roofs(run: Run, tmp_path: Path) -> None:
+    """The results are the same, and so is the machine: only the published figures are others."""
+
+    def table(name: str, compute: float) -> Path:
+        path = tmp_path / f"{name}.toml"
+        path.write_text(
+            f'[[device]]\nname = "{build.CPU.name}"\nsource = "{name} sheet"\ndate = "2026"\nroofs = ['
+            f'{{ name = "fp32", value = {compute}, accumulate = "fp32", tensor = false }}, '
+            '{ name = "dram", value = 1e11 }]\n'
+        )
+        return path
+
+    record = build_points.record(timing=build.timing(0.1, margin=0.0))
+    path = build.result(tmp_path / "a.json", [record], of=build.session()).path
+    assert run("lock", path, "-o", "e.toml", "--devices", table("old", 1e13))[0] == 0
+    for compute, code, verdict in ((2e13, 3, "not_evaluable"), (0.8e13, 0, "held")):
+        new = table("new", compute)
+        ended, out, _ = run("check", path, "--expect", "e.toml", "--devices", new, "--format", "json")
+        document = json.loads(out)
+        assert (ended, [row["verdict"] for row in document["rows"]]) == (code, [verdict])
+        (note,) = (note for note in document["notes"] if "roofs changed" in note)
+        assert f"fp32 {compute / 1e12:.1f}" in note.replace("8.00", "8.0")
+        assert "(new sheet" in note
+        assert "locked under 10.0 TFLOP/s (old sheet" in note
 
 
 def test_disturbed_sessions_are_told_where_somebody_sees_it(run: Run, tmp_path: Path) -> None:

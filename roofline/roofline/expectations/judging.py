@@ -55,7 +55,7 @@ class Finding:
 
     ``case`` is the case's id, or the pattern for which there is none. ``points`` are its sessions, oldest first, those
     that were judged; all of them where none was. ``why`` tells why nothing could be judged, and which sessions were
-    left out.
+    left out. ``changed_roofs`` are those that have another value than it was locked under, with both values.
     """
 
     expected: Expected
@@ -67,6 +67,7 @@ class Finding:
     roof: Fraction | None = None
     speed_of_light: Fraction | None = None
     why: str = ""
+    changed_roofs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,8 +218,8 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
     verdicts = {claim.verdict for claim in claims}
     order: tuple[Judged, ...] = ("failed", "not_evaluable", "held")
     verdict: Judged = next((one for one in order if one in verdicts), "not_evaluable")
-    changed = [] if verdict == "held" else _changed_roofs(expected, valid[-1])
-    if changed:
+    changed = _changed_roofs(expected, valid[-1])
+    if changed and verdict != "held":
         # By the roofs it was locked under, with the same measurements.
         as_locked = _judge(replace(expected, roofs=()), [_under(expected, point) for point in valid], ())
         if as_locked.verdict == "held":
@@ -229,6 +230,7 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
                 verdict="not_evaluable",
                 points=tuple(valid),
                 why=f"The roofs changed, not the case: {'; '.join(changed)}. By the old ones it holds. Lock it anew",
+                changed_roofs=tuple(changed),
             )
     return Finding(
         expected=expected,
@@ -240,6 +242,7 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
         roof=roof,
         speed_of_light=light,
         why=f"Left out: {why}" if why else "",
+        changed_roofs=tuple(changed),
     )
 
 

@@ -49,6 +49,7 @@ def findings_table(checked: Checked, *, passed: bool = True, in_full: bool = Tru
             *_messages(rows, in_full=in_full),
             *first_lines("held, below the floor", [(line, 1) for line in _within(rows)], in_full=in_full),
             *first_lines("held without some sessions", [(line, 1) for line in _left_out(rows)], in_full=in_full),
+            *first_lines("held, but roofs changed", [(line, 1) for line in _by_new_roofs(rows)], in_full=in_full),
             *([mixed] if mixed is not None else []),
             *_rest(checked, in_full=in_full),
         ],
@@ -126,6 +127,15 @@ def _left_out(rows: Sequence[Finding]) -> list[str]:
         f"{finding.case} on {finding.machine}: held. {finding.why}."
         for finding in rows
         if finding.verdict == "held" and finding.why
+    ]
+
+
+def _by_new_roofs(rows: Sequence[Finding]) -> list[str]:
+    """Of what is held: roofs that it wasn't locked under. Lower ones let a slower case hold."""
+    return [
+        f"{finding.case} on {finding.machine}: held, but roofs changed: {'; '.join(finding.changed_roofs)}."
+        for finding in rows
+        if finding.verdict == "held" and finding.changed_roofs
     ]
 
 
