@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,12 +15,17 @@ from click.testing import CliRunner
 
 from pytest_roofline import kept_roofs, machine_roofs, roofs
 from pytest_roofline.devices import CpuInstruments
+from pytest_roofline.interleaving import worker
 from pytest_roofline.kept_roofs import KeptRoofs
 from pytest_roofline.measuring.telemetry import Reading
+from pytest_roofline.plugin import options_of
+from pytest_roofline.profilers import ncu_child
+from pytest_roofline.profilers.ncu_order import Order
 from pytest_roofline.roofs_command import command
 from roofline.commands.plain import show
 from roofline.record import KEY, Device, Roof, RoofKind, Session
 from roofline.record_json import from_json
+from roofline.turns import PIPES
 from tests.plugin.foreign import QUICK
 from tests.roofline import build
 
@@ -69,6 +76,25 @@ def test_a_run_without_roof_tests_measures_what_its_cases_need_once(project: pyt
     taken = _roofs(project.path / "second")
     assert {name: roof.value for name, roof in taken.items()} == {name: roof.value for name, roof in measured.items()}
     assert {roof.from_file for roof in taken.values()} == {f"cache/{kept.name}"}
+
+
+@pytest.mark.parametrize("child", [worker, ncu_child])
+def test_processes_that_measure_for_another_run_measure_no_roofs(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, child: Any
+) -> None:
+    """The turns of an interleaved comparison and the step that ncu counts, though the user's command asks for them."""
+    config = pytester.parseconfig("--roofline-device", "cpu", "--roofline-roofs", "auto")
+    assert options_of(config).roofs == "auto"
+    monkeypatch.setenv(PIPES, "0,0")
+    monkeypatch.setattr(worker, "_end", lambda *_: io.BytesIO())
+    monkeypatch.setattr(worker, "end_with_parent", lambda: None)
+    for name, value in (
+        Order(test="test_it.py::test_it", file=None, answer=pytester.path / "answer").environment().items()
+    ):
+        monkeypatch.setenv(name, value)
+    start = child.pytest_cmdline_main(config)
+    next(start)
+    assert options_of(config).roofs == "off"
 
 
 @pytest.mark.parametrize(
