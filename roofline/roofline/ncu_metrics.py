@@ -22,6 +22,9 @@ from roofline.ncu_terms import (
     tensor_sources,
 )
 
+ASK = "`roofline ncu --ask CC`, with the GPU's compute capability (8.9), lists those to ask for."
+"""What to do where an ncu has no metric of a name."""
+
 
 def byte_metrics(compute_capability: str | None) -> tuple[str, ...]:
     """Bytes by level and the time: what one pass collects.

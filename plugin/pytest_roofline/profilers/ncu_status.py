@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Literal
 
 from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, System
+from roofline.ncu_metrics import ASK
 
 Status = Literal[
     "ok",
@@ -99,7 +100,8 @@ def judge(text: str, system: System, ncu: Path | None = None) -> Verdict:
     if _NOT_LOADED.search(words):
         return _not_loaded(system)
     if _NO_METRIC.search("\n".join(errors)):
-        return Verdict("missing_metric", f"this ncu or this GPU lacks a metric that was asked for: {told(errors)}")
+        why = f"this ncu or this GPU lacks a metric that was asked for: {told(errors)}"
+        return Verdict("missing_metric", why, f"Use an ncu that has this GPU in its --list-chips. {ASK}")
     if _NO_KERNELS.search(words):
         # In WSL2 that is how older versions say that they see nothing there.
         return _wsl() if system.wsl else no_kernels()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
+from roofline.ncu_metrics import ASK
 from roofline.printable import printable
 from roofline.profilers.ncu_program import print_command
 from roofline.reader import ReadError
@@ -53,8 +54,7 @@ _REMEDIES = (
     (
         re.compile("failed to find metric", re.IGNORECASE),
         "This ncu has no metric of that name for this GPU, and so has counted none of the others. flop_count_sp and its"
-        " like are names of nvprof. `roofline ncu --ask CC`, with the GPU's compute capability (8.9), lists those to"
-        " ask for.",
+        f" like are names of nvprof. {ASK}",
     ),
 )
 """What to do about errors of ncu, by what it prints."""

@@ -52,7 +52,8 @@ NO_KERNELS = "==WARNING== No kernels were profiled.\n"
             r"==ERROR== Failed to find metric regex:^flop_count_sp\.(sum|avg)$",
             "missing_metric",
             "this ncu or this GPU lacks a metric that was asked for: Failed to find metric "
-            r"regex:^flop_count_sp\.(sum|avg)$",
+            r"regex:^flop_count_sp\.(sum|avg)$. Use an ncu that has this GPU in its --list-chips. `roofline ncu --ask "
+            "CC`, with the GPU's compute capability (8.9), lists those to ask for.",
         ),
         (
             "==ERROR== Profiling is not supported on device 0. To find out supported GPUs refer --list-chips option.\n",
