@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pytest_roofline import cpus, devices, kept_roofs, machine_roofs, roofs
-from roofline.commands.parameters import Output
+from roofline.commands.parameters import TableFile
 
 if TYPE_CHECKING:
     import torch
@@ -37,9 +37,13 @@ def _device_option(command: Command) -> Command:
 def _table_options(command: Command) -> Command:
     for option in (
         click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: its own."),
-        click.option("-o", "--output", type=Output(), help="File to write to."),
+        click.option("-o", "--output", type=TableFile(), help="File to write to."),
         click.option(
-            "--format", "form", type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table."
+            "--format",
+            "form",
+            is_eager=True,
+            type=click.Choice(("table", "csv", "json", "markdown")),
+            help="Default: table.",
         ),
     ):
         command = option(command)

@@ -114,6 +114,7 @@ def test_a_folder_shows_each_of_its_runs(run: Run, results: Path, one: Path, com
         ("env none -o x.xlsx", ".md, .txt."),
         ("lock none -o x.json", ".toml."),
         ("ops none --plot x.pdf", ".png."),
+        *((f"{line} -o x.xlsx", ".txt, .csv, .json, .md, or give --format.") for line in ("doctor", "roofs measure")),
     ],
 )
 def test_an_unknown_ending_is_refused_first(run: Run, line: str, known: str) -> None:
@@ -121,6 +122,17 @@ def test_an_unknown_ending_is_refused_first(run: Run, line: str, known: str) -> 
     code, out, err = run(*line.split())
     assert (code, out) == (2, "")
     assert err.rstrip().endswith(f"is no known ending. Use {known}")
+
+
+@pytest.mark.parametrize("line", ["plot none -o", "report none -o", "complexity --model no_such_model -o"])
+def test_the_name_of_a_file_is_no_folder(run: Run, line: str) -> None:
+    """Refused before anything is read or made; a folder that is there may have any name, and versions have dots."""
+    code, out, err = run(*line.split(), "x.xlsx")
+    assert (code, out) == (2, "")
+    assert "Name a folder, such as x, or make this one first." in " ".join(err.split())
+    Path("x.xlsx").mkdir()
+    for name in ("x.xlsx", "v1.2"):
+        assert "Name a folder" not in run(*line.split(), name)[2]
 
 
 def test_help_groups_the_commands(run: Run) -> None:

@@ -17,7 +17,7 @@ import click
 from pytest_roofline.complexity import memory_size, project
 from pytest_roofline.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.precision import PRECISIONS
-from roofline.commands.parameters import Output
+from roofline.commands.parameters import OutputFolder
 from roofline.units import scaled
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _separated(values: tuple[str, ...]) -> list[str]:
 @click.option(
     "-o",
     "--output",
-    type=Output(folder=True),
+    type=OutputFolder(),
     help=f"Folder to write a text per model and {SUMMARY} to.",
 )
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")

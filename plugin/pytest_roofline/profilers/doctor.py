@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import click
 
 from pytest_roofline.profilers.system import System
-from roofline.commands.parameters import Output
+from roofline.commands.parameters import TableFile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -60,8 +60,10 @@ def _path_of(tool: str) -> Callable[[Command], Command]:
     show_default=True,
     help="Folder that results would go to: is there room?",
 )
-@click.option("--format", "form", type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table.")
-@click.option("-o", "--output", type=Output(), help="File to write to.")
+@click.option(
+    "--format", "form", is_eager=True, type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table."
+)
+@click.option("-o", "--output", type=TableFile(), help="File to write to.")
 @click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")
 @click.pass_obj
 def doctor(

@@ -10,6 +10,7 @@ import click
 
 from roofline.commands.interleaved import failures, rule_options, tell
 from roofline.commands.output import chosen_format, emit, emit_text, table_options, try_to_write
+from roofline.commands.parameters import OutputFolder
 from roofline.interleaving import turns_file
 from roofline.interleaving.gate import gate
 from roofline.interleaving.preparing import Asked, check_arguments, interruptible, two_sides
@@ -42,7 +43,7 @@ from roofline.tables import Format
 @click.option("--strict", is_flag=True, help="An inconclusive case is a failure (exit code 3).")
 @click.option(
     "--results",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputFolder(),
     metavar="FOLDER",
     help="Folder for a JSON of all turns.",
 )

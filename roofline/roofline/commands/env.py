@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import read_results, results_argument
-from roofline.commands.output import emit_text, with_ending
-from roofline.commands.parameters import Output
+from roofline.commands.output import emit_text
+from roofline.commands.parameters import OutputFile
 from roofline.environment import environment
 
 
@@ -17,8 +17,7 @@ from roofline.environment import environment
 @click.option(
     "-o",
     "--output",
-    type=Output(),
-    callback=with_ending(".md", ".txt"),
+    type=OutputFile(".md", ".txt"),
     help="File to write to.",
 )
 def env(results: tuple[Path, ...], output: Path | None) -> None:

@@ -7,15 +7,9 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import (
-    CannotCompare,
-    device_table,
-    devices_option,
-    read_sessions,
-    results_argument,
-)
-from roofline.commands.output import emit_text, tell, with_ending, write_text
-from roofline.commands.parameters import Output
+from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
+from roofline.commands.output import emit_text, tell, write_text
+from roofline.commands.parameters import OutputFile
 from roofline.expectations.commits import of_several_commits
 from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.lock_file import text_of
@@ -39,8 +33,7 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float) -> 
 @click.option(
     "-o",
     "--output",
-    type=Output(),
-    callback=with_ending(".toml"),
+    type=OutputFile(".toml"),
     help="File to write to, such as perftests/expected_bounds.toml. What it says of other cases and machines is kept."
     " Default: show the entries.",
 )

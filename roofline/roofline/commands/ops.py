@@ -12,7 +12,8 @@ from click.core import ParameterSource
 
 from roofline.amounts import usable
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, read_results
-from roofline.commands.output import chosen_format, emit, table_options, verbose_option, with_ending
+from roofline.commands.output import chosen_format, emit, table_options, verbose_option
+from roofline.commands.parameters import OutputFile
 from roofline.kernel_notes import about_status
 from roofline.kernel_tables import (
     counted_kinds_table,
@@ -74,8 +75,7 @@ _MEASURE_AGAIN = (
 @click.option(
     "--plot",
     "figure",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=with_ending(".png"),
+    type=OutputFile(".png"),
     help="PNG file: the case's roofline with a point for each operation, its area the time. Of a compiled case: the "
     "time of its kernels.",
 )

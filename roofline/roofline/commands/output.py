@@ -6,7 +6,7 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -14,12 +14,11 @@ import click
 
 from roofline import written_files
 from roofline.commands.common import INPUT, CannotCompare, Command
-from roofline.commands.parameters import Output
+from roofline.commands.parameters import FORM_BY_ENDING, TableFile
 from roofline.printable import printable, printable_lines
 from roofline.tables import FORMATS, Format, Table, render
 from roofline.wrapping import wrapped
 
-_SUFFIXES: dict[str, Format] = {"": "table", ".txt": "table", ".csv": "csv", ".json": "json", ".md": "markdown"}
 _LEAST_WIDTH = 40
 
 WIDTH_BY = "ROOFLINE_WIDTH_BY"
@@ -43,8 +42,7 @@ def table_options(function: Command) -> Command:
     function = click.option(
         "-o",
         "--output",
-        type=Output(),
-        callback=_of_a_format,
+        type=TableFile(),
         help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
     )(width_option(function))
     return click.option(
@@ -54,33 +52,6 @@ def table_options(function: Command) -> Command:
         type=click.Choice(FORMATS),
         help="Default: table.",
     )(function)
-
-
-Callback = Callable[[click.Context, click.Parameter, Any], Path | None]
-
-
-def with_ending(*known: str) -> Callback:
-    """A callback of an option that names a file to write: refuse an ending that isn't ``known``.
-
-    A file without an ending is taken, such as ``/dev/stdout``.
-    """
-
-    def checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-        if path is not None and path.suffix and path.suffix.lower() not in known:
-            raise click.UsageError(f"{_unknown_ending(path, known)}.")
-        return path
-
-    return checked
-
-
-def _of_a_format(context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    if context.params.get("form") is None:
-        chosen_format(None, path)
-    return path
-
-
-def _unknown_ending(path: Path, known: Iterable[str]) -> str:
-    return printable(f"{path}: {path.suffix} is no known ending. Use {', '.join(filter(None, known))}")
 
 
 def verbose_option(function: Command) -> Command:
@@ -132,9 +103,7 @@ def chosen_format(form: Format | None, output: Path | None) -> Format:
     """
     if form is not None or output is None:
         return form or "table"
-    if (ending := output.suffix.lower()) not in _SUFFIXES:
-        raise click.UsageError(f"{_unknown_ending(output, _SUFFIXES)}, or give --format.")
-    return _SUFFIXES[ending]
+    return FORM_BY_ENDING[TableFile().convert(output, None, None).suffix.lower()]
 
 
 def emit(

@@ -1,12 +1,17 @@
-"""Types of options that several commands have: a share, a confidence, a time, a file to write."""
+"""Types of options that several commands have: a share, a confidence, a time, a file or a folder to write."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from roofline.printable import printable
+from roofline.tables import Format
 
 if TYPE_CHECKING:
     FloatType = click.ParamType[float]
@@ -72,7 +77,11 @@ class Seconds(FloatType):
         return seconds
 
 
-class Output(click.Path):
+FORM_BY_ENDING: dict[str, Format] = {"": "table", ".txt": "table", ".csv": "csv", ".json": "json", ".md": "markdown"}
+"""In which form a table is written to a file."""
+
+
+class _Output(click.Path):
     """A file or folder to write. ``-`` is standard output elsewhere, and would here be a file of that name."""
 
     def __init__(self, *, folder: bool = False) -> None:
@@ -87,3 +96,56 @@ class Output(click.Path):
         if not self.file_okay:
             return "'-' is no folder: several files are written. Name a folder, or ./- for one of that name."
         return "'-' is no file: without -o it is shown. Leave -o out, or write ./- for a file of that name."
+
+
+class OutputFile(_Output):
+    """A file to write, with one of ``endings``; or without any, such as ``/dev/stdout``.
+
+    :param or_else: what to give instead, as the end of a sentence.
+    """
+
+    def __init__(self, *endings: str, or_else: str = "") -> None:
+        super().__init__()
+        self._endings = endings
+        self._or_else = or_else
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path: Any = super().convert(value, param, ctx)
+        if path.suffix and path.suffix.lower() not in self._endings:
+            raise click.UsageError(f"{unknown_ending(path, self._endings)}{self._or_else}.", ctx)
+        return path
+
+
+class TableFile(OutputFile):
+    """A file to write a table to: its ending says the form, where ``--format`` doesn't.
+
+    The option ``--format`` has to be eager, and passed on as ``form``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(*FORM_BY_ENDING, or_else=", or give --format")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        # An option that wasn't given holds a mark of click's own.
+        if ctx is not None and isinstance(ctx.params.get("form"), str):
+            return _Output.convert(self, value, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class OutputFolder(_Output):
+    """A folder to write into. One that isn't there yet has no name of a file, such as ``x.csv``; ``v1.2`` is none."""
+
+    def __init__(self) -> None:
+        super().__init__(folder=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path: Any = super().convert(value, param, ctx)
+        if re.fullmatch(r"\.[A-Za-z]\w*", path.suffix) and not path.exists():
+            option = "" if param is None else f"{param.opts[0]} "
+            instead = f"Name a folder, such as {path.with_suffix('')}, or make this one first."
+            raise click.UsageError(printable(f"{option}{path}: it is to be a folder. {instead}"), ctx)
+        return path
+
+
+def unknown_ending(path: Path, known: Iterable[str]) -> str:
+    return printable(f"{path}: {path.suffix} is no known ending. Use {', '.join(filter(None, known))}")

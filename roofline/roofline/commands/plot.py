@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument
-from roofline.commands.parameters import Output
+from roofline.commands.parameters import OutputFolder
 from roofline.points import Point
 from roofline.printable import printable
 
@@ -18,7 +18,7 @@ from roofline.printable import printable
     "-o",
     "--output",
     "folder",
-    type=Output(folder=True),
+    type=OutputFolder(),
     default=Path("figures"),
     show_default=True,
     help="Folder for the PNG files.",

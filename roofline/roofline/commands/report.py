@@ -10,7 +10,7 @@ import click
 
 from roofline.commands.common import device_table, devices_option, read_results, results_argument
 from roofline.commands.output import emit, terminal_width, width_option, write_text
-from roofline.commands.parameters import Output
+from roofline.commands.parameters import OutputFolder
 from roofline.commands.plot import draw_figures
 from roofline.environment import environment
 from roofline.kernel_tables import kernels_table
@@ -29,7 +29,7 @@ from roofline.tables import Table, render
     "-o",
     "--output",
     "folder",
-    type=Output(folder=True),
+    type=OutputFolder(),
     default=Path("report"),
     show_default=True,
     help="Folder for everything.",
