@@ -149,6 +149,21 @@ def test_recover_makes_the_json_that_says_what_is_missing(tmp_path: Path) -> Non
     assert path.exists()
 
 
+def test_recover_takes_each_journal_of_a_folder(tmp_path: Path) -> None:
+    """As if it were named: those of others are made, and the exit code is that of the worst."""
+    (tmp_path / "below").mkdir()
+    for name in ("a", "below/b", "c"):
+        (tmp_path / f"{name}.journal").write_text(RUN)
+    (tmp_path / "a.json").write_text("whole")
+    code, out, told = run("recover", tmp_path)
+    assert (code, out.split()) == (2, [str(tmp_path / "below" / "b.json"), str(tmp_path / "c.json")])
+    assert "a.json: it is there already" in told
+    (tmp_path / "d.journal").write_text("")
+    assert run("recover", tmp_path)[0] == 3
+    (tmp_path / "none").mkdir()
+    assert run("recover", tmp_path / "none")[0] == 3
+
+
 def test_recover_leaves_a_json_that_is_there(tmp_path: Path) -> None:
     """The run may have made it, and a copy of its journal hold less."""
     (tmp_path / "a.journal").write_text(RUN)

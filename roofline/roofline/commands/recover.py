@@ -12,21 +12,44 @@ from roofline.printable import printable
 
 
 @click.command()
-@click.argument("file", metavar="JOURNAL", type=INPUT)
-def recover(file: Path) -> None:
+@click.argument("path", metavar="JOURNAL", type=INPUT)
+@click.pass_context
+def recover(context: click.Context, path: Path) -> None:
     """Make the JSON of a run that was killed, from the JOURNAL that it left in its folder of results.
 
-    The JSON says which cases were not run. The journal stays; nothing reads it any more once the JSON is there.
+    Of a folder, each journal in it and in those below. The JSON says which cases were not run. The journal stays;
+    nothing reads it any more once the JSON is there.
 
-    Exit code: 0 made, 2 the file is no journal or its JSON is there, 3 nothing in it can be used.
+    Exit code: 0 made, 2 the file is no journal or its JSON is there, 3 nothing in it can be used. Of a folder, the
+    highest.
+    """
+    if not path.is_dir():
+        click.echo(printable(str(_made(path))))
+        return
+    journals = sorted(one for one in path.rglob("*") if journal.is_journal(one) and one.is_file())
+    if not journals:
+        raise CannotCompare(printable(f"{path}: no journal (*{journal.SUFFIX}) in this folder."))
+    code = 0
+    for one in journals:
+        try:
+            click.echo(printable(str(_made(one))))
+        except click.ClickException as error:
+            click.echo(f"Error: {error.format_message()}", err=True)
+            code = max(code, error.exit_code)
+    context.exit(code)
+
+
+def _made(file: Path) -> Path:
+    """Make the JSON of a journal, and return its path.
+
+    :raises click.ClickException: it can't be made; with the exit code of the command.
     """
     if not journal.is_journal(file):
         raise click.UsageError(printable(f"{file}: no journal. The name of one ends in {journal.SUFFIX}."))
     read_results([file])
     try:
-        made = journal.recover(file)
+        return journal.recover(file)
     except FileExistsError as error:
         raise click.UsageError(printable(f"{error.filename}: {error.strerror}.")) from error
     except OSError as error:
         raise CannotCompare(printable(f"{error.filename or file}: can't be written ({error.strerror}).")) from error
-    click.echo(printable(str(made)))
