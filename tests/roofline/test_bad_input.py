@@ -21,7 +21,11 @@ from tests.roofline.conftest import Run
     ("arguments", "code", "told"),
     [
         (("nonsense",), 2, "No such command 'nonsense'"),
-        (("points",), 2, "Missing argument 'RESULTS...'"),
+        (("points",), 2, "Missing argument 'RESULTS...'. For example: roofline points results/"),
+        (("ops",), 2, "For example: roofline ops results/"),
+        (("compare", "{one}"), 2, "Missing option '--with'. For example: roofline compare OLD --with NEW"),
+        (("check",), 2, "For example: roofline check NEW --baseline OLD"),
+        (("ncu",), 2, "For example: roofline ncu counters.csv"),
         (("points", "{one}", "--format", "xml"), 2, "'xml' is not one of 'table', 'csv', 'json', 'markdown'"),
         (("points", "{one}", "--width", "10"), 2, "10 is not in the range x>=40"),
         (("points", "{one}", "--devices", "none.toml"), 2, "'none.toml' does not exist"),

@@ -78,12 +78,36 @@ def tell(text: str, width: int | None) -> None:
 
 def tell_error(error: click.ClickException) -> None:
     """What click says of an error, as `tell` does, in the width that its command was asked for."""
+    if isinstance(error, click.MissingParameter) and not error.message:
+        error = click.MissingParameter(_example(error), error.ctx, error.param, error.param_hint, error.param_type)
     said = io.StringIO()
     error.show(said)
     context = error.ctx if isinstance(error, click.UsageError | CannotCompare) else None
     width = None if context is None else context.params.get("width")
     # An option that click hadn't come to holds a mark of its own.
     tell(said.getvalue().removesuffix("\n"), width if isinstance(width, int) else None)
+
+
+_EXAMPLES = {
+    "compare": "OLD --with NEW",
+    "check": "NEW --baseline OLD",
+    "recover": "results/RUN.journal",
+    "audit": "results/ published.csv",
+    "ncu": "counters.csv",
+    "nsys": "report.nsys-rep",
+    "trace": "trace.json",
+    "complexity": "--model resnet50 --batch 32",
+}
+"""What the commands are given that don't take a folder of results alone."""
+
+
+def _example(error: click.MissingParameter) -> str:
+    """What to give a command that lacks it, where it is one of those known here."""
+    if error.ctx is None or error.param is None:
+        return ""
+    name, metavar = error.ctx.info_name or "", error.param.make_metavar(error.ctx)
+    given = _EXAMPLES.get(name) or ("results/" if metavar.startswith("RESULT") else "")
+    return f"For example: roofline {name} {given}" if given else ""
 
 
 def _broken(line: str, columns: int) -> list[str]:
