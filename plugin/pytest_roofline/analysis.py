@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import roofline
+from roofline.units import VERBOSE_BY
 
 WIDTH_BY = "ROOFLINE_WIDTH_BY"
 """Tells the program what gives a wider table: pytest has no ``--width``, and asks the terminal or this variable."""
@@ -41,6 +42,8 @@ def ask(command: str, *arguments: str) -> Answer:
     places = [str(Path(roofline.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), "PYTHONIOENCODING": "utf-8"}
     environment[WIDTH_BY] = "COLUMNS"
+    if command == "check":
+        environment[VERBOSE_BY] = "--roofline-gate-options=-v"
     try:
         answer = subprocess.run(
             [sys.executable, "-m", "roofline", command, *arguments],

@@ -8,6 +8,17 @@ from pytest_roofline import analysis
 from tests.roofline.compare import sessions
 
 
+def test_whoever_gates_in_pytest_is_told_how_all_lines_are_shown(tmp_path: Path) -> None:
+    """By the option that hands ``-v`` on: pytest's own is another."""
+    (base,), (new,) = (
+        sessions.side(tmp_path / name, {f"net{one}": time_s for one in range(6)}, count=1, first=first)
+        for name, time_s, first in (("base", 0.1, 0), ("new", 0.2, 10))
+    )
+    told = analysis.ask("check", str(new), "--baseline", str(base)).err
+    assert "Error: slower: and 4 more (--roofline-gate-options=-v shows all)" in told
+    assert "shows all" not in analysis.ask("check", str(new), "--baseline", str(base), "-v").err
+
+
 def test_whoever_runs_pytest_is_told_how_pytest_is_made_wider(tmp_path: Path) -> None:
     """It has no ``--width`` and no ``--format``."""
     (base,), (new,) = (

@@ -19,7 +19,7 @@ from roofline.json_text import json_text
 from roofline.printable import markdown_text
 from roofline.record_json import without_nonfinite
 from roofline.tables import Table, render
-from roofline.units import counted, first_lines, named, percent, significant
+from roofline.units import counted, first_lines, named, percent, shows_all, significant
 
 _DIFFERENCES = 4
 """Of the sides beside their code, named unless all are asked for."""
@@ -189,7 +189,7 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
     if differing:
         shown = differing if in_full else differing[:_DIFFERENCES]
-        more = f"; and {len(differing) - len(shown)} more (-v shows all)" if len(differing) > len(shown) else ""
+        more = f"; and {len(differing) - len(shown)} more ({shows_all()})" if len(differing) > len(shown) else ""
         lines.append(f"What differs beside the code: {'; '.join(shown)}{more}")
     if comparison.judged and comparison.one_session_a_side:
         lines.append(
