@@ -8,14 +8,14 @@ import re
 import shlex
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from PIL import Image
+
+from tests import forked
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -138,9 +138,7 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
         _two_runs(tmp_path / "OLD", tmp_path / "NEW")
         (tmp_path / "perftests").mkdir()
         shutil.copy(ROOT / "perftests" / "expected_bounds.toml", tmp_path / "perftests")
-        ran = subprocess.run(
-            [sys.executable, "-m", program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        ran = forked.run(program, arguments, tmp_path)
         assert ran.returncode == 0, ran.stderr
         return
     assert program == "pytest"
@@ -150,13 +148,7 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
             (folder / "a").mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (32, 32), (number, 0, 0)).save(folder / "a" / f"{number}.jpg")
         arguments = [argument.replace("PATH", str(folder)) for argument in arguments]
-    ran = subprocess.run(
-        [sys.executable, "-m", program, *arguments, "--collect-only", "-q"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = forked.run(program, [*arguments, "--collect-only", "-q"], ROOT)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     if not arguments or arguments[0] == "perftests":
         assert "tests collected" in ran.stdout

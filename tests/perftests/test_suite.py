@@ -17,6 +17,7 @@ import torch
 from perftests.matrix import CaseSpec
 from perftests.suite import Suite, is_asked_for
 from pytest_roofline import device_memory
+from tests import forked
 
 
 def config(folder: Path, *arguments: str) -> Any:
@@ -100,13 +101,8 @@ def test_models_of_a_broken_library_are_skipped_and_the_others_run(tmp_path: Pat
 def test_a_batch_that_does_not_fit_is_out_of_memory_before_anything_is_built(tmp_path: Path) -> None:
     """The test ends as one whose allocation fails, without a traceback; the reason is in the results."""
     options = "--device cpu --mode infer --batch 1000000 --precision fp32 --max-time 0.05 --model vgg11"
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", *options.split(), f"--results={tmp_path}", "perftests/test_models.py"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
+    arguments = [*options.split(), f"--results={tmp_path}", "perftests/test_models.py"]
+    ended = forked.run("pytest", arguments, Path(__file__).parents[2])
     assert "Traceback" not in ended.stdout
     assert "conftest.py" not in ended.stdout
     assert "MemoryError: vgg11-infer-b1000000-fp32 is predicted to need 2.41 TB for 4 batches, and " in ended.stdout

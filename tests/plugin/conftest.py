@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from functools import partial
+
 import pytest
 
+from tests import forked
 from tests.plugin.fake_run import STEP_S
 from tests.plugin.measuring.fakes import Lab
 
@@ -14,6 +19,31 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
     lab = Lab(STEP_S)
     monkeypatch.setattr("pytest_roofline.measuring.loop.HostTelemetry", lambda: lab)
     return lab
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """As pytest's own, but the pytest that it starts has torch already (see `tests.forked`)."""
+    run = pytester.run
+
+    def quick(*command: str | os.PathLike[str], timeout: float | None = None, **more: object) -> pytest.RunResult:
+        python, module, *arguments = map(str, command)
+        if (python, module) != (sys.executable, "-mpytest") or more:
+            return run(*command, timeout=timeout, **more)  # type: ignore[arg-type]
+        ran = forked.run("pytest", arguments, pytester.path, timeout=timeout)
+        print(ran.stdout, ran.stderr, sep="\n")
+        code = pytest.ExitCode(ran.returncode) if ran.returncode in list(pytest.ExitCode) else ran.returncode
+        return pytest.RunResult(code, ran.stdout.splitlines(), ran.stderr.splitlines(), 0)
+
+    monkeypatch.setattr(pytester, "run", quick)
+    return pytester
+
+
+@pytest.fixture
+def started_anew(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A pytester whose pytest has loaded nothing yet when it starts, as a user's."""
+    monkeypatch.setattr(pytester, "run", partial(pytest.Pytester.run, pytester))
+    return pytester
 
 
 @pytest.fixture

@@ -85,6 +85,7 @@ def test_the_ini_option_compiles_too(project: pytest.Pytester) -> None:
     assert record_of(json.loads((project.path / "out.json").read_text())).case.config["compile"] is True
 
 
+@pytest.mark.usefixtures("started_anew")
 def test_a_machine_without_a_compiler_skips_and_says_what_to_install(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,12 +32,12 @@ TELLS_WHAT_IT_LOADED = """
 
 
 @pytest.fixture
-def outside(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def outside(started_anew: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Somebody else's project, whether or not these tests run under pytest-xdist."""
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    pytester.makeini("[pytest]\naddopts = -p no:playwright\n")
-    pytester.makepyfile(MEASURES)
-    return pytester
+    started_anew.makeini("[pytest]\naddopts = -p no:playwright\n")
+    started_anew.makepyfile(MEASURES)
+    return started_anew
 
 
 def loaded_torch(project: pytest.Pytester) -> list[bool]:

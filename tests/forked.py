@@ -1,0 +1,76 @@
+"""Child processes that have torch already: importing it takes seconds, and most tests of the plugin start a pytest."""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import multiprocessing.popen_forkserver
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+# The server starts at its first use and stays. Its module is imported here, for pytester takes away what a test is the
+# first to import, and each test would start a server. It loads what a measured step needs beside torch, too: the
+# tracing compiler, and what comes with it.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(
+    ["torch", "torch._dynamo", "torch.distributed.fsdp", "torchvision", "scipy.fft", "scipy.stats", "pytest"]
+)
+
+
+def run(
+    module: str,
+    arguments: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python -m module ...`` in a fork of a process that has done nothing but import torch.
+
+    :param environment: default: this process's.
+    :param timeout: in seconds; then the process is killed.
+    :raises subprocess.TimeoutExpired: it took longer.
+    """
+    command = [sys.executable, "-m", module, *arguments]
+    with tempfile.TemporaryDirectory() as streams:
+        out, err = Path(streams, "out"), Path(streams, "err")
+        process = _CONTEXT.Process(
+            target=_run, args=(command, str(folder), dict(environment or os.environ), str(out), str(err))
+        )
+        process.start()
+        process.join(timeout)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired(command, timeout or 0)
+        return subprocess.CompletedProcess(
+            command, process.exitcode, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
+        )
+
+
+def _run(command: list[str], folder: str, environment: dict[str, str], out: str, err: str) -> None:
+    """In the new process."""
+    for number, path in ((1, out), (2, err)):
+        stream = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    # What this process has of its parent's and a new one would not: the repository, and modules of its tests.
+    given = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.path[:] = [*given, *(path for path in sys.path if path not in ("", str(ROOT), *given))]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+        del sys.modules[name]
+    _, _, module, *arguments = sys.orig_argv = command
+    sys.argv = [module, *arguments]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    finally:
+        atexit._run_exitfuncs()  # a process of multiprocessing's ends without them
