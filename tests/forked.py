@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import multiprocessing
 import multiprocessing.popen_forkserver
 import os
@@ -56,6 +57,7 @@ def run(
 
 def _run(command: list[str], folder: str, environment: dict[str, str], out: str, err: str) -> None:
     """In the new process."""
+    gc.freeze()  # the garbage collector would touch all that is loaded, and so copy it from the parent
     for number, path in ((1, out), (2, err)):
         stream = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(stream, number)
