@@ -36,8 +36,18 @@ def _device_option(command: Command) -> Command:
 
 def _table_options(command: Command) -> Command:
     for option in (
-        click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: its own."),
-        click.option("-o", "--output", type=TableFile(), help="File to write to."),
+        click.option(
+            "--width",
+            type=click.IntRange(min=40),
+            metavar="COLUMNS",
+            help="Columns of the terminal. Default: asked of the terminal.",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            type=TableFile(),
+            help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
+        ),
         click.option(
             "--format",
             "form",

@@ -7,13 +7,15 @@ from roofline.record import Record
 from roofline.sol import compiled
 
 PLAIN = ""
-"""The variant of an eager case on ready synthetic data in torch's own layout."""
+"""The variant of an eager case on data that lie ready, synthetic or given by the test, in torch's own layout."""
+
+_READY = ("synthetic", "given")
 
 
 def variant(record: Record) -> str:
     """In words what differs from `PLAIN`: layout, where the data come from, compiled; or the input pipeline's test."""
     case = record.case
-    data = "" if case.data == "synthetic" else case.data
+    data = "" if case.data in _READY else case.data
     if case.config.get("test") == TEST:
         data = f"input test: {data or 'ready'}"
     layout = "" if case.layout == "contiguous" else case.layout or "mixed layouts"
@@ -22,4 +24,4 @@ def variant(record: Record) -> str:
 
 def described(name: str) -> str:
     """A variant's name in a legend."""
-    return name or "synthetic data"
+    return name or "ready data"

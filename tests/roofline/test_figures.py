@@ -263,7 +263,7 @@ def test_sources_of_data_look_different_in_both_figures(tmp_path: Path) -> None:
     figures = [_figure(points), throughput_figure(points, "title", _style(points))]
     for figure in figures:
         assert figure is not None
-        for named in ("synthetic data", "fake", "sample", "input test: ready"):
+        for named in ("ready data", "fake", "sample", "input test: ready"):
             assert named in _words(figure).splitlines()
     assert figures[0] is not None
     assert len(set(_markers(figures[0]))) == 4

@@ -14,6 +14,7 @@ from tests.roofline import build
     ("changes", "name"),
     [
         ({}, ""),
+        ({"data": "given"}, ""),
         ({"data": "sample"}, "sample"),
         ({"layout": "channels_last", "data": "fake"}, "channels_last, fake"),
         ({"layout": None}, "mixed layouts"),
@@ -29,4 +30,4 @@ def test_the_name_is_what_differs(changes: dict[str, Any], name: str) -> None:
 
 def test_the_plain_variant_has_a_name_in_legends() -> None:
     """An empty label would be left out."""
-    assert (described(""), described("sample")) == ("synthetic data", "sample")
+    assert (described(""), described("sample")) == ("ready data", "sample")

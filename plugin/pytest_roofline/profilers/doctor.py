@@ -63,8 +63,18 @@ def _path_of(tool: str) -> Callable[[Command], Command]:
 @click.option(
     "--format", "form", is_eager=True, type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table."
 )
-@click.option("-o", "--output", type=TableFile(), help="File to write to.")
-@click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")
+@click.option(
+    "-o",
+    "--output",
+    type=TableFile(),
+    help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
+)
+@click.option(
+    "--width",
+    type=click.IntRange(min=40),
+    metavar="COLUMNS",
+    help="Columns of the terminal. Default: asked of the terminal.",
+)
 @click.pass_obj
 def doctor(
     show: Show,

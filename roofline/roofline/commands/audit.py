@@ -87,7 +87,7 @@ def command(
     for line in reading.incomplete:
         click.echo(printable(line), err=True)
     for path, columns in reading.unknown:
-        unknown = f"{path}: not read, for no rule knows these columns: {', '.join(columns)}. {_NAMING}"
+        unknown = f"{path}: columns left out, for no rule knows them: {', '.join(columns)}. {_NAMING}"
         click.echo(printable(unknown), err=True)
     rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
     found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)

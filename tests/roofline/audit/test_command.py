@@ -46,7 +46,7 @@ def test_columns_that_were_not_read_are_named(run: Run, tmp_path: Path) -> None:
     code, out, err = run("own.csv")
     assert code == 0
     assert "1 row, 0 in a contradiction" in out
-    assert "own.csv: not read, for no rule knows these columns: gflops. A name says what is meant" in err
+    assert "own.csv: columns left out, for no rule knows them: gflops. A name says what is meant" in err
 
 
 def test_contradictions_found(run: Run) -> None:
