@@ -126,12 +126,12 @@ def test_an_unknown_ending_is_refused_first(run: Run, line: str, known: str) -> 
 
 @pytest.mark.parametrize("line", ["plot none -o", "report none -o", "complexity --model no_such_model -o"])
 def test_the_name_of_a_file_is_no_folder(run: Run, line: str) -> None:
-    """Refused before anything is read or made; a folder that is there may have any name, and versions have dots."""
+    """Refused before anything is read or made; a folder that is there may have any name, and other names have dots."""
     code, out, err = run(*line.split(), "x.xlsx")
     assert (code, out) == (2, "")
     assert "Name a folder, such as x, or make this one first." in " ".join(err.split())
     Path("x.xlsx").mkdir()
-    for name in ("x.xlsx", "v1.2"):
+    for name in ("x.xlsx", "v1.2", "run.report"):
         assert "Name a folder" not in run(*line.split(), name)[2]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,6 +80,10 @@ FORM_BY_ENDING: dict[str, Format] = {"": "table", ".txt": "table", ".csv": "csv"
 """In which form a table is written to a file."""
 
 
+_ENDINGS_OF_FILES = {*FORM_BY_ENDING, ".html", ".pdf", ".png", ".svg", ".toml", ".xls", ".xlsx"} - {""}
+"""What somebody has in mind who wants a table or a figure in a file."""
+
+
 class _Output(click.Path):
     """A file or folder to write. ``-`` is standard output elsewhere, and would here be a file of that name."""
 
@@ -133,14 +136,14 @@ class TableFile(OutputFile):
 
 
 class OutputFolder(_Output):
-    """A folder to write into. One that isn't there yet has no name of a file, such as ``x.csv``; ``v1.2`` is none."""
+    """A folder to write into. One that isn't there yet has no name of a file, such as ``x.csv``."""
 
     def __init__(self) -> None:
         super().__init__(folder=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path: Any = super().convert(value, param, ctx)
-        if re.fullmatch(r"\.[A-Za-z]\w*", path.suffix) and not path.exists():
+        if path.suffix.lower() in _ENDINGS_OF_FILES and not path.exists():
             option = "" if param is None else f"{param.opts[0]} "
             instead = f"Name a folder, such as {path.with_suffix('')}, or make this one first."
             raise click.UsageError(printable(f"{option}{path}: it is to be a folder. {instead}"), ctx)
