@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pytest_roofline import cpus, devices, kept_roofs, machine_roofs, roofs
+from roofline.commands.common import say
 from roofline.commands.parameters import TableFile
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def forget(device: str) -> None:
         there = kept.forget()
     except kept_roofs.CacheError as error:
         raise click.UsageError(str(error)) from error
-    click.echo(f"Deleted {kept.path}." if there else "None were kept.")
+    say(f"Deleted {kept.path}." if there else "None were kept.")
 
 
 def _machine(device: str) -> tuple[torch.device, Machine]:

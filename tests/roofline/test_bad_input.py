@@ -142,6 +142,26 @@ def test_a_terminal_without_other_letters_is_shown_like_ones(tmp_path: Path, for
         assert r"\u65e5\ud83d\ude00\u00e9" in out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "out", "err"),
+    [
+        (["points", "-o", "é.csv"], "", "wrote \\u00e9.csv\n"),
+        (["plot", "-o", "é"], "\\u00e9/roofline-", ""),
+    ],
+    ids=lambda one: one[0] if isinstance(one, list) else "",
+)
+def test_a_path_at_such_a_terminal_is_escaped(
+    one: Path, tmp_path: Path, arguments: list[str], out: str, err: str
+) -> None:
+    """It is shown as in the tables, not in letters of an encoding that the terminal doesn't have."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1]), "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "roofline", *arguments, str(one)]
+    answer = subprocess.run(command, capture_output=True, env=environment, cwd=tmp_path, check=False)
+    assert answer.returncode == 0
+    assert answer.stdout.decode("ascii").startswith(out)
+    assert answer.stderr.decode("ascii") == err
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize(("target", "code", "told"), [("> /dev/full", 3, "No space left"), (">&-", 2, "closed")])
 def test_output_that_takes_nothing(one: Path, target: str, code: int, told: str) -> None:

@@ -17,6 +17,7 @@ import click
 from pytest_roofline.complexity import memory_size, project
 from pytest_roofline.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.precision import PRECISIONS
+from roofline.commands.common import say
 from roofline.commands.parameters import OutputFolder
 from roofline.units import scaled
 
@@ -138,7 +139,8 @@ def complexity(
     if output is not None:
         _write(output, needs)
     if refused:
-        click.echo("\n".join(f"left out: {reason}" for reason in refused), err=True)
+        for reason in refused:
+            say(f"left out: {reason}", err=True)
         click.get_current_context().exit(1)
 
 
@@ -148,7 +150,7 @@ def _said_if_slow(message: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    timer = Timer(_SLOW_S, click.echo, (message,), {"err": True})
+    timer = Timer(_SLOW_S, say, (message,), {"err": True})
     timer.daemon = True
     timer.start()
     try:
@@ -250,4 +252,4 @@ def _write(folder: Path, needs: list[ModelNeeds]) -> None:
             (folder / name).write_text(content, encoding="utf-8")
     except OSError as error:
         raise click.UsageError(f"-o {folder}: can't be written ({error.strerror or error})") from error
-    click.echo(f"wrote {', '.join(str(folder / name) for name in files)}", err=True)
+    say(f"wrote {', '.join(str(folder / name) for name in files)}", err=True)

@@ -8,7 +8,7 @@ import click
 
 from roofline.audit import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audit.report import findings_table, rules_table
-from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
+from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, say
 from roofline.commands.output import chosen_format, emit, table_options, terminal_width, verbose_option
 from roofline.devices import DeviceTable
 from roofline.printable import printable
@@ -83,12 +83,12 @@ def command(
     names, otherwise = _devices(named, table)
     reading = read(files, table)
     for reason in reading.skipped:
-        click.echo(printable(f"skipped {reason}"), err=True)
+        say(f"skipped {reason}", err=True)
     for line in reading.incomplete:
-        click.echo(printable(line), err=True)
+        say(line, err=True)
     for path, columns in reading.unknown:
         unknown = f"{path}: columns left out, for no rule knows them: {', '.join(columns)}. {_NAMING}"
-        click.echo(printable(unknown), err=True)
+        say(unknown, err=True)
     rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
     found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)
     if reading.rows:

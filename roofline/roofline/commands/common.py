@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,12 @@ def devices_option(function: Command) -> Command:
     )(function)
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line, on standard error if so; what a terminal would obey in it is escaped."""
+    # The stream is named, for click writes UTF-8 to a terminal that has ASCII where it chooses the stream itself.
+    click.echo(printable(text), sys.stderr if err else sys.stdout)
+
+
 def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:
     """Read files and folders; what was left out goes to stderr.
 
@@ -73,7 +80,7 @@ def read_all(paths: Iterable[Path]) -> Reading:
     except ReadError as error:
         raise CannotCompare(str(error)) from error
     for reason in reading.skipped:
-        click.echo(printable(f"skipped {reason}"), err=True)
+        say(f"skipped {reason}", err=True)
     for result in reading.files:
         _warn(result)
     return reading
@@ -87,7 +94,7 @@ def read_sessions(paths: Iterable[Path]) -> Reading:
     reading = read_all(paths)
     files, again = told_apart(reading.files)
     for line in again:
-        click.echo(printable(f"skipped {line}"), err=True)
+        say(f"skipped {line}", err=True)
     return replace(reading, files=tuple(files))
 
 
@@ -110,11 +117,11 @@ def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...
 
 def _warn(result: ResultFile) -> None:
     if result.session is not None and result.session.why_incomplete is not None:
-        click.echo(printable(f"{result.path}: {result.session.why_incomplete}"), err=True)
+        say(f"{result.path}: {result.session.why_incomplete}", err=True)
     for fault in result.faults:
-        click.echo(printable(f"record not read, only its times are used: {fault}"), err=True)
+        say(f"record not read, only its times are used: {fault}", err=True)
     if not result.nonfinite:
         return
     shown = ", ".join(result.nonfinite[:5])
     more = f" and {len(result.nonfinite) - 5} more" if len(result.nonfinite) > 5 else ""
-    click.echo(printable(f"{result.path}: not finite, taken as missing: {shown}{more}"), err=True)
+    say(f"{result.path}: not finite, taken as missing: {shown}{more}", err=True)

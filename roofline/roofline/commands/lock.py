@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
+from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument, say
 from roofline.commands.output import emit_text, tell, write_text
 from roofline.commands.parameters import OutputFile
 from roofline.expectations.commits import of_several_commits
@@ -79,7 +79,7 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
         emit_text(text, None)
         return
     write_text(output, text)
-    click.echo(printable(f"wrote {_told(locked)} to {output}"), err=True)
+    say(f"wrote {_told(locked)} to {output}", err=True)
 
 
 def _why_nothing(left_out: tuple[LeftOut, ...]) -> str:

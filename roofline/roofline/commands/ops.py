@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from roofline.amounts import usable
-from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, read_results
+from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, read_results, say
 from roofline.commands.output import chosen_format, emit, table_options, verbose_option
 from roofline.commands.parameters import OutputFile
 from roofline.kernel_notes import about_status
@@ -102,7 +102,7 @@ def ops(
     """
     shown, notes = newest(cases(place_all(read_results([result]), device_table(devices))))
     for note in notes:
-        click.echo(printable(note), err=True)
+        say(note, err=True)
     unreadable = [point for point in shown if point.benchmark.fault is not None]
     points = [point for point in shown if point.mode in ("train", "infer")]
     if not points:
@@ -228,7 +228,7 @@ def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[T
     record = point.benchmark.record
     assert record is not None
     for note in about_status(record):
-        click.echo(printable(f"{point.id}: {note}"), err=True)
+        say(f"{point.id}: {note}", err=True)
     profiled, counted = _of_kernels(point, top, by_kind=by == "kernel-kind")
     tables = _there(reconciliation_table(point) if by == "counters" else profiled, counted)
     if not tables:
@@ -289,4 +289,4 @@ def _draw(points: Sequence[Point], path: Path) -> None:
         save(figure, path)
     except OSError as error:
         raise click.UsageError(printable(f"{path}: can't be written ({error.strerror or error}).")) from error
-    click.echo(printable(f"wrote {path}"), err=True)
+    say(f"wrote {path}", err=True)

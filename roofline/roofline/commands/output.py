@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import click
 
 from roofline import written_files
-from roofline.commands.common import INPUT, CannotCompare, Command
+from roofline.commands.common import INPUT, CannotCompare, Command, say
 from roofline.commands.parameters import FORM_BY_ENDING, TableFile
 from roofline.printable import printable, printable_lines
 from roofline.tables import FORMATS, Format, Table, render
@@ -175,7 +175,7 @@ def emit_text(text: str, output: Path | None) -> None:
         _echo(text, sys.stdout)
     else:
         write_text(output, text)
-        click.echo(printable(f"wrote {output}"), err=True)
+        say(f"wrote {output}", err=True)
 
 
 def _echo(text: str, stream: TextIO | None) -> None:

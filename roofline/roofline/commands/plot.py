@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument
+from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument, say
 from roofline.commands.parameters import OutputFolder
 from roofline.points import Point
 from roofline.printable import printable
@@ -32,7 +32,7 @@ from roofline.printable import printable
 def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: Path | None) -> None:
     """Draw for each machine of RESULTS (files or folders) its roofline and its throughput against batch size."""
     for path in draw_figures(read_points(results, devices), folder, levels=levels):
-        click.echo(printable(str(path)))
+        say(str(path))
 
 
 def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = False) -> list[Path]:
@@ -50,7 +50,7 @@ def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = Fals
     except OSError as error:
         raise click.UsageError(printable(f"{folder}: can't be written ({error.strerror or error}).")) from error
     for note in notes:
-        click.echo(printable(note), err=True)
+        say(note, err=True)
     if levels and not paths:
         raise CannotCompare("nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.")
     return paths

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from roofline import journal
-from roofline.commands.common import INPUT, CannotCompare, read_results
+from roofline.commands.common import INPUT, CannotCompare, read_results, say
+from roofline.commands.output import tell
 from roofline.printable import printable
 
 
@@ -24,7 +25,7 @@ def recover(context: click.Context, path: Path) -> None:
     highest.
     """
     if not path.is_dir():
-        click.echo(printable(str(_made(path))))
+        say(str(_made(path)))
         return
     journals = sorted(one for one in path.rglob("*") if journal.is_journal(one) and one.is_file())
     if not journals:
@@ -32,9 +33,9 @@ def recover(context: click.Context, path: Path) -> None:
     code = 0
     for one in journals:
         try:
-            click.echo(printable(str(_made(one))))
+            say(str(_made(one)))
         except click.ClickException as error:
-            click.echo(f"Error: {error.format_message()}", err=True)
+            tell(f"Error: {error.format_message()}", None)
             code = max(code, error.exit_code)
     context.exit(code)
 
