@@ -177,7 +177,8 @@ def _side_of_knee(placement: Placement) -> Bound:
     if high <= knee * (1 - KNEE_MARGIN):
         where = "last-level cache" if placement.memory_level == "llc" else "DRAM"
         return Bound(kind="memory", why=f"below the knee ({where})", evidence=seen)
-    if low < knee * (1 - KNEE_MARGIN) or high > knee * (1 + KNEE_MARGIN):
+    beyond = low < knee * (1 - KNEE_MARGIN) or high > knee * (1 + KNEE_MARGIN)
+    if low <= knee <= high and beyond:
         return _undetermined(STRADDLES, seen)
     return _undetermined(NEAR_KNEE, seen)
 

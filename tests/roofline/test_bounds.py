@@ -55,12 +55,13 @@ def test_the_four_classes(intensity: float, of_roof: float, kind: str) -> None:
         (90, 110, "undetermined", "within 15 % of the knee"),
         (50, 200, "undetermined", "range straddles the knee"),
         (10, 84, "memory", "below the knee (DRAM)"),
-        (10, 86, "undetermined", "range straddles the knee"),
+        (10, 86, "undetermined", "within 15 % of the knee"),
+        (114, 900, "undetermined", "within 15 % of the knee"),
         (116, 900, "compute", "above the knee"),
     ],
 )
 def test_a_range_must_lie_on_one_side(low: float, high: float, kind: str, why: str) -> None:
-    """15 % around the knee is no side, and what straddles it is not guessed."""
+    """15 % around the knee is no side, and only a range with the knee in it straddles it."""
     bound = _judge(_at(low, 0.5, high))
     assert (bound.kind, bound.why) == (kind, why)
     assert "knee 100 (dram; analytic)" in bound.evidence
