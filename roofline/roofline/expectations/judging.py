@@ -415,4 +415,4 @@ def _given_up(points: Iterable[Point]) -> list[NotMeasured]:
 def _why_none_of(expected: Expected, given_up: Iterable[NotMeasured]) -> str:
     """What the files say of cases of this pattern that have no number."""
     found = {f"{one.id}: {one.why}": None for one in given_up if matches(expected.case, one.id)}
-    return "; ".join(found) or "no case of the results is of this pattern"
+    return "; ".join(found) or "No case of the results is of this pattern"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from roofline.compare.paired import SIDES, SideName
 from roofline.interleaving.side import Side
+from roofline.units import counted
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of what is installed. A virtual environment often lies within the tree, and is none of it."""
@@ -66,7 +67,7 @@ class Provenance:
         for name in SIDES:
             side, own = self.sides[name], self._own[name]
             commit = f", commit {side.commit}" if side.commit else ""
-            told.append(f"{name}: {side.what}{commit}; {len(own)} files of {side.root} loaded")
+            told.append(f"{name}: {side.what}{commit}; {counted(len(own), 'file')} of {side.root} loaded")
         if self.sides["base"].root != self.sides["new"].root and self.alike():
             told.append(
                 "Every file of the trees that was loaded is the same on both sides: what changed is not in these tests."

@@ -180,7 +180,7 @@ def test_a_case_that_was_not_measured_is_named(tmp_path: Path) -> None:
         "mlp-train-b1-fp16: skipped: no float16 here."
     )
     assert told[1].startswith("vgg* in bf16 on epyc-2cpu: not measured.")
-    assert told[1].endswith("no case of the results is of this pattern.")
+    assert told[1].endswith("No case of the results is of this pattern.")
 
 
 CUDA: dict[str, Any] = {"label": "h100", "device": build.CUDA}

@@ -37,7 +37,7 @@ def test_a_side_s_own_code_is_right(trees: Path) -> None:
     code.watch("base", [str(trees / "base/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
     code.watch("new", [str(trees / "new/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
     first, second = code.lines()
-    assert first == f"base: the base, commit c0ffee00; 1 files of {trees / 'base'} loaded"
+    assert first == f"base: the base, commit c0ffee00; 1 file of {trees / 'base'} loaded"
     assert second.startswith("new: the new")
 
 
@@ -109,7 +109,7 @@ def test_a_module_that_was_built_in_the_side_s_own_tree_is_right(trees: Path) ->
     """It is one of its files."""
     code = watched(trees)
     code.watch("base", [str(trees / "base/package/fast.so")])
-    assert "1 files" in code.lines()[0]
+    assert "1 file" in code.lines()[0]
 
 
 def test_other_packages_in_an_environment_of_the_tree_are_no_code_of_it(trees: Path) -> None:
