@@ -190,6 +190,8 @@ def read(paths: Iterable[Path]) -> Reading:
         searched = ", ".join(map(str, paths)) or "no path given"
         none = "" if skipped else " No file there ends in .json."
         raise ReadError(f"{searched}: no result file to read.{none}", *skipped)
+    skipped += (without := folders_without_results(paths))
+    unreadable += without
     return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
 
 
@@ -198,6 +200,12 @@ def result_files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
     for path, named in files_under(paths, (".json", journal.SUFFIX)):
         if named or not journal.is_superseded(path):
             yield path, named
+
+
+def folders_without_results(paths: Iterable[Path]) -> list[str]:
+    """Say of each named folder in which there is none that it adds nothing."""
+    empty = (path for path in paths if path.is_dir() and not any(files_under([path], (".json", journal.SUFFIX))))
+    return [f"{path}: no file there ends in .json" for path in empty]
 
 
 def read_file(path: Path) -> ResultFile:

@@ -314,6 +314,16 @@ def test_a_named_broken_file_is_an_error(tmp_path: Path) -> None:
         read([good, bad])
 
 
+def test_a_folder_without_results_beside_another(tmp_path: Path) -> None:
+    """It is told, for a session was expected there."""
+    good, _ = build.two_machines(tmp_path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    reading = read([good, empty])
+    assert [file.path for file in reading.files] == [good]
+    assert reading.skipped == reading.unreadable == (f"{empty}: no file there ends in .json",)
+
+
 @pytest.mark.parametrize("content", [None, ""])
 def test_nothing_readable(tmp_path: Path, content: str | None) -> None:
     """An empty folder, or one with broken files alone, is an error and not an empty table."""

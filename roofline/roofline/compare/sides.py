@@ -15,7 +15,7 @@ from roofline.compare.seen import By, Run, Seen, run_of, seen_in
 from roofline.devices import DeviceTable
 from roofline.paths import from_here, real_path
 from roofline.quick_reader import read_times
-from roofline.reader import NoResultError, ReadError, ResultFile, read_file, result_files
+from roofline.reader import NoResultError, ReadError, ResultFile, folders_without_results, read_file, result_files
 from roofline.record import Case
 from roofline.same_session import Sessions, same_as
 
@@ -97,7 +97,7 @@ def read_side(
         seen=tuple(seen),
         runs=tuple(runs),
         skipped=tuple(skipped),
-        unreadable=tuple(unreadable),
+        unreadable=(*unreadable, *folders_without_results(paths)),
         repeated=tuple(repeated),
         sessions=sessions,
     )

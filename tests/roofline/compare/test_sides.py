@@ -20,6 +20,16 @@ def test_one_copy_of_a_case_is_kept(tmp_path: Path) -> None:
     assert first.case is second.case
 
 
+def test_a_folder_without_results_beside_a_file(tmp_path: Path) -> None:
+    """It isn't left out without a word: a gate ends with 3 where something named wasn't read."""
+    (first,) = sessions.side(tmp_path, {"resnet50": 0.1}, count=1)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    side = read_side([first, empty], "time", load())
+    assert [run.file for run in side.runs] == [str(first)]
+    assert side.unreadable == (f"{empty}: no file there ends in .json",)
+
+
 def test_files_of_the_other_side(tmp_path: Path) -> None:
     """Named, they are an error; in a folder they are left out, unless nothing else is there."""
     first, second = sessions.side(tmp_path, {"resnet50": 0.1}, count=2)
