@@ -149,6 +149,13 @@ def test_recover_makes_the_json_that_says_what_is_missing(tmp_path: Path) -> Non
     assert path.exists()
 
 
+def test_recover_ends_as_every_command_does_where_a_file_is_missing(tmp_path: Path) -> None:
+    """Whatever the file's name ends in; one that is there and is no journal is wrong usage."""
+    assert run("recover", tmp_path / "a.json")[0] == run("recover", tmp_path / "a.journal")[0] == 3
+    (tmp_path / "a.json").write_text("{}")
+    assert run("recover", tmp_path / "a.json")[0] == 2
+
+
 def test_recover_takes_each_journal_of_a_folder(tmp_path: Path) -> None:
     """As if it were named: those of others are made, and the exit code is that of the worst."""
     (tmp_path / "below").mkdir()

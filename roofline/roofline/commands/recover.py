@@ -45,7 +45,7 @@ def _made(file: Path) -> Path:
 
     :raises click.ClickException: it can't be made; with the exit code of the command.
     """
-    if not journal.is_journal(file):
+    if file.exists() and not journal.is_journal(file):
         raise click.UsageError(printable(f"{file}: no journal. The name of one ends in {journal.SUFFIX}."))
     read_results([file])
     try:
