@@ -152,7 +152,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         # Most likely a full disk behind standard output.
         where = "" if error.filename is None else f"{error.filename}: "
-        click.echo(printable(f"Error: {where}can't be read or written ({error.strerror or error})."), sys.stderr)
+        click.echo(
+            printable(f"Error: {where}can't be read or written ({error.strerror or error})."), sys.stderr, err=True
+        )
         _discard_output()
         return 3
     return code if isinstance(code, int) else 0

@@ -162,6 +162,19 @@ def test_a_path_at_such_a_terminal_is_escaped(
     assert answer.stderr.decode("ascii") == err
 
 
+@pytest.mark.skipif(os.name == "nt", reason="closed in a shell of POSIX")
+def test_closed_standard_error(one: Path, tmp_path: Path) -> None:
+    """What would be told there isn't mixed into the output, which a program may read."""
+    (tmp_path / "empty").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
+    said = []
+    for more in ("empty", "none"):
+        line = f'"{sys.executable}" -m roofline points --format json "{one}" {more} 2>&-'
+        said.append(subprocess.run(line, shell=True, capture_output=True, env=environment, cwd=tmp_path, check=False))
+    assert json.loads(said[0].stdout)["rows"]
+    assert (said[1].returncode, said[1].stdout) == (3, b"")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize(("target", "code", "told"), [("> /dev/full", 3, "No space left"), (">&-", 2, "closed")])
 def test_output_that_takes_nothing(one: Path, target: str, code: int, told: str) -> None:

@@ -59,7 +59,7 @@ def devices_option(function: Command) -> Command:
 def say(text: str, *, err: bool = False) -> None:
     """Print a line, on standard error if so; what a terminal would obey in it is escaped."""
     # The stream is named, for click writes UTF-8 to a terminal that has ASCII where it chooses the stream itself.
-    click.echo(printable(text), sys.stderr if err else sys.stdout)
+    click.echo(printable(text), sys.stderr if err else sys.stdout, err=err)
 
 
 def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:

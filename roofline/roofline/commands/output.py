@@ -181,7 +181,7 @@ def emit_text(text: str, output: Path | None) -> None:
 def _echo(text: str, stream: TextIO | None) -> None:
     """Show it. Where the reader (head, less) has seen enough, the command goes on: its exit code is the verdict."""
     try:
-        click.echo(text, stream, nl=False)
+        click.echo(text, stream, nl=False, err=stream is sys.stderr)
     except BrokenPipeError:
         assert stream is not None
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
