@@ -23,6 +23,7 @@ from benchmarks import (
     ncu_csv,
     overhead,
     startup,
+    trace_reading,
 )
 
 BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "live": gate_live.run,
     "compare": compare_speed.run,
     "ncu": ncu_csv.run,
+    "trace": trace_reading.run,
     "kills": kills.run,
 }
 
