@@ -55,7 +55,8 @@ class Finding:
 
     ``case`` is the case's id, or the pattern for which there is none. ``points`` are its sessions, oldest first, those
     that were judged; all of them where none was. ``why`` tells why nothing could be judged, and which sessions were
-    left out. ``changed_roofs`` are those that have another value than it was locked under, with both values.
+    left out. ``changed_roofs`` are those that have another value than it was locked under, with both values, where that
+    decides.
     """
 
     expected: Expected
@@ -219,10 +220,12 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
     order: tuple[Judged, ...] = ("failed", "not_evaluable", "held")
     verdict: Judged = next((one for one in order if one in verdicts), "not_evaluable")
     changed = _changed_roofs(expected, valid[-1])
-    if changed and verdict != "held":
+    if changed:
         # By the roofs it was locked under, with the same measurements.
         as_locked = _judge(replace(expected, roofs=()), [_under(expected, point) for point in valid], ())
-        if as_locked.verdict == "held":
+        if verdict == as_locked.verdict == "held":
+            changed = []  # roofs scatter from run to run, and it makes no difference
+        elif as_locked.verdict == "held":
             return Finding(
                 expected=expected,
                 case=case,
