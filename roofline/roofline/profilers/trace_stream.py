@@ -5,6 +5,7 @@ A piece ends between two events, and each is decoded by itself. Quotes and brack
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import stat
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from roofline.reader import ReadError
+from roofline.reader import ReadError, encoding_of
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -84,7 +85,7 @@ class TraceStream:
         self._path = path
         self._text = b""
         self._line = 1
-        self._file: gzip.GzipFile | BufferedReader
+        self._file: gzip.GzipFile | BufferedReader | codecs.StreamRecoder
 
     def __iter__(self) -> Iterator[list[Event]]:
         """:raises ReadError: the file can't be read, is cut off, isn't JSON, or isn't of the form of a trace."""
@@ -95,8 +96,12 @@ class TraceStream:
             with self._path.open("rb") as plain:
                 packed = plain.read(len(_GZIP)) == _GZIP
                 plain.seek(0)
-                self._file = gzip.GzipFile(fileobj=plain) if packed else plain
+                file = gzip.GzipFile(fileobj=plain) if packed else plain
+                in_utf_16 = encoding_of(file.peek(2)) == "utf-16"
+                self._file = codecs.EncodedFile(file, "utf-8", "utf-16") if in_utf_16 else file
                 yield from self._members()
+        except UnicodeDecodeError as error:
+            raise ReadError(f"{self._path}: not UTF-16 text (byte {error.start} of a piece). {_CUT_OFF}") from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ReadError(f"{self._path}: its gzip ends in the middle or is damaged ({error}). {_CUT_OFF}") from error
         except OSError as error:

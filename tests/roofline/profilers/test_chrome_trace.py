@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,19 @@ def test_the_rest(whole: Timeline) -> None:
     assert (whole.rank, whole.schema, whole.tool, whole.layout) == (3, "1", "torch.profiler", "chrome_trace")
     assert set(whole.sections.values()) == {OK}
     assert (whole.state, whole.error, whole.notes) == ("ok", None, ())
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_utf_16_is_read(tmp_path: Path, whole: Timeline, pack: Callable[[bytes], bytes]) -> None:
+    """As PowerShell's ``>`` writes; what ends in the middle of a character is refused."""
+    path = tmp_path / "a.json"
+    text = path.read_text(encoding="utf-8").encode("utf-16")
+    path.write_bytes(pack(text))
+    assert read_trace(path) == whole
+    path.write_bytes(pack(text[:-401]))
+    assert "truncated, the JSON ends in the middle" in refusal(path)
+    path.write_bytes(pack(text[:400] + b"\xdc\xdc" + text[402:]))
+    assert "not UTF-16 text" in refusal(path)
 
 
 def test_gzip_is_told_by_the_content(tmp_path: Path, whole: Timeline) -> None:
