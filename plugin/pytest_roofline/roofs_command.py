@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pytest_roofline import cpus, devices, kept_roofs, machine_roofs, roofs
-from roofline.commands.common import say
 from roofline.commands.parameters import TableFile
+from roofline.printable import say
 
 if TYPE_CHECKING:
     import torch

@@ -34,6 +34,7 @@ SHARED_WITH_PLUGIN = {
     "roofline.journal",
     "roofline.interleaving.temporary",
     "roofline.written_files",
+    "roofline.printable",
     "roofline.commands.parameters",
 }
 

@@ -17,8 +17,8 @@ import click
 from pytest_roofline.complexity import memory_size, project
 from pytest_roofline.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.precision import PRECISIONS
-from roofline.commands.common import say
 from roofline.commands.parameters import OutputFolder
+from roofline.printable import say
 from roofline.units import scaled
 
 if TYPE_CHECKING:

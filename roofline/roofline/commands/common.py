@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 from roofline.devices import DeviceFileError, DeviceTable, load
 from roofline.points import Point, place_all
-from roofline.printable import printable
+from roofline.printable import printable, say
 from roofline.reader import ReadError, Reading, ResultFile, read
 from roofline.same_session import told_apart
 
@@ -54,12 +53,6 @@ def devices_option(function: Command) -> Command:
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="TOML file with published roofs of more devices, in the form of the package's devices.toml.",
     )(function)
-
-
-def say(text: str, *, err: bool = False) -> None:
-    """Print a line, on standard error if so; what a terminal would obey in it is escaped."""
-    # The stream is named, for click writes UTF-8 to a terminal that has ASCII where it chooses the stream itself.
-    click.echo(printable(text), sys.stderr if err else sys.stdout, err=err)
 
 
 def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:

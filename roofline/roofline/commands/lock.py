@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument, say
+from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
 from roofline.commands.output import emit_text, tell, write_text
 from roofline.commands.parameters import OutputFile
 from roofline.expectations.commits import of_several_commits
@@ -16,7 +16,7 @@ from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
 from roofline.expected_file import ExpectedFileError
 from roofline.points import place_all
-from roofline.printable import printable
+from roofline.printable import printable, say
 from roofline.reader import ReadError
 from roofline.reader import text_of as text_at
 

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from roofline.amounts import usable
-from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, read_results, say
+from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, read_results
 from roofline.commands.output import chosen_format, emit, table_options, verbose_option
 from roofline.commands.parameters import OutputFile
 from roofline.kernel_notes import about_status
@@ -36,7 +36,7 @@ from roofline.operation_tables import (
 )
 from roofline.operations import seen_outside
 from roofline.points import Point, cases, newest, place_all
-from roofline.printable import printable
+from roofline.printable import printable, say
 from roofline.record import Record
 from roofline.tables import Format, Table
 from roofline.units import some_of

@@ -13,9 +13,9 @@ from typing import Any, TextIO
 import click
 
 from roofline import written_files
-from roofline.commands.common import INPUT, CannotCompare, Command, say
+from roofline.commands.common import INPUT, CannotCompare, Command
 from roofline.commands.parameters import FORM_BY_ENDING, TableFile
-from roofline.printable import printable, printable_lines
+from roofline.printable import printable, printable_lines, say
 from roofline.tables import FORMATS, Format, Table, render
 from roofline.wrapping import wrapped
 

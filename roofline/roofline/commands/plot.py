@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument, say
+from roofline.commands.common import CannotCompare, devices_option, read_points, results_argument
 from roofline.commands.parameters import OutputFolder
 from roofline.points import Point
-from roofline.printable import printable
+from roofline.printable import printable, say
 
 
 @click.command()

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from roofline import journal
-from roofline.commands.common import INPUT, CannotCompare, read_results, say
+from roofline.commands.common import INPUT, CannotCompare, read_results
 from roofline.commands.output import tell
-from roofline.printable import printable
+from roofline.printable import printable, say
 
 
 @click.command()

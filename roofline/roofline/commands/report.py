@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from roofline.commands.common import device_table, devices_option, read_results, results_argument, say
+from roofline.commands.common import device_table, devices_option, read_results, results_argument
 from roofline.commands.output import emit, terminal_width, width_option, write_text
 from roofline.commands.parameters import OutputFolder
 from roofline.commands.plot import draw_figures
@@ -18,6 +18,7 @@ from roofline.machines import machine_of, machines_table
 from roofline.operation_tables import operations_table, taken_apart
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
 from roofline.points import Point, cases, points_of
+from roofline.printable import say
 from roofline.reader import ResultFile
 from roofline.tables import Table, render
 
