@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -126,11 +126,9 @@ def _attempt(
             ledger.add(plan, winner, value, disturbed)
         except (RuntimeError, MemoryError) as error:  # torch raises RuntimeError for all that a device can't do
             missing[name] = (str(error).splitlines() or [type(error).__name__])[0]
-    try:
+    with suppress(RuntimeError, MemoryError):  # the first sample of each stands
         if clock() < deadline:
             ledger.sample_again(instruments, clock, conditions)
-    except (RuntimeError, MemoryError):
-        pass  # the first sample of each stands
     return ledger.roofs(), missing
 
 
