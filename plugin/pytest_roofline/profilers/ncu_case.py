@@ -16,7 +16,7 @@ from pytest_roofline.profilers import ncu_check, ncu_counters
 from pytest_roofline.profilers.ncu_command import pytest_command
 from pytest_roofline.profilers.ncu_order import Answer, Order
 from pytest_roofline.profilers.ncu_run import Ncu, NotCounted, Ran
-from pytest_roofline.profilers.ncu_status import Status
+from pytest_roofline.profilers.ncu_status import NO_METRIC_REMEDY, Status, sentences
 from pytest_roofline.profilers.system import unwound_when_terminated
 from pytest_roofline.same_project import CommandLine
 from roofline.ncu_metrics import byte_metrics, flop_metrics, instead
@@ -92,6 +92,7 @@ class CaseCounter:
         with _private_folder() as folder:
             counted, unknown = self._repeat(test, file, byte_metrics(capability), folder / "bytes.csv", end)
             ran, no_flop = [counted], None
+            without: tuple[str, ...] = ()
             try:
                 # Whatever the precision: attention in fp32 may run on tensor cores, a product as three of TF32.
                 flops, without = self._repeat(test, file, flop_metrics(capability, True), folder / "flop.csv", end)
@@ -100,8 +101,9 @@ class CaseCounter:
             except NotCounted as refusal:
                 no_flop = refusal.reason
             found = self._read(ran, lambda files, source: ncu_counters.of_step(files, source, no_flop=no_flop))
-        if found.status == "missing_metric" and unknown:
-            found = replace(found, reason=f"{found.reason}; {_lacking(unknown)}")
+        if found.status == "missing_metric" and (unknown or without):
+            why = "; ".join(filter(None, (found.reason, _lacking(unknown))))
+            found = replace(found, reason=sentences(why, NO_METRIC_REMEDY))
         return found
 
     def unit_check(self, precision: str) -> UnitCheck:

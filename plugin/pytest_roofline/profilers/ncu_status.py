@@ -59,6 +59,10 @@ class Verdict:
         return sentences(self.why, self.remedy)
 
 
+NO_METRIC_REMEDY = f"Use an ncu that has this GPU in its --list-chips. {ASK}"
+"""What to do where ncu or the GPU has no metric of a name."""
+
+
 def sentences(why: str, remedy: str | None) -> str:
     """Why, and what helps, one after the other."""
     return f"{why}. {remedy}" if remedy else why
@@ -101,7 +105,7 @@ def judge(text: str, system: System, ncu: Path | None = None) -> Verdict:
         return _not_loaded(system)
     if _NO_METRIC.search("\n".join(errors)):
         why = f"this ncu or this GPU lacks a metric that was asked for: {told(errors)}"
-        return Verdict("missing_metric", why, f"Use an ncu that has this GPU in its --list-chips. {ASK}")
+        return Verdict("missing_metric", why, NO_METRIC_REMEDY)
     if _NO_KERNELS.search(words):
         # In WSL2 that is how older versions say that they see nothing there.
         return _wsl() if system.wsl else no_kernels()

@@ -17,6 +17,7 @@ from pytest_roofline.profilers.ncu_case import CaseCounter, Command, UnitCheck
 from pytest_roofline.profilers.ncu_check import FLOP
 from pytest_roofline.profilers.ncu_order import VARIABLE
 from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
+from pytest_roofline.profilers.ncu_status import NO_METRIC_REMEDY
 from pytest_roofline.same_project import CommandLine
 from roofline.ncu_metrics import byte_metrics, flop_metrics
 from roofline.ncu_terms import TIME
@@ -216,14 +217,14 @@ def test_what_ncu_knows_of_no_way_to_is_left_out_and_the_run_repeated(
     make: Make, stubs: Stubs, reading: Reading, tmp_path: Path
 ) -> None:
     """Each metric is asked for once in all cases; FLOPs without one of their pipes are not summed, and it is named.
-    Another metric of the time stands in for the first.
+    Another metric of the time stands in for the first. What helps is said as where ncu itself gives the reason.
     """
     first, second = TIME, flop_metrics("9.0", True)[-1]
     counter = make(rejects=[first, second])
     for runs in (4, 6):
         found = counter.count(TEST, tmp_path)
         assert (found.status, found.flop) == ("missing_metric", None)
-        assert found.reason == f"flop: this ncu or this GPU lacks {second}"
+        assert found.reason == f"flop: this ncu or this GPU lacks {second}. {NO_METRIC_REMEDY}"
         assert len(stubs.calls("ncu")) == runs
     asked = metrics_of(stubs)
     assert set(asked[1]) == {*asked[0], "gpu__time_active.sum"} - {first}
