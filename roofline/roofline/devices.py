@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +101,21 @@ class DeviceTable:
         return tuple(device for device in self.devices if any(wanted in normalised(name) for name in device.names))
 
     def nearest(self, text: str) -> tuple[str, ...]:
-        """Up to three names that are spelled most like the text."""
+        """Up to three names that are spelled most like the text: first those that have it but for one character."""
+        wanted = normalised(text)
         spelled = {normalised(name): name for device in self.devices for name in device.names}
-        return tuple(spelled[name] for name in difflib.get_close_matches(normalised(text), spelled, cutoff=0.55))
+        slips = [name for name in spelled if _contains_but_for_one(name, wanted)]
+        near = dict.fromkeys([*slips, *difflib.get_close_matches(wanted, spelled, cutoff=0.55)])
+        return tuple(spelled[name] for name in near)[:_NEAREST]
+
+
+_NEAREST = 3
+
+
+def _contains_but_for_one(name: str, text: str) -> bool:
+    """Whether a part of the name is the text with one other character in it. Of two characters one says nothing."""
+    parts = (name[start : start + len(text)] for start in range(len(name) - len(text) + 1))
+    return len(text) > 2 and any(sum(map(ne, part, text)) == 1 for part in parts)
 
 
 def normalised(name: str) -> str:

@@ -275,6 +275,13 @@ def test_a_misspelled_device_is_answered_with_near_names(run: Run) -> None:
     assert "RTX 4090" in err
 
 
+@pytest.mark.parametrize(("asked", "near"), [("A1O0", "A100"), ("H1O0", "H100"), ("L4OS", "L40S")])
+def test_names_but_for_one_wrong_character_are_offered_first(run: Run, asked: str, near: str) -> None:
+    """A letter O for a zero, before shorter names that have fewer characters of it."""
+    _, _, err = run("devices", asked)
+    assert near in err.partition("Near it: ")[2].partition(",")[0]
+
+
 def test_an_unknown_device_is_a_usage_error(run: Run) -> None:
     """With what to do."""
     code, _, err = run("devices", "NVIDIA FooBar 9000")
