@@ -81,7 +81,7 @@ def show(
     if alone and timelines[0].error == UNREADABLE:
         raise CannotCompare(_problem(timelines[0]))
     _emit(timelines, alone, top, form, output, width)
-    problems = [_problem(one) for one in timelines if _useless(one)]
+    problems = [_problem(one) for one in timelines if one.useless]
     head = [f"{len(problems)} of {len(files)} files are of no use:"] if problems and not alone else []
     lost = _left_out_of_csv(timelines) if chosen_format(form, output) == "csv" else []
     if problems or lost:
@@ -117,7 +117,7 @@ def _emit(
 ) -> None:
     """:param alone: the one file was asked for by its name; what is shown then has no place for others."""
     chosen = chosen_format(form, output)
-    useful = [one for one in timelines if not _useless(one)]
+    useful = [one for one in timelines if not one.useless]
     if chosen == "json":
         emit_text(json_text(document(timelines[0]) if alone else documents(timelines)), output)
     elif chosen == "csv" and useful:
@@ -133,15 +133,11 @@ def _emit(
 
 def _left_out_of_csv(timelines: Sequence[Timeline]) -> list[str]:
     """What to say of files that have no row there."""
-    lost = without_rows([one for one in timelines if not _useless(one)])
+    lost = without_rows([one for one in timelines if not one.useless])
     if not lost:
         return []
     names = printable(", ".join(map(str, lost)))
     return [f"not in this CSV, which has the kernels of the others: operators of {names}. --format json has them."]
-
-
-def _useless(timeline: Timeline) -> bool:
-    return timeline.error is not None or timeline.state in ("skipped", "failed")
 
 
 def _problem(timeline: Timeline) -> str:

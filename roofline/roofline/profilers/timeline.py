@@ -239,6 +239,11 @@ class Timeline:
         complete = "kernels" in whole or ("operators" in whole and not self.devices)
         return "ok" if complete and not states & {"failed", "partial"} else "partial"
 
+    @property
+    def useless(self) -> bool:
+        """Whether it lacks what it is read for, whatever else is in it."""
+        return self.error is not None or self.state in ("skipped", "failed")
+
     def by_kind(self) -> tuple[KindRow, ...]:
         """The kernels by kind, longest first."""
         groups: dict[str, list[KernelRow]] = {}

@@ -68,7 +68,8 @@ def rows_table(timeline: Timeline) -> Table[Any]:
 
 
 def tables(timeline: Timeline, top: int) -> list[Table[Any]]:
-    """Those that have a row; below the last one what a reader of the numbers must know.
+    """Those that have a row; below the last one what a reader of the numbers must know. Of a useless file its error
+    tells that.
 
     :param top: rows of kernels, ranges and operators to show; the others stand in one, so that the columns add up.
     """
@@ -86,7 +87,7 @@ def tables(timeline: Timeline, top: int) -> list[Table[Any]]:
         made.append(_ranges(timeline, top))
     if timeline.operators:
         made.append(_operators(timeline, top))
-    notes = about(timeline)
+    notes = [] if timeline.useless else about(timeline)
     if not made or not notes:
         return made
     return [*made[:-1], replace(made[-1], notes=notes)]

@@ -183,7 +183,11 @@ def test_prints_of_nsys_stats(run: Run, tmp_path: Path) -> None:
     assert (content["state"], content["gpu_time_s"], content["kernels"]) == ("partial", None, [])
     assert content["sections"]["kernels"]["state"] == "skipped"
     assert content["memcpy"][0]["count"] == 3
-    assert "kernels: skipped: SKIPPED: x.sqlite does not contain CUDA kernel data." in err
+    said = "kernels: skipped: SKIPPED: x.sqlite does not contain CUDA kernel data."
+    assert said in err
+    code, out, err = run("nsys", path)
+    shown = " ".join(f"{out} {err}".split())
+    assert (code, shown.count("Host-to-Device"), shown.count(said)) == (3, 1, 1)
 
 
 def test_prints_with_nothing_but_skipped_reports(run: Run, tmp_path: Path) -> None:
