@@ -117,7 +117,9 @@ def objection(of: Baseline, options: Sequence[str]) -> str | None:
     """What ``roofline check`` has against the options, asked before anything is measured; None if nothing."""
     some = str(of.files[0])
     answer = analysis.ask("check", some, "--baseline", some, *options)
-    return answer.err.rpartition("Error: ")[2] if answer.code == _USAGE else None
+    told = answer.err.rpartition("Error: ")[2]
+    # A file that an option names and that can't be used has the code of data: the answer begins with the option.
+    return told if answer.code == _USAGE or told.startswith("--") else None
 
 
 _USAGE = 2

@@ -4,8 +4,8 @@ Other packages add commands through the entry-point group ``roofline.commands`` 
 context object they get `roofline.commands.plain.show`, which shows their tables as ours are shown.
 
 Exit codes: 0 pass; 1 regression or violated expectation; 2 usage error; 3 cannot compare (nothing matched, another
-machine, a changed workload, invalid or missing data). A file to read that is missing or unreadable is missing data (3)
-in every command; one that an option names for settings (``--devices``, ``--expect``) is a usage error (2).
+machine, a changed workload, invalid or missing data). A file or folder to read that is missing or unreadable is missing
+data (3), whichever command, argument or option names it.
 """
 
 from __future__ import annotations

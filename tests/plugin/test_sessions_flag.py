@@ -124,6 +124,11 @@ def refused(project: pytest.Pytester, *arguments: str) -> str:
             "--roofline-gate-options: roofline check says: Invalid value for '--least-effect': 'x' is no share above 0 "
             "and below 1. Write 2% or 0.02.",
         ),
+        (
+            [*KEPT, "--roofline-gate", "base.json", "--roofline-gate-options", "--devices none.toml"],
+            "--roofline-gate-options: roofline check says: --devices: none.toml: can't be read (No such file or "
+            "directory).",
+        ),
         ([*KEPT, "--roofline-gate", " "], "--roofline-gate: ' ' is not allowed: use a text that is not blank"),
     ],
 )

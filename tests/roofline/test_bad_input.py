@@ -28,8 +28,7 @@ from tests.roofline.conftest import Run
         (("ncu",), 2, "For example: roofline ncu counters.csv"),
         (("points", "{one}", "--format", "xml"), 2, "'xml' is not one of 'table', 'csv', 'json', 'markdown'"),
         (("points", "{one}", "--width", "10"), 2, "10 is not in the range x>=40"),
-        (("points", "{one}", "--devices", "none.toml"), 2, "'none.toml' does not exist"),
-        (("points", "{one}", "--devices", "{one}"), 2, "--devices: {one}: not TOML"),
+        (("points", "{one}", "--devices", "{one}"), 3, "--devices: {one}: not TOML"),
         (("points", "{one}", "-o", "{one}/x.csv"), 2, "{one}/x.csv: can't be written"),
         (("plot", "{one}", "-o", "{one}/x"), 2, "can't be written"),
         (("points", "{one}", "-o", "{one}"), 2, "is one of the files to read"),
@@ -68,7 +67,8 @@ def test_errors(
     [
         *("points {}", "metrics {}", "plot {}", "report {}", "summary {}", "ops {}", "machines {}", "sessions {}"),
         *("lock {}", "env {}", "audit {}", "ncu {}", "nsys {}", "trace {}", "compare {} --with {one}"),
-        *("compare {one} --with {}", "check {one} --baseline {}", "check {} --expect"),
+        *("compare {one} --with {}", "check {one} --baseline {}", "check {} --expect", "check {one} --expect {}"),
+        *("points {one} --devices {}", "devices --devices {}", "audit {one} --devices {}", "lock {one} --devices {}"),
     ],
 )
 @pytest.mark.parametrize("name", ["missing", "link", "bytes", "folder"])
@@ -80,6 +80,14 @@ def test_data_that_cannot_be_read_has_one_exit_code(run: Run, one: Path, line: s
     code, _, err = run(*line.format(name, one=one).split())
     assert code == 3
     assert name in err
+
+
+@pytest.mark.parametrize("option", ["--base-path", "--new-path"])
+def test_a_tree_that_is_missing_has_it_too(run: Run, one: Path, option: str) -> None:
+    """And a file that is no tree."""
+    for path in ("missing", one):
+        code, _, err = run("ab", "--base-path", ".", "--new-path", ".", option, path)
+        assert (code, err) == (3, f"Error: {option}: {path}: no such folder.\n")
 
 
 def test_a_broken_file_in_a_folder_is_named(run: Run, results: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from roofline.commands.common import INPUT, CannotCompare
 from roofline.commands.interleaved import failures, rule_options, tell
 from roofline.commands.output import chosen_format, emit, emit_text, table_options, try_to_write
 from roofline.commands.parameters import OutputFolder
@@ -17,6 +18,7 @@ from roofline.interleaving.preparing import Asked, check_arguments, interruptibl
 from roofline.interleaving.table import as_json, verdict_table
 from roofline.interleaving.temporary import temporary_folder
 from roofline.interleaving.trial import Rules, hold
+from roofline.printable import printable
 from roofline.tables import Format
 
 
@@ -26,13 +28,13 @@ from roofline.tables import Format
 @click.option("--new", metavar="REV", help="Git revision to judge. Default: the working tree as it is.")
 @click.option(
     "--base-path",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=INPUT,
     metavar="FOLDER",
     help="A tree instead of it.",
 )
 @click.option(
     "--new-path",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=INPUT,
     metavar="FOLDER",
     help="Default: this folder.",
 )
@@ -78,6 +80,9 @@ def ab(
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
     with failures(), interruptible(), temporary_folder() as folder:
         check_arguments(arguments)
+        for option, tree in (("--base-path", base_path), ("--new-path", new_path)):
+            if tree is not None and not tree.is_dir():
+                raise CannotCompare(printable(f"{option}: {tree}: no such folder."))
         if output is not None:
             try_to_write(output)
         if results is not None:

@@ -50,7 +50,8 @@ def devices_option(function: Command) -> Command:
     return click.option(
         "--devices",
         "devices",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        type=INPUT,
+        metavar="FILE",
         help="TOML file with published roofs of more devices, in the form of the package's devices.toml.",
     )(function)
 
@@ -94,12 +95,12 @@ def read_sessions(paths: Iterable[Path]) -> Reading:
 def device_table(extra: Path | None) -> DeviceTable:
     """The published roofs, with the user's own.
 
-    :raises click.UsageError: the user's file is not of the form.
+    :raises CannotCompare: the user's file can't be read, or is not of the form.
     """
     try:
         return load(extra)
     except DeviceFileError as error:
-        raise click.UsageError(printable(f"--devices: {error}")) from error
+        raise CannotCompare(printable(f"--devices: {error}")) from error
 
 
 def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...]:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from roofline.commands.common import CannotCompare, device_table, read_sessions
 from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.judging import Checked, check_expectations
@@ -24,8 +22,7 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
     """Judge the results.
 
     :param file: the file of expectations, or `BESIDE_THE_TESTS`.
-    :raises click.UsageError: the file can't be used.
-    :raises CannotCompare: results can't be read, or nothing at all is expected of them.
+    :raises CannotCompare: the file or results can't be read, or nothing at all is expected of them.
     """
     table = device_table(devices)
     reading = read_sessions(results)
@@ -34,7 +31,7 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
     try:
         entries = () if path is None else read(path)
     except ExpectedFileError as error:
-        raise click.UsageError(printable(f"--expect: {error}")) from error
+        raise CannotCompare(printable(f"--expect: {error}")) from error
     marked = any(point.benchmark.record is not None and point.benchmark.record.expected for point in points)
     if path is None and not marked:
         raise CannotCompare(
