@@ -15,6 +15,7 @@
   to be measured and failed in every session, though others of its pattern are there. The devices are those that the
   results are of, be it that nothing but roofs came to be measured on one. An entry of another machine expects no case
   of this one: it is counted among those that are for others.
+- An entry is **not applicable** where all of its cases were skipped, as where the device can't run their precision.
 - Where the file knows the machine, by an entry of its fingerprint, nothing is judged by entries of its namesakes.
 """
 
@@ -36,7 +37,7 @@ from roofline.record import NotMeasured, Roof, Session
 from roofline.units import percent, scaled
 
 Judged = Literal["held", "failed", "not_evaluable"]
-Verdict = Literal["held", "failed", "not_evaluable", "not_measured"]
+Verdict = Literal["held", "failed", "not_evaluable", "not_measured", "not_applicable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +97,8 @@ class Checked:
 
     @property
     def all_held(self) -> bool:
-        """Whether something was expected, and all of it holds as far as there was anything to look at."""
-        return {finding.verdict for finding in self.findings} == {"held"}
+        """Whether something was expected of cases that weren't skipped, and all of it holds."""
+        return {finding.verdict for finding in self.findings} - {"not_applicable"} == {"held"}
 
 
 def check_expectations(
@@ -376,7 +377,7 @@ def _invalid(point: Point) -> str:
 
 def _not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[Finding]:
     """The entries for this machine of which it has no case; else, of those of an entry, the cases that failed in every
-    session. One that was skipped wasn't to be measured here.
+    session. One that was skipped wasn't to be measured here: an entry of such cases alone is not applicable.
 
     :param points: all of one machine, with its roofs.
     :param entries: the file's, without those of other machines.
@@ -391,9 +392,15 @@ def _not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[
         if not any(expected.is_on(names_of(point)) for point in points):
             continue
         missed: dict[str, str] = {}
+        verdict: Verdict = "not_measured"
         if not any(expected.is_for(case=case, precision=precision) for case, precision in known):
             of = "" if expected.precision == ANY else f" in {expected.precision}"
-            missed[expected.case + of] = _why_none_of(expected, given_up)
+            without = [one for one in given_up if matches(expected.case, one.id)]
+            missed[expected.case + of] = "; ".join(dict.fromkeys(f"{one.id}: {one.why}" for one in without)) or (
+                "No case of the results is of this pattern"
+            )
+            if {one.outcome for one in without} == {"skipped"}:
+                verdict = "not_applicable"
         elif expected.precision == ANY:  # of a case without a number it isn't told
             missed = {case: f"{case}: {why}" for case, why in failed.items() if matches(expected.case, case)}
         findings += [
@@ -401,7 +408,7 @@ def _not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[
                 expected=expected,
                 case=case,
                 machine=points[-1].result.machine_label,
-                verdict="not_measured",
+                verdict=verdict,
                 why=why,
             )
             for case, why in missed.items()
@@ -413,9 +420,3 @@ def _given_up(points: Iterable[Point]) -> list[NotMeasured]:
     """The cases without a number of the points' files."""
     sessions = {point.result.path: point.result.session for point in points}
     return [one for session in sessions.values() if session is not None for one in session.without_number]
-
-
-def _why_none_of(expected: Expected, given_up: Iterable[NotMeasured]) -> str:
-    """What the files say of cases of this pattern that have no number."""
-    found = {f"{one.id}: {one.why}": None for one in given_up if matches(expected.case, one.id)}
-    return "; ".join(found) or "No case of the results is of this pattern"

@@ -18,7 +18,7 @@ from roofline.points import Point
 from roofline.tables import Column, Table
 from roofline.units import counted, first_lines, named, percent
 
-_WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", "held")
+_WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", "held", "not_applicable")
 
 
 def summary(checked: Checked) -> str:

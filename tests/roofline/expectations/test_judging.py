@@ -168,19 +168,36 @@ def test_an_invalid_row_is_not_evaluable(tmp_path: Path) -> None:
 
 def test_a_case_that_was_not_measured_is_named(tmp_path: Path) -> None:
     """With what the file says of it; exit code 3 though all that was measured holds."""
-    skipped = NotMeasured(id="mlp-train-b1-fp16", outcome="skipped", reason="no float16 here")
-    points = build_points.points(tmp_path, build_points.record(), session={"not_measured": (skipped,)})
-    entries = [expected(), expected(case="mlp-*", source="e.toml:9"), expected(case="vgg*", precision="bf16")]
+    lost = NotMeasured(id="mlp-train-b1-fp16", outcome="failed", reason="boom")
+    points = build_points.points(tmp_path, build_points.record(), session={"not_measured": (lost,)})
+    entries = [expected(case=ID), expected(case="mlp-*", source="e.toml:9"), expected(case="vgg*", precision="bf16")]
     checked = check_expectations(points, entries)
     assert [finding.verdict for finding in checked.findings] == ["held", "not_measured", "not_measured"]
     assert checked.exit_code == 3
     told = [message(finding) for finding in checked.findings[1:]]
     assert told[0] == (
-        "mlp-* on epyc-2cpu: not measured. Expected compute-bound (e.toml:9). "
-        "mlp-train-b1-fp16: skipped: no float16 here."
+        "mlp-* on epyc-2cpu: not measured. Expected compute-bound (e.toml:9). mlp-train-b1-fp16: failed: boom."
     )
     assert told[1].startswith("vgg* in bf16 on epyc-2cpu: not measured.")
     assert told[1].endswith("No case of the results is of this pattern.")
+
+
+def test_bounds_of_skipped_cases_are_not_applicable(tmp_path: Path) -> None:
+    """As where the machine can't run their precision: the rest decides. With nothing else, nothing was expected; beside
+    one that failed, the entry's cases are not measured.
+    """
+    entries = [expected(case=ID), expected(case="mlp-*", precision="amp_bf16")]
+    skipped = NotMeasured(id="mlp-b1-bf16", outcome="skipped", reason="amp_bf16 is not native on cpu")
+    failed = NotMeasured(id="mlp-b8-bf16", outcome="failed", reason="boom")
+    points = build_points.points(tmp_path, build_points.record(), session={"not_measured": (skipped,)})
+    checked = check_expectations(points, entries)
+    assert [finding.verdict for finding in checked.findings] == ["held", "not_applicable"]
+    assert checked.exit_code == 0
+    assert message(checked.findings[1]).endswith("mlp-b1-bf16: skipped: amp_bf16 is not native on cpu.")
+    assert check_expectations(points, entries[1:]).exit_code == 3
+    points = build_points.points(tmp_path, build_points.record(), name="b", session={"not_measured": (skipped, failed)})
+    checked = check_expectations(points, entries)
+    assert ([finding.verdict for finding in checked.findings], checked.exit_code) == (["held", "not_measured"], 3)
 
 
 CUDA: dict[str, Any] = {"label": "h100", "device": build.CUDA}
