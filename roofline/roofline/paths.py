@@ -23,6 +23,13 @@ def files_under(paths: Iterable[Path], endings: tuple[str, ...] = (".json",)) ->
                 yield found, not folder
 
 
+def folders_without(paths: Iterable[Path], endings: tuple[str, ...]) -> list[str]:
+    """Say of each named folder in which nothing has one of the endings that it adds nothing."""
+    # Path.is_dir raises where a folder above is closed, before Python 3.12.
+    empty = (path for path in paths if os.path.isdir(path) and not any(files_under([path], endings)))
+    return [f"{path}: no file there ends in {' or '.join(endings)}" for path in empty]
+
+
 def _found_under(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     """The files of a folder and all below it and behind links, ``rank2`` before ``rank10``; and folders that can't be
     looked into, as reading them says why. Each folder is looked into once, wherever links lead in a circle: by its own

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline import journal
-from roofline.paths import files_under
+from roofline.paths import files_under, folders_without
 from roofline.printable import printable
 from roofline.record import KEY, Machine, Record, Session
 from roofline.record_json import RecordError, from_json, without_nonfinite
@@ -195,17 +195,19 @@ def read(paths: Iterable[Path]) -> Reading:
     return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
 
 
+_RESULTS = (".json", journal.SUFFIX)
+
+
 def result_files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
     """As `roofline.paths.files_under`: results, and the journals in folders whose runs have not made their JSON."""
-    for path, named in files_under(paths, (".json", journal.SUFFIX)):
+    for path, named in files_under(paths, _RESULTS):
         if named or not journal.is_superseded(path):
             yield path, named
 
 
 def folders_without_results(paths: Iterable[Path]) -> list[str]:
     """Say of each named folder in which there is none that it adds nothing."""
-    empty = (path for path in paths if path.is_dir() and not any(files_under([path], (".json", journal.SUFFIX))))
-    return [f"{path}: no file there ends in .json" for path in empty]
+    return folders_without(paths, _RESULTS)
 
 
 def read_file(path: Path) -> ResultFile:

@@ -321,7 +321,7 @@ def test_a_folder_without_results_beside_another(tmp_path: Path) -> None:
     empty.mkdir()
     reading = read([good, empty])
     assert [file.path for file in reading.files] == [good]
-    assert reading.skipped == reading.unreadable == (f"{empty}: no file there ends in .json",)
+    assert reading.skipped == reading.unreadable == (f"{empty}: no file there ends in .json or .journal",)
 
 
 @pytest.mark.parametrize("content", [None, ""])

@@ -30,7 +30,7 @@ EARLY = {
         "'2' is no share above 0 and below 1. Write 2% or 0.02.",
     ),
     "nothing to check": ("check new.json", 2, "nothing to check against: give --baseline BASE, --expect, or both."),
-    "no file": ("check new.json --expect none.toml", 2, "--expect: none.toml: can't be read (No such file or"),
+    "no file": ("check new.json --expect none.toml", 3, "--expect: none.toml: can't be read (No such file or"),
     "no such option": ("check new.json --baselines base.json", 2, "--baselines"),
     "nothing to lock": ("lock other.json", 3, "Error: nothing to lock: all of the 1 cases were left out."),
     "no two sides": ("ab", 2, "nothing to compare: give --base REV (with --new REV, or the working tree as it is), or"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from roofline import journal
 from roofline.audit import result_file, table_file
 from roofline.audit.row import Row
 from roofline.devices import DeviceTable
+from roofline.paths import folders_without
 from roofline.reader import ReadError, text_of
 
 SUFFIXES = (".csv", ".json", journal.SUFFIX)
@@ -25,7 +26,8 @@ class Reading:
 
     ``unknown`` are (file, columns) of tables with columns that were left alone because nothing knows their names.
     ``refused`` says of files that were named why they can't be read; ``skipped`` the same of files that were found in a
-    folder, which may hold anything: these stand in nobody's way. ``incomplete`` names the runs that did not end.
+    folder, which may hold anything, and of a folder without any: these stand in nobody's way. ``incomplete`` names the
+    runs that did not end.
     """
 
     rows: tuple[Row, ...]
@@ -46,6 +48,7 @@ def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
     skipped: list[str] = []
     incomplete: list[str] = []
     known: set[str] = set()
+    paths = tuple(paths)
     for path, named in _files(paths):
         # Path.resolve fails on a link that leads to itself, before Python 3.13.
         real = os.path.realpath(path)
@@ -58,6 +61,8 @@ def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
                 unknown.append((path, columns))
         except ReadError as error:
             (refused if named else skipped).append(str(error))
+    if rows:
+        skipped += folders_without(paths, SUFFIXES)
     return Reading(
         rows=tuple(rows),
         unknown=tuple(unknown),
@@ -91,9 +96,8 @@ def rows_of(path: Path, devices: DeviceTable, incomplete: list[str] | None = Non
     return table_file.rows_of(path, text)
 
 
-def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
     """Each file, and whether it was named: those first, so that one that lies in a folder as well counts as named."""
-    paths = tuple(paths)
     yield from ((path, True) for path in paths if not path.is_dir())
     for folder in paths:
         if folder.is_dir():

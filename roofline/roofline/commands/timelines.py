@@ -11,8 +11,8 @@ import click
 from roofline.commands.common import INPUT, CannotCompare, Command
 from roofline.commands.output import chosen_format, emit, emit_text, tell
 from roofline.json_text import json_text
-from roofline.paths import files_under, real_path
-from roofline.printable import printable
+from roofline.paths import files_under, folders_without, real_path
+from roofline.printable import printable, say
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_files import (
     UNREADABLE,
@@ -67,9 +67,11 @@ def show(
         what it is read for; or CSV has no place for its rows.
     """
     alone = len(paths) == 1 and not os.path.isdir(paths[0])  # Path.is_dir raises where a folder above is closed
-    files = _files(paths, endings)
+    files, without = _files(paths, endings), folders_without(paths, endings)
     if not files:
-        raise CannotCompare(printable(f"{', '.join(map(str, paths))}: no file there ends in {' or '.join(endings)}."))
+        raise CannotCompare("\n".join(printable(f"{line}.") for line in without))
+    for line in without:
+        say(f"skipped {line}", err=True)
     if (
         output is not None
         and os.path.exists(output)

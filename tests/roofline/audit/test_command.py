@@ -162,6 +162,8 @@ def test_a_folder_with_nothing_to_read_is_3(run: Run, tmp_path: Path) -> None:
     code, out, err = run("none")
     assert (code, out) == (3, "")
     assert "none: nothing to read; looked for .csv, .json and .journal files." in err
+    code, _, err = run("good.csv", "none")
+    assert (code, err) == (0, "skipped none: no file there ends in .csv or .json or .journal\n")
 
 
 def test_silence_of_rules_that_saw_nothing_is_no_pass(run: Run) -> None:

@@ -27,7 +27,7 @@ def test_a_folder_without_results_beside_a_file(tmp_path: Path) -> None:
     empty.mkdir()
     side = read_side([first, empty], "time", load())
     assert [run.file for run in side.runs] == [str(first)]
-    assert side.unreadable == (f"{empty}: no file there ends in .json",)
+    assert side.unreadable == (f"{empty}: no file there ends in .json or .journal",)
 
 
 def test_files_of_the_other_side(tmp_path: Path) -> None:

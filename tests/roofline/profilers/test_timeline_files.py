@@ -78,12 +78,15 @@ def test_a_folder_of_one_is_a_list_all_the_same(run: Run, ranks: list[Path]) -> 
     assert [one["rank"] for one in content["files"]] == [0]
 
 
-def test_a_folder_without_a_trace(run: Run, tmp_path: Path) -> None:
-    """Exit code 3, with what was looked for."""
-    (tmp_path / "traces").mkdir()
-    code, out, err = run("trace", tmp_path / "traces")
+def test_a_folder_without_a_trace(run: Run, ranks: list[Path], tmp_path: Path) -> None:
+    """Exit code 3, with what was looked for; beside others it is skipped."""
+    (tmp_path / "none").mkdir()
+    code, out, err = run("trace", tmp_path / "none")
     assert (code, out) == (3, "")
-    assert err == f"Error: {tmp_path / 'traces'}: no file there ends in .json or .json.gz.\n"
+    assert err == f"Error: {tmp_path / 'none'}: no file there ends in .json or .json.gz.\n"
+    code, _, err = run("trace", ranks[0].parent, tmp_path / "none")
+    assert code == 0
+    assert f"skipped {tmp_path / 'none'}: no file there ends in .json or .json.gz\n" in err
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
