@@ -65,10 +65,16 @@ class KeptRoofs:
         """What was kept, each marked with the file. A file that is absent or damaged holds none.
 
         A roof whose value is none is left out, so that it is measured again.
+
+        :raises CacheError: the file can't be read, as where its folder is no folder.
         """
         try:
             session = from_json(Session, json.loads(self.path.read_text(encoding="utf-8")), self.path.name)
-        except (OSError, ValueError, RecursionError, RecordError):
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise self._error("read", error) from error
+        except (ValueError, RecursionError, RecordError):
             return ()
         return tuple(
             replace(roof, from_file=f"cache/{self.path.name}")
@@ -79,7 +85,7 @@ class KeptRoofs:
     def keep(self, roofs: tuple[Roof, ...]) -> None:
         """Add roofs; of one name the new one stays.
 
-        :raises CacheError: the file can't be written.
+        :raises CacheError: the file can't be read or written.
         """
         names = {roof.name for roof in roofs}
         older = tuple(replace(roof, from_file=None) for roof in self.read() if roof.name not in names)
@@ -93,9 +99,7 @@ class KeptRoofs:
         except OSError as error:
             with suppress(OSError):
                 temporary.unlink()
-            raise CacheError(
-                f"can't write {self.path}: {error.strerror or error}. Set {VARIABLE} to another folder."
-            ) from error
+            raise self._error("write", error) from error
 
     def forget(self) -> bool:
         """Delete the file; whether there was one.
@@ -107,5 +111,9 @@ class KeptRoofs:
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise CacheError(f"can't delete {self.path}: {error.strerror or error}.") from error
+            raise self._error("delete", error) from error
         return True
+
+    def _error(self, verb: str, error: OSError) -> CacheError:
+        why = error.strerror or error
+        return CacheError(f"can't {verb} {self.path}: {why}. Set {VARIABLE} to a folder that can be written.")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -83,7 +83,8 @@ def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any
     Exit code: 0 measured and kept, 2 they can't be kept, 3 none could be measured.
     """
     chosen, machine = _machine(device)
-    kept = _kept(machine)
+    with _cache_errors():
+        kept = kept_roofs.KeptRoofs.of(machine)
     measured = machine_roofs.measure(
         (*(precisions or roofs.COMPUTE), *_OTHERS),
         chosen,
@@ -113,8 +114,9 @@ def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any
 def show_kept(show: Any, /, device: str, **shown: Any) -> None:
     """Show the roofs that are kept of this machine, with their age, and which of them are doubtful."""
     _, machine = _machine(device)
-    kept = _kept(machine)
-    found = kept.read()
+    with _cache_errors():
+        kept = kept_roofs.KeptRoofs.of(machine)
+        found = kept.read()
     notes = [f"kept in {kept.path}"] if found else ["None are kept. `roofline roofs measure` measures them."]
     _show(show, machine, found, notes, shown)
 
@@ -124,11 +126,9 @@ def show_kept(show: Any, /, device: str, **shown: Any) -> None:
 def forget(device: str) -> None:
     """Delete the roofs that are kept of this machine. The next run that needs them measures them anew."""
     _, machine = _machine(device)
-    kept = _kept(machine)
-    try:
+    with _cache_errors():
+        kept = kept_roofs.KeptRoofs.of(machine)
         there = kept.forget()
-    except kept_roofs.CacheError as error:
-        raise click.UsageError(str(error)) from error
     say(f"Deleted {kept.path}." if there else "None were kept.")
 
 
@@ -148,9 +148,11 @@ def _machine(device: str) -> tuple[torch.device, Machine]:
     return chosen, machine.describe(chosen, None)
 
 
-def _kept(machine: Machine) -> kept_roofs.KeptRoofs:
+@contextmanager
+def _cache_errors() -> Iterator[None]:
+    """Tell why the cache can't be used, as a usage error."""
     try:
-        return kept_roofs.KeptRoofs.of(machine)
+        yield
     except kept_roofs.CacheError as error:
         raise click.UsageError(str(error)) from error
 

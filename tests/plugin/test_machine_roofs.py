@@ -327,6 +327,16 @@ def test_the_command_shows_what_it_can_not_keep(tmp_path: Path, monkeypatch: pyt
     assert kept_roofs.VARIABLE in result.stderr
 
 
+@pytest.mark.parametrize("name", ["show", "forget"])
+def test_a_cache_that_is_a_file_is_no_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """What is wrong is said, and which variable to set."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path / "file"))
+    result = CliRunner().invoke(command, [name, "--device", "cpu"], obj=show)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Not a directory. Set ROOFLINE_CACHE to a folder that can be written." in result.stderr
+
+
 def test_the_command_ends_with_3_where_no_roof_can_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Why is told of each, and what was kept before stays."""
     monkeypatch.setattr(machine_roofs, "measure", lambda *_: machine_roofs.Measured((), {"dram": "no memory"}, 3.0))
