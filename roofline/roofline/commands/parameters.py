@@ -29,32 +29,37 @@ class Share(FloatType):
     """A share, as ``2%`` or ``0.02``: above 0 and below 1."""
 
     name = "share"
+    _allowed = "share above 0 and below 1"
+    _example = 0.02
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
         text = str(value).strip()
         try:
-            share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+            number = float(text.removesuffix("%"))
         except ValueError:
-            share = math.nan
-        if not 0 < share < 1:
-            percent = f"{share:g}% or {share / 100:g}" if 1 <= share < 100 else "2% or 0.02"
-            self.fail(f"{value!r} is no share above 0 and below 1. Write {percent}.", param, ctx)
+            number = math.nan
+        share = number / 100 if text.endswith("%") else number
+        if not self._allows(share):
+            # Whoever writes 99 may mean 99%.
+            meant = share / 100 if self._allows(share / 100) and not text.endswith("%") else self._example
+            self.fail(f"{value!r} is no {self._allowed}. Write {100 * meant:g}% or {meant:g}.", param, ctx)
         return share
+
+    def _allows(self, share: float) -> bool:
+        return 0 < share < 1
 
 
 class Confidence(Share):
     """How sure to be: a share of at least `LEAST_CONFIDENCE` and at most `MOST_CONFIDENCE`."""
 
     name = "confidence"
+    _allowed = f"confidence from {100 * LEAST_CONFIDENCE:g}% to {100 * MOST_CONFIDENCE:g}%"
+    _example = 0.99
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        share = super().convert(value, param, ctx)
-        if not LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE:
-            allowed = f"from {100 * LEAST_CONFIDENCE:g}% to {100 * MOST_CONFIDENCE:g}%"
-            self.fail(f"{value!r} is no confidence {allowed}. Write 99% or 0.99.", param, ctx)
-        return share
+    def _allows(self, share: float) -> bool:
+        return LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE
 
 
 class Seconds(FloatType):
