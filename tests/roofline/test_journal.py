@@ -157,14 +157,17 @@ def test_recover_ends_as_every_command_does_where_a_file_is_missing(tmp_path: Pa
 
 
 def test_recover_takes_each_journal_of_a_folder(tmp_path: Path) -> None:
-    """As if it were named: those of others are made, and the exit code is that of the worst."""
+    """Those whose JSON isn't there, and the exit code is that of the worst. A second time there is nothing to do."""
     (tmp_path / "below").mkdir()
     for name in ("a", "below/b", "c"):
         (tmp_path / f"{name}.journal").write_text(RUN)
     (tmp_path / "a.json").write_text("whole")
     code, out, told = run("recover", tmp_path)
-    assert (code, out.split()) == (2, [str(tmp_path / "below" / "b.json"), str(tmp_path / "c.json")])
-    assert "a.json: it is there already" in told
+    assert (code, out.split()) == (0, [str(tmp_path / "below" / "b.json"), str(tmp_path / "c.json")])
+    assert "a.json" not in told
+    assert (tmp_path / "a.json").read_text() == "whole"
+    told = f"{tmp_path}: nothing to recover. The JSON of 3 journals is there.\n"
+    assert run("recover", tmp_path) == (0, "", told)
     (tmp_path / "d.journal").write_text("")
     assert run("recover", tmp_path)[0] == 3
     (tmp_path / "none").mkdir()

@@ -10,6 +10,7 @@ from roofline import journal
 from roofline.commands.common import INPUT, CannotCompare, read_results
 from roofline.commands.output import tell
 from roofline.printable import printable, say
+from roofline.units import counted
 
 
 @click.command()
@@ -18,11 +19,11 @@ from roofline.printable import printable, say
 def recover(context: click.Context, path: Path) -> None:
     """Make the JSON of a run that was killed, from the JOURNAL that it left in its folder of results.
 
-    Of a folder, each journal in it and in those below. The JSON says which cases were not run. The journal stays;
-    nothing reads it any more once the JSON is there.
+    Of a folder, each journal in it and in those below whose JSON isn't there yet. The JSON says which cases were not
+    run. The journal stays; nothing reads it any more once the JSON is there.
 
-    Exit code: 0 made, 2 the file is no journal or its JSON is there, 3 nothing in it can be used. Of a folder, the
-    highest.
+    Exit code: 0 made, or every journal of the folder has its JSON; 2 the file that is named is no journal, or its JSON
+    is there; 3 nothing in a journal can be used, or the folder has none.
     """
     if not path.is_dir():
         say(str(_made(path)))
@@ -30,8 +31,11 @@ def recover(context: click.Context, path: Path) -> None:
     journals = sorted(one for one in path.rglob("*") if journal.is_journal(one) and one.is_file())
     if not journals:
         raise CannotCompare(printable(f"{path}: no journal (*{journal.SUFFIX}) in this folder."))
+    pending = [one for one in journals if not journal.is_superseded(one)]
+    if not pending:
+        say(f"{path}: nothing to recover. The JSON of {counted(len(journals), 'journal')} is there.", err=True)
     code = 0
-    for one in journals:
+    for one in pending:
         try:
             say(str(_made(one)))
         except click.ClickException as error:
