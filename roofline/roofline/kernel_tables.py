@@ -12,6 +12,7 @@ from roofline.columns import percent_of, prefixed
 from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
 from roofline.kernel_kinds import kind_of
 from roofline.operation_notes import about_busy, kernel
+from roofline.operations import exceeds
 from roofline.points import Point
 from roofline.reconciliation import Reconciled, reconcile
 from roofline.record import KernelTime, Record
@@ -26,8 +27,8 @@ _WIDE, _NARROW = 50, 30
 class KernelLine:
     """One row: all launches of a kernel in one step, or of several kernels together, ``kernels`` of them.
 
-    ``time_s`` is by torch's profiler or, under the counters, by ncu; ``whole_s`` what its share is of: the timed step,
-    or all kernels under the counters.
+    ``time_s`` is by torch's profiler or, under the counters, by ncu; ``whole_s`` what its share is of: the timed step
+    where it is no less than they add up to, or all kernels under the counters.
     """
 
     point: Point
@@ -144,7 +145,10 @@ def _record(point: Point) -> Record:
 
 def _profiled(point: Point) -> list[KernelLine]:
     profile = _record(point).profile
-    kernels = () if profile is None else profile.kernels
+    kernels = [] if profile is None else [one for one in profile.kernels if _is_usable(one)]
+    whole_s = point.step_time_s
+    if whole_s is not None and exceeds(sum(one.time_s for one in kernels), whole_s):
+        whole_s = None
     return [
         KernelLine(
             point=point,
@@ -153,10 +157,9 @@ def _profiled(point: Point) -> list[KernelLine]:
             kind=kind_of(one.name),
             launches=one.launches,
             time_s=one.time_s,
-            whole_s=point.step_time_s,
+            whole_s=whole_s,
         )
         for one in kernels
-        if _is_usable(one)
     ]
 
 

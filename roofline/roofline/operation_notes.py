@@ -60,7 +60,7 @@ def about_operations(step: Breakdown) -> list[str]:
     time_s = sum(one.time_s for one in fast)
     head = (
         f"Faster than their own speed of light: {count(len(fast), 'operation')} with"
-        f" {percent(step.share(time_s))} of the step's time. There a roof or a count is wrong, or a nearer cache held"
+        f" {part_of_step(step, time_s)}. There a roof or a count is wrong, or a nearer cache held"
         " the data:"
     )
     lines = [f"  {short(one.operation.name)} {one.operation.shape}: {_why_too_fast(one)}" for one in fast[:_LISTED]]
@@ -163,7 +163,7 @@ def _one_point(point: Point, step: Breakdown) -> list[str]:
     return [
         f"As one point: {point.bound.kind} ({low if low == high else f'{low} to {high}'} FLOP/byte{by}{knee}), at"
         f" {percent(place.fraction_of_compute)} of its compute roof. Taken apart:"
-        f" {percent(step.share(step.time_of('compute')))} of the time is in operations bound by compute"
+        f" {part_of_step(step, step.time_of('compute'))} is in operations bound by compute"
     ]
 
 
@@ -173,7 +173,7 @@ def _light(step: Breakdown) -> list[str]:
         return [f"No speed of light: {step.sol.why_none}"]
     launches = ""
     if step.launch_s is not None:
-        share = percent(step.share(step.launch_s))
+        share = percent(step.launch_s / step.step_s)
         launches = f"; launches alone take {scaled(step.launch_s, 's')} ({share} of the step)"
     arithmetic, traffic = percent(compute / total), percent(memory / total)
     return [
@@ -192,10 +192,12 @@ def _dtypes(step: Breakdown) -> list[str]:
 def _outside(step: Breakdown) -> list[str]:
     lines = []
     if step.input_wait_s:
-        wait = f"{scaled(step.input_wait_s, 's')} ({percent(step.share(step.input_wait_s))} of the step)"
+        wait = f"{scaled(step.input_wait_s, 's')} ({percent(step.input_wait_s / step.step_s)} of the step)"
         lines.append(f"{OUTSIDE.capitalize()}: {wait} waiting for the next batch")
     if step.outside_s < 0:
         lines.append(f"{OUTSIDE.capitalize()}: negative, for the operations' times add up to more than the timed step")
+    if not step.has_shares:
+        lines.append(NO_SHARES)
     seen = seen_outside(step.profile)
     if seen:
         listed = "; ".join(f"{one.name} {one.calls:g} x, {scaled(one.time_s, 's')}" for one in seen[:_LISTED])
@@ -223,6 +225,17 @@ def _why_too_fast(one: TimedOperation) -> str:
     if one.time_s >= memory_s * one.byte_low / one.operation.byte:
         return f"{took} of traffic: part of its data may have lain in the last-level cache"
     return f"{took} of traffic, more than the last-level cache can hide: the DRAM roof is too low"
+
+
+NO_SHARES = (
+    "No shares of the step: operations were timed in the profiler's pass and the step in rounds of its own, at another"
+    " pace or with kernels that overlap"
+)
+
+
+def part_of_step(step: Breakdown, time_s: float) -> str:
+    """A share of the step in words; the time itself where the step has no shares."""
+    return f"{percent(step.share(time_s))} of the step" if step.has_shares else scaled(time_s, "s")
 
 
 def count(number: int, what: str) -> str:

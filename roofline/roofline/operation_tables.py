@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline import kernel_notes, operation_notes
 from roofline.columns import percent_of, prefixed
-from roofline.operations import Breakdown, Group, Limit, TimedOperation, break_down, seen_outside, why_untimed
+from roofline.operations import Breakdown, Group, Limit, TimedOperation, break_down, exceeds, seen_outside, why_untimed
 from roofline.points import Point
 from roofline.record import Operation, OutsideTime, Profile
 from roofline.tables import Column, Table
@@ -113,6 +113,7 @@ def outside_table(
     if rest:
         calls, time_s = sum(one.calls for one in rest), sum(one.time_s for one in rest)
         rows.append(OutsideTime(name="all others", calls=calls, time_s=time_s))
+    whole_s = None if exceeds(sum(one.time_s for one in seen), step_s) else step_s
     columns: list[Column[OutsideTime]] = [
         Column(
             name="name",
@@ -124,7 +125,12 @@ def outside_table(
         ),
         Column(name="calls", title="calls", get=lambda one: one.calls, show=lambda calls: f"{calls:g}"),
         Column(name="time_s", title="time", get=lambda one: one.time_s, show=_seconds),
-        Column(name="share_of_step", title="% of\nstep", get=lambda one: one.time_s / step_s, show=percent_of),
+        Column(
+            name="share_of_step",
+            title="% of\nstep",
+            get=lambda one: None if whole_s is None else one.time_s / whole_s,
+            show=percent_of,
+        ),
     ]
     return Table(
         title=operation_notes.heading(point),

@@ -145,9 +145,14 @@ class Breakdown:
             return None
         return sum(one.least.time_s for one in self.operations if one.least is not None and _longer(one.least) == term)
 
+    @property
+    def has_shares(self) -> bool:
+        """Whether its operations' times are parts of the timed step. They are of a pass of their own."""
+        return not exceeds(self.operations_s, self.step_s)
+
     def share(self, time_s: float | None) -> float | None:
-        """Of the timed step."""
-        return None if time_s is None else time_s / self.step_s
+        """Of the timed step; None where it has no shares."""
+        return None if time_s is None or not self.has_shares else time_s / self.step_s
 
     def by_limit(self) -> tuple[Group, ...]:
         """A group for each limit that occurs, in the order of `LIMITS`; what is undetermined by its reasons."""
@@ -166,6 +171,11 @@ class Breakdown:
         for one in self.operations:
             found.setdefault(key(one), []).append(one)
         return {name: Group(name=name, operations=tuple(members)) for name, members in found.items()}
+
+
+def exceeds(total_s: float, step_s: float) -> bool:
+    """Whether times under the profiler add up to so much more than the timed step that none is a share of it."""
+    return total_s > (1 + DISAGREEMENT) * step_s
 
 
 def why_untimed(record: Record) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roofline.amounts import usable
-from roofline.operation_notes import OUTSIDE, count, heading, kernel
+from roofline.operation_notes import OUTSIDE, count, heading, kernel, part_of_step
 from roofline.operations import Breakdown, TimedOperation, seen_outside
 from roofline.plot_style import DARK, FAINT, new_figure, tidy
 from roofline.points import Point
@@ -151,7 +151,8 @@ def _dtypes(point: Point) -> set[str]:
 def _drawable(step: Breakdown) -> list[_Drawn]:
     drawn = []
     for one in step.operations:
-        operation, share = one.operation, one.time_s / step.step_s
+        # Areas are drawn even of a step that has no shares: an area above the whole step's would cover the others.
+        operation, share = one.operation, one.time_s / max(step.step_s, step.operations_s)
         if share < _LEAST_SHARE or not usable(operation.flop) or not usable(operation.byte) or not usable(one.time_s):
             continue
         drawn.append(_Drawn(one, operation.flop / operation.byte, operation.flop / one.time_s, share))
@@ -217,18 +218,19 @@ def _footer(step: Breakdown, drawn: Sequence[_Drawn]) -> list[str]:
     shown = {id(one.one) for one in drawn}
     small = [one for one in step.operations if one.operation.flop and id(one) not in shown]
     lines = [
-        f"Operations without matrix products or convolutions, {percent(step.share(without))} of the step, have no"
+        f"Operations without matrix products or convolutions, {part_of_step(step, without)}, have no"
         " FLOPs and stand below only."
     ]
     if small:
-        share = percent(step.share(sum(one.time_s for one in small)))
+        all_s = sum(one.time_s for one in small)
         lines.append(
-            f"Not drawn: {count(len(small), 'operation')} of less than {percent(_LEAST_SHARE)} each, {share} together."
+            f"Not drawn: {count(len(small), 'operation')} of less than {percent(_LEAST_SHARE)} each, together"
+            f" {part_of_step(step, all_s)}."
         )
     if step.too_fast:
-        share = percent(step.share(sum(one.time_s for one in step.too_fast)))
+        fast = part_of_step(step, sum(one.time_s for one in step.too_fast))
         lines.append(
-            f"Faster than their own speed of light: {count(len(step.too_fast), 'operation')}, {share} of the step."
+            f"Faster than their own speed of light: {count(len(step.too_fast), 'operation')}, {fast}."
             " There a roof or a count is wrong, or a nearer cache held the data."
         )
     return [part for line in lines for part in textwrap.wrap(line, 140, subsequent_indent="    ")]

@@ -44,7 +44,7 @@ def test_a_plain_step(tmp_path: Path) -> None:
     notes = _step_notes(tmp_path, _operation(), work=work, profile=build.profile(operations_s=0.095, step_s=0.102))
     assert notes == [
         "As one point: memory (0.10 to 1.2 FLOP/byte, knee 100), at 5.0 % of its compute roof. Taken apart: 95 % of"
-        " the time is in operations bound by compute",
+        " the step is in operations bound by compute",
         "Speed of light: 100 % of it for arithmetic, 0 % for traffic; launches alone take 10.0 µs (0.010 % of the"
         " step)",
         "FLOPs: 100 % fp32",
@@ -181,7 +181,7 @@ def test_many_that_are_too_fast_are_counted(tmp_path: Path) -> None:
     """Four are listed, with the share of the time in all of them: 6 x 4 ms of 100 ms."""
     fast = [_operation(4e-3, shape=str(index)) for index in range(6)]
     notes = operation_notes.about_operations(_taken(tmp_path, build.timed(*fast, device=_DEVICE)).step)
-    assert "6 operations with 24 % of the step's time" in notes[0]
+    assert "6 operations with 24 % of the step. There" in notes[0]
     assert len(notes) == 6
     assert "and 2 more" in notes[-1]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from roofline.operation_notes import NO_SHARES
 from roofline.record import Counters, Device, Flag, KernelTime, Operation, OutsideTime, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
@@ -107,6 +108,21 @@ def test_several_cases_are_a_line_each(run: Run, tmp_path: Path) -> None:
     assert _row(out, "resnet50") == row
     assert "Not taken apart, no CUPTI: vgg16-train-b32-fp32\n" in out
     assert "roof" not in out
+
+
+def test_times_of_another_pace_are_no_shares_of_the_step(run: Run, tmp_path: Path) -> None:
+    """A disturbed pass of the profiler: times stand, no share does, and why is said; for programs it is null."""
+    slow = build.profile(source="operators", operations_s=6.9, step_s=7.0)
+    path = _file(tmp_path, _timed("vgg16", operations=(_operation(6.9),), profile=slow), _timed())
+    _, out, _ = run("ops", path, "--width", 200)
+    assert _row(out, "vgg16").startswith("vgg16-train-b32-fp32 100 ms 10 - - - - - mm")
+    assert _row(out, "resnet50").startswith("resnet50-train-b32-fp32 100 ms 20 20 30 0.0 40 10")
+    assert NO_SHARES in out
+    assert out.endswith(": vgg16-train-b32-fp32\n")
+    _, out, _ = run("ops", path, "vgg16", "--plot", "a.png")
+    assert _row(out, "undet").endswith("far below its roofs 1 1 6.90 s - 10.0 ms 0.14 6.89 s")
+    assert NO_SHARES in " ".join(out.split())
+    assert json.loads(run("ops", path, "vgg16", "--format", "json")[1])["rows"][0]["share_of_step"] is None
 
 
 def test_an_invalid_row_is_said_to_be_one(run: Run, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from roofline.kernel_tables import (
     profiled_table,
     reconciliation_table,
 )
-from roofline.operation_notes import RESERVATIONS, count
+from roofline.operation_notes import NO_SHARES, RESERVATIONS, count
 from roofline.operation_tables import (
     cases_table,
     kinds_table,
@@ -181,6 +181,8 @@ def _several(
     for name in RESERVATIONS:
         if flagged := [case.point for case in taken if any(flag.name == name for flag in case.point.flags)]:
             reasons[f"Timing less certain ({name})"] = flagged
+    if unshared := [case.point for case in taken if not case.step.has_shares]:
+        reasons[NO_SHARES] = unshared
     if invalid := [case.point for case in taken if not case.point.valid]:
         reasons["Invalid, their own tables say why"] = invalid
     notes = [f"{why}: {_listed(of, len(of) if verbose else 1)}" for why, of in reasons.items()]
