@@ -169,7 +169,7 @@ def _worst_first(case: Compared) -> tuple[int, float, str]:
 def _not_judged(pair: Pair) -> Compared:
     assert pair.standing != "matched"
     if pair.standing == "loud":
-        return Compared(pair=pair, outcome="inconclusive", why=f"{pair.why}; measure again")
+        return Compared(pair=pair, outcome="inconclusive", why=f"{pair.why}; measure again on a quieter machine")
     return Compared(pair=pair, outcome=pair.standing, why=pair.why)
 
 

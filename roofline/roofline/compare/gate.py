@@ -101,7 +101,7 @@ def nothing_judged(comparison: Comparison) -> str:
     base, new = (some_of([*files], 1) for files in sides)
     why = f"no case of {base} could be compared with one of {new}"
     if comparison.matched:
-        return f"{why}: hardly a round was undisturbed. Measure again when the machine is left alone"
+        return f"{why}: hardly a round was undisturbed. Measure again on a quieter machine"
     return why
 
 

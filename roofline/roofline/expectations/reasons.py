@@ -42,7 +42,7 @@ def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
         return None
     for one in finding.points:
         if (loud := why_loud(one)) is not None:
-            return f"the machine was busy: {loud}: measure again when it is left alone"
+            return f"the machine was busy: {loud}: measure again on a quieter machine"
     if fraction.timing is None:
         return "one window doesn't tell how well its time is known: measure several (--repeats 3)"
     if not fraction.timed:

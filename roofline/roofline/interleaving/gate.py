@@ -42,7 +42,7 @@ def _slower(case: CaseTrial, rules: Rules) -> str:
 
 def _nothing_judged(undecided: Iterable[CaseTrial]) -> str:
     busy = any(case.busy is not None for case in undecided)
-    why = "the machine is too busy. Measure again when it is left alone" if busy else "see below the table"
+    why = "the machine is too busy. Measure again on a quieter machine" if busy else "see below the table"
     return f"no case could be judged: {why}"
 
 

@@ -249,7 +249,7 @@ def test_a_gate_that_saw_nothing_but_loud_hours_does_not_pass(run: Run, tmp_path
     code, out, err = run(command, *sides)
     assert code == 3
     assert out.startswith("Cannot compare: nothing undisturbed" if command == "check" else "0 cases compared")
-    assert f"of {new[0]} and 3 more: hardly a round was undisturbed. Measure again" in err
+    assert f"of {new[0]} and 3 more: hardly a round was undisturbed. Measure again on a quieter machine" in err
 
 
 def test_by_roof_another_machine_is_gated_by_what_its_own_roofs_allow(run: Run, tmp_path: Path) -> None:

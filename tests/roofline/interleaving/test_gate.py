@@ -90,7 +90,7 @@ def test_an_inconclusive_case_is_a_warning(strict: bool) -> None:
 @pytest.mark.parametrize(
     ("cases", "why"),
     [
-        ((BUSY, TIMELESS), "the machine is too busy. Measure again when it is left alone"),
+        ((BUSY, TIMELESS), "the machine is too busy. Measure again on a quieter machine"),
         ((TIMELESS,), "see below the table"),
     ],
 )
