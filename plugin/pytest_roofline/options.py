@@ -198,7 +198,8 @@ SETTINGS: tuple[Setting, ...] = (
         variable="ROOFLINE_ROOFS",
         help="Roofs of this machine where no test of the run measures them. auto: those kept from an earlier run; "
         "where there are none, measure them after the cases, in at most a minute (default). measure: measure anew. "
-        "off: neither. Also by the environment variable ROOFLINE_ROOFS.",
+        "off: measure none and take none from the cache; those in earlier results of the same folder count. "
+        "Also by the environment variable ROOFLINE_ROOFS.",
     ),
     Setting(
         name="report",

@@ -78,6 +78,19 @@ def test_a_run_without_roof_tests_measures_what_its_cases_need_once(project: pyt
     assert {roof.from_file for roof in taken.values()} == {f"cache/{kept.name}"}
 
 
+def test_off_takes_roofs_of_earlier_results_and_none_of_the_cache(project: pytest.Pytester, cache: Path) -> None:
+    """As --help has it; and it measures none."""
+    project.runpytest_subprocess(*AUTO, "--roofline-results", "first").assert_outcomes(passed=1)
+    assert (cache / "roofs").exists()
+    off = (*QUICK, "--roofline-device", "cpu", "--roofline-roofs", "off", "--roofline-results")
+    project.runpytest_subprocess(*off, "second").assert_outcomes(passed=1)
+    assert _roofs(project.path / "second") == {}
+    (earlier,) = (project.path / "first").glob("*/*.json")
+    project.runpytest_subprocess(*off, "first").assert_outcomes(passed=1)
+    earlier.rename(project.path / earlier.name)
+    assert {roof.from_file for roof in _roofs(project.path / "first").values()} == {earlier.name}
+
+
 @pytest.mark.parametrize("child", [worker, ncu_child])
 def test_processes_that_measure_for_another_run_measure_no_roofs(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, child: Any
