@@ -28,8 +28,9 @@ from typing import Any
 
 from benchmarks.gpu_figures import agreement, figures_of, in_words
 from roofline.profilers.ncu_files import read
-from roofline.reader import ReadError, read_file
+from roofline.reader import read_file
 from roofline.record_json import without_nonfinite
+from roofline.text_files import ReadError
 
 _ROOT = Path(__file__).parents[1]
 

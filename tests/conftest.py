@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
-import cattrs.errors  # noqa: F401 (pytester takes away what a test is first to import; a record's reader keeps it)
 import pytest
 
 ROOT = Path(__file__).parents[1]

@@ -17,8 +17,8 @@ from operator import ne
 from pathlib import Path
 from typing import Any
 
-from roofline.reader import ReadError, text_of
 from roofline.record import Roof
+from roofline.text_files import ReadError, text_of
 
 BYTE_ROOFS = ("dram", "llc", "host_to_device")
 """Names of roofs in byte/s; every other name is a compute dtype in FLOP/s."""

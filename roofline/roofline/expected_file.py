@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from roofline.expected import FILE_KEYS, ExpectationError, Expected, expectation
-from roofline.reader import ReadError, text_of
+from roofline.text_files import ReadError, text_of
 
 NAME = "expected_bounds.toml"
 TABLE = "expected"

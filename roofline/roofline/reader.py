@@ -1,8 +1,8 @@
 """Result files in: pytest-benchmark JSON, of this suite or of any other project, old and new.
 
 `read` takes files and folders and returns what could be read and what could not. A file without this project's record
-still gives its times. JSON that is not strict is accepted (Python writes NaN and Infinity): such values become None,
-and their paths are reported.
+still gives its times, and a record that can't be read costs its row alone. JSON as Python writes it, with NaN and
+Infinity, is accepted: such values become None, and their paths are reported.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from roofline import journal
+from roofline.loose_json import BEYOND, strict
 from roofline.paths import files_under, folders_without
-from roofline.printable import printable
 from roofline.record import KEY, Machine, Record, Session
-from roofline.record_json import RecordError, from_json, without_nonfinite
+from roofline.record_json import Part, RecordError, decode, from_json, without_nonfinite
 from roofline.step_time import by_median
+from roofline.text_files import ReadError, content_of, decoded, encoding_of
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
 _UNITS = ("unit", "time_unit")
@@ -36,17 +37,6 @@ _NOTHING_YET = (
     "A run is writing it, or was stopped before its first case; or the copy is incomplete: wait, or run or copy again."
 )
 _CUT_OFF = "The run that wrote it was probably stopped, or the copy is incomplete: run or copy again."
-
-
-class ReadError(Exception):
-    """A file that can't be used. The message names the file, what is wrong and what to do.
-
-    It is one line, and what a terminal would obey is escaped in it, whatever stands in names; ``details`` have lines of
-    their own below it, further in.
-    """
-
-    def __init__(self, message: str, *details: str) -> None:
-        super().__init__("\n  ".join(map(printable, (message, *details))))
 
 
 class NoResultError(ReadError):
@@ -67,6 +57,9 @@ class Stats:
     min_s: float | None = None
     max_s: float | None = None
     iqr_s: float | None = None
+    q1_s: float | None = None
+    q3_s: float | None = None
+    total_s: float | None = None
     iterations_per_s: float | None = None
     rounds: float | None = None
     iterations: float | None = None
@@ -79,7 +72,7 @@ class Benchmark:
     """One row of the file. ``record`` is None where another project wrote it, or where it can't be read.
 
     ``fault`` says why a record can't be read: the times stay, and the row counts as invalid. ``params`` are the test's
-    parameters as the file has them; None where it has none.
+    parameters as the file has them; None where it has none. ``extra_info`` is what it has there beside the record.
     """
 
     name: str
@@ -89,6 +82,7 @@ class Benchmark:
     record: Record | None
     fault: str | None = None
     params: Mapping[str, Any] | None = None
+    extra_info: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,22 +208,26 @@ def read_file(path: Path) -> ResultFile:
     """Read one file.
 
     :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, not pytest-benchmark's, no benchmarks in it, or
-        a record that this version doesn't read.
+        none with a record that this version reads.
     """
+    document = _document(path)
     nonfinite: list[str] = []
-    content = raw(path, nonfinite)
-    if not isinstance(content, Mapping) or not isinstance(content.get("benchmarks"), list):
-        raise NoResultError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
-    machine_info = _mapping(content.get("machine_info"))
-    commit, dirty = commit_of(_mapping(content.get("commit_info")))
+    machine_info = _parts(document.machine_info)
+    machine = session = None
     try:
-        machine = from_json(Machine, machine_info[KEY], f"{path}: machine_info") if KEY in machine_info else None
-        session = from_json(Session, content[KEY], str(path)) if KEY in content else None
+        if (own := machine_info.pop(KEY, None)) is not None:
+            machine = _own(Machine, own, f"{path}: machine_info", "machine_info", nonfinite)
+        if document.roofline is not msgspec.UNSET:
+            session = _own(Session, document.roofline, str(path), "", nonfinite)
+        host = host_of(_each(machine_info, "machine_info", nonfinite))
+        commit, dirty = commit_of(_each(_parts(document.commit_info), "commit_info", nonfinite))
         benchmarks = tuple(
-            _benchmark(item, f"{path}: benchmarks[{index}]") for index, item in enumerate(content["benchmarks"])
+            _benchmark(row, str(path), index, nonfinite) for index, row in enumerate(document.benchmarks)
         )
     except RecordError as error:
         raise ReadError(str(error)) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nested too deep
+        raise _unreadable(path, error) from error
     faults = [benchmark.fault for benchmark in benchmarks if benchmark.fault is not None]
     if faults and len(faults) == len(benchmarks):
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -240,113 +238,177 @@ def read_file(path: Path) -> ResultFile:
         raise ReadError(f"{path}: no benchmarks in it.{why}")
     return ResultFile(
         path=path,
-        host=host_of(machine_info),
+        host=host,
         machine=machine,
         session=session,
         benchmarks=benchmarks,
-        written_at=_string(content.get("datetime")),
+        written_at=_string(document.datetime),
         commit=commit,
         commit_dirty=dirty,
-        pytest_benchmark_version=_string(content.get("version")),
+        pytest_benchmark_version=_string(document.version),
         nonfinite=tuple(nonfinite),
     )
 
 
-def raw(path: Path, nonfinite: list[str] | None = None) -> Any:
-    """The JSON values of a file; of a journal, those of the file that its run would have made.
+_NOTHING = msgspec.Raw(b"{}")
 
-    :param nonfinite: the paths of values that are not finite, and null in what is returned, are added to it.
-    :raises ReadError: missing, empty, not UTF-8, truncated or not JSON.
+
+class _Document(msgspec.Struct):
+    """The parts of a file, each still JSON text: what is wrong in one doesn't touch the others."""
+
+    benchmarks: list[msgspec.Raw]
+    machine_info: msgspec.Raw = _NOTHING
+    commit_info: msgspec.Raw = _NOTHING
+    roofline: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    datetime: Any = None
+    version: Any = None
+
+
+class _Row(msgspec.Struct):
+    """The same of a benchmark."""
+
+    name: Any = None
+    fullname: Any = None
+    group: Any = None
+    stats: msgspec.Raw = _NOTHING
+    extra_info: msgspec.Raw = _NOTHING
+    params: msgspec.Raw = _NOTHING
+    unit: Any = None
+    time_unit: Any = None
+
+
+_DOCUMENT = msgspec.json.Decoder(_Document)
+_ROW = msgspec.json.Decoder(_Row)
+_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _document(path: Path) -> _Document:
+    """The parts of a file; of a journal, those of the file that its run would have made.
+
+    :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, or not pytest-benchmark's.
     """
-    text = text_of(path, _WHAT_WE_READ, journal.ERRORS if journal.is_journal(path) else "strict")
-    if not text.strip():
-        raise ReadError(f"{path}: empty. {_NOTHING_YET}")
+    content = _json_of(path)
     try:
-        content: object = journal.document(text) if journal.is_journal(path) else json.loads(text)
-        whole = _without_half_surrogates(content) if _MAY_HOLD_SURROGATES.search(text) else content
-        return without_nonfinite(whole, nonfinite)
-    except journal.JournalError as error:
-        raise ReadError(f"{path}: {error}. Run again.") from error
+        return _DOCUMENT.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return _DOCUMENT.decode(strict(content))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _why_not(path, content) or _unreadable(path, error) from error
+
+
+def _json_of(path: Path) -> bytes:
+    """The JSON of a file in UTF-8, without a byte order mark; whether it is such a text shows when it is decoded.
+
+    :raises ReadError: missing, empty, or a journal of which nothing can be used.
+    """
+    try:
+        content = content_of(path, _WHAT_WE_READ)
+    except ReadError as error:
+        left = path.with_suffix(journal.SUFFIX)
+        if left != path and os.path.exists(left):
+            raise ReadError(f"{error} Its run did not end and left {left}: give that.") from error
+        raise
+    if not content.strip():
+        raise ReadError(f"{path}: empty. {_NOTHING_YET}")
+    if journal.is_journal(path):
+        try:
+            return json.dumps(journal.document(decoded(path, content, _WHAT_WE_READ, journal.ERRORS))).encode()
+        except journal.JournalError as error:
+            raise ReadError(f"{path}: {error}. Run again.") from error
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(path, error) from error
+    if encoding_of(content) == "utf-16":
+        return decoded(path, content, _WHAT_WE_READ).encode()
+    return content.removeprefix(codecs.BOM_UTF8)
+
+
+def _why_not(path: Path, content: bytes) -> ReadError | None:
+    """Say what is wrong with JSON that is no result file; None where Python's reader finds nothing wrong.
+
+    :raises ReadError: it isn't text.
+    """
+    text = decoded(path, content, _WHAT_WE_READ)
+    try:
+        found = json.loads(text)
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
-            raise ReadError(f"{path}:{error.lineno}: truncated, the JSON ends in the middle. {_CUT_OFF}") from error
-        raise ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}") from error
+            return ReadError(f"{path}:{error.lineno}: truncated, the JSON ends in the middle. {_CUT_OFF}")
+        return ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}")
     except (ValueError, RecursionError) as error:
-        # The second, of what is nested too deep, may be that of any of the three.
-        raise ReadError(f"{path}: JSON that can't be read ({error}). {_WHAT_WE_READ}") from error
+        return _unreadable(path, error)
+    if isinstance(found, dict) and isinstance(found.get("benchmarks"), list):
+        return None
+    return NoResultError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
 
 
-def encoding_of(content: bytes) -> str:
-    """Of a text: UTF-16 where its byte order mark says so, as of PowerShell's ``>``, else UTF-8 with or without one."""
-    return "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+def _unreadable(path: Path, error: Exception) -> ReadError:
+    return ReadError(f"{path}: JSON that can't be read ({error}). {_WHAT_WE_READ}")
 
 
-def text_of(path: Path, advice: str, errors: str = "strict") -> str:
-    """The text of a regular file, in an encoding of `encoding_of`.
-
-    :param advice: what to give instead, for the message.
-    :param errors: what becomes of bytes that are no such text, as of ``bytes.decode``.
-    :raises ReadError: it can't be read, isn't such a text, or is a pipe or a device, which might never end.
-    """
+def _parts(part: msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """The values of an object by their keys, each still JSON text; none of what is no object."""
     try:
-        kind = path.stat().st_mode
-        # A folder has an error of its own, which says whether it may be read.
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise ReadError(f"{path}: can't be read (no regular file). {advice}")
-        content = path.read_bytes()
-        return content.decode(encoding_of(content), errors)
-    except UnicodeDecodeError as error:
-        name = "UTF-16" if "16" in error.encoding else "UTF-8"
-        raise ReadError(f"{path}: not {name} text (byte {error.start}). {advice}") from error
-    except OSError as error:
-        left = path.with_suffix(journal.SUFFIX)
-        hint = f" Its run did not end and left {left}: give that." if left != path and os.path.exists(left) else ""
-        raise ReadError(f"{path}: can't be read ({error.strerror or error}).{hint}") from error
+        return _PARTS.decode(part)
+    except msgspec.ValidationError:
+        return {}
 
 
-_MAY_HOLD_SURROGATES = re.compile(r"\\u[dD][89a-fA-F]")
+def _each(parts: Mapping[str, msgspec.Raw], place: str, nonfinite: list[str]) -> dict[str, Any]:
+    return {key: _values(part, f"{place}.{key}", nonfinite) for key, part in parts.items()}
 
 
-def _without_half_surrogates(value: Any) -> Any:
-    """``value`` with every half of a surrogate pair spelled out (``\\ud800``): no encoding and no font has it."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, dict):
-        return {_without_half_surrogates(key): _without_half_surrogates(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_half_surrogates(item) for item in value]
-    return value
+def _values(part: msgspec.Raw, place: str, nonfinite: list[str]) -> Any:
+    """The JSON values of a part. The paths of those that aren't finite are added to ``nonfinite``."""
+    try:
+        return msgspec.json.decode(part)
+    except msgspec.ValidationError:  # a number that no float holds
+        return without_nonfinite(json.loads(bytes(part)), nonfinite, place)
 
 
-def _benchmark(item: object, where: str) -> Benchmark:
-    row = _mapping(item)
-    stats = _mapping(row.get("stats"))
-    name = _string(row.get("name"))
+def _own(kind: type[Part], part: msgspec.Raw, where: str, place: str, nonfinite: list[str]) -> Part:
+    """:raises RecordError: as `roofline.record_json.decode`."""
+    if BEYOND in bytes(part):
+        return from_json(kind, _values(part, f"{place}.{KEY}".lstrip("."), nonfinite), where)
+    return decode(kind, part, where)
+
+
+def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -> Benchmark:
+    place = f"benchmarks[{index}]"
+    try:
+        row = _ROW.decode(item)
+    except msgspec.ValidationError:  # no object
+        row = _Row()
+    name = _string(row.name)
     if name is None:
-        raise ReadError(f"{where}: a benchmark without a name. {_WHAT_WE_READ}")
-    extra = _mapping(row.get("extra_info"))
+        raise ReadError(f"{path}: {place}: a benchmark without a name. {_WHAT_WE_READ}")
+    extra = _parts(row.extra_info)
     record: Record | None = None
     fault: str | None = None
-    if KEY in extra:
+    if (own := extra.pop(KEY, None)) is not None:
         try:
-            record = by_median(from_json(Record, extra[KEY], f"{where} ({name})"))
+            record = by_median(_own(Record, own, f"{path}: {place} ({name})", f"{place}.extra_info", nonfinite))
         except RecordError as error:
             # One bad row must not hide the others.
             fault = str(error)
+    stats = _mapping(_values(row.stats, f"{place}.stats", nonfinite))
     return Benchmark(
         name=name,
-        fullname=_string(row.get("fullname")) or name,
-        group=_string(row.get("group")),
+        fullname=_string(row.fullname) or name,
+        group=_string(row.group),
         stats=_stats(row, stats),
         record=record,
         fault=fault,
-        params=params if isinstance(params := row.get("params"), Mapping) else None,
+        params=_each(_parts(row.params), f"{place}.params", nonfinite) or None,
+        extra_info=_each(extra, f"{place}.extra_info", nonfinite),
     )
 
 
-def _stats(row: Mapping[str, Any], stats: Mapping[str, Any]) -> Stats:
+def _stats(row: _Row, stats: Mapping[str, Any]) -> Stats:
     """:param stats: of the benchmark ``row``, as the file has them."""
     times = stats.get("data")
+    units = (*(stats.get(key) for key in _UNITS), row.unit, row.time_unit)
     return Stats(
         mean_s=_number(stats.get("mean")),
         stddev_s=_number(stats.get("stddev")),
@@ -354,11 +416,14 @@ def _stats(row: Mapping[str, Any], stats: Mapping[str, Any]) -> Stats:
         min_s=_number(stats.get("min")),
         max_s=_number(stats.get("max")),
         iqr_s=_number(stats.get("iqr")),
+        q1_s=_number(stats.get("q1")),
+        q3_s=_number(stats.get("q3")),
+        total_s=_number(stats.get("total")),
         iterations_per_s=_number(stats.get("ops")),
         rounds=_number(stats.get("rounds")),
         iterations=_number(stats.get("iterations")),
         round_times_s=tuple(map(_number, times)) if isinstance(times, list) else None,
-        unit=next((unit for part in (stats, row) for key in _UNITS if (unit := _string(part.get(key)))), None),
+        unit=next((unit for one in units if (unit := _string(one))), None),
     )
 
 

@@ -19,7 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from roofline.expected import Expected
 
@@ -28,6 +30,12 @@ SCHEMA = 2
 
 KEY = "roofline"
 """The key under which the three parts stand in a pytest-benchmark file."""
+
+LARGEST_WHOLE = 2**63 - 1
+"""No count, size or time of a step is larger; what is would overflow where numbers are drawn or divided."""
+
+Whole = Annotated[int, msgspec.Meta(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
+"""A whole number as a reader takes it."""
 
 Mode = Literal["train", "infer", "roof", "input"]
 CheckStatus = Literal["passed", "failed", "not_made"]
@@ -51,8 +59,8 @@ class Case:
     model: str
     mode: Mode
     precision: str
-    batch: int
-    samples_per_step: int
+    batch: Whole
+    samples_per_step: Whole
     sample_unit: str = "sample"
     layout: str | None = "contiguous"
     """Of weights and inputs: ``contiguous`` or ``channels_last``; None where they differ."""
@@ -66,9 +74,9 @@ class Device:
 
     kind: str
     name: str
-    index: int | None = None
-    memory_byte: int | None = None
-    last_level_cache_byte: int | None = None
+    index: Whole | None = None
+    memory_byte: Whole | None = None
+    last_level_cache_byte: Whole | None = None
     compute_capability: str | None = None
 
 
@@ -98,18 +106,18 @@ class Rounds:
     outside, or is None for a quiet one.
     """
 
-    steps: int
+    steps: Whole
     wall_s: tuple[float, ...]
     device_s: tuple[float, ...] | None = None
     process_cpu_s: tuple[float, ...] | None = None
     input_wait_s: tuple[float, ...] | None = None
-    involuntary_switches: tuple[int, ...] | None = None
+    involuntary_switches: tuple[Whole, ...] | None = None
     steal_s: tuple[float, ...] | None = None
     sm_clock_hz: tuple[float, ...] | None = None
     memory_clock_hz: tuple[float, ...] | None = None
     power_w: tuple[float, ...] | None = None
     temperature_c: tuple[float, ...] | None = None
-    device_memory_byte: tuple[int, ...] | None = None
+    device_memory_byte: tuple[Whole, ...] | None = None
     """In use on the device, by all programs."""
     throttle: tuple[str | None, ...] | None = None
     """Why the device's clocks were held down right after the round, in NVML's words; None where they weren't."""
@@ -124,7 +132,7 @@ class Rounds:
 class Latency:
     """Single synchronised steps (inference only)."""
 
-    steps: int
+    steps: Whole
     median_s: float
     p95_s: float
     p99_s: float
@@ -144,7 +152,7 @@ class Timing:
     step_time_s: float
     step_time_sd_s: float | None
     rounds: Rounds
-    warmup_steps: int
+    warmup_steps: Whole
     warmup_s: float
     warmup_settled: bool | None
     confidence: float
@@ -170,7 +178,7 @@ class Uncovered:
     """
 
     name: str
-    calls: int
+    calls: Whole
     time_s: float | None = None
 
 
@@ -187,12 +195,12 @@ class Work:
     flop_by_dtype: dict[str, float]
     byte_low_per_step: float
     byte_high_per_step: float
-    parameter_count: int | None = None
-    parameter_byte: int | None = None
-    gradient_byte: int | None = None
-    optimizer_state_byte: int | None = None
-    activation_byte: int | None = None
-    saved_for_backward_byte: int | None = None
+    parameter_count: Whole | None = None
+    parameter_byte: Whole | None = None
+    gradient_byte: Whole | None = None
+    optimizer_state_byte: Whole | None = None
+    activation_byte: Whole | None = None
+    saved_for_backward_byte: Whole | None = None
     other_flop_per_step: float | None = None
     uncovered: tuple[Uncovered, ...] = ()
 
@@ -211,7 +219,7 @@ class Operation:
     kind: str
     dtype: str
     shape: str
-    calls: int
+    calls: Whole
     flop: float
     byte: float
     working_set_byte: float
@@ -250,7 +258,7 @@ class Profile:
     """
 
     source: Literal["operators", "kernels"]
-    steps: int
+    steps: Whole
     step_s: float
     operations_s: float
     outside: tuple[OutsideTime, ...] = ()
@@ -272,7 +280,7 @@ class KernelCounters:
     """
 
     name: str
-    launches: int
+    launches: Whole
     time_s: float | None = None
     flop_by_pipe: dict[str, float] | None = None
     dram_byte: float | None = None
@@ -308,13 +316,13 @@ class Counters:
     kernels: tuple[KernelCounters, ...] = ()
     metrics: dict[str, str] = field(default_factory=dict)
     """Which metric answered, by quantity (``dram_read_byte``: ``dram__bytes_read.sum``)."""
-    passes: int | None = None
+    passes: Whole | None = None
     """How often each kernel was replayed at most in the run that counted bytes."""
-    flop_passes: int | None = None
+    flop_passes: Whole | None = None
     """The same of the run that counted FLOPs."""
     unit_check: float | None = None
     """FLOPs counted of a matrix product of known size, over 2 M N K."""
-    context_byte: int | None = None
+    context_byte: Whole | None = None
     """Device memory that the measuring process still held while the counted one ran."""
 
 
@@ -327,7 +335,7 @@ class HostCounters:
     status: str
     source: str | None = None
     reason: str | None = None
-    steps: int | None = None
+    steps: Whole | None = None
     cycles: float | None = None
     instructions: float | None = None
     cache_references: float | None = None
@@ -344,10 +352,10 @@ class Memory:
     go; ``peak_allocated_byte`` is the same quantity measured, with the scratch memory of kernels on top.
     """
 
-    peak_predicted_byte: int | None = None
-    peak_allocated_byte: int | None = None
-    peak_reserved_byte: int | None = None
-    device_total_byte: int | None = None
+    peak_predicted_byte: Whole | None = None
+    peak_allocated_byte: Whole | None = None
+    peak_reserved_byte: Whole | None = None
+    device_total_byte: Whole | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,9 +369,9 @@ class Process:
     real_s: float | None = None
     user_s: float
     system_s: float
-    max_rss_byte: int | None
-    voluntary_switches: int | None
-    involuntary_switches: int | None
+    max_rss_byte: Whole | None
+    voluntary_switches: Whole | None
+    involuntary_switches: Whole | None
     throttled_s: float | None = None
     """Time for which the cgroup's CPU quota held its threads back."""
 
@@ -372,7 +380,7 @@ class Process:
 class Record:
     """Everything known of one benchmark. See the classes of its fields."""
 
-    schema: int = SCHEMA
+    schema: Whole = SCHEMA
     case: Case
     device: Device
     checks: tuple[Check, ...] = ()
@@ -454,15 +462,15 @@ class SessionSet:
     """
 
     id: str
-    index: int
-    count: int
+    index: Whole
+    count: Whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """One run of the suite: what belongs to the file and not to a single case."""
 
-    schema: int = SCHEMA
+    schema: Whole = SCHEMA
     started_at: str
     label: str
     roofs: tuple[Roof, ...] = ()
@@ -477,9 +485,9 @@ class Session:
     """None for a run by itself."""
     complete: bool = True
     """Whether every planned case ended: measured, or with its reason in ``not_measured``."""
-    planned: int | None = None
+    planned: Whole | None = None
     """How many cases the run was to measure; None in older files."""
-    finished: int | None = None
+    finished: Whole | None = None
     """How many of them ended."""
     not_run: tuple[str, ...] = ()
     """Ids of the others: the run ended in one of them or before it."""
@@ -508,16 +516,16 @@ class Session:
 class Machine:
     """What is stable about a machine. ``fingerprint`` is a hash over what changes its speed."""
 
-    schema: int = SCHEMA
+    schema: Whole = SCHEMA
     fingerprint: str
     label: str
     device: Device
     cpu: str
-    cpu_count: int
-    memory_byte: int | None
+    cpu_count: Whole
+    memory_byte: Whole | None
     os: str
     versions: dict[str, str | None] = field(default_factory=dict)
-    threads: dict[str, int | None] = field(default_factory=dict)
+    threads: dict[str, Whole | None] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
     """cgroup quota, affinity, container, power limit; keys say the unit."""
     missing: dict[str, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 ANALYSIS = ROOT / "roofline" / "roofline"
 PLUGIN = ROOT / "plugin" / "pytest_roofline"
 
-HEAVY = {"torch", "torchvision", "numpy", "pandas", "matplotlib", "scipy", "cattrs", "rich"}
+HEAVY = {"torch", "torchvision", "numpy", "pandas", "matplotlib", "scipy", "msgspec", "rich"}
 MEASURING = {"torch", "torchvision", "pytest", "_pytest", "pytest_benchmark", "pytest_roofline", "perftests"}
 SHARED_WITH_PLUGIN = {
     "roofline",

@@ -36,7 +36,7 @@ def test_module_runs_and_help_loads_nothing_heavy() -> None:
     """``python -m roofline --help`` lists every command without loading one, or any library that takes long."""
     code = (
         "import sys; sys.argv = ['roofline', '--help']; from roofline.cli import main; code = main();"
-        "heavy = {'numpy', 'pandas', 'matplotlib', 'rich', 'cattrs', 'torch', 'scipy'} & set(sys.modules);"
+        "heavy = {'numpy', 'pandas', 'matplotlib', 'rich', 'msgspec', 'torch', 'scipy'} & set(sys.modules);"
         "assert not heavy, heavy;"
         "assert not [name for name in sys.modules if name.startswith('roofline.commands')]; sys.exit(code)"
     )

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from roofline import journal
 from roofline.cli import program
-from roofline.quick_reader import read_times
-from roofline.reader import ReadError, read, read_file
+from roofline.reader import read, read_file
 from roofline.record import KEY
+from roofline.text_files import ReadError
 from tests.roofline import build
 
 PLANNED = ["test_it.py::test_a", "test_it.py::test_b", "test_it.py::test_c", "test_it.py::test_d"]
@@ -45,12 +45,11 @@ RUN = lines(
 """Three of four finished; the second had no memory, and something was added to the first after it had ended."""
 
 
-@pytest.mark.parametrize("reads", [read_file, read_times])
-def test_a_journal_is_read_as_the_file_that_its_run_would_have_made(tmp_path: Path, reads: Any) -> None:
-    """By both readers: rows, reasons, and how far it came."""
+def test_a_journal_is_read_as_the_file_that_its_run_would_have_made(tmp_path: Path) -> None:
+    """Rows, reasons, and how far it came."""
     path = tmp_path / "a.journal"
     path.write_text(RUN)
-    result = reads(path)
+    result = read_file(path)
     assert [one.record.case.model for one in result.benchmarks] == ["corrected", "third"]
     session = result.session
     assert [one.why for one in session.not_measured] == ["out of memory: too large"]

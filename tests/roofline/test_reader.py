@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roofline.quick_reader import read_times
-from roofline.reader import ReadError, ResultFile, read, read_file
+from roofline.reader import ResultFile, read, read_file
 from roofline.record import KEY, NotMeasured, Record
 from roofline.record_json import to_json
+from roofline.text_files import ReadError
 from tests.roofline import build
 
 
@@ -74,24 +73,23 @@ def test_cpu_brand_of_either_name(tmp_path: Path) -> None:
 
 
 def test_nonfinite_values_are_missing_and_reported(tmp_path: Path) -> None:
-    """Python's json writes NaN and Infinity: the file is accepted, and the paths are told."""
-    content = build.document([None, None])
+    """Python's json writes NaN and Infinity: the file is accepted, and the paths are told. Texts stay as they are."""
+    content = build.document([None, build.timed(), None])
+    content["benchmarks"][1]["extra_info"][KEY]["timing"]["margin"] = float("nan")
     content["benchmarks"][0]["stats"]["mean"] = float("nan")
-    content["benchmarks"][1]["extra_info"] = {"ai": float("inf"), "also": [1.0, float("-inf")]}
+    content["benchmarks"][2]["extra_info"] = {"ai": float("inf"), "also": [1.0, float("-inf")], "text": _TEXT}
     result = read_file(build.write(tmp_path / "a.json", content))
     assert result.benchmarks[0].stats.mean_s is None
+    assert result.benchmarks[2].extra_info == {"ai": None, "also": [1.0, None], "text": _TEXT}
     assert result.nonfinite == (
         "benchmarks[0].stats.mean",
-        "benchmarks[1].extra_info.ai",
-        "benchmarks[1].extra_info.also[1]",
+        "benchmarks[1].extra_info.roofline.timing.margin",
+        "benchmarks[2].extra_info.ai",
+        "benchmarks[2].extra_info.also[1]",
     )
 
 
-def test_byte_order_mark(tmp_path: Path) -> None:
-    """Windows editors write one."""
-    path = tmp_path / "a.json"
-    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(build.document([None])).encode())
-    assert len(read_file(path).benchmarks) == 1
+_TEXT = 'a "quoted": NaN, and a backslash \\'
 
 
 @pytest.mark.parametrize(
@@ -145,12 +143,11 @@ def test_what_is_nested_rather_deep_is_read_or_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("read", [read_file, read_times])
-def test_encodings(tmp_path: Path, encoding: str, read: Callable[[Path], ResultFile]) -> None:
+def test_encodings(tmp_path: Path, encoding: str) -> None:
     """As a program, an editor and PowerShell write them."""
     path = tmp_path / "a.json"
     path.write_text(json.dumps(build.document([None])), encoding=encoding)
-    assert read(path).benchmarks[0].stats.mean_s == 0.1
+    assert read_file(path).benchmarks[0].stats.mean_s == 0.1
 
 
 def test_not_text(tmp_path: Path) -> None:
@@ -199,7 +196,7 @@ def test_a_file_without_a_usable_record_is_refused(tmp_path: Path) -> None:
     content = build.document([build.record(), build.record()])
     for row in content["benchmarks"]:
         row["extra_info"][KEY]["case"]["batch"] = 10**29
-    with pytest.raises(ReadError, match=r"no usable record.*benchmarks\[0\].*case\.batch \(and 1 more\)"):
+    with pytest.raises(ReadError, match=r"no usable record.*benchmarks\[0\].*case\.batch: .* \(and 1 more\)"):
         read_file(build.write(tmp_path / "a.json", content))
 
 

@@ -18,6 +18,7 @@ from roofline.record import (
     Profile,
     Record,
     RoofSample,
+    Rounds,
     Session,
     SessionSet,
     Uncovered,
@@ -95,10 +96,15 @@ def test_a_session_notes_a_nonfinite_number() -> None:
 
 
 def test_a_required_number_that_was_not_finite_reads_back_as_nan() -> None:
-    """One bad number must not make the row, or the file, unreadable."""
-    back = from_json(Record, to_json(build.record(work=build.work(flop=math.nan))), "here")
+    """One bad number must not make the row, or the file, unreadable: of a field, in a list and in a mapping."""
+    timing = build.timing(rounds=Rounds(steps=5, wall_s=(0.5, math.nan, math.inf)))
+    record = build.record(work=build.work(flop=math.nan), timing=timing, operations=(build.operation(flop=math.nan),))
+    back = from_json(Record, to_json(record), "here")
     assert back.work is not None
-    assert math.isnan(back.work.flop_per_step)
+    assert back.timing is not None
+    assert back.timing.rounds.wall_s[0] == 0.5
+    assert all(map(math.isnan, (back.work.flop_per_step, back.work.flop_by_dtype["fp32"])))
+    assert all(map(math.isnan, (*back.timing.rounds.wall_s[1:], back.operations[0].flop)))
     assert back.case == build.case()
 
 

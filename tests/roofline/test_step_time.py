@@ -15,7 +15,6 @@ from roofline.margin import MarginEstimator
 from roofline.operations import break_down
 from roofline.point_tables import metrics_table, points_table, summary_table
 from roofline.points import Point, points_of
-from roofline.quick_reader import read_times
 from roofline.reader import ResultFile, read_file
 from roofline.record import KEY, Flag, Record, Rounds
 from roofline.sessions import sessions_table
@@ -93,17 +92,6 @@ def test_an_old_record_s_margin_and_spread_are_those_of_the_figure(old: Path) ->
     (evidence,) = [flag.evidence for flag in point.flags if flag.name == "margin"]
     assert evidence == f"±{timing.margin:.2%} reached, ±1.00% asked for"
     assert f"320 ±{significant(100 * timing.margin, 2)}%" in render(summary_table(point.result, [point]), "table", 120)
-
-
-def test_a_gate_reads_old_records_the_same_way(old: Path) -> None:
-    """The quick reader leaves only the margin out."""
-    quick, full = read_times(old).benchmarks[0].record, read_file(old).benchmarks[0].record
-    assert quick is not None
-    assert full is not None
-    assert quick.timing is not None
-    assert full.timing is not None
-    assert replace(full.timing, margin=None) == quick.timing
-    assert quick.timing.step_time_s == pytest.approx(0.1)
 
 
 def test_a_figure_that_contradicts_its_rounds_is_left_as_it_is(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from roofline.audit import result_file, table_file
 from roofline.audit.row import Row
 from roofline.devices import DeviceTable
 from roofline.paths import folders_without
-from roofline.reader import ReadError, text_of
+from roofline.text_files import ReadError, text_of
 
 SUFFIXES = (".csv", ".json", journal.SUFFIX)
 """Of the files that are looked for in a folder."""

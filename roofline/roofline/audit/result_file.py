@@ -7,8 +7,7 @@ its times, and of ``params`` and ``extra_info`` what has the name of a column of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import fields as dataclass_fields
+from collections.abc import Iterator
 from math import sqrt
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -19,12 +18,11 @@ from roofline.audit.row import Mode, Roof, Row
 from roofline.audit.table_file import kind_of
 from roofline.devices import DeviceTable
 from roofline.points import Point, points_of
-from roofline.reader import raw, read_file
-from roofline.record import KEY, Case, Record, Rounds
+from roofline.reader import Benchmark, read_file
+from roofline.record import Case, Record, Rounds
 from roofline.step_time import AGREEMENT, step_time
 
 _DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0-9])", re.IGNORECASE)
-_QUANTILES = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
 _MODES: dict[str, Mode] = {"train": "train", "infer": "infer"}
 
 
@@ -37,65 +35,54 @@ def rows_of(path: Path, devices: DeviceTable, incomplete: list[str] | None = Non
     result = read_file(path)
     if incomplete is not None and result.session is not None and result.session.why_incomplete is not None:
         incomplete.append(f"{path}: {result.session.why_incomplete}")
-    # The reader keeps what the analysis is made of; quartiles, totals and foreign extra_info matter here alone. The
-    # file has just been read and checked, so its shape is known.
-    items = raw(path)["benchmarks"]
     points = points_of(result, devices)
-    return tuple(
-        _row(point, item, index)
-        for index, (point, item) in enumerate(zip(points, items, strict=True), 1)
-        if point.mode in (None, "train", "infer")
-    )
+    return tuple(_row(point, index) for index, point in enumerate(points, 1) if point.mode in (None, "train", "infer"))
 
 
 def unread(path: Path) -> tuple[str, ...]:
-    """What a result file says that no rule can look at: of ``extra_info``, and of a record what is no field of it.
+    """Name what ``extra_info`` of a result file says that no rule can look at.
 
     :raises ReadError: it can't be read.
     """
-    fields = {field.name for field in dataclass_fields(Record)}
-    names: dict[str, None] = {}
-    for item in raw(path)["benchmarks"]:
-        extra = _mapping(item.get("extra_info"))
-        names |= {f"{KEY}.{key}": None for key in _mapping(extra.get(KEY)) if key not in fields}
-        names |= {key: None for key in extra if key != KEY and not PLAIN.reads(plain(key)) and not _is_share(key)}
-    return tuple(names)
+    names = dict.fromkeys(key for benchmark in read_file(path).benchmarks for key in benchmark.extra_info)
+    return tuple(key for key in names if not PLAIN.reads(plain(key)) and not _is_share(key))
 
 
-def _row(point: Point, item: Mapping[str, Any], number: int) -> Row:
-    stats = _mapping(item.get("stats"))
+def _row(point: Point, number: int) -> Row:
+    stats = point.benchmark.stats
     own = f"benchmarks[{number - 1}]."
+    quantiles = {0.0: stats.min_s, 0.25: stats.q1_s, 0.5: stats.median_s, 0.75: stats.q3_s, 1.0: stats.max_s}
     figures: dict[str, Any] = {
-        "mean_s": _figure(stats.get("mean")),
+        "mean_s": _figure(stats.mean_s),
         "percentiles": tuple(
-            (share, figure) for name, share in _QUANTILES.items() if (figure := _figure(stats.get(name))) is not None
+            (share, figure) for share, value in quantiles.items() if (figure := _figure(value)) is not None
         ),
-        "steps_per_s": _figure(stats.get("ops")),
+        "steps_per_s": _figure(stats.iterations_per_s),
         "nonfinite": tuple(path.removeprefix(own) for path in point.result.nonfinite if path.startswith(own)),
     }
     record = point.benchmark.record
     if record is None:
-        figures |= _foreign(point, item, stats)
+        figures |= _foreign(point, point.benchmark)
     else:
         figures |= _own(point, record)
     return Row(file=str(point.result.path), number=number, counted_in="benchmark", **figures)
 
 
-def _foreign(point: Point, item: Mapping[str, Any], stats: Mapping[str, Any]) -> dict[str, Any]:
-    fullname = point.benchmark.fullname
+def _foreign(point: Point, benchmark: Benchmark) -> dict[str, Any]:
+    fullname, stats = benchmark.fullname, benchmark.stats
     named = _DEVICE.search(fullname)
     figures: dict[str, Any] = {
-        "name": point.benchmark.name,
+        "name": benchmark.name,
         "work": (_DEVICE.sub("DEVICE", fullname),),
         "device": named[0].casefold() if named else point.result.machine_key,
-        "step_time_s": _figure(stats.get("mean")),
-        "step_time_sd_s": _figure(stats.get("stddev")),
-        "steps": _figure(stats.get("rounds")),
-        "total_s": _figure(stats.get("total")),
+        "step_time_s": _figure(stats.mean_s),
+        "step_time_sd_s": _figure(stats.stddev_s),
+        "steps": _figure(stats.rounds),
+        "total_s": _figure(stats.total_s),
     }
     impossible: list[str] = []
-    for source in ("params", "extra_info"):
-        for key, value in _mapping(item.get(source)).items():
+    for source in (benchmark.params or {}, benchmark.extra_info):
+        for key, value in source.items():
             column = plain(key)
             if (field := PLAIN.words.get(column)) is not None and isinstance(value, str):
                 figures[field] = value
@@ -208,7 +195,3 @@ def _figure(value: object) -> Figure | None:
     if not _is_number(value) or not plausible(value):
         return None
     return exact(float(value))
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -14,7 +14,7 @@ from typing import Any
 from roofline.audit.figure import Figure, exact, plausible, rounded
 from roofline.audit.layouts import BESIDE_MAC, JOINED, PLAIN, Layout, Quantity, layouts_of, needed, plain
 from roofline.audit.row import DeviceKind, Mode, Row
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 _NONFINITE = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 _MISSING = {"", "-", "n/a", "na", "none", "null", *_NONFINITE}

@@ -12,8 +12,9 @@ import click
 from roofline.devices import DeviceFileError, DeviceTable, load
 from roofline.points import Point, place_all
 from roofline.printable import printable, say
-from roofline.reader import ReadError, Reading, ResultFile, read
+from roofline.reader import Reading, ResultFile, read
 from roofline.same_session import told_apart
+from roofline.text_files import ReadError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -17,8 +17,8 @@ from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
 from roofline.expected_file import ExpectedFileError
 from roofline.points import place_all
 from roofline.printable import printable, say
-from roofline.reader import ReadError
-from roofline.reader import text_of as text_at
+from roofline.text_files import ReadError
+from roofline.text_files import text_of as text_at
 
 
 def _finite(_context: click.Context, _option: click.Parameter, value: float) -> float:

@@ -15,8 +15,8 @@ from roofline.profilers.ncu_files import read_all
 from roofline.profilers.ncu_request import request
 from roofline.profilers.ncu_tables import document, notes, table
 from roofline.profilers.number_format import COMMA, POINT
-from roofline.reader import ReadError
 from roofline.tables import Format
+from roofline.text_files import ReadError
 
 By = Literal["kernel", "kind", "launch"]
 

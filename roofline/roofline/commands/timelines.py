@@ -23,8 +23,8 @@ from roofline.profilers.timeline_files import (
     without_rows,
 )
 from roofline.profilers.timeline_report import about, document, rows_table, tables
-from roofline.reader import ReadError
 from roofline.tables import Format, render
+from roofline.text_files import ReadError
 
 _WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}
 """In words, what an error that a reader of JSON gets by name means."""

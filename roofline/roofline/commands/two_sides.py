@@ -26,8 +26,9 @@ from roofline.devices import DeviceTable
 from roofline.json_text import json_text
 from roofline.paths import real_path
 from roofline.printable import printable
-from roofline.reader import ReadError, result_files
+from roofline.reader import result_files
 from roofline.tables import Format, Table, render
+from roofline.text_files import ReadError
 
 
 class TwoSides(click.Command):

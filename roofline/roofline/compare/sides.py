@@ -14,10 +14,10 @@ from pathlib import Path
 from roofline.compare.seen import By, Run, Seen, run_of, seen_in
 from roofline.devices import DeviceTable
 from roofline.paths import from_here, real_path
-from roofline.quick_reader import read_times
-from roofline.reader import NoResultError, ReadError, ResultFile, folders_without_results, read_file, result_files
+from roofline.reader import NoResultError, ResultFile, folders_without_results, read_file, result_files
 from roofline.record import Case
 from roofline.same_session import Sessions, same_as
+from roofline.text_files import ReadError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def read_side(
         try:
             if real_path(path) in without:
                 raise _NotOfThisSide(f"{path}: on both sides. A result is not slower than itself.")
-            result = read_times(path) if by == "time" else read_file(path)
+            result = read_file(path)
             _refuse_profiled(result)
             other = None if others is None else others.find(result)
             if other is not None:

@@ -35,7 +35,7 @@ from roofline.profilers.timeline import (
     with_faults,
 )
 from roofline.profilers.trace_stream import WHAT_WE_READ, Event, TraceStream
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 if TYPE_CHECKING:
     from numpy import bool_, int64

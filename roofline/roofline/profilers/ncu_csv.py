@@ -17,7 +17,7 @@ from roofline.profilers.ncu_labels import is_label, metric_of, not_printed, unpr
 from roofline.profilers.ncu_lines import Header, Lines, how, integer, remedy
 from roofline.profilers.ncu_units import LEAST, MOST, factors, plausible
 from roofline.profilers.number_format import Evidence, NumberFormat, NumberFormatError
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 _NOTHING = {"", "-", "n/a", "na", "#n/a", "nan", "-nan", "nan(ind)", "-nan(ind)", "inf", "-inf", "none", "null"}
 """What stands in place of a value, in lower case and without ncu's ``(!)``."""

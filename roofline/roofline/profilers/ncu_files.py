@@ -16,7 +16,7 @@ from roofline.profilers.captured_text import captured, decoded
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_lines import how
 from roofline.profilers.number_format import NumberFormat
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 _REPORT = (".ncu-rep", b"NVR\0")
 _FOREIGN = (

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 _PUSHED, _STARTED = ":Push/Pop_Range:", ":Start/Stop_Range:"
 _FIELDS_BEHIND = 6

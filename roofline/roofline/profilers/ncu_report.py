@@ -18,7 +18,7 @@ from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_program import VARIABLE, module_folders, print_command, program
 from roofline.profilers.ncu_units import factors, plausible
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 _MODULE = "ncu_report"
 _PACKAGE = "ncu-report"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 MAJOR = 3
 NEWEST_MINOR = 28

@@ -25,7 +25,7 @@ from roofline.profilers.timeline import (
     direction,
     longest_first,
 )
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 from roofline.units import scaled
 
 Kind = Literal["kernels", "times", "sizes"]

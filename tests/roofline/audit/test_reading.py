@@ -13,8 +13,8 @@ from roofline.audit import audit, read, rows_of
 from roofline.audit.layouts import PLAIN, TIMM
 from roofline.audit.report import findings_table
 from roofline.audit.row import Row
-from roofline.reader import ReadError
 from roofline.tables import FORMATS, render
+from roofline.text_files import ReadError
 from tests.roofline.audit.make import KNOWN
 
 fuzzed = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -7,7 +7,7 @@ import pytest
 
 from roofline.audit.figure import Figure, exact
 from roofline.audit.table_file import kind_of, number, rows_of, unread
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 PATH = Path("t.csv")
 INFER = (

@@ -9,7 +9,7 @@ import pytest
 from roofline.compare.sides import read_side
 from roofline.devices import load
 from roofline.paths import real_path
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 from tests.roofline.compare import sessions
 
 

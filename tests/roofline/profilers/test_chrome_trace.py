@@ -18,7 +18,7 @@ from roofline.profilers import chrome_trace, trace_stream
 from roofline.profilers.chrome_trace import read_trace
 from roofline.profilers.timeline import OK, CopyRow, KernelRow, OperatorRow, Section, Steps, Timeline
 from roofline.profilers.timeline_report import document as report
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 GEMM = "ampere_sgemm_128x64_tn"
 

@@ -10,7 +10,7 @@ import pytest
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_csv import parse
 from roofline.profilers.number_format import COMMA
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 from tests.roofline.profilers.ncu_made import (
     DETAILS,
     IDENTITY,

@@ -12,7 +12,7 @@ import pytest
 
 from roofline.profilers import ncu_program
 from roofline.profilers.ncu_report import parse
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 MODULE = '''
 """Stands in for NVIDIA's module. A report is a list of launches, each of (name, {metric: (kind, value, unit)})."""

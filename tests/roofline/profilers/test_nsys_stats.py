@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roofline.profilers.nsys_stats import read_stats
 from roofline.profilers.timeline import OK, CopyRow, KernelRow, Section, Timeline
-from roofline.reader import ReadError
+from roofline.text_files import ReadError
 
 PATH = Path("stats.txt")
 

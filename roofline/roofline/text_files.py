@@ -1,0 +1,63 @@
+"""Files that a user names, as text, and the error of one that can't be used."""
+
+from __future__ import annotations
+
+import codecs
+import stat
+from pathlib import Path
+
+from roofline.printable import printable
+
+
+class ReadError(Exception):
+    """A file that can't be used. The message names the file, what is wrong and what to do.
+
+    It is one line, and what a terminal would obey is escaped in it, whatever stands in names; ``details`` have lines of
+    their own below it, further in.
+    """
+
+    def __init__(self, message: str, *details: str) -> None:
+        super().__init__("\n  ".join(map(printable, (message, *details))))
+
+
+def encoding_of(content: bytes) -> str:
+    """Name the encoding of a text: UTF-16 where its byte order mark says so, as of PowerShell's ``>``, else UTF-8."""
+    return "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+
+
+def content_of(path: Path, advice: str) -> bytes:
+    """Read the bytes of a regular file.
+
+    :param advice: what to give instead, for the message.
+    :raises ReadError: it can't be read, or is a pipe or a device, which might never end.
+    """
+    try:
+        kind = path.stat().st_mode
+        # A folder has an error of its own, which says whether it may be read.
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise ReadError(f"{path}: can't be read (no regular file). {advice}")
+        return path.read_bytes()
+    except OSError as error:
+        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
+
+
+def text_of(path: Path, advice: str) -> str:
+    """Read the text of a regular file, in an encoding of `encoding_of`.
+
+    :param advice: what to give instead, for the message.
+    :raises ReadError: as of `content_of`, or it isn't such a text.
+    """
+    return decoded(path, content_of(path, advice), advice)
+
+
+def decoded(path: Path, content: bytes, advice: str, errors: str = "strict") -> str:
+    """Decode the content of a file, in an encoding of `encoding_of`.
+
+    :param errors: what becomes of bytes that are no such text, as of ``bytes.decode``.
+    :raises ReadError: it isn't such a text.
+    """
+    try:
+        return content.decode(encoding_of(content), errors)
+    except UnicodeDecodeError as error:
+        name = "UTF-16" if "16" in error.encoding else "UTF-8"
+        raise ReadError(f"{path}: not {name} text (byte {error.start}). {advice}") from error
