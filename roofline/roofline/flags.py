@@ -37,7 +37,7 @@ from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.record import Flag, Record, Timing, Work
 from roofline.roofs import BEYOND_PUBLISHED, Roofs
 from roofline.sol import SpeedOfLight
-from roofline.step_time import mostly_disturbed, step_time, step_times_s
+from roofline.step_time import has_times, mostly_disturbed, step_times_s
 from roofline.units import percent, scaled, significant
 
 FULL_MEMORY_SHARE = 0.95
@@ -88,8 +88,7 @@ def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLigh
 
 def usable_step_times(timing: Timing | None) -> list[float]:
     """Of the undisturbed rounds, in their order; empty where there are none, or one can't be calculated with."""
-    found = None if timing is None else step_time(timing.rounds)
-    return [] if timing is None or found is None else step_times_s(timing.rounds)
+    return step_times_s(timing.rounds) if timing is not None and has_times(timing.rounds) else []
 
 
 def _mostly_disturbed(timing: Timing | None) -> Flag | None:

@@ -14,7 +14,7 @@ from roofline.devices import DeviceTable
 from roofline.flags import cliffs, derived, series_flags, throughput
 from roofline.placement import Placement, place
 from roofline.reader import Benchmark, ResultFile
-from roofline.record import Flag, Mode, Record
+from roofline.record import Device, Flag, Mode, Record
 from roofline.roofs import Roofs, roofs_of
 from roofline.sol import SpeedOfLight, speed_of_light
 from roofline.step_time import plain_step_time_s, plain_times_s
@@ -107,7 +107,13 @@ class Point:
 
 def points_of(result: ResultFile, table: DeviceTable) -> tuple[Point, ...]:
     """All benchmarks of one file, in its order, roofs and loader-only benchmarks included."""
-    points = [_point(result, benchmark, table) for benchmark in result.benchmarks]
+    roofs: dict[Device, Roofs] = {}
+    points: list[Point] = []
+    for benchmark in result.benchmarks:
+        device = None if benchmark.record is None else benchmark.record.device
+        if device is not None and device not in roofs:
+            roofs[device] = roofs_of(result, device, table)
+        points.append(_point(result, benchmark, _NO_ROOFS if device is None else roofs[device]))
     found = cliffs([_checked(point) for point in points])
     return tuple(point if flag is None else _with(point, flag) for point, flag in zip(points, found, strict=True))
 
@@ -153,10 +159,13 @@ def told_runs(points: Iterable[Point]) -> str | None:
 _RUNS_TOLD = 3
 
 
-def _point(result: ResultFile, benchmark: Benchmark, table: DeviceTable) -> Point:
+_NO_ROOFS = Roofs(roofs=(), why_none="no record")
+
+
+def _point(result: ResultFile, benchmark: Benchmark, roofs: Roofs) -> Point:
     record = benchmark.record
     if record is None:
-        roofs, sol = Roofs(roofs=(), why_none="no record"), SpeedOfLight(time_s=None, why_none="no record")
+        sol = SpeedOfLight(time_s=None, why_none="no record")
         placement = place(None, roofs)
         flags = series_flags(plain_times_s(benchmark.stats))
         if benchmark.fault is not None:
@@ -164,7 +173,6 @@ def _point(result: ResultFile, benchmark: Benchmark, table: DeviceTable) -> Poin
         elif plain_step_time_s(benchmark.stats) is None:
             flags = (Flag(name="no_statistics", evidence="its row in the file has no time", invalid=True),)
     else:
-        roofs = roofs_of(result, record.device, table)
         placement = place(record, roofs)
         sol = speed_of_light(record, roofs, resident=placement.cache_resident)
         flags = (*record.flags, *derived(record, placement, roofs, sol))

@@ -7,7 +7,7 @@ is the compute roof divided by the memory roof (Williams, Waterman, Patterson 20
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from roofline.amounts import usable
 from roofline.devices import DeviceTable
@@ -35,6 +35,11 @@ class Roofs:
     roofs: tuple[Roof, ...]
     why_none: str | None = None
     published: tuple[Roof, ...] = ()
+    _by_name: dict[tuple[RoofKind, str], Roof] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_name = {(roof.kind, roof.name): roof for roof in reversed(self.roofs)}
+        object.__setattr__(self, "_by_name", by_name)
 
     @property
     def levels(self) -> tuple[Roof, ...]:
@@ -56,7 +61,7 @@ class Roofs:
         return (f"Doubtful roofs, to be measured again on an idle machine: {told}.{instead}",)
 
     def get(self, kind: RoofKind, name: str) -> Roof | None:
-        return next((roof for roof in self.roofs if roof.kind == kind and roof.name == name), None)
+        return self._by_name.get((kind, name))
 
     def value(self, kind: RoofKind, name: str) -> float | None:
         """FLOP/s, byte/s or seconds; None where there is no such roof."""

@@ -64,9 +64,14 @@ def undisturbed(values: Sequence[float], marks: Sequence[str | None] | None) -> 
     return [value for value, mark in zip(values, marks, strict=True) if mark is None]
 
 
+def has_times(rounds: Rounds) -> bool:
+    """Whether there are rounds, and each has a time that can be calculated with."""
+    return rounds.steps >= 1 and len(rounds.wall_s) > 0 and all(map(usable, rounds.wall_s))
+
+
 def step_time(rounds: Rounds) -> StepTime | None:
     """The step time by the rounds; None without rounds, or where a round's time can't be calculated with."""
-    if rounds.steps < 1 or not rounds.wall_s or not all(map(usable, rounds.wall_s)):
+    if not has_times(rounds):
         return None
     kept = step_times_s(rounds)
     return StepTime(
