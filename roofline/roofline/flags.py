@@ -5,8 +5,8 @@ The flags found here are added to those the measuring side put into the record.
 - ``..._disproved`` (invalid): a check of the record failed. The measuring side sets this flag itself, under the same
   name; a record from elsewhere may tell of its checks alone.
 - ``unproven`` (invalid): the record of a case has no check at all. The measuring side writes some with every case.
-- ``impossible_work`` (invalid): FLOPs or bytes below 0, least bytes above the most, or FLOPs that are not the sum of
-  those by dtype. What is not finite counts as not known.
+- ``impossible_work`` (invalid): FLOPs or bytes below 0 or not finite, least bytes above the most, or FLOPs that are not
+  the sum of those by dtype.
 - ``above_roof``: attained more than the roof allows: a roof or a count is wrong.
 - ``faster_than_peak`` (invalid): attained more than a clock above the rated one explains (1.25 times) of a published
   compute roof, where fp32 3x3 convolutions count with the 1/2.25 of their multiplications that Winograd needs; or more
@@ -112,22 +112,22 @@ def disproved(record: Record) -> tuple[Flag, ...]:
 
 
 def _contradiction(work: Work) -> str | None:
-    """Why no step has this work; None where one may. What is not finite isn't known, and contradicts nothing."""
+    """Why no step has this work; None where one may. A record of what couldn't be counted has no work at all."""
     amounts = {
         "flop_per_step": work.flop_per_step,
         "byte_low_per_step": work.byte_low_per_step,
         "byte_high_per_step": work.byte_high_per_step,
         **{f"flop_by_dtype.{dtype}": flop for dtype, flop in work.flop_by_dtype.items()},
     }
-    negative = [f"{name} is {value:g}" for name, value in amounts.items() if value < 0]
-    if negative:
-        return f"the record's work can't be: {', '.join(negative)}"
+    impossible = [f"{name} is not finite" for name, value in amounts.items() if not math.isfinite(value)]
+    impossible += [f"{name} is {value:g}" for name, value in amounts.items() if math.isfinite(value) and value < 0]
+    if impossible:
+        return f"the record's work can't be: {', '.join(impossible)}"
     low, high = work.byte_low_per_step, work.byte_high_per_step
     if low > high * (1 + _SAME_AMOUNT):
         return f"the record's work can't be: least bytes {scaled(low, 'B')}, most bytes {scaled(high, 'B')}"
     total = sum(work.flop_by_dtype.values())
-    known = math.isfinite(total) and math.isfinite(work.flop_per_step)
-    if known and not math.isclose(total, work.flop_per_step, rel_tol=_SAME_AMOUNT):
+    if not math.isclose(total, work.flop_per_step, rel_tol=_SAME_AMOUNT):
         flop = scaled(work.flop_per_step, "FLOP")
         return f"the record's work can't be: {flop} in all, {scaled(total, 'FLOP')} over all dtypes"
     return None

@@ -400,10 +400,12 @@ def test_a_floor_that_no_case_is_longer_than_judges_nothing(run: Run, base: list
     [
         ({"checks": []}, "unproven"),
         ({"work": {"flop_per_step": -1.0}}, "impossible_work"),
+        ({"work": {"flop_per_step": float("nan"), "flop_by_dtype": {}}}, "impossible_work"),
+        ({"work": {"byte_high_per_step": float("inf")}}, "impossible_work"),
         ({"work": {"byte_low_per_step": 5e9}}, "impossible_work"),
         ({"work": {"flop_by_dtype": {"fp32": 1e11, "tf32": 1e11}}}, "impossible_work"),
     ],
-    ids=["no checks", "below 0", "least above most", "not the sum"],
+    ids=["no checks", "below 0", "no number", "infinite", "least above most", "not the sum"],
 )
 def test_a_record_without_proofs_or_of_work_that_cannot_be_does_not_pass(
     run: Run, base: list[Path], new: list[Path], change: dict[str, Any], flag: str
