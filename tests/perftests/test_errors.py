@@ -61,6 +61,11 @@ CASES = [
         "prefetch", "--device cpu --prefetch-factor 1025", "--prefetch-factor: '1025' is not allowed", "at most 1024"
     ),
     wrong(
+        "no prefetch",
+        "--device cpu --workers 1 --prefetch-factor 0",
+        "--prefetch-factor: '0' is not allowed: use a whole number from 1 to 1024",
+    ),
+    wrong(
         "accumulation",
         "--device cpu --grad-accum-steps 4097",
         "--grad-accum-steps: '4097' is not allowed: too large: use at most 4096",
