@@ -7,6 +7,7 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -173,9 +174,8 @@ def _readers(check_model: Callable[[str], None]) -> dict[str, _Reader]:
 
     def model(text: str, where: str) -> str:
         try:
-            check_model(text)
-        except models.BrokenLibrary:
-            pass  # its cases are skipped with that reason, and the others run
+            with suppress(models.BrokenLibrary):  # its cases are skipped with that reason, and the others run
+                check_model(text)
         except models.UnknownModel as error:
             raise MatrixError(f"{where}: {error}") from error
         return text

@@ -64,30 +64,38 @@ def doubts(found: Iterable[Roof], device: Device) -> dict[str, str]:
     return judging.doubts(found, row.best() if row is not None else ())
 
 
-def measure(
-    names: Sequence[str],
-    device: torch.device,
-    described: Device,
-    instruments: Instruments,
-    clock: Callable[[], float],
-    conditions: Callable[[roofs.RoofPlan], AbstractContextManager[None]],
-    telemetry: Telemetry | None = None,
-    beside: Iterable[Roof] = (),
-) -> Measured:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """A device and what its roofs are measured with.
+
+    :param described: the device as a record has it.
+    :param clock: seconds.
+    :param conditions: under which a roof's kernels run.
+    :param telemetry: tells what else uses the host.
+    """
+
+    device: torch.device
+    described: Device
+    instruments: Instruments
+    clock: Callable[[], float]
+    conditions: Callable[[roofs.RoofPlan], AbstractContextManager[None]]
+    telemetry: Telemetry = field(default_factory=HostTelemetry)
+
+
+def measure(names: Sequence[str], equipment: Equipment, beside: Iterable[Roof] = ()) -> Measured:
     """Measure roofs of `roofs.NAMES`, each twice, all within `BUDGET_S`. Never raises for a roof that can't be had.
 
     Those that are doubtful then are measured again, up to `ATTEMPTS` times within the same time.
 
-    :param telemetry: tells what else uses the host. Default: this host's.
     :param beside: roofs that are known already, which those measured may contradict.
     """
+    clock, described = equipment.clock, equipment.described
     start = clock()
-    read = telemetry or HostTelemetry()
     found: dict[str, Roof] = {}
     missing: dict[str, str] = {}
     doubtful: dict[str, str] = {}
     for _ in range(ATTEMPTS):
-        taken, failed = _attempt(names, device, described, instruments, clock, conditions, read, start + BUDGET_S)
+        taken, failed = _attempt(names, equipment, start + BUDGET_S)
         missing |= {name: why for name, why in failed.items() if name not in found}
         for roof in taken:
             older = found.get(roof.name)
@@ -101,43 +109,35 @@ def measure(
     return Measured(tuple(found.values()), missing, clock() - start, doubtful)
 
 
-def _attempt(
-    names: Sequence[str],
-    device: torch.device,
-    described: Device,
-    instruments: Instruments,
-    clock: Callable[[], float],
-    conditions: Callable[[roofs.RoofPlan], AbstractContextManager[None]],
-    telemetry: Telemetry,
-    deadline: float,
-) -> tuple[tuple[Roof, ...], dict[str, str]]:
+def _attempt(names: Sequence[str], equipment: Equipment, deadline: float) -> tuple[tuple[Roof, ...], dict[str, str]]:
     """:returns: the roofs that were measured, and of the others why they weren't."""
     ledger, missing = roofs.Ledger(), dict[str, str]()
+    instruments, clock = equipment.instruments, equipment.clock
     for name in names:
         try:
-            plan = roofs.plan(name, device, described.last_level_cache_byte)
+            plan = roofs.plan(name, equipment.device, equipment.described.last_level_cache_byte)
 
             def find(plan: roofs.RoofPlan = plan) -> tuple[roofs.Candidate, float]:
                 winner = roofs.find_best(plan, instruments, clock, deadline=deadline)
                 return winner, roofs.as_value(plan, roofs.sample(winner, instruments, clock))
 
-            with conditions(plan):
-                (winner, value), disturbed = _watched(find, instruments, clock, telemetry)
+            with equipment.conditions(plan):
+                (winner, value), disturbed = _watched(find, equipment)
             ledger.add(plan, winner, value, disturbed)
         except (RuntimeError, MemoryError) as error:  # torch raises RuntimeError for all that a device can't do
             missing[name] = (str(error).splitlines() or [type(error).__name__])[0]
     with suppress(RuntimeError, MemoryError):  # the first sample of each stands
         if clock() < deadline:
-            ledger.sample_again(instruments, clock, conditions)
+            ledger.sample_again(instruments, clock, equipment.conditions)
     return ledger.roofs(), missing
 
 
-def _watched(
-    find: Callable[[], Result], instruments: Instruments, clock: Callable[[], float], telemetry: Telemetry
-) -> tuple[Result, str | None]:
+def _watched(find: Callable[[], Result], equipment: Equipment) -> tuple[Result, str | None]:
     """What was found, and what disturbed the machine meanwhile, judged as a round of a case is."""
     results: list[Result] = []
-    stopwatch = Stopwatch(lambda: results.append(find()), instruments, clock, telemetry, None)
+    stopwatch = Stopwatch(
+        lambda: results.append(find()), equipment.instruments, equipment.clock, equipment.telemetry, None
+    )
     marks = disturbances([stopwatch.round(1)])
     return results[0], None if marks is None else marks[0]
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pytest_roofline import cpus, devices, kept_roofs, machine_roofs, roofs
-from roofline.commands.parameters import TableFile
+from roofline.commands.parameters import Command, table_options
 from roofline.printable import say
 
 if TYPE_CHECKING:
     import torch
 
     from roofline.record import Machine, Roof
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _UNITS = {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}
 _OTHERS = ("dram", "llc", "launch")
@@ -35,32 +33,6 @@ def _device_option(command: Command) -> Command:
     return click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps.")(command)
 
 
-def _table_options(command: Command) -> Command:
-    for option in (
-        click.option(
-            "--width",
-            type=click.IntRange(min=40),
-            metavar="COLUMNS",
-            help="Columns of the terminal. Default: asked of the terminal.",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            type=TableFile(),
-            help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
-        ),
-        click.option(
-            "--format",
-            "form",
-            is_eager=True,
-            type=click.Choice(("table", "csv", "json", "markdown")),
-            help="Default: table.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 @click.group("roofs")
 def command() -> None:
     """Measure this machine's roofs, show those that are kept for later runs, or forget them."""
@@ -75,7 +47,7 @@ def command() -> None:
     type=click.Choice(tuple(roofs.COMPUTE)),
     help="Compute roof to measure; may be repeated. Default: all that the device has.",
 )
-@_table_options
+@table_options
 @click.pass_obj
 def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any) -> None:
     """Measure the roofs of compute, memory and launches, in about a minute at most, and keep them for later runs.
@@ -87,11 +59,13 @@ def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any
         kept = kept_roofs.KeptRoofs.of(machine)
     measured = machine_roofs.measure(
         (*(precisions or roofs.COMPUTE), *_OTHERS),
-        chosen,
-        machine.device,
-        devices.instruments(chosen),
-        time.perf_counter,
-        _conditions(chosen),
+        machine_roofs.Equipment(
+            device=chosen,
+            described=machine.device,
+            instruments=devices.instruments(chosen),
+            clock=time.perf_counter,
+            conditions=_conditions(chosen),
+        ),
     )
     missing = [f"no {name}: {why}" for name, why in measured.missing.items()]
     if not measured.roofs:
@@ -109,7 +83,7 @@ def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any
 
 @command.command("show")
 @_device_option
-@_table_options
+@table_options
 @click.pass_obj
 def show_kept(show: Any, /, device: str, **shown: Any) -> None:
     """Show the roofs that are kept of this machine, with their age, and which of them are doubtful."""

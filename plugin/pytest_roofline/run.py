@@ -178,12 +178,14 @@ class Run:
     def _measure_roofs(self, names: Sequence[str]) -> None:
         measured = machine_roofs.measure(
             names,
-            self.device,
-            self.machine.device,
-            self.instruments,
-            self.clock,
-            self._conditions,
-            beside=self.roofs(),
+            machine_roofs.Equipment(
+                device=self.device,
+                described=self.machine.device,
+                instruments=self.instruments,
+                clock=self.clock,
+                conditions=self._conditions,
+            ),
+            self.roofs(),
         )
         self.measuring_s += measured.seconds
         self._filled += measured.roofs

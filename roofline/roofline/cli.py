@@ -22,7 +22,7 @@ from typing import Any
 
 import click
 
-from roofline.printable import printable
+from roofline.printable import say
 
 GROUP = "roofline.commands"
 _PACKAGE = "pytest-roofline"
@@ -152,9 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         # Most likely a full disk behind standard output.
         where = "" if error.filename is None else f"{error.filename}: "
-        click.echo(
-            printable(f"Error: {where}can't be read or written ({error.strerror or error})."), sys.stderr, err=True
-        )
+        say(f"Error: {where}can't be read or written ({error.strerror or error}).", err=True)
         _discard_output()
         return 3
     return code if isinstance(code, int) else 0

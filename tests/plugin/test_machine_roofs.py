@@ -207,12 +207,14 @@ class Host:
     def measure(self, *names: str, beside: Sequence[Roof] = ()) -> machine_roofs.Measured:
         return machine_roofs.measure(
             names,
-            torch.device("cpu"),
-            Device(kind="cpu", name="x"),
-            CpuInstruments(),
-            self.clock,
-            lambda _: nullcontext(),
-            self,
+            machine_roofs.Equipment(
+                device=torch.device("cpu"),
+                described=Device(kind="cpu", name="x"),
+                instruments=CpuInstruments(),
+                clock=self.clock,
+                conditions=lambda _: nullcontext(),
+                telemetry=self,
+            ),
             beside,
         )
 

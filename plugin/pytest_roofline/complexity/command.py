@@ -17,7 +17,7 @@ import click
 from pytest_roofline.complexity import memory_size, project
 from pytest_roofline.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.precision import PRECISIONS
-from roofline.commands.parameters import OutputFolder
+from roofline.commands.parameters import OutputFolder, format_option, width_option
 from roofline.printable import say
 from roofline.units import scaled
 
@@ -98,14 +98,14 @@ def _separated(values: tuple[str, ...]) -> list[str]:
 @click.option(
     "--device-memory", callback=_memory, metavar="SIZE", help="Say the largest batch predicted to fit: 24GiB, 80GB."
 )
-@click.option("--format", "form", type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table.")
+@format_option
 @click.option(
     "-o",
     "--output",
     type=OutputFolder(),
     help=f"Folder to write a text per model and {SUMMARY} to.",
 )
-@click.option("--width", type=click.IntRange(min=40), help="Columns of the terminal. Default: asked of the terminal.")
+@width_option
 @click.pass_obj
 def complexity(
     show: Show,

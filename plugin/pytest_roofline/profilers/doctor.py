@@ -7,14 +7,12 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import click
 
 from pytest_roofline.profilers.system import System
-from roofline.commands.parameters import TableFile
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+from roofline.commands.parameters import Command, table_options
 
 _LEAST_ROOM = 30
 
@@ -60,21 +58,7 @@ def _path_of(tool: str) -> Callable[[Command], Command]:
     show_default=True,
     help="Folder that results would go to: is there room?",
 )
-@click.option(
-    "--format", "form", is_eager=True, type=click.Choice(("table", "csv", "json", "markdown")), help="Default: table."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=TableFile(),
-    help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
-)
-@click.option(
-    "--width",
-    type=click.IntRange(min=40),
-    metavar="COLUMNS",
-    help="Columns of the terminal. Default: asked of the terminal.",
-)
+@table_options
 @click.pass_obj
 def doctor(
     show: Show,

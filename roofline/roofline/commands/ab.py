@@ -10,8 +10,8 @@ import click
 
 from roofline.commands.common import INPUT, CannotCompare
 from roofline.commands.interleaved import failures, rule_options, tell
-from roofline.commands.output import chosen_format, emit, emit_text, table_options, try_to_write
-from roofline.commands.parameters import OutputFolder
+from roofline.commands.output import chosen_format, emit, emit_text, try_to_write
+from roofline.commands.parameters import OutputFolder, table_options
 from roofline.interleaving import turns_file
 from roofline.interleaving.gate import gate
 from roofline.interleaving.preparing import Asked, check_arguments, interruptible, two_sides

@@ -9,7 +9,8 @@ import click
 from roofline.audit import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audit.report import findings_table, rules_table
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
-from roofline.commands.output import chosen_format, emit, table_options, terminal_width, verbose_option
+from roofline.commands.output import chosen_format, emit, terminal_width
+from roofline.commands.parameters import table_options, verbose_option
 from roofline.devices import DeviceTable
 from roofline.printable import printable, say
 from roofline.tables import Format

@@ -11,7 +11,8 @@ import click
 
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
 from roofline.commands.expectations import BESIDE_THE_TESTS, checked
-from roofline.commands.output import chosen_format, emit, emit_text, table_options, tell, verbose_option
+from roofline.commands.output import chosen_format, emit, emit_text, tell
+from roofline.commands.parameters import table_options, verbose_option
 from roofline.commands.two_sides import TwoSides, comparison_of, judging_options, show, unsaid
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import Gate, gate

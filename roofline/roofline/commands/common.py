@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from roofline.commands.parameters import Command
 from roofline.devices import DeviceFileError, DeviceTable, load
 from roofline.points import Point, place_all
 from roofline.printable import printable, say
 from roofline.reader import Reading, ResultFile, read
 from roofline.same_session import told_apart
 from roofline.text_files import ReadError
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class CannotCompare(click.ClickException):

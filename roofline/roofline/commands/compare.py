@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
-from roofline.commands.output import table_options, verbose_option
+from roofline.commands.parameters import table_options, verbose_option
 from roofline.commands.two_sides import TwoSides, comparison_of, judging_options, show
 from roofline.compare.comparison import Settings
 from roofline.compare.gate import nothing_judged

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import device_table, devices_option
-from roofline.commands.output import emit, table_options
+from roofline.commands.output import emit
+from roofline.commands.parameters import table_options
 from roofline.device_tables import devices_table
 from roofline.devices import DeviceTable, PublishedDevice
 from roofline.tables import Format

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import click
 
 from roofline.commands import output
-from roofline.commands.common import CannotCompare, Command
-from roofline.commands.parameters import Confidence, Seconds, Share
+from roofline.commands.common import CannotCompare
+from roofline.commands.parameters import Command, Confidence, Seconds, Share
 from roofline.interleaving.preparing import AskedWrongly, NotPrepared
 from roofline.interleaving.process import ProcessFailed, supported
 from roofline.interleaving.provenance import WrongCode

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import devices_option, read_points, results_argument
-from roofline.commands.output import chosen_format, emit, table_options, verbose_option
+from roofline.commands.output import chosen_format, emit
+from roofline.commands.parameters import table_options, verbose_option
 from roofline.machines import machines_table
 from roofline.tables import Format
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import devices_option, read_points, results_argument
-from roofline.commands.output import emit, table_options
+from roofline.commands.output import emit
+from roofline.commands.parameters import table_options
 from roofline.point_tables import metrics_table
 from roofline.tables import Format
 

@@ -9,7 +9,8 @@ from typing import Literal
 import click
 
 from roofline.commands.common import INPUT, CannotCompare
-from roofline.commands.output import chosen_format, emit, emit_text, table_options, tell
+from roofline.commands.output import chosen_format, emit, emit_text, tell
+from roofline.commands.parameters import table_options
 from roofline.profilers.kernel_figures import Kernel, by_kernel, by_kind, count, slowest_first
 from roofline.profilers.ncu_files import read_all
 from roofline.profilers.ncu_request import request

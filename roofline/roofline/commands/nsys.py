@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.output import table_options
+from roofline.commands.parameters import table_options
 from roofline.commands.timelines import files_argument, show, top_option
 from roofline.profilers.nsys_file import read_nsys
 from roofline.tables import Format

@@ -12,8 +12,8 @@ from click.core import ParameterSource
 
 from roofline.amounts import usable
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option, read_results
-from roofline.commands.output import chosen_format, emit, table_options, verbose_option
-from roofline.commands.parameters import OutputFile
+from roofline.commands.output import chosen_format, emit
+from roofline.commands.parameters import OutputFile, table_options, verbose_option
 from roofline.kernel_notes import about_status
 from roofline.kernel_tables import (
     counted_kinds_table,

@@ -13,54 +13,19 @@ from typing import Any, TextIO
 import click
 
 from roofline import written_files
-from roofline.commands.common import INPUT, CannotCompare, Command
-from roofline.commands.parameters import FORM_BY_ENDING, TableFile
+from roofline.commands.common import INPUT, CannotCompare
+from roofline.commands.parameters import FORM_BY_ENDING, LEAST_WIDTH, TableFile
 from roofline.printable import printable, printable_lines, say
-from roofline.tables import FORMATS, Format, Table, render
+from roofline.tables import Format, Table, render
 from roofline.wrapping import wrapped
-
-_LEAST_WIDTH = 40
 
 WIDTH_BY = "ROOFLINE_WIDTH_BY"
 """Set by a program that runs this one and shows what it says: the environment variable that gives it its width. Its
 user has none of our options."""
 
 
-def width_option(function: Command) -> Command:
-    """``--width``: passed on as ``width``."""
-    return click.option(
-        "--width",
-        is_eager=True,  # what is wrong with another option is told in this width
-        type=click.IntRange(min=_LEAST_WIDTH),
-        metavar="COLUMNS",
-        help="Columns of the terminal. Default: asked of the terminal.",
-    )(function)
-
-
-def table_options(function: Command) -> Command:
-    """``--format``, ``-o`` and ``--width``: passed on as ``form``, ``output`` and ``width``."""
-    function = click.option(
-        "-o",
-        "--output",
-        type=TableFile(),
-        help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
-    )(width_option(function))
-    return click.option(
-        "--format",
-        "form",
-        is_eager=True,  # whether the ending of -o has to decide
-        type=click.Choice(FORMATS),
-        help="Default: table.",
-    )(function)
-
-
-def verbose_option(function: Command) -> Command:
-    """``-v``: passed on as ``verbose``."""
-    return click.option("-v", "--verbose", is_flag=True, help="Show the notes below the table in full.")(function)
-
-
 def terminal_width(asked: int | None) -> int:
-    return max(_LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
+    return max(LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
 
 
 def tell(text: str, width: int | None) -> None:

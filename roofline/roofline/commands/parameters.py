@@ -1,22 +1,27 @@
-"""Types of options that several commands have: a share, a confidence, a time, a file or a folder to write."""
+"""Options that several commands have, and their types: a share, a confidence, a time, a file or a folder to write."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from roofline.printable import printable
-from roofline.tables import Format
+from roofline.tables import FORMATS, Format
 
 if TYPE_CHECKING:
     FloatType = click.ParamType[float]
 else:
     FloatType = click.ParamType
 
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+LEAST_WIDTH = 40
+"""Columns of a terminal, at the least."""
 
 LEAST_CONFIDENCE = 0.5
 """Below it a difference would be called the same though it is estimated to matter."""
@@ -157,3 +162,41 @@ class OutputFolder(_Output):
 
 def unknown_ending(path: Path, known: Iterable[str]) -> str:
     return printable(f"{path}: {path.suffix} is no known ending. Use {', '.join(filter(None, known))}")
+
+
+def width_option(function: Command) -> Command:
+    """``--width``: passed on as ``width``."""
+    return click.option(
+        "--width",
+        is_eager=True,  # what is wrong with another option is told in this width
+        type=click.IntRange(min=LEAST_WIDTH),
+        metavar="COLUMNS",
+        help="Columns of the terminal. Default: asked of the terminal.",
+    )(function)
+
+
+def format_option(function: Command) -> Command:
+    """``--format``: passed on as ``form``."""
+    return click.option(
+        "--format",
+        "form",
+        is_eager=True,  # whether the ending of -o has to decide
+        type=click.Choice(FORMATS),
+        help="Default: table.",
+    )(function)
+
+
+def table_options(function: Command) -> Command:
+    """``--format``, ``-o`` and ``--width``: passed on as ``form``, ``output`` and ``width``."""
+    output = click.option(
+        "-o",
+        "--output",
+        type=TableFile(),
+        help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
+    )
+    return format_option(output(width_option(function)))
+
+
+def verbose_option(function: Command) -> Command:
+    """``-v``: passed on as ``verbose``."""
+    return click.option("-v", "--verbose", is_flag=True, help="Show the notes below the table in full.")(function)

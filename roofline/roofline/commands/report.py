@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from roofline.commands.common import device_table, devices_option, read_results, results_argument
-from roofline.commands.output import emit, terminal_width, width_option, write_text
-from roofline.commands.parameters import OutputFolder
+from roofline.commands.output import emit, terminal_width, write_text
+from roofline.commands.parameters import OutputFolder, width_option
 from roofline.commands.plot import draw_figures
 from roofline.environment import environment
 from roofline.kernel_tables import kernels_table

@@ -10,8 +10,8 @@ import click
 
 from roofline.commands.common import CannotCompare
 from roofline.commands.interleaved import failures, rule_options, tell
-from roofline.commands.output import emit, table_options, try_to_write
-from roofline.commands.parameters import Share
+from roofline.commands.output import emit, try_to_write
+from roofline.commands.parameters import Share, table_options
 from roofline.interleaving.preparing import check_arguments, interruptible
 from roofline.interleaving.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
 from roofline.interleaving.temporary import temporary_folder

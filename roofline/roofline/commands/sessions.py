@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from roofline.commands.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
-from roofline.commands.output import emit, table_options
+from roofline.commands.output import emit
+from roofline.commands.parameters import table_options
 from roofline.points import place_all
 from roofline.printable import printable
 from roofline.sessions import sessions_table

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from roofline.commands.common import device_table, devices_option, read_results, results_argument
-from roofline.commands.output import chosen_format, emit, table_options, verbose_option
+from roofline.commands.output import chosen_format, emit
+from roofline.commands.parameters import table_options, verbose_option
 from roofline.point_tables import points_table, roofs_table, summary_table
 from roofline.points import cases, points_of
 from roofline.tables import Format, Table

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from roofline.commands.common import INPUT, CannotCompare, Command
+from roofline.commands.common import INPUT, CannotCompare
 from roofline.commands.output import chosen_format, emit, emit_text, tell
+from roofline.commands.parameters import Command
 from roofline.json_text import json_text
 from roofline.paths import files_under, folders_without, real_path
 from roofline.printable import printable, say

@@ -12,9 +12,9 @@ from typing import Any, get_args
 
 import click
 
-from roofline.commands.common import CannotCompare, Command
+from roofline.commands.common import CannotCompare
 from roofline.commands.output import chosen_format, emit, emit_text
-from roofline.commands.parameters import Confidence, Seconds, Share
+from roofline.commands.parameters import Command, Confidence, Seconds, Share
 from roofline.compare.comparison import Comparison, Settings, compare
 from roofline.compare.gate import Gate
 from roofline.compare.matching import OneMachine
