@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_roofline.compiling import Graphs, graphs_so_far
 from pytest_roofline.precision import Precision
 from roofline.record import Check, CheckStatus, Flag, Timing
+from roofline.units import some_of
 
 if TYPE_CHECKING:
     import torch
@@ -97,9 +98,7 @@ def check_precision(
     if tf32:
         evidence += f"; TF32 kernels: {len(tf32)}, such as {tf32[0][:80]}"
     if unknown := sorted(set(uncovered)):
-        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
-        named = ", ".join(unknown[:3]) + more
-        return Check(name="precision", status="not_made", evidence=f"{evidence}; not known of {named}")
+        return Check(name="precision", status="not_made", evidence=f"{evidence}; not known of {some_of(unknown)}")
     return Check(name="precision", status="passed", evidence=evidence)
 
 

@@ -15,6 +15,7 @@ from pytest_roofline.results import ResultsError, with_short_parameters
 from pytest_roofline.run import Run
 from roofline.record import KEY
 from roofline.record_json import to_json
+from roofline.units import some_of
 
 _NAMED = 5
 """So many patterns that no case of the run is of are named."""
@@ -122,10 +123,8 @@ class SessionHooks:
         self._run.printed += [f"ERROR: no bound was asserted of {one}" for one in without.lost]
         self._run.printed += [f"bound not applicable: {one}" for one in without.not_applicable]
         if without.absent:
-            shown, more = ", ".join(without.absent[:_NAMED]), len(without.absent) - _NAMED
-            self._run.printed.append(
-                f"bounds of no case of this run: {shown}{f' and {more} more' if more > 0 else ''}. Was one renamed?"
-            )
+            absent = some_of(without.absent, _NAMED)
+            self._run.printed.append(f"bounds of no case of this run: {absent}. Was one renamed?")
         self._run.printed += [f"bounds not asserted: {one}" for one in self._run.warned]
         return not without.lost
 

@@ -16,7 +16,7 @@ from roofline.counted_kernels import CountedKernel
 from roofline.operation_notes import count
 from roofline.record import Operation, Record
 from roofline.sol import WINOGRAD_SAVING, compiled
-from roofline.units import scaled
+from roofline.units import scaled, some_of
 
 Standing = Literal["agrees", "fewer", "more", "unknown"]
 """How much the counters saw, held against the count."""
@@ -212,7 +212,7 @@ def _named(step: Step, pattern: re.Pattern[str]) -> str:
         for operation in step.record.operations
         if operation.kind not in (*PRODUCTS, "convolution") and pattern.search(operation.name)
     )
-    return ", ".join([*names][:3]) + (" and more" if len(names) > 3 else "")
+    return some_of([*names])
 
 
 _EXTRA = (

@@ -11,6 +11,7 @@ from roofline.plot_style import save, slug, style_for
 from roofline.points import Point, cases, newest
 from roofline.roofline_plot import roofline_figure
 from roofline.throughput_plot import throughput_figure
+from roofline.units import some_of
 from roofline.variants import variant
 
 
@@ -61,10 +62,7 @@ def draw_levels(points: Sequence[Point], folder: Path) -> tuple[list[Path], list
             paths.append(save(levels_figure(point), folder / name))
         else:
             reasons.setdefault(why_not, []).append(point.id)
-    remarks = [
-        f"not drawn, {why}: {', '.join(named[:_NAMED])}{f' and {len(named) - _NAMED} more' if named[_NAMED:] else ''}"
-        for why, named in reasons.items()
-    ]
+    remarks = [f"not drawn, {why}: {some_of(named, _NAMED)}" for why, named in reasons.items()]
     return paths, [*notes, *remarks]
 
 

@@ -11,7 +11,7 @@ from roofline.counters import counters_of, tensor_share, unit_fails
 from roofline.operation_notes import count, kernel
 from roofline.reconciliation import Reconciled
 from roofline.record import Counters, Record
-from roofline.units import percent, scaled, shares, significant
+from roofline.units import percent, scaled, shares, significant, some_of
 
 _LISTED = 3
 _NAME = 40
@@ -80,11 +80,9 @@ def _tensor_cores(kernels: Sequence[CountedKernel]) -> list[str]:
             f"Tensor cores: not used{'' if len(known) == len(kernels) else ' by the kernels whose FLOPs were read'}"
         ]
     users = sorted((one for one in known if one.tensor_share), key=lambda one: -(one.flop or 0.0))
-    named = ", ".join(kernel(plain(one.name), _NAME) for one in users[:_LISTED])
-    more = f" and {len(users) - _LISTED} more" if len(users) > _LISTED else ""
+    named = some_of([kernel(plain(one.name), _NAME) for one in users], _LISTED)
     return [
-        f"Tensor cores: {percent(share, 3)} of the FLOPs ({shares(by_pipe)}), in {count(len(users), 'kernel')}:"
-        f" {named}{more}"
+        f"Tensor cores: {percent(share, 3)} of the FLOPs ({shares(by_pipe)}), in {count(len(users), 'kernel')}: {named}"
     ]
 
 

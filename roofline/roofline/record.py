@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from roofline.expected import Expected
+from roofline.units import some_of
 
 SCHEMA = 2
 """Version written into every record; a reader refuses a larger one."""
@@ -508,7 +509,7 @@ class Session:
             )
         if self.complete:
             return None
-        shown = ", ".join(self.not_run[:3]) + (f" and {len(self.not_run) - 3} more" if len(self.not_run) > 3 else "")
+        shown = some_of(self.not_run)
         return f"the run did not end: {self.finished} of {self.planned} cases finished; not run: {shown}"
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
 from pytest_roofline.profiling.labels import LABEL
 from pytest_roofline.profiling.recording import Recording
+from roofline.units import some_of
 
 _NAMED = 3
 """So many operations are named, at most."""
@@ -36,10 +37,7 @@ def elsewhere(recordings: Sequence[Recording]) -> str | None:
     if not hidden:
         return None
     names = sorted(hidden)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return (
-        f"{', '.join(names[:_NAMED])}{more} ran in another thread in every step: what other threads run can't be seen"
-    )
+    return f"{some_of(names, _NAMED)} ran in another thread in every step: what other threads run can't be seen"
 
 
 def _hidden_products(recording: Recording) -> set[str]:

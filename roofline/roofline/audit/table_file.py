@@ -15,6 +15,7 @@ from roofline.audit.figure import Figure, exact, plausible, rounded
 from roofline.audit.layouts import BESIDE_MAC, JOINED, PLAIN, Layout, Quantity, layouts_of, needed, plain
 from roofline.audit.row import DeviceKind, Mode, Row
 from roofline.text_files import ReadError
+from roofline.units import some_of
 
 _NONFINITE = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 _MISSING = {"", "-", "n/a", "na", "none", "null", *_NONFINITE}
@@ -51,11 +52,8 @@ def rows_of(path: Path, text: str) -> tuple[Row, ...]:
     columns = [plain(cell) for cell in header.cells]
     layouts = layouts_of(frozenset(columns))
     if not layouts:
-        found = ", ".join(cell.strip() or "(no name)" for cell in header.cells[:_NAMED])
-        more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
-        raise ReadError(
-            f"{path}:{header.number}: a table of an unknown layout. Columns found: {found}{more}. {needed()}"
-        )
+        found = some_of([cell.strip() or "(no name)" for cell in header.cells], _NAMED)
+        raise ReadError(f"{path}:{header.number}: a table of an unknown layout. Columns found: {found}. {needed()}")
     if not body:
         raise ReadError(f"{path}: a header and no row.")
     for layout in layouts:

@@ -16,6 +16,7 @@ from roofline.printable import printable, say
 from roofline.reader import Reading, ResultFile, read
 from roofline.same_session import told_apart
 from roofline.text_files import ReadError
+from roofline.units import some_of
 
 
 class CannotCompare(click.ClickException):
@@ -114,8 +115,5 @@ def _warn(result: ResultFile) -> None:
         say(f"{result.path}: {result.session.why_incomplete}", err=True)
     for fault in result.faults:
         say(f"record not read, only its times are used: {fault}", err=True)
-    if not result.nonfinite:
-        return
-    shown = ", ".join(result.nonfinite[:5])
-    more = f" and {len(result.nonfinite) - 5} more" if len(result.nonfinite) > 5 else ""
-    say(f"{result.path}: not finite, taken as missing: {shown}{more}", err=True)
+    if result.nonfinite:
+        say(f"{result.path}: not finite, taken as missing: {some_of(result.nonfinite, 5)}", err=True)

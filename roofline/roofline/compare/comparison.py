@@ -17,7 +17,7 @@ from roofline.compare.roof_change import roofs_apart
 from roofline.compare.seen import By, Run, Seen
 from roofline.compare.sides import Side
 from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, NoNumber, Verdict, judge
-from roofline.units import scaled, significant
+from roofline.units import scaled, significant, some_of
 
 LARGE_IMPROVEMENT = 0.1
 """Share of the time won beyond which an old baseline would hide a loss."""
@@ -180,7 +180,7 @@ def measured(middle: Middle, side: Sequence[Seen]) -> str:
     time, file = scaled(middle.step_time_s, "s"), side[0].run.file
     if len(side) == 1:
         return f"{time} in {file}"
-    return f"{time} over {len(side)} sessions ({file} and {len(side) - 1} more)"
+    return f"{time} over {len(side)} sessions ({some_of([seen.run.file for seen in side], 1)})"
 
 
 class _Judged:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from roofline.compare.seen import Run, Seen
+from roofline.units import some_of
 
 SideName = Literal["baseline", "new"]
 
@@ -119,4 +120,4 @@ def _told(case: str, runs: Sequence[Run]) -> bool:
 
 
 def _files(runs: Sequence[Run]) -> str:
-    return runs[0].file if len(runs) == 1 else f"{runs[0].file} and {len(runs) - 1} more"
+    return some_of([run.file for run in runs], 1)

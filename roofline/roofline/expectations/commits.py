@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from roofline.points import Point
+from roofline.units import some_of
 
 _SHOWN = 8
 """So many files are named."""
@@ -27,9 +28,8 @@ def of_several_commits(groups: Iterable[Sequence[Point]], done: str) -> str | No
     if not commits:
         return None
     shown = ", ".join(sorted(commit[:10] for commit in commits))
-    named = ", ".join(list(others)[:_SHOWN])
-    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    named = some_of([*others], _SHOWN)
     return (
-        f"Sessions of several commits are {done} together: {shown}; not of the newest one's: {named}{more}. Give those"
+        f"Sessions of several commits are {done} together: {shown}; not of the newest one's: {named}. Give those"
         " of one at a time."
     )

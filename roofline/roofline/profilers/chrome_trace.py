@@ -36,6 +36,7 @@ from roofline.profilers.timeline import (
 )
 from roofline.profilers.trace_stream import WHAT_WE_READ, Event, TraceStream
 from roofline.text_files import ReadError
+from roofline.units import some_of
 
 if TYPE_CHECKING:
     from numpy import bool_, int64
@@ -518,8 +519,7 @@ def _about(kept: _Kept) -> list[str]:
             f"{name or 'no category'} ({kept.found[name]}, {kept.unread_us.get(name, 0.0):.10g} us)" for name in names
         ]
         if told:
-            more = f" and {len(told) - _LISTED} more" if len(told) > _LISTED else ""
-            notes.append(f"events {where}that are not read: {', '.join(told[:_LISTED])}{more}")
+            notes.append(f"events {where}that are not read: {some_of(told, _LISTED)}")
     return notes
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
 from roofline.text_files import ReadError
+from roofline.units import some_of
 
 _PUSHED, _STARTED = ":Push/Pop_Range:", ":Start/Stop_Range:"
 _FIELDS_BEHIND = 6
@@ -66,5 +67,4 @@ def _there(launches: Sequence[Launch]) -> str:
     """Ranges with their number of launches, in the order of the file."""
     counts = Counter(name for one in launches for name in dict.fromkeys(one.ranges or ()))
     named = [f"{name!r} ({count} launch{'' if count == 1 else 'es'})" for name, count in counts.items()]
-    more = f" and {len(named) - _LISTED} more" if len(named) > _LISTED else ""
-    return ", ".join(named[:_LISTED]) + more
+    return some_of(named, _LISTED)

@@ -26,7 +26,7 @@ from roofline.profilers.timeline import (
     longest_first,
 )
 from roofline.text_files import ReadError
-from roofline.units import scaled
+from roofline.units import scaled, some_of
 
 Kind = Literal["kernels", "times", "sizes"]
 Shape = Literal["csv", "box", "columns"]
@@ -378,10 +378,9 @@ def _seen(found: _Found) -> bool:
 
 
 def _section(found: _Found, what: str) -> Section:
-    numbered = ", ".join(f"line {number}" for number in found.bad[:5])
+    numbered = some_of([f"line {number}" for number in found.bad], 5)
     bad = f"no rows of the table of {what}: {numbered}" if numbered else None
-    more = f" and {len(found.bad) - 5} more" if len(found.bad) > 5 else ""
-    reasons = [reason for reason in (found.failed, bad and bad + more, _cut(found, what)) if reason]
+    reasons = [reason for reason in (found.failed, bad, _cut(found, what)) if reason]
     reasons += [*found.contradictions[:5], *found.rounded[:5]]
     if found.rows:
         return Section(state="partial", reason="; ".join(reasons)) if reasons else OK
