@@ -15,6 +15,7 @@ from roofline.roofline_axes import Spot, draw_roofs
 from roofline.roofs import Roofs
 from roofline.units import scaled
 from roofline.variants import PLAIN, variant
+from roofline.wrapping import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +28,8 @@ _AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.0, 0.8, 0.21, 0.19
 _LEGEND_COLUMNS = 5
 _HEADING_CHARACTERS = 125
 _LISTED = 8
+_LONGEST_NAME = 200
+"""Characters of a name below the figure: of a whole one there may be hundreds of lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def _wrapped(line: str | None) -> list[str]:
 
 def _footer(left_out: Sequence[tuple[Point, str]], notices: Sequence[str], why_no_roofs: str | None) -> list[str]:
     lines = [f"No roofs: {why_no_roofs}", *notices] if why_no_roofs else list(notices)
-    lines += [f"Not drawn: {point.id}: {reason}" for point, reason in left_out[:_LISTED]]
+    lines += [f"Not drawn: {cut(point.id, _LONGEST_NAME)}: {reason}" for point, reason in left_out[:_LISTED]]
     if len(left_out) > _LISTED:
         lines.append(f"and {len(left_out) - _LISTED} more: `roofline points` lists all with the reason")
     return [part for line in lines for part in textwrap.wrap(line, 135, subsequent_indent="    ")]

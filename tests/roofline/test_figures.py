@@ -173,6 +173,14 @@ def test_a_long_list_is_cut_with_its_number(tmp_path: Path) -> None:
     assert "and 12 more: `roofline points` lists all with the reason" in _words(_figure(points))
 
 
+def test_a_long_name_below_a_figure_is_cut(tmp_path: Path) -> None:
+    """Its height doesn't follow from somebody's name; the reason stays."""
+    points = _points(tmp_path, build.record(work=None, case=build.case(id="x" * 100_000)))
+    figure = _figure(points)
+    assert "x…: the work was not counted" in _words(figure)
+    assert figure.get_size_inches()[1] < 10
+
+
 @pytest.mark.parametrize(
     "roofs",
     [
