@@ -112,18 +112,19 @@ def disproved(record: Record) -> tuple[Flag, ...]:
 
 
 def _contradiction(work: Work) -> str | None:
-    """Why no step has this work; None where one may. A record of what couldn't be counted has no work at all."""
+    """Why no step has this work; None where one may. Of bytes that aren't known both ends are NaN; FLOPs that
+    couldn't be counted are no work at all.
+    """
+    low, high = work.byte_low_per_step, work.byte_high_per_step
     amounts = {
         "flop_per_step": work.flop_per_step,
-        "byte_low_per_step": work.byte_low_per_step,
-        "byte_high_per_step": work.byte_high_per_step,
+        **({} if math.isnan(low) and math.isnan(high) else {"byte_low_per_step": low, "byte_high_per_step": high}),
         **{f"flop_by_dtype.{dtype}": flop for dtype, flop in work.flop_by_dtype.items()},
     }
     impossible = [f"{name} is not finite" for name, value in amounts.items() if not math.isfinite(value)]
     impossible += [f"{name} is {value:g}" for name, value in amounts.items() if math.isfinite(value) and value < 0]
     if impossible:
         return f"the record's work can't be: {', '.join(impossible)}"
-    low, high = work.byte_low_per_step, work.byte_high_per_step
     if low > high * (1 + _SAME_AMOUNT):
         return f"the record's work can't be: least bytes {scaled(low, 'B')}, most bytes {scaled(high, 'B')}"
     total = sum(work.flop_by_dtype.values())
