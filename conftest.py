@@ -58,6 +58,28 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("case", parameters, indirect=True)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:  # noqa: ARG001 - pytest's signature
+    """End a case whose data can't be loaded by the reason."""
+    yield from _without_traceback()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:  # noqa: ARG001 - pytest's signature
+    """End a case whose data can't be loaded any more by the reason."""
+    yield from _without_traceback()
+
+
+def _without_traceback() -> Iterator[None]:
+    wrong = None
+    try:
+        yield
+    except DataError as error:
+        wrong = str(error)
+    if wrong is not None:
+        pytest.fail(wrong, pytrace=False)  # outside of the handler, which would show its traceback
+
+
 @pytest.fixture
 def case(request: pytest.FixtureRequest) -> CaseSpec:
     """The case a test measures, from its id.
@@ -85,14 +107,8 @@ def device(roofline: Roofline) -> torch.device:
 def dataloader(request: pytest.FixtureRequest, case: CaseSpec, device: torch.device) -> Iterator[Batches]:
     """Batches of the case without end; loader workers are started, and stopped at the end of the test."""
     chosen = suite.prepare(request.config)
-    wrong = None
     with chosen.threads(case):
-        try:
-            batches = chosen.open_batches(case, device)
-        except DataError as error:
-            wrong = str(error)
-        if wrong is not None:
-            pytest.fail(wrong, pytrace=False)  # outside of the handler, which would show its traceback
+        batches = chosen.open_batches(case, device)
         yield batches
         batches.close()
 

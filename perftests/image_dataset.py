@@ -34,10 +34,17 @@ class ScannedImageFolder(ImageFolder):  # type: ignore[misc]
 
 
 def load_image(path: str) -> Any:
-    """torchvision's loader without Pillow's warnings: odd metadata in a good image is nobody's business here."""
+    """torchvision's loader without Pillow's warnings: odd metadata in a good image is nobody's business here.
+
+    :raises OSError: the image can't be decoded any more, though it could when the run began.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\.")
-        return default_loader(path)
+        try:
+            return default_loader(path)
+        except (OSError, SyntaxError, ValueError) as error:
+            told = str(error).replace(path, "it")
+            raise OSError(f"{path} can't be decoded any more ({told}): keep images as they are during a run") from error
 
 
 def images(folder: Folder, input_shape: tuple[int, ...], augment: bool) -> Dataset[Any]:

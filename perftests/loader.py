@@ -110,9 +110,11 @@ class LoaderBatches:
         try:
             return next(self._iterator)
         # What torch raises for a worker that died, and what reading images raises, there or here.
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, EOFError, RuntimeError, ValueError) as error:
             traceback.clear_frames(error.__traceback__)  # they would keep the iterator, and so its workers, alive
             self.close()
+            if isinstance(error, ConnectionError | EOFError):
+                raise DataError("the data loader failed: a worker ended before it handed over its batch") from error
             raise DataError(f"the data loader failed: {_last_line(error)}") from error
 
 

@@ -100,3 +100,12 @@ def test_pillows_warnings_are_not_heard(tmp_path: Path) -> None:
         assert image_dataset.load_image(str(path)).size == (2, 2)
         with pytest.raises(UserWarning, match="Palette images"), Image.open(path) as loud:
             loud.convert("RGB")
+
+
+def test_an_image_that_breaks_during_a_run_is_named(tmp_path: Path) -> None:
+    """It could be decoded when the run began."""
+    path = tmp_path / "cut.jpg"
+    Image.new("RGB", (64, 64), "red").save(path)
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(OSError, match=r"cut\.jpg can't be decoded any more"):
+        image_dataset.load_image(str(path))

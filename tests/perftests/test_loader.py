@@ -166,6 +166,21 @@ def test_a_worker_that_dies_ends_it_with_its_reason() -> None:
     assert _children() - before == set()
 
 
+@pytest.mark.parametrize("error", [ConnectionResetError(104, "Connection reset by peer"), EOFError()])
+def test_a_worker_that_dies_while_it_hands_over_is_told_as_one(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The connection through which its batch comes is closed then."""
+
+    def broken(_: object) -> None:
+        raise error
+
+    batches = _open(Numbers(8))
+    monkeypatch.setattr(type(batches._iterator), "__next__", broken)
+    with pytest.raises(DataError, match="a worker ended before it handed over its batch"):
+        batches.next()
+
+
 def _seed_with_late(image: int) -> int:
     """A seed with which the image is in the second batch of 4 of 8, so that starting goes well."""
     return next(seed for seed in range(100) if image not in next(iter(EndlessBatches(8, 4, seed))))
