@@ -25,6 +25,9 @@ from roofline.wrapping import wrapped
 Row = TypeVar("Row")
 Outer = TypeVar("Outer")
 
+Dtype = Literal["string", "category", "boolean", "Float64", "Int64", "datetime64[us, UTC]"]
+"""Of pandas: all have a value for what is missing."""
+
 Format = Literal["table", "csv", "json", "markdown"]
 FORMATS: tuple[Format, ...] = ("table", "csv", "json", "markdown")
 
@@ -42,7 +45,8 @@ class Column(Generic[Row]):
     ``get`` gives a plain JSON value (None: not had); a number that is not finite counts as not had. ``show`` turns it
     into text; a value of None shows as ``-``. Texts are handed to it escaped: a line break in what it returns is its
     own. ``narrow`` is a shorter ``show`` for where space is short. ``drop`` says which columns give way first there:
-    the highest goes first, 0 never goes.
+    the highest goes first, 0 never goes. ``dtype`` is that of the values in a pandas frame; empty: that of the values
+    that are there. ``path`` says where in a record the value stands, for the reason of one that is missing.
     """
 
     name: str
@@ -52,18 +56,12 @@ class Column(Generic[Row]):
     right: bool = True
     narrow: Callable[[Any], str] | None = None
     drop: int = 0
+    dtype: Dtype | Literal[""] = ""
+    path: str = ""
 
     def of(self, part: Callable[[Outer], Row]) -> Column[Outer]:
         """The same column for rows that have ours as a part."""
-        return Column(
-            name=self.name,
-            title=self.title,
-            get=lambda row: self.get(part(row)),
-            show=self.show,
-            right=self.right,
-            narrow=self.narrow,
-            drop=self.drop,
-        )
+        return replace(self, get=lambda row: self.get(part(row)))  # type: ignore[return-value, arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +119,11 @@ def _csv(table: Table[Any]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.name for column in table.columns])
     for row in table.rows:
-        writer.writerow([_flat(_value(column, row)) for column in table.columns])
+        writer.writerow([_flat(plain_value(column, row)) for column in table.columns])
     return out.getvalue()
 
 
-def _value(column: Column[Any], row: Any) -> Any:
+def plain_value(column: Column[Any], row: Any) -> Any:
     """What every form shows: strict JSON has no NaN, and neither do people have a use for one."""
     return without_nonfinite(column.get(row))
 
@@ -140,7 +138,7 @@ def _flat(value: Any) -> Any:
 
 
 def _json(table: Table[Any]) -> str:
-    rows = [{column.name: _value(column, row) for column in table.columns} for row in table.rows]
+    rows = [{column.name: plain_value(column, row) for column in table.columns} for row in table.rows]
     document = {"title": table.title, "rows": rows, "notes": [*table.notes, *table.legends.values()]}
     return json_text(document)
 
@@ -328,7 +326,7 @@ def _texts(table: Table[Any], columns: Sequence[Column[Any]]) -> list[list[str]]
 
 
 def _shown(column: Column[Any], row: Any) -> str:
-    value = _value(column, row)
+    value = plain_value(column, row)
     return "-" if value is None else column.show(_escaped(value))
 
 
