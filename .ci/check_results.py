@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from roofline.record import KEY, Machine, Record, Session
-from roofline.record_json import RecordError, from_json
+from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record_json import RecordError, from_json
 from roofline.step_time import step_time
 
 TOP_LEVEL = ("machine_info", "commit_info", "benchmarks", "datetime", "version", KEY)

@@ -67,7 +67,7 @@ def _machine() -> dict[str, object]:
     import torch
 
     from pytest_roofline.machine import describe
-    from roofline.record_json import to_json
+    from roofline.schema.record_json import to_json
 
     return to_json(describe(torch.device("cpu"), None))
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.figures import Figure
-from roofline.record import KEY
+from roofline.schema.record import KEY
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "results" / "amd-epyc-2cpu"

@@ -29,10 +29,10 @@ from benchmarks.gate_curves import Scores, at_equal_false_alarms, beyond_others,
 from benchmarks.gate_others import Values, by_rule
 from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, count_of, false_alarms_beyond, loud, rates, told, total
 from benchmarks.gate_record import DATA
-from roofline.compare.effect import Effect, effect_of
-from roofline.compare.observation import Observation, Unusable, loud_session, observe
-from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, judge
-from roofline.record import Rounds
+from roofline.comparison.effect import Effect, effect_of
+from roofline.comparison.observation import Observation, Unusable, loud_session, observe
+from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, judge
+from roofline.schema.record import Rounds
 
 TRIALS = 500
 """Comparisons drawn for each number of sessions."""

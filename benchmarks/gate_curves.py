@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.figures import Figure, Share
 from benchmarks.gate_rates import MOST_FALSE_ALARMS, OURS, SLOWDOWNS, figure_name
-from roofline.compare.effect import Effect
+from roofline.comparison.effect import Effect
 
 AT = f"at {MOST_FALSE_ALARMS:.0%} of false alarms"
 

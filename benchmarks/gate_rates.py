@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from benchmarks.figures import Figure, Share
-from roofline.compare.verdict import CONFIDENCE
+from roofline.comparison.verdict import CONFIDENCE
 
 OURS = "this gate"
 

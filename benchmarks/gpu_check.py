@@ -27,10 +27,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.gpu_figures import agreement, figures_of, in_words
+from roofline.files.text import ReadError
 from roofline.profilers.ncu_files import read
-from roofline.reader import read_file
-from roofline.record_json import without_nonfinite
-from roofline.text_files import ReadError
+from roofline.schema.reader import read_file
+from roofline.schema.record_json import without_nonfinite
 
 _ROOT = Path(__file__).parents[1]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from roofline.counted_kernels import counted_kernels
 from roofline.counters import counters_of
-from roofline.reader import ResultFile
+from roofline.machine.roofs import Roofs
 from roofline.reconciliation import AGREEMENT, reconcile
-from roofline.record import Record, Roof
-from roofline.roofs import Roofs
+from roofline.schema.reader import ResultFile
+from roofline.schema.record import Record, Roof
 
 PASSES = {"with_tensor_cores": 5, "without_tensor_cores": 2, "cases_bytes": 1, "cases_flop": 5}
 """At most: bytes and FLOPs of the known product in one run, with and without those of the tensor cores; and of the two

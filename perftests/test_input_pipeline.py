@@ -9,7 +9,7 @@ import pytest
 
 from perftests import suite
 from pytest_roofline.workload import workload_hash
-from roofline.record import Case
+from roofline.schema.record import Case
 
 if TYPE_CHECKING:
     from perftests.matrix import CaseSpec

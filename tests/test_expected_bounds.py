@@ -8,13 +8,13 @@ from typing import get_args
 
 import pytest
 
-from roofline.devices import load
 from roofline.expectations.judging import check_expectations
-from roofline.expected import BoundClass, Expected
-from roofline.expected_file import NAME, beside, read
+from roofline.machine.published import load
 from roofline.points import Point, cases, points_of
-from roofline.reader import read_file
-from roofline.record import Rounds
+from roofline.schema.expected import BoundClass, Expected
+from roofline.schema.expected_file import NAME, beside, read
+from roofline.schema.reader import read_file
+from roofline.schema.record import Rounds
 
 ROOT = Path(__file__).parents[1]
 ENTRIES = read(ROOT / "perftests" / NAME)

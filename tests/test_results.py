@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from roofline.audit import audit, rows_of
-from roofline.devices import load
+from roofline.audits import audit, rows_of
+from roofline.machine.published import load
 from roofline.points import points_of
-from roofline.reader import read_file
+from roofline.schema.reader import read_file
 
 FILES = sorted((Path(__file__).parents[1] / "results").rglob("*.json"))
 

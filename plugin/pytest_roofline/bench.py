@@ -23,7 +23,7 @@ from pytest_roofline.options import Options
 from pytest_roofline.profilers.system import System
 from pytest_roofline.run import Run, without_folders
 from pytest_roofline.workload import Step, Workload
-from roofline.record import Counters, Flag, HostCounters, Record
+from roofline.schema.record import Counters, Flag, HostCounters, Record
 from roofline.step_time import margin_flag
 
 

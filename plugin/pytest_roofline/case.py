@@ -11,7 +11,7 @@ from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.proof import tensors_in
 from pytest_roofline.workload import MODES, Workload, workload_hash
-from roofline.record import Case, Check
+from roofline.schema.record import Case, Check
 
 if TYPE_CHECKING:
     import torch

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pytest_roofline import cgroup
 
 if TYPE_CHECKING:
-    from roofline.record import Flag
+    from roofline.schema.record import Flag
 
 VARIABLES = ("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_HW_SUBSET", "OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS")
 """Of the environment: by these, OpenMP libraries choose how many threads run where."""
@@ -80,7 +80,7 @@ def binding() -> str | None:
 
 def binding_flags() -> tuple[Flag, ...]:
     """A flag for a main thread that was bound after the start."""
-    from roofline.record import Flag  # not above: everybody's pytest imports this module
+    from roofline.schema.record import Flag  # not above: everybody's pytest imports this module
 
     told = binding()
     return () if told is None else (Flag(name="bound_threads", evidence=told),)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pytest_roofline.proof import tensors_in
-from roofline.record import Flag
+from roofline.schema.record import Flag
 
 if TYPE_CHECKING:
     import torch

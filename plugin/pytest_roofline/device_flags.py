@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from pytest_roofline.nvml import POWER_CAP, SLOWDOWNS
 from pytest_roofline.profilers.system import System
-from roofline.record import Flag, Memory, Process, Rounds
+from roofline.schema.record import Flag, Memory, Process, Rounds
 from roofline.units import percent, scaled
 
 HELD_SHARE = 0.1

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pytest_roofline import cgroup
-from roofline.record import Memory
+from roofline.schema.record import Memory
 
 if TYPE_CHECKING:
     import torch

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceState:
-    """Readings at one moment, named as the series of `roofline.record.Rounds`; None where the device has no such
+    """Readings at one moment, named as the series of `roofline.schema.record.Rounds`; None where the device has no such
     reading.
 
     :param device_memory_byte: in use on the device, by all programs.
@@ -25,7 +25,7 @@ class DeviceState:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldDown:
     """Counters that only grow: for how long so far the device's clocks were held below those that programs ask for.
-    Named as the series of `roofline.record.Rounds`; None where the device doesn't count it.
+    Named as the series of `roofline.schema.record.Rounds`; None where the device doesn't count it.
 
     :param power_held_s: by the power limit.
     :param heat_held_s: by heat.

@@ -20,7 +20,7 @@ from pytest_roofline.rapl import Rapl
 if TYPE_CHECKING:
     import torch
 
-    from roofline.record import Device
+    from roofline.schema.record import Device
 
 Kind = Literal["cpu", "cuda", "mps"]
 
@@ -145,7 +145,7 @@ def describe(device: torch.device) -> Device:
     import torch
 
     # Not above: everybody's pytest imports this module, and the record's classes take as long as all the rest of it.
-    from roofline.record import Device
+    from roofline.schema.record import Device
 
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)

@@ -19,10 +19,10 @@ import pytest
 
 from pytest_roofline import analysis
 from pytest_roofline.precision import PRECISIONS
-from roofline.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
-from roofline.expected_file import NAME, beside, read
-from roofline.record import KEY, Machine, Record, Session
-from roofline.record_json import to_json
+from roofline.schema.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
+from roofline.schema.expected_file import NAME, beside, read
+from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record_json import to_json
 from roofline.units import percent
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def suite(items: Sequence[pytest.Item], root: Path, given: Path | None) -> Suite
 
     :param items: the tests that measure.
     :param root: of the project; relative to it are the tests' names.
-    :raises roofline.expected_file.ExpectedFileError: one can't be used.
+    :raises roofline.schema.expected_file.ExpectedFileError: one can't be used.
     :raises NothingExpected: there is neither a file nor a marker.
     """
     given = None if given is None else given.absolute()  # a test may change the folder

@@ -14,8 +14,8 @@ from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.proof import flags_of
 from pytest_roofline.settings import with_near
 from pytest_roofline.workload import MODES, Mode
-from roofline.record import KEY, Case, Record
-from roofline.record_json import to_json
+from roofline.schema.record import KEY, Case, Record
+from roofline.schema.record_json import to_json
 
 if TYPE_CHECKING:
     import pytest
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_roofline.measuring import Measured, Plan
     from pytest_roofline.run import Run
     from pytest_roofline.workload import Workload
-    from roofline.expected import Expected
+    from roofline.schema.expected import Expected
 
 
 class Disproved(AssertionError):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from roofline.amounts import usable
-from roofline.record import Machine, Roof, Session
-from roofline.record_json import RecordError, from_json, to_json
+from roofline.schema.record import Machine, Roof, Session
+from roofline.schema.record_json import RecordError, from_json, to_json
 
 VARIABLE = "ROOFLINE_CACHE"
 """Environment variable that names another folder."""

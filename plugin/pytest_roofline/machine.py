@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_roofline import cgroup, cpu_frequency, cpus, devices
 from pytest_roofline.nvml import NoNvml, Nvml
 from pytest_roofline.profilers.system import System
-from roofline.record import Device, Machine
+from roofline.schema.record import Device, Machine
 
 if TYPE_CHECKING:
     import torch

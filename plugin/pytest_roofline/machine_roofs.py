@@ -11,7 +11,7 @@ from pytest_roofline import roofs
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.stopwatch import Stopwatch
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
-from roofline.record import Device, Record, Roof
+from roofline.schema.record import Device, Record, Roof
 
 if TYPE_CHECKING:
     import torch
@@ -57,8 +57,8 @@ def needed(records: Iterable[Record], device: Device) -> tuple[str, ...]:
 
 def doubts(found: Iterable[Roof], device: Device) -> dict[str, str]:
     """Why roofs of a device may be wrong, by their names; nothing of a sound one."""
-    from roofline import devices as published
-    from roofline import roofs as judging
+    from roofline.machine import published
+    from roofline.machine import roofs as judging
 
     row = published.load().find(device.name)
     return judging.doubts(found, row.best() if row is not None else ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from roofline.record import Mode, Record, unexplained
+from roofline.schema.record import Mode, Record, unexplained
 
 _KINDS: dict[Mode, str] = {"roof": "the kernel of a roof", "input": "a loader alone"}
 

@@ -14,7 +14,7 @@ from pytest_roofline.kernels import kernel_names
 from pytest_roofline.missing import told
 from pytest_roofline.profiling import Profiled, profile_step
 from pytest_roofline.workload import ReadyBatches, Step
-from roofline.record import Check, Flag
+from roofline.schema.record import Check, Flag
 
 if TYPE_CHECKING:
     from pytest_roofline.run import Run

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from roofline.record import Flag
+from roofline.schema.record import Flag
 
 _PROFILERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Nsight Systems", ("NSYS_PROFILING_SESSION_ID",)),

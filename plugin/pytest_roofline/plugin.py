@@ -404,7 +404,7 @@ def _bounds(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) ->
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
     """
     from pytest_roofline import expecting
-    from roofline.expected_file import ExpectedFileError
+    from roofline.schema.expected_file import ExpectedFileError
 
     asserting, naming = spelled(config, "assert_bounds"), spelled(config, "expected_bounds")
     if not chosen.assert_bounds:

@@ -14,11 +14,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from roofline import journal
 from roofline.amounts import usable
-from roofline.record import KEY, Machine, Roof, Session
-from roofline.record_json import RecordError, from_json, without_nonfinite
-from roofline.written_files import sync_folder, write_text
+from roofline.files.writing import sync_folder, write_text
+from roofline.schema import journal
+from roofline.schema.record import KEY, Machine, Roof, Session
+from roofline.schema.record_json import RecordError, from_json, without_nonfinite
 
 
 class ResultsError(RuntimeError):

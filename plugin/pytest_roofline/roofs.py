@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_roofline import precision as precisions
 from pytest_roofline.device_memory import is_out_of_memory
 from pytest_roofline.precision import PRECISIONS
-from roofline.record import Roof, RoofKind, RoofSample
+from roofline.schema.record import Roof, RoofKind, RoofSample
 
 if TYPE_CHECKING:
     import torch

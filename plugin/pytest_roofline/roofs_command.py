@@ -16,7 +16,7 @@ from roofline.printable import say
 if TYPE_CHECKING:
     import torch
 
-    from roofline.record import Machine, Roof
+    from roofline.schema.record import Machine, Roof
 
 _UNITS = {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}
 _OTHERS = ("dram", "llc", "launch")

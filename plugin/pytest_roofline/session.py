@@ -13,8 +13,8 @@ from pytest_roofline.expecting import NotAsExpected, not_held
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.results import ResultsError, with_short_parameters
 from pytest_roofline.run import Run
-from roofline.record import KEY
-from roofline.record_json import to_json
+from roofline.schema.record import KEY
+from roofline.schema.record_json import to_json
 from roofline.units import some_of
 
 _NAMED = 5

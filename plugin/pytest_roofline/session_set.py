@@ -26,9 +26,9 @@ from pathlib import Path
 from types import FrameType
 
 from pytest_roofline import analysis, exit_codes, gate
-from roofline import journal
 from roofline.interleaving.temporary import temporary_folder
-from roofline.record import KEY, SessionSet
+from roofline.schema import journal
+from roofline.schema.record import KEY, SessionSet
 
 VARIABLE = "ROOFLINE_SESSION"
 """Set for the children of a set, and taken away by the first to read it: no pytest that a test starts is a member."""

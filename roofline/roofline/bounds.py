@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roofline.amounts import usable, usable_or_zero
-from roofline.expected import BoundClass
+from roofline.machine.roofs import Roofs
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
-from roofline.record import Flag, Record
-from roofline.roofs import Roofs
+from roofline.schema.expected import BoundClass
+from roofline.schema.record import Flag, Record
 from roofline.sol import SpeedOfLight
 from roofline.step_time import undisturbed
 from roofline.units import percent, scaled, significant

@@ -14,8 +14,8 @@ from roofline.bounds import input_share
 from roofline.counters import counters_of, tensor_share
 from roofline.points import Point
 from roofline.printable import printable
-from roofline.reader import ResultFile
-from roofline.record import (
+from roofline.schema.reader import ResultFile
+from roofline.schema.record import (
     Memory,
     Record,
     Rounds,

@@ -28,9 +28,9 @@ from roofline.amounts import usable, usable_amount, usable_or_zero
 from roofline.bounds import FAR_BELOW, KNEE_MARGIN
 from roofline.counters import TENSOR, counters_of, lacks_flop, roof_name, tensor_share
 from roofline.kernel_kinds import kind_of, named_for_tensor_cores
+from roofline.machine.roofs import Roofs
 from roofline.operations import Limit
-from roofline.record import KernelCounters, Record
-from roofline.roofs import Roofs
+from roofline.schema.record import KernelCounters, Record
 
 _CUDA_CORES = frozenset(("fp32", "fp64", "fp16"))
 """Their pipes, all of which a kernel's FLOPs have."""

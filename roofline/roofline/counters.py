@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from roofline.record import Counters, Record
+from roofline.schema.record import Counters, Record
 
 _HAVE_VALUES = ("ok", "missing_metric")
 """States in which counters were read: all of them, or but for some that the chip or the tool doesn't have."""

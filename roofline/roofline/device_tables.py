@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roofline.devices import BYTE_ROOFS, PublishedDevice, PublishedRoof
+from roofline.machine.published import BYTE_ROOFS, PublishedDevice, PublishedRoof
 from roofline.tables import Column, Table
 from roofline.units import scaled
 

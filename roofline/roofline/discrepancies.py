@@ -14,7 +14,7 @@ from typing import Literal
 from roofline.amounts import total_of
 from roofline.counted_kernels import CountedKernel
 from roofline.operation_notes import count
-from roofline.record import Operation, Record
+from roofline.schema.record import Operation, Record
 from roofline.sol import WINOGRAD_SAVING, compiled
 from roofline.units import scaled, some_of
 

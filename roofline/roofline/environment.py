@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from roofline.printable import markdown_text
-from roofline.reader import ResultFile
-from roofline.record import Machine, Session
+from roofline.schema.reader import ResultFile
+from roofline.schema.record import Machine, Session
 from roofline.tables import cell
 from roofline.units import percent, scaled
 

@@ -32,10 +32,10 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 
 from roofline.amounts import usable, usable_or_zero
+from roofline.machine.roofs import BEYOND_PUBLISHED, Roofs
 from roofline.margin import MEDIAN_OVER_MEAN
 from roofline.placement import HOST_BOUND_DEVICE_SHARE, Placement
-from roofline.record import Flag, Record, Timing, Work
-from roofline.roofs import BEYOND_PUBLISHED, Roofs
+from roofline.schema.record import Flag, Record, Timing, Work
 from roofline.sol import SpeedOfLight
 from roofline.step_time import has_times, mostly_disturbed, step_times_s
 from roofline.units import percent, scaled, significant

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from roofline.bounds import INPUT_SHARE, input_share
 from roofline.flags import throughput
-from roofline.reader import ResultFile
-from roofline.record import Record
+from roofline.schema.reader import ResultFile
+from roofline.schema.record import Record
 from roofline.step_time import mostly_disturbed
 from roofline.units import counted, percent, significant
 

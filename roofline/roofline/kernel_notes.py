@@ -10,7 +10,7 @@ from roofline.counted_kernels import CountedKernel, flop_by_pipe
 from roofline.counters import counters_of, tensor_share, unit_fails
 from roofline.operation_notes import count, kernel
 from roofline.reconciliation import Reconciled
-from roofline.record import Counters, Record
+from roofline.schema.record import Counters, Record
 from roofline.units import percent, scaled, shares, significant, some_of
 
 _LISTED = 3

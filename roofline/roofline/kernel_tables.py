@@ -15,7 +15,7 @@ from roofline.operation_notes import about_busy, kernel
 from roofline.operations import exceeds
 from roofline.points import Point
 from roofline.reconciliation import Reconciled, reconcile
-from roofline.record import KernelTime, Record
+from roofline.schema.record import KernelTime, Record
 from roofline.tables import Column, Table
 from roofline.units import scaled, shares, significant
 

@@ -21,8 +21,8 @@ from roofline.operation_notes import count, heading, kernel
 from roofline.plot_style import DARK, FAINT, heading_height, new_figure
 from roofline.plot_style import heading as draw_heading
 from roofline.points import Point
-from roofline.record import Counters
 from roofline.roofline_axes import Spot, draw_roofs
+from roofline.schema.record import Counters
 from roofline.units import percent
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from roofline.amounts import usable, usable_or_zero
 from roofline.operations import DISAGREEMENT, Breakdown, TimedOperation, seen_outside
 from roofline.points import Point
-from roofline.record import Profile
+from roofline.schema.record import Profile
 from roofline.sol import compiled
 from roofline.units import percent, scaled, shares, significant
 from roofline.wrapping import begin_of

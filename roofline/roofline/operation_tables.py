@@ -10,7 +10,7 @@ from roofline import kernel_notes, operation_notes
 from roofline.columns import percent_of, prefixed
 from roofline.operations import Breakdown, Group, Limit, TimedOperation, break_down, exceeds, seen_outside, why_untimed
 from roofline.points import Point
-from roofline.record import Operation, OutsideTime, Profile
+from roofline.schema.record import Operation, OutsideTime, Profile
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant
 from roofline.wrapping import cut

@@ -23,8 +23,8 @@ from typing import Literal
 
 from roofline.amounts import total_of, usable, usable_or_zero
 from roofline.bounds import FAR_BELOW, KNEE_MARGIN
-from roofline.record import Device, Operation, OutsideTime, Profile, Record
-from roofline.roofs import Roofs
+from roofline.machine.roofs import Roofs
+from roofline.schema.record import Device, Operation, OutsideTime, Profile, Record
 from roofline.sol import Least, SpeedOfLight, least
 
 DISAGREEMENT = 0.10

@@ -17,8 +17,8 @@ from roofline.operation_notes import OUTSIDE, count, heading, kernel, part_of_st
 from roofline.operations import Breakdown, TimedOperation, seen_outside
 from roofline.plot_style import DARK, FAINT, new_figure, tidy
 from roofline.points import Point
-from roofline.record import Profile
 from roofline.roofline_axes import Spot, draw_roofs
+from roofline.schema.record import Profile
 from roofline.units import percent, scaled
 
 if TYPE_CHECKING:

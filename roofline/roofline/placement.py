@@ -20,8 +20,8 @@ from typing import Literal
 
 from roofline.amounts import usable
 from roofline.counters import counters_of, unit_fails
-from roofline.record import Record, Timing
-from roofline.roofs import Roofs
+from roofline.machine.roofs import Roofs
+from roofline.schema.record import Record, Timing
 from roofline.sol import memory_byte_per_s, winograd_saving
 from roofline.step_time import undisturbed
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from roofline import input_pipeline
 from roofline.bounds import NEAR_KNEE, STRADDLES
 from roofline.columns import parameters_of, pick, prefixed, started_at
+from roofline.machine.roofs import Roofs, doubts
 from roofline.points import Point
-from roofline.reader import ResultFile
-from roofline.record import NotMeasured, Roof
-from roofline.roofs import Roofs, doubts
+from roofline.schema.reader import ResultFile
+from roofline.schema.record import NotMeasured, Roof
 from roofline.tables import Column, Table
 from roofline.units import counted, percent, scaled, significant, some_of
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from roofline.amounts import usable, usable_or_zero
 from roofline.bounds import Bound, judge
-from roofline.devices import DeviceTable
 from roofline.flags import cliffs, derived, series_flags, throughput
+from roofline.machine.published import DeviceTable
+from roofline.machine.roofs import Roofs, roofs_of
 from roofline.placement import Placement, place
-from roofline.reader import Benchmark, ResultFile
-from roofline.record import Device, Flag, Mode, Record
-from roofline.roofs import Roofs, roofs_of
+from roofline.schema.reader import Benchmark, ResultFile
+from roofline.schema.record import Device, Flag, Mode, Record
 from roofline.sol import SpeedOfLight, speed_of_light
 from roofline.step_time import plain_step_time_s, plain_times_s
 

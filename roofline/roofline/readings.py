@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from roofline.amounts import usable, usable_or_zero
-from roofline.record import HostCounters, Record, Rounds
+from roofline.schema.record import HostCounters, Record, Rounds
 
 
 def mean(series: Sequence[float] | None) -> float | None:

@@ -26,7 +26,7 @@ from roofline.discrepancies import (
     of_other_arithmetic,
     of_parts,
 )
-from roofline.record import Operation, Record
+from roofline.schema.record import Operation, Record
 from roofline.sol import WINOGRAD_SAVING
 
 AGREEMENT = 0.02

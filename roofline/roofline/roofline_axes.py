@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from roofline.machine.roofs import Roofs
 from roofline.plot_style import DARK, FAINT, number_axis, spread, tidy
-from roofline.record import Roof
-from roofline.roofs import Roofs
+from roofline.schema.record import Roof
 from roofline.units import scaled, significant
 
 if TYPE_CHECKING:

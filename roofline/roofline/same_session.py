@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from roofline.reader import Benchmark, ResultFile
+from roofline.schema.reader import Benchmark, ResultFile
 
 _FEWEST = 3
 """Different times that a row needs to count as varying."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from roofline.columns import percent_of
-from roofline.compare.evidence import observe_stats, rounds_of
-from roofline.compare.observation import Observation, Unusable, loud_session, observe
+from roofline.comparison.evidence import observe_stats, rounds_of
+from roofline.comparison.observation import Observation, Unusable, loud_session, observe
 from roofline.machines import Machine, machine_names, machine_of
 from roofline.points import Point, cases
-from roofline.record import Rounds
+from roofline.schema.record import Rounds
 from roofline.step_time import mostly_disturbed
 from roofline.tables import Column, Table
 from roofline.units import scaled, significant

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roofline.amounts import usable, usable_or_zero
-from roofline.record import Device, Operation, Record, Work
-from roofline.roofs import Roofs
+from roofline.machine.roofs import Roofs
+from roofline.schema.record import Device, Operation, Record, Work
 
 WINOGRAD_SAVING = 2.25
 _NEGLIGIBLE_FLOP_SHARE = 0.01

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from roofline.amounts import usable
 from roofline.margin import MarginEstimator
-from roofline.record import Flag, Record, Rounds, Timing
+from roofline.schema.record import Flag, Record, Rounds, Timing
 
 if TYPE_CHECKING:
-    from roofline.reader import Stats
+    from roofline.schema.reader import Stats
 
 LEAST_QUIET_SHARE = 0.5
 """Where fewer of the rounds are undisturbed, the rounds tell of the machine's other users: even those without a mark

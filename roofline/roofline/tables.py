@@ -19,7 +19,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from roofline.json_text import json_text
 from roofline.printable import markdown_text, printable, spreadsheet_text
-from roofline.record_json import without_nonfinite
+from roofline.schema.record_json import without_nonfinite
 from roofline.wrapping import wrapped
 
 Row = TypeVar("Row")

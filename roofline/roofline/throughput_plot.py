@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from roofline.plot_style import DARK, Style, heading, heading_height, new_figure, number_axis, tidy
 from roofline.points import Point, told_runs
-from roofline.record import Mode
+from roofline.schema.record import Mode
 from roofline.units import significant
 from roofline.variants import PLAIN, variant
 

@@ -66,7 +66,7 @@ class Begin:
 class Ready:
     """:param steps: that make a round long enough on this side.
     :param files: loaded since the last message.
-    :param work: the fields of the case (`roofline.record.Case`) by their names, for what changed where its hash did.
+    :param work: the fields of the case (`Case`) by their names, for what changed where its hash did.
     """
 
     test: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roofline.input_pipeline import TEST
-from roofline.record import Record
+from roofline.schema.record import Record
 from roofline.sol import compiled
 
 PLAIN = ""

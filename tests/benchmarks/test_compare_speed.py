@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.compare_speed import CASES, _write
-from roofline.compare.comparison import Settings, compare
-from roofline.compare.sides import read_side
-from roofline.devices import load
+from roofline.comparison.comparison import Settings, compare
+from roofline.comparison.sides import read_side
+from roofline.machine.published import load
 
 
 def test_every_case_is_matched_and_judged(tmp_path: Path) -> None:

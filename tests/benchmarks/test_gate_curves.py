@@ -9,7 +9,7 @@ import pytest
 from benchmarks.figures import Share
 from benchmarks.gate_curves import Scores, at_equal_false_alarms, beyond_others, caught, slower
 from benchmarks.gate_rates import OURS
-from roofline.compare.effect import Effect
+from roofline.comparison.effect import Effect
 
 
 def effect(change: float) -> Effect:

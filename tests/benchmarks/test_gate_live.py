@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import gate_live
 from benchmarks.gate_rates import Count
-from roofline.compare.paired import PairTurns
+from roofline.comparison.paired import PairTurns
 from roofline.interleaving.selftest import selftest_table, tried
 from roofline.interleaving.trial import CaseTrial
 from roofline.tables import render

@@ -20,7 +20,7 @@ from benchmarks.gpu_check import Part, Ran, check, parts
 from benchmarks.gpu_figures import PASSES, agreement, case, in_words
 from pytest_roofline.profilers import ncu_check, ncu_pass
 from pytest_roofline.profilers.preflight import Finding
-from roofline.record import Counters, KernelCounters
+from roofline.schema.record import Counters, KernelCounters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 from tests.roofline import build
 from tests.roofline.kernels import CONVOLUTION, counted, counters, kernel

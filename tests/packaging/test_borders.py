@@ -17,26 +17,21 @@ PLUGIN = ROOT / "plugin" / "pytest_roofline"
 
 HEAVY = {"torch", "torchvision", "numpy", "pandas", "matplotlib", "scipy", "msgspec", "rich"}
 MEASURING = {"torch", "torchvision", "pytest", "_pytest", "pytest_benchmark", "pytest_roofline", "perftests"}
-SHARED_WITH_PLUGIN = {
-    "roofline",
-    "roofline.record",
-    "roofline.record_json",
+SHARED_WITH_PLUGIN = (
+    "roofline.schema",
+    "roofline.files",
+    "roofline.machine",
     "roofline.units",
-    "roofline.roofs",
-    "roofline.devices",
     "roofline.amounts",
     "roofline.margin",
     "roofline.step_time",
-    "roofline.expected",
     "roofline.turns",
-    "roofline.expected_file",
     "roofline.ncu_metrics",
-    "roofline.journal",
     "roofline.interleaving.temporary",
-    "roofline.written_files",
     "roofline.printable",
     "roofline.commands.parameters",
-}
+)
+"""Folders, and modules that have no folder yet."""
 
 
 def loaded_by(code: str) -> set[str]:
@@ -96,7 +91,7 @@ def test_foreign_project_loads_nothing_heavy(tmp_path: Path) -> None:
         "import sys\n"
         "def test_loaded(pytestconfig):\n"
         "    assert 'pytest_roofline.plugin' in sys.modules\n"
-        "    assert 'roofline.record' not in sys.modules\n"
+        "    assert 'roofline.schema.record' not in sys.modules\n"
         f"    assert {{name.partition('.')[0] for name in sys.modules}} & {HEAVY!r} == set()\n"
     )
     child = subprocess.run(
@@ -114,7 +109,7 @@ def test_analysis_runs_without_torch_and_pytest() -> None:
         "    if not module.name.endswith('__main__'):\n"
         "        importlib.import_module(module.name)\n"
     )
-    assert "roofline.record" in loaded
+    assert "roofline.schema.record" in loaded
     assert (
         packages(loaded) & {"torch", "torchvision", "pytest", "_pytest", "pytest_benchmark", "pytest_roofline"} == set()
     )
@@ -126,12 +121,12 @@ def test_analysis_never_imports_the_measuring_side() -> None:
     assert offenders == []
 
 
-def test_plugin_takes_only_the_contract_from_the_analysis() -> None:
-    """The plugin knows the record and the units, and nothing of how results are judged."""
+def test_plugin_takes_only_what_both_sides_share() -> None:
+    """The plugin knows the record, files, roofs and units, and nothing of how results are judged."""
     offenders = [
         f"{where} {name}"
         for where, name in imports_of(PLUGIN)
-        if name.partition(".")[0] == "roofline" and not {name, name.rpartition(".")[0]} & SHARED_WITH_PLUGIN
+        if name.startswith("roofline.") and not f"{name}.".startswith(tuple(f"{one}." for one in SHARED_WITH_PLUGIN))
     ]
     assert offenders == []
 

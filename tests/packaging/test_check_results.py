@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from roofline.record import (
+from roofline.schema.record import (
     Case,
     Check,
     Device,
@@ -26,7 +26,7 @@ from roofline.record import (
     Timing,
     Work,
 )
-from roofline.record_json import to_json
+from roofline.schema.record_json import to_json
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "check_results.py"
 CASE = "mlp-train-b2-fp32"

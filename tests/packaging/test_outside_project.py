@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.record import KEY, Machine, Record, Session
-from roofline.record_json import from_json
+from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record_json import from_json
 
 pytest.importorskip("torch")
 

@@ -15,7 +15,7 @@ from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.run import Run
 from pytest_roofline.workload import ReadyBatches, Workload, sgd
-from roofline.record import Device, Record, Timing
+from roofline.schema.record import Device, Record, Timing
 from tests.plugin.measuring.fakes import Lab
 
 CPU = torch.device("cpu")

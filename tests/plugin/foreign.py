@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from roofline.record import KEY, Record
-from roofline.record_json import from_json
+from roofline.schema.record import KEY, Record
+from roofline.schema.record_json import from_json
 
 MEASURES = """
     import pytest, torch

@@ -15,7 +15,7 @@ from pytest_roofline import devices, roofs
 from pytest_roofline.device_memory import peak_memory, release, reset_peak
 from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.nvml import NoNvml
-from roofline.record import Memory
+from roofline.schema.record import Memory
 from tests.plugin.fake_nvml import FakeNvml
 
 CPU, CUDA, MPS = torch.device("cpu"), torch.device("cuda", 0), torch.device("mps")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_roofline import analysis
-from tests.roofline.compare import sessions
+from tests.roofline.comparison import sessions
 
 
 def test_whoever_gates_in_pytest_is_told_how_all_lines_are_shown(tmp_path: Path) -> None:

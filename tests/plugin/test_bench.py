@@ -22,8 +22,8 @@ from pytest_roofline.profilers.system import System
 from pytest_roofline.roofs import Candidate, RoofPlan
 from pytest_roofline.run import Run
 from pytest_roofline.workload import ReadyBatches, Step, sgd
-from roofline.record import Case, Counters, HostCounters, Process, Record, RoofKind
-from roofline.record_json import from_json, to_json
+from roofline.schema.record import Case, Counters, HostCounters, Process, Record, RoofKind
+from roofline.schema.record_json import from_json, to_json
 from tests.plugin.fake_nvml import FakeNvml
 from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Ticking, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab

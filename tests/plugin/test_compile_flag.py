@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from roofline.record import KEY, Record, Session
-from roofline.record_json import from_json
+from roofline.schema.record import KEY, Record, Session
+from roofline.schema.record_json import from_json
 
 MEASURES = """
     import torch

@@ -17,7 +17,7 @@ from pytest_roofline.case import case_of
 from pytest_roofline.compiling import LeftEager, NotCompiled
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.workload import ReadyBatches, Step, Workload, sgd
-from roofline.record import Check, Record, unexplained
+from roofline.schema.record import Check, Record, unexplained
 from tests.plugin.fake_run import CPU, STEP_S, WINDOW, run_on, timing_of
 from tests.plugin.measuring.fakes import Lab
 

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_roofline.device_flags import device_flags
 from pytest_roofline.profilers.system import System
-from roofline.record import Flag, Memory, Process, Rounds
+from roofline.schema.record import Flag, Memory, Process, Rounds
 
 LINUX = System(
     environment={}, platform="linux", kernel_release="6.8.0", uid=1000, python=Path(sys.executable), root=Path("/none")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from roofline.record import KEY, Record, Session
-from roofline.record_json import from_json
+from roofline.schema.record import KEY, Record, Session
+from roofline.schema.record_json import from_json
 from tests.plugin import foreign
 
 PROJECT = """
@@ -127,7 +127,7 @@ PROJECT = """
         measure(nn.Linear(8, 3), Finite(5))
 
     def test_dry_loader(roofline, request):
-        from roofline.record import Case
+        from roofline.schema.record import Case
 
         values = {"model": "loader", "mode": "input", "precision": "fp32", "batch": 4, "samples_per_step": 4}
         case = Case(id=request.node.name, workload_hash="0", **values)

@@ -12,10 +12,10 @@ import torch
 
 from pytest_roofline import analysis, expecting, machine, plugin
 from pytest_roofline.run import Run
-from roofline.expected import Expected
-from roofline.expected_file import ExpectedFileError
-from roofline.record import KEY, Record, Roof, Session
-from roofline.record_json import from_json, to_json
+from roofline.schema.expected import Expected
+from roofline.schema.expected_file import ExpectedFileError
+from roofline.schema.record import KEY, Record, Roof, Session
+from roofline.schema.record_json import from_json, to_json
 from tests.plugin.fake_run import options
 from tests.roofline import build
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roofline.record import KEY, Machine, Session, unexplained
-from roofline.record_json import from_json
+from roofline.schema.record import KEY, Machine, Session, unexplained
+from roofline.schema.record_json import from_json
 from tests.plugin.foreign import MEASURES, QUICK, records, results
 
 

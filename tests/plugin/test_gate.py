@@ -13,8 +13,8 @@ import pytest
 from pytest_roofline import analysis, gate
 from pytest_roofline.analysis import Answer
 from roofline import cli
-from roofline.record import KEY
-from tests.roofline.compare import sessions
+from roofline.schema.record import KEY
+from tests.roofline.comparison import sessions
 
 RESULT = json.dumps({"benchmarks": [{"name": "test_a"}]})
 

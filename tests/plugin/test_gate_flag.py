@@ -14,7 +14,7 @@ from pytest_roofline.analysis import Answer
 from pytest_roofline.options import SETTINGS
 from pytest_roofline.run import Run
 from pytest_roofline.session import SessionHooks
-from roofline.record import KEY, SessionSet
+from roofline.schema.record import KEY, SessionSet
 from tests.plugin.fake_run import options
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pytest_roofline import cgroup, cpu_frequency, cpus, machine
-from roofline.record import Device
+from roofline.schema.record import Device
 
 GPU = Device(kind="cuda", name="NVIDIA H200", index=0, memory_byte=150 * 10**9, compute_capability="9.0")
 

@@ -23,8 +23,8 @@ from pytest_roofline.profilers import ncu_child
 from pytest_roofline.profilers.ncu_order import Order
 from pytest_roofline.roofs_command import command
 from roofline.commands.plain import show
-from roofline.record import KEY, Device, Roof, RoofKind, Session
-from roofline.record_json import from_json
+from roofline.schema.record import KEY, Device, Roof, RoofKind, Session
+from roofline.schema.record_json import from_json
 from roofline.turns import PIPES
 from tests.plugin.foreign import QUICK
 from tests.roofline import build

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_roofline.missing import explained
-from roofline.record import Case, Device, Operation, Record, Uncovered, Work
+from roofline.schema.record import Case, Device, Operation, Record, Uncovered, Work
 
 
 def record_without_times(**missing: str) -> Record:

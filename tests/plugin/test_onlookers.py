@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from pytest_roofline import bench, plain_bench
 from pytest_roofline.fixture import Disproved, judge
 from pytest_roofline.onlookers import INJECTION, onlookers, profilers
-from roofline.record import Case
+from roofline.schema.record import Case
 from tests.plugin.fake_run import WINDOW, run_on, workload
 from tests.plugin.foreign import MEASURES, QUICK
 from tests.plugin.measuring.fakes import Lab

@@ -16,8 +16,8 @@ import torch
 
 from pytest_roofline import results
 from pytest_roofline.results import ResultsError, ResultsFile
-from roofline.record import Device, Machine, Roof, Session
-from roofline.record_json import to_json
+from roofline.schema.record import Device, Machine, Roof, Session
+from roofline.schema.record_json import to_json
 from tests.roofline.full_disk import nearly_full
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)

@@ -11,7 +11,7 @@ import torch
 from pytest_roofline import roofs
 from pytest_roofline.devices import CpuInstruments
 from pytest_roofline.roofs import Candidate, Ledger, RoofPlan, RoofUnavailable
-from roofline.record import RoofSample
+from roofline.schema.record import RoofSample
 
 CPU = torch.device("cpu")
 LLC = 32 * 2**20

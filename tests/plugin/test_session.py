@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.record import KEY, NotMeasured, Record, Session
-from roofline.record_json import from_json
+from roofline.schema.record import KEY, NotMeasured, Record, Session
+from roofline.schema.record_json import from_json
 from tests.plugin.foreign import MEASURES, QUICK, records, results
 
 SAVED = (*QUICK, "--roofline-results", "results")

@@ -18,7 +18,7 @@ import pytest
 from pytest_roofline import analysis, gate, session_set
 from pytest_roofline.analysis import Answer
 from pytest_roofline.session_set import Ended, Member
-from roofline.record import KEY, SessionSet
+from roofline.schema.record import KEY, SessionSet
 
 PLACE = SessionSet(id="s", index=2, count=3)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from roofline import journal
-from roofline.record import KEY, Session
-from roofline.record_json import from_json
+from roofline.schema import journal
+from roofline.schema.record import KEY, Session
+from roofline.schema.record_json import from_json
 from tests.plugin.test_plugin import MEASURES, QUICK
 
 KEPT = ("--roofline-results", "results")

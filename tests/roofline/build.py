@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from roofline.reader import ResultFile, read_file
-from roofline.record import (
+from roofline.schema.reader import ResultFile, read_file
+from roofline.schema.record import (
     KEY,
     Case,
     Check,
@@ -26,7 +26,7 @@ from roofline.record import (
     Timing,
     Work,
 )
-from roofline.record_json import to_json
+from roofline.schema.record_json import to_json
 
 CPU = Device(kind="cpu", name="AMD EPYC 7B13", memory_byte=8 * 10**9, last_level_cache_byte=32 * 2**20)
 CUDA = Device(

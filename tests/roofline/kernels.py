@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roofline.record import Counters, Device, KernelCounters, KernelTime, Record
+from roofline.schema.record import Counters, Device, KernelCounters, KernelTime, Record
 from tests.roofline import build
 
 DEVICE = Device(

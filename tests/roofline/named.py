@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from roofline.record import Flag, NotMeasured
+from roofline.schema.record import Flag, NotMeasured
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 

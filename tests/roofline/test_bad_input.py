@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import roofline
-from roofline.record import KEY
+from roofline.schema.record import KEY
 from tests.roofline import build
 from tests.roofline.conftest import Run
 

@@ -7,9 +7,9 @@ import pytest
 
 from roofline.bounds import Bound, judge
 from roofline.flags import derived
+from roofline.machine.roofs import Roofs
 from roofline.placement import place
-from roofline.record import Device, Flag, Memory, Record, Rounds
-from roofline.roofs import Roofs
+from roofline.schema.record import Device, Flag, Memory, Record, Rounds
 from roofline.sol import speed_of_light
 from tests.roofline import build
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from roofline.expected import Expected
 from roofline.printable import markdown_text
-from roofline.record import Check, Record, Rounds
+from roofline.schema.expected import Expected
+from roofline.schema.record import Check, Record, Rounds
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.expectations import build_points

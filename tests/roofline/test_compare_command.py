@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.roofline.compare import sessions
-from tests.roofline.compare.sessions import TIMES
+from tests.roofline.comparison import sessions
+from tests.roofline.comparison.sessions import TIMES
 from tests.roofline.conftest import Run
 
 

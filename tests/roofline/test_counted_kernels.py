@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from roofline.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
-from roofline.record import Counters
-from roofline.roofs import Roofs
+from roofline.machine.roofs import Roofs
+from roofline.schema.record import Counters
 from tests.roofline import build
 from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, counters, kernel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roofline.counters import counters_of, roof_name, tensor_share
-from roofline.record import Counters
+from roofline.schema.record import Counters
 from tests.roofline import build
 
 

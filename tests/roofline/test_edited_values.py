@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from roofline import cli
-from roofline.devices import load
 from roofline.figures import draw
 from roofline.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
 from roofline.levels_plot import levels_figure, why_no_levels
+from roofline.machine.published import load
 from roofline.machines import machines_table
 from roofline.operation_tables import (
     cases_table,
@@ -26,8 +26,8 @@ from roofline.operation_tables import (
 from roofline.operations_plot import operations_figure
 from roofline.point_tables import metrics_table, points_table, summary_table
 from roofline.points import Point, cases, points_of
-from roofline.reader import read_file
-from roofline.record import (
+from roofline.schema.reader import read_file
+from roofline.schema.record import (
     KEY,
     Device,
     HostCounters,

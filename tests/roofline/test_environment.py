@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from roofline.environment import environment
-from roofline.reader import read_file
-from roofline.record import NotMeasured
+from roofline.schema.reader import read_file
+from roofline.schema.record import NotMeasured
 from tests.roofline import build
 
 

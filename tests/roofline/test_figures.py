@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from roofline.devices import load
 from roofline.figures import draw
+from roofline.machine.published import load
 from roofline.plot_style import style_for
 from roofline.points import Point, cases, place_all, points_of
-from roofline.reader import read, read_file
-from roofline.record import Case, Device, Flag, Memory, Record
 from roofline.roofline_plot import roofline_figure
+from roofline.schema.reader import read, read_file
+from roofline.schema.record import Case, Device, Flag, Memory, Record
 from roofline.throughput_plot import throughput_figure
 from roofline.variants import variant
 from tests.roofline import build

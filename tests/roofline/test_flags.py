@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from roofline.flags import cliffs, derived, drift, series_flags
+from roofline.machine.roofs import Roofs
 from roofline.placement import place
-from roofline.record import Check, Device, Flag, Memory, Record, Rounds, Uncovered
-from roofline.roofs import Roofs
+from roofline.schema.record import Check, Device, Flag, Memory, Record, Rounds, Uncovered
 from roofline.sol import speed_of_light
 from tests.roofline import build
 

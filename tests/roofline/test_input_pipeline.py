@@ -9,8 +9,8 @@ from typing import Literal
 import pytest
 
 from roofline.input_pipeline import Verdict, verdicts
-from roofline.reader import Benchmark, Host, ResultFile, Stats
-from roofline.record import Case, Device, Flag, Record, Rounds, Timing
+from roofline.schema.reader import Benchmark, Host, ResultFile, Stats
+from roofline.schema.record import Case, Device, Flag, Record, Rounds, Timing
 
 CPU = Device(kind="cpu", name="x")
 

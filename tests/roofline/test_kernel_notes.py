@@ -6,9 +6,9 @@ import pytest
 
 from roofline.counted_kernels import counted_kernels
 from roofline.kernel_notes import about_counted, about_reasons, about_status, plain
+from roofline.machine.roofs import Roofs
 from roofline.reconciliation import Reconciled
-from roofline.record import Counters, Record
-from roofline.roofs import Roofs
+from roofline.schema.record import Counters, Record
 from tests.roofline import build
 from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, counters, kernel
 

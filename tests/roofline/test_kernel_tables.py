@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from roofline.devices import load
 from roofline.kernel_tables import (
     counted_kinds_table,
     counted_table,
@@ -21,8 +20,9 @@ from roofline.kernel_tables import (
     profiled_table,
     reconciliation_table,
 )
+from roofline.machine.published import load
 from roofline.points import Point, points_of
-from roofline.record import KernelTime, Record
+from roofline.schema.record import KernelTime, Record
 from roofline.tables import render
 from tests.roofline import build
 from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, kernel, profiled

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from matplotlib.text import Text
 
-from roofline.devices import load
 from roofline.levels_plot import levels_figure, why_no_levels
+from roofline.machine.published import load
 from roofline.points import Point, points_of
-from roofline.record import Counters, Flag, Record
+from roofline.schema.record import Counters, Flag, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.figure_texts import overlapping, words

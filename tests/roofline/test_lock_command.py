@@ -4,8 +4,8 @@ import json
 import os
 from pathlib import Path
 
-from roofline.expected_file import read
-from roofline.record import Flag, Rounds
+from roofline.schema.expected_file import read
+from roofline.schema.record import Flag, Rounds
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.expectations import build_points

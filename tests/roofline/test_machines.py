@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from roofline.devices import load
+from roofline.machine.published import load
 from roofline.machines import Row, machine_names, machines_table
 from roofline.points import Point, place_all
-from roofline.reader import ResultFile, read_file
-from roofline.record import Counters, Device, Flag, Record
+from roofline.schema.reader import ResultFile, read_file
+from roofline.schema.record import Counters, Device, Flag, Record
 from roofline.tables import Table, render
 from tests.roofline import build
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from roofline import operation_notes
-from roofline.devices import load
+from roofline.machine.published import load
 from roofline.operation_tables import Taken, taken_apart
 from roofline.points import points_of
-from roofline.record import Counters, Device, Flag, Operation, OutsideTime, Record, Uncovered
+from roofline.schema.record import Counters, Device, Flag, Operation, OutsideTime, Record, Uncovered
 from tests.roofline import build
 
 _DEVICE = Device(kind="cpu", name="cpu", last_level_cache_byte=10**6)

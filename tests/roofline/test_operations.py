@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from roofline.machine.roofs import Roofs
 from roofline.operations import Breakdown, TimedOperation, break_down, why_untimed
 from roofline.placement import place
-from roofline.record import Device, Operation, OutsideTime, Record
-from roofline.roofs import Roofs
+from roofline.schema.record import Device, Operation, OutsideTime, Record
 from roofline.sol import least, speed_of_light
 from tests.roofline import build
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from matplotlib.text import Text
 
-from roofline.devices import load
+from roofline.machine.published import load
 from roofline.operation_tables import taken_apart
 from roofline.operations_plot import kernels_figure, operations_figure
 from roofline.points import points_of
-from roofline.record import Device, Operation, OutsideTime, Record
+from roofline.schema.record import Device, Operation, OutsideTime, Record
 from tests.roofline import build
 from tests.roofline.figure_texts import overlapping, words
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from roofline.machine.roofs import Roofs
 from roofline.placement import Placement, is_cache_resident, place
-from roofline.record import Counters, Device, Record, Rounds
-from roofline.roofs import Roofs
+from roofline.schema.record import Counters, Device, Record, Rounds
 from tests.roofline import build
 
 _ROOFS = Roofs(roofs=build.roofs(1e13, 1e11))

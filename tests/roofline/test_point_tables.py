@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from roofline.devices import load
+from roofline.machine.published import load
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
 from roofline.points import Point, cases, newest, points_of
-from roofline.reader import ResultFile, read_file
-from roofline.record import (
+from roofline.schema.reader import ResultFile, read_file
+from roofline.schema.record import (
     Counters,
     Device,
     Flag,

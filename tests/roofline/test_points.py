@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from roofline.devices import DeviceTable, load
+from roofline.machine.published import DeviceTable, load
 from roofline.points import Point, cases, newest, place_all, points_of
-from roofline.reader import ResultFile, read, read_file
-from roofline.record import Check, Flag, Memory, Record
+from roofline.schema.reader import ResultFile, read, read_file
+from roofline.schema.record import Check, Flag, Memory, Record
 from tests.roofline import build
 
 

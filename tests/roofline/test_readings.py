@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roofline import readings
-from roofline.record import HostCounters, Rounds
+from roofline.schema.record import HostCounters, Rounds
 from tests.roofline import build
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from roofline.counted_kernels import counted_kernels
+from roofline.machine.roofs import Roofs
 from roofline.reconciliation import Reconciled, reconcile
-from roofline.record import Counters, KernelCounters, Operation, Record
-from roofline.roofs import Roofs
+from roofline.schema.record import Counters, KernelCounters, Operation, Record
 from tests.roofline import build
 from tests.roofline.kernels import ADD, CONVOLUTION, DEVICE, NCHW, TENSOR_GEMM, WINOGRAD, counted, kernel
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from roofline.devices import load
 from roofline.environment import environment
+from roofline.machine.published import load
 from roofline.point_tables import metrics_table, points_table, summary_table
 from roofline.points import Point, place_all
-from roofline.reader import ResultFile, read_file
-from roofline.record import Flag, Record, Rounds, SessionSet
+from roofline.schema.reader import ResultFile, read_file
+from roofline.schema.record import Flag, Record, Rounds, SessionSet
 from roofline.sessions import Scatter, sessions_table
 from roofline.tables import Table, render
 from tests.roofline import build
-from tests.roofline.compare import sessions
+from tests.roofline.comparison import sessions
 from tests.roofline.conftest import Run
 
 SET = "20261120T100000Z-5f3a"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from roofline.record import Device, Operation, Record
-from roofline.roofs import Roofs
+from roofline.machine.roofs import Roofs
+from roofline.schema.record import Device, Operation, Record
 from roofline.sol import SpeedOfLight, speed_of_light
 from tests.roofline import build
 

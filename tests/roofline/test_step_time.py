@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from roofline.bounds import input_share
-from roofline.compare.evidence import observe_record
-from roofline.devices import load
+from roofline.comparison.evidence import observe_record
+from roofline.machine.published import load
 from roofline.margin import MarginEstimator
 from roofline.operations import break_down
 from roofline.point_tables import metrics_table, points_table, summary_table
 from roofline.points import Point, points_of
-from roofline.reader import ResultFile, read_file
-from roofline.record import KEY, Flag, Record, Rounds
+from roofline.schema.reader import ResultFile, read_file
+from roofline.schema.record import KEY, Flag, Record, Rounds
 from roofline.sessions import sessions_table
 from roofline.step_time import mostly_disturbed, step_time
 from roofline.tables import render
 from roofline.units import significant
 from tests.roofline import build
-from tests.roofline.compare import sessions
+from tests.roofline.comparison import sessions
 
 QUIET = (0.50, 0.51, 0.49, 0.52, 0.50, 0.48, 0.50, 0.51, 0.49, 0.50, 0.50)
 """Seconds of rounds of five steps: the median step takes 100 ms."""

@@ -12,8 +12,8 @@ from roofline.commands import interleaved
 from roofline.commands.common import CannotCompare
 from roofline.commands.output import tell, tell_error
 from tests.roofline import build
-from tests.roofline.compare import sessions
-from tests.roofline.compare.sessions import TIMES
+from tests.roofline.comparison import sessions
+from tests.roofline.comparison.sessions import TIMES
 from tests.roofline.conftest import Run
 
 WIDTH = 60

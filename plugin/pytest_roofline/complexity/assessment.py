@@ -20,7 +20,7 @@ from pytest_roofline.missing import told
 from pytest_roofline.models import ModelSpec
 from pytest_roofline.precision import Precision
 from pytest_roofline.workload import Mode, Step, Workload
-from roofline.record import Work
+from roofline.schema.record import Work
 
 MOST = 1 << 20
 """No larger batch is looked for."""

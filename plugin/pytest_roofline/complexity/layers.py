@@ -15,7 +15,7 @@ from pytest_roofline.counting.counter import CountingMode, Trace
 from pytest_roofline.counting.dtypes import Tf32
 from pytest_roofline.counting.elsewhere import Elsewhere
 from pytest_roofline.counting.storages import has_storage
-from roofline.record import Uncovered
+from roofline.schema.record import Uncovered
 
 ROOT = "(model)"
 """Name of the model itself, for what its own ``forward`` does between the layers."""

@@ -14,7 +14,7 @@ from pytest_roofline.counting.counter import Trace, run_counted
 from pytest_roofline.counting.dtypes import Tf32
 from pytest_roofline.counting.memory import SavedTensors
 from pytest_roofline.counting.peak import PeakMode, held_before
-from roofline.record import Operation, Work
+from roofline.schema.record import Operation, Work
 
 _NO_HOOKS = "don't yet support saved tensor hooks"
 """How torch says it, in the message of a plain RuntimeError."""

@@ -10,7 +10,7 @@ from math import inf
 from pytest_roofline.counting.cache import Touch, Unit, least_traffic_byte
 from pytest_roofline.counting.counter import Trace
 from pytest_roofline.counting.observation import Seen
-from roofline.record import Operation, Uncovered
+from roofline.schema.record import Operation, Uncovered
 
 
 def flop_by_dtype(seen: Iterable[Seen]) -> dict[str, float]:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from pytest_roofline.measuring.stopwatch import Stopwatch
-from roofline.record import Latency
+from roofline.schema.record import Latency
 
 BUDGET_S = 2.0
 LEAST_STEPS, MOST_STEPS = 10, 1000

@@ -28,7 +28,7 @@ from pytest_roofline.measuring.summary import Repeat, Taken, summarise
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
 from pytest_roofline.measuring.warmup import Warmup, warm_up
 from roofline.margin import MarginEstimator
-from roofline.record import StopReason
+from roofline.schema.record import StopReason
 from roofline.step_time import mostly_disturbed, undisturbed
 
 ROUND_S = 0.1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.options import PROTOCOLS
-from roofline.record import Timing
+from roofline.schema.record import Timing
 
 if TYPE_CHECKING:
     from pytest_roofline.measuring.stopwatch import Round

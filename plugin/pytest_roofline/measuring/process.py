@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_roofline.cgroup import held_back_s
 from pytest_roofline.measuring import proc
-from roofline.record import Process
+from roofline.schema.record import Process
 from roofline.units import scaled
 
 try:

@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from roofline.record import Timing
+    from roofline.schema.record import Timing
 
 _TIMER = pytest.StashKey["ReplayTimer"]()
 

@@ -22,7 +22,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """Readings of one round; see `roofline.record.Rounds`.
+    """Readings of one round; see `roofline.schema.record.Rounds`.
 
     :param others_cpu_s: CPU time that other programs used on the process's CPUs meanwhile.
     :param device: what the device told right after the round.

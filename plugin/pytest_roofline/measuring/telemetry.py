@@ -40,7 +40,7 @@ class Telemetry(Protocol):
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """Field of `roofline.record.Rounds` -> why it can't be had."""
+        """Field of `roofline.schema.record.Rounds` -> why it can't be had."""
         ...
 
     def read(self) -> Reading:

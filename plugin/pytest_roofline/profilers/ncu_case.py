@@ -20,7 +20,7 @@ from pytest_roofline.profilers.ncu_status import NO_METRIC_REMEDY, Status, sente
 from pytest_roofline.profilers.system import unwound_when_terminated
 from pytest_roofline.same_project import CommandLine
 from roofline.ncu_metrics import byte_metrics, flop_metrics, instead
-from roofline.record import Counters
+from roofline.schema.record import Counters
 
 FOR_ALL: tuple[Status, ...] = ("permission_denied", "unsupported_platform", "not_found")
 """What one case meets, every other one meets as well."""

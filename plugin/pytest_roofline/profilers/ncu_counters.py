@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_roofline import analysis
 from pytest_roofline.profilers.ncu_run import NotCounted
-from roofline.record import Counters, KernelCounters
+from roofline.schema.record import Counters, KernelCounters
 
 _NEEDED = ("flop", "dram_byte", "l2_byte", "l1_byte", "time_s")
 """What a step's counters have to have: without one of them the status says so."""

@@ -21,8 +21,8 @@ from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
 from pytest_roofline.profilers.preflight import Finding, check_ncu
 from pytest_roofline.same_project import repeating
 from pytest_roofline.session_set import started_as
-from roofline.record import KEY, Counters, Record
-from roofline.record_json import from_json
+from roofline.schema.record import KEY, Counters, Record
+from roofline.schema.record_json import from_json
 
 if TYPE_CHECKING:
     from pytest_roofline.profilers.system import System

@@ -22,7 +22,7 @@ _BEFORE_THE_TEST: tuple[Status, ...] = ("permission_denied", "unsupported_platfo
 
 
 class NotCounted(Exception):
-    """There are no counters. ``status`` as in `roofline.record.Counters`."""
+    """There are no counters. ``status`` as in `roofline.schema.record.Counters`."""
 
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)

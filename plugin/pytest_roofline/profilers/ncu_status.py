@@ -23,7 +23,7 @@ Status = Literal[
     "lock_conflict",
     "failed",
 ]
-"""As `roofline.record.Counters` has it."""
+"""As `roofline.schema.record.Counters` has it."""
 
 IN_WSL = "a GPU's counters are not available in WSL2"
 OUTSIDE_WSL = "Profile on Linux that runs on the machine itself."

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from roofline.record import HostCounters
+from roofline.schema.record import HostCounters
 from roofline.units import percent
 
 EVENTS: Mapping[str, str] = {
@@ -18,7 +18,7 @@ EVENTS: Mapping[str, str] = {
     "branches": "branches",
     "branch-misses": "branch_misses",
 }
-"""perf's name -> field of `roofline.record.HostCounters`."""
+"""perf's name -> field of `roofline.schema.record.HostCounters`."""
 
 _NAME = re.compile(r"(?:[\w-]+/)?(?P<event>[\w-]+)(?::(?P<of>[a-zA-Z]+))?/?(?P<also>[a-zA-Z]*)")
 """``cycles``, ``cycles:u``, and on processors with two kinds of cores ``cpu_core/cycles/`` or ``cpu_core/cycles/u``."""

@@ -19,7 +19,7 @@ from pytest_roofline.profilers.perf_control import Gone, NoAnswer, PerfControl
 from pytest_roofline.profilers.perf_events import EVENTS, NoEvents, of_a_step, parse
 from pytest_roofline.profilers.preflight import Finding, check_perf
 from pytest_roofline.profilers.system import System
-from roofline.record import HostCounters
+from roofline.schema.record import HostCounters
 
 PASS_S = 1.0
 """So many steps as fill it are counted, at least one."""

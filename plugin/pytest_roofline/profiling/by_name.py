@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from roofline.record import KernelTime, OutsideTime
+from roofline.schema.record import KernelTime, OutsideTime
 
 MOST_OUTSIDE = 30
 MOST_KERNELS = 100

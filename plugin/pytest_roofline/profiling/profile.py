@@ -18,7 +18,7 @@ from pytest_roofline.profiling.by_name import kernel_times, outside_times
 from pytest_roofline.profiling.labels import LabelMode
 from pytest_roofline.profiling.recording import Kernel, ProfilerBusyError, record
 from pytest_roofline.profiling.threads import elsewhere, followed
-from roofline.record import Operation, Profile, Work
+from roofline.schema.record import Operation, Profile, Work
 
 if TYPE_CHECKING:
     import torch

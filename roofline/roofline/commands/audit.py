@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from roofline.audit import RULES, SUFFIXES, audit, on_devices, read
-from roofline.audit.report import findings_table, rules_table
+from roofline.audits import RULES, SUFFIXES, audit, on_devices, read
+from roofline.audits.report import findings_table, rules_table
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
 from roofline.commands.output import chosen_format, emit, terminal_width
 from roofline.commands.parameters import table_options, verbose_option
-from roofline.devices import DeviceTable
+from roofline.machine.published import DeviceTable
 from roofline.printable import printable, say
 from roofline.tables import Format
 

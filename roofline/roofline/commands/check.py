@@ -14,11 +14,11 @@ from roofline.commands.expectations import BESIDE_THE_TESTS, checked
 from roofline.commands.output import chosen_format, emit, emit_text, tell
 from roofline.commands.parameters import table_options, verbose_option
 from roofline.commands.two_sides import TwoSides, comparison_of, judging_options, show, unsaid
-from roofline.compare.comparison import Settings
-from roofline.compare.gate import Gate, gate
-from roofline.compare.report import sentence
-from roofline.compare.roof_change import changed_roofs
-from roofline.compare.seen import By
+from roofline.comparison.comparison import Settings
+from roofline.comparison.gate import Gate, gate
+from roofline.comparison.report import sentence
+from roofline.comparison.roof_change import changed_roofs
+from roofline.comparison.seen import By
 from roofline.expectations.gate import expected_gate
 from roofline.expectations.table import findings_table
 from roofline.json_text import json_text

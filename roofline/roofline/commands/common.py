@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from roofline.commands.parameters import Command
-from roofline.devices import DeviceFileError, DeviceTable, load
+from roofline.files.text import ReadError
+from roofline.machine.published import DeviceFileError, DeviceTable, load
 from roofline.points import Point, place_all
 from roofline.printable import printable, say
-from roofline.reader import Reading, ResultFile, read
 from roofline.same_session import told_apart
-from roofline.text_files import ReadError
+from roofline.schema.reader import Reading, ResultFile, read
 from roofline.units import some_of
 
 

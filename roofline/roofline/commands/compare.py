@@ -9,10 +9,10 @@ import click
 from roofline.commands.common import INPUT, CannotCompare, device_table, devices_option
 from roofline.commands.parameters import table_options, verbose_option
 from roofline.commands.two_sides import TwoSides, comparison_of, judging_options, show
-from roofline.compare.comparison import Settings
-from roofline.compare.gate import nothing_judged
-from roofline.compare.report import sentence
-from roofline.compare.seen import By
+from roofline.comparison.comparison import Settings
+from roofline.comparison.gate import nothing_judged
+from roofline.comparison.report import sentence
+from roofline.comparison.seen import By
 from roofline.printable import printable
 from roofline.tables import Format
 

@@ -11,7 +11,7 @@ from roofline.commands.common import device_table, devices_option
 from roofline.commands.output import emit
 from roofline.commands.parameters import table_options
 from roofline.device_tables import devices_table
-from roofline.devices import DeviceTable, PublishedDevice
+from roofline.machine.published import DeviceTable, PublishedDevice
 from roofline.tables import Format
 
 

@@ -10,9 +10,9 @@ from roofline.commands.common import CannotCompare, device_table, read_sessions
 from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.judging import Checked, check_expectations
 from roofline.expectations.unknown_devices import unknown_devices
-from roofline.expected_file import NAME, ExpectedFileError, beside, read
 from roofline.points import place_all
 from roofline.printable import printable
+from roofline.schema.expected_file import NAME, ExpectedFileError, beside, read
 
 BESIDE_THE_TESTS = ""
 """What ``--expect`` without a file stands for: the one beside the tests that were measured."""

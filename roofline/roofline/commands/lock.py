@@ -14,11 +14,11 @@ from roofline.expectations.commits import of_several_commits
 from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
-from roofline.expected_file import ExpectedFileError
+from roofline.files.text import ReadError
+from roofline.files.text import text_of as text_at
 from roofline.points import place_all
 from roofline.printable import printable, say
-from roofline.text_files import ReadError
-from roofline.text_files import text_of as text_at
+from roofline.schema.expected_file import ExpectedFileError
 
 
 def _finite(_context: click.Context, _option: click.Parameter, value: float) -> float:

@@ -11,13 +11,13 @@ import click
 from roofline.commands.common import INPUT, CannotCompare
 from roofline.commands.output import chosen_format, emit, emit_text, tell
 from roofline.commands.parameters import table_options
+from roofline.files.text import ReadError
 from roofline.profilers.kernel_figures import Kernel, by_kernel, by_kind, count, slowest_first
 from roofline.profilers.ncu_files import read_all
 from roofline.profilers.ncu_request import request
 from roofline.profilers.ncu_tables import document, notes, table
 from roofline.profilers.number_format import COMMA, POINT
 from roofline.tables import Format
-from roofline.text_files import ReadError
 
 By = Literal["kernel", "kind", "launch"]
 

@@ -37,7 +37,7 @@ from roofline.operation_tables import (
 from roofline.operations import seen_outside
 from roofline.points import Point, cases, newest, place_all
 from roofline.printable import printable, say
-from roofline.record import Record
+from roofline.schema.record import Record
 from roofline.tables import Format, Table
 from roofline.units import some_of
 

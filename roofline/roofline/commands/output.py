@@ -12,9 +12,9 @@ from typing import Any, TextIO
 
 import click
 
-from roofline import written_files
 from roofline.commands.common import INPUT, CannotCompare
 from roofline.commands.parameters import FORM_BY_ENDING, LEAST_WIDTH, TableFile
+from roofline.files import writing as written_files
 from roofline.printable import printable, printable_lines, say
 from roofline.tables import Format, Table, render
 from roofline.wrapping import wrapped
@@ -153,7 +153,7 @@ def _echo(text: str, stream: TextIO | None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file as `roofline.written_files.write_text` does.
+    """Write a file as `roofline.files.writing.write_text` does.
 
     :raises click.UsageError: the file can't be written, or is one of those that the running command reads.
     """

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from roofline import journal
 from roofline.commands.common import INPUT, CannotCompare, read_results
 from roofline.commands.output import tell
 from roofline.printable import printable, say
+from roofline.schema import journal
 from roofline.units import counted
 
 

@@ -19,7 +19,7 @@ from roofline.operation_tables import operations_table, taken_apart
 from roofline.point_tables import metrics_table, points_table, roofs_table, summary_table
 from roofline.points import Point, cases, points_of
 from roofline.printable import say
-from roofline.reader import ResultFile
+from roofline.schema.reader import ResultFile
 from roofline.tables import Table, render
 
 

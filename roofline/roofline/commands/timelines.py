@@ -11,8 +11,9 @@ import click
 from roofline.commands.common import INPUT, CannotCompare
 from roofline.commands.output import chosen_format, emit, emit_text, tell
 from roofline.commands.parameters import Command
+from roofline.files.paths import files_under, folders_without, real_path
+from roofline.files.text import ReadError
 from roofline.json_text import json_text
-from roofline.paths import files_under, folders_without, real_path
 from roofline.printable import printable, say
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_files import (
@@ -25,7 +26,6 @@ from roofline.profilers.timeline_files import (
 )
 from roofline.profilers.timeline_report import about, document, rows_table, tables
 from roofline.tables import Format, render
-from roofline.text_files import ReadError
 
 _WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}
 """In words, what an error that a reader of JSON gets by name means."""

@@ -15,20 +15,20 @@ import click
 from roofline.commands.common import CannotCompare
 from roofline.commands.output import chosen_format, emit, emit_text
 from roofline.commands.parameters import Command, Confidence, Seconds, Share
-from roofline.compare.comparison import Comparison, Settings, compare
-from roofline.compare.gate import Gate
-from roofline.compare.matching import OneMachine
-from roofline.compare.report import as_json, markdown, table
-from roofline.compare.seen import By
-from roofline.compare.sides import read_side
-from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.devices import DeviceTable
+from roofline.comparison.comparison import Comparison, Settings, compare
+from roofline.comparison.gate import Gate
+from roofline.comparison.matching import OneMachine
+from roofline.comparison.report import as_json, markdown, table
+from roofline.comparison.seen import By
+from roofline.comparison.sides import read_side
+from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.files.paths import real_path
+from roofline.files.text import ReadError
 from roofline.json_text import json_text
-from roofline.paths import real_path
+from roofline.machine.published import DeviceTable
 from roofline.printable import printable
-from roofline.reader import result_files
+from roofline.schema.reader import result_files
 from roofline.tables import Format, Table, render
-from roofline.text_files import ReadError
 
 
 class TwoSides(click.Command):

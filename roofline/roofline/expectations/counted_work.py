@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from roofline.counters import counters_of
-from roofline.devices import DeviceTable
 from roofline.expectations.judging import bounded
+from roofline.machine.published import DeviceTable
 from roofline.points import points_of
-from roofline.reader import Benchmark, ResultFile
+from roofline.schema.reader import Benchmark, ResultFile
 
 
 def by_counted_work(results: Iterable[ResultFile]) -> tuple[ResultFile, ...]:

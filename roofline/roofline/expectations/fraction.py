@@ -25,12 +25,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from roofline.amounts import usable
-from roofline.compare.evidence import rounds_of
-from roofline.compare.observation import loud_session
+from roofline.comparison.evidence import rounds_of
+from roofline.comparison.observation import loud_session
+from roofline.machine.roofs import Roofs
 from roofline.placement import place
 from roofline.points import Point
-from roofline.record import Roof
-from roofline.roofs import Roofs
+from roofline.schema.record import Roof
 from roofline.sol import speed_of_light
 from roofline.step_time import mostly_disturbed
 from roofline.units import percent
@@ -178,7 +178,7 @@ def _fraction_of_speed_of_light(point: Point, roofs: Roofs) -> float | None:
 
 def why_loud(point: Point) -> str | None:
     """Why nothing is concluded from its time: hardly a round of it was left alone, or hardly a case of its session, as
-    in a comparison (`roofline.compare.observation`). None where enough were, and where nobody looked.
+    in a comparison (`roofline.comparison.observation`). None where enough were, and where nobody looked.
     """
     record = point.benchmark.record
     rounds = None if record is None or record.timing is None else record.timing.rounds

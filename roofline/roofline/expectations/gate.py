@@ -6,7 +6,7 @@ something.
 
 from __future__ import annotations
 
-from roofline.compare.gate import Gate, lines_of_unreadable
+from roofline.comparison.gate import Gate, lines_of_unreadable
 from roofline.expectations.judging import Checked
 from roofline.expectations.table import summary
 from roofline.units import first_lines

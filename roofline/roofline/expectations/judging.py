@@ -26,14 +26,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from roofline.compare.shortfall import TOO_MANY
-from roofline.devices import DeviceTable
+from roofline.comparison.shortfall import TOO_MANY
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
-from roofline.expected import ANY, Expected, matches, own_of, why_none
+from roofline.machine.published import DeviceTable
 from roofline.machines import Machine, machine_of
 from roofline.points import Point, cases, points_of
-from roofline.reader import ResultFile
-from roofline.record import NotMeasured, Roof, Session
+from roofline.schema.expected import ANY, Expected, matches, own_of, why_none
+from roofline.schema.reader import ResultFile
+from roofline.schema.record import NotMeasured, Roof, Session
 from roofline.units import percent, scaled
 
 Judged = Literal["held", "failed", "not_evaluable"]

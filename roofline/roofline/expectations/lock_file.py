@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from roofline.expectations.locking import Locked
-from roofline.expected import ANY, FLOORS, Expected
-from roofline.expected_file import HEADER, TABLE, ExpectedFileError, parse
 from roofline.printable import printable
+from roofline.schema.expected import ANY, FLOORS, Expected
+from roofline.schema.expected_file import HEADER, TABLE, ExpectedFileError, parse
 
 _WIDTH = 100
 

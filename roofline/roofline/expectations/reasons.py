@@ -5,9 +5,9 @@ from __future__ import annotations
 from roofline.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.expectations.fraction import roofs_over, why_loud
 from roofline.expectations.judging import Claim, Finding
+from roofline.machine.roofs import LOUD_SPREAD
 from roofline.points import Point
-from roofline.record import Record, Roof
-from roofline.roofs import LOUD_SPREAD
+from roofline.schema.record import Record, Roof
 from roofline.units import percent, scaled
 
 NOTABLE_SHARE = 0.10

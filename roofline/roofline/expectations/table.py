@@ -8,13 +8,13 @@ from typing import Any
 
 from roofline.bounds import input_share, launch_s
 from roofline.columns import percent_of, pick
-from roofline.compare.gate import lines_of_unreadable
+from roofline.comparison.gate import lines_of_unreadable
 from roofline.expectations.commits import of_several_commits
 from roofline.expectations.fraction import Fraction
 from roofline.expectations.judging import Checked, Finding, Verdict, at_least, bounded
 from roofline.expectations.reasons import reason
-from roofline.expected import Expected
 from roofline.points import Point
+from roofline.schema.expected import Expected
 from roofline.tables import Column, Table
 from roofline.units import counted, first_lines, named, percent
 

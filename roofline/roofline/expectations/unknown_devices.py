@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from roofline.devices import DeviceTable, normalised
 from roofline.expectations.judging import names_of
-from roofline.expected import ANY, Expected, matches
+from roofline.machine.published import DeviceTable, normalised
 from roofline.points import Point
+from roofline.schema.expected import ANY, Expected, matches
 
 KINDS = ("cpu", "cuda", "mps")
 """What ``device.kind`` of a record may be."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from roofline.compare.paired import SIDES, PairTurns, SideName
-from roofline.compare.workload_changes import workload_changes
+from roofline.comparison.paired import SIDES, PairTurns, SideName
+from roofline.comparison.workload_changes import workload_changes
 from roofline.interleaving.process import PREPARING_S, Player, ProcessFailed
 from roofline.turns import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
 

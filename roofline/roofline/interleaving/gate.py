@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from roofline.compare.gate import Gate
+from roofline.comparison.gate import Gate
 from roofline.interleaving.table import change, interval_of
 from roofline.interleaving.trial import CaseTrial, Rules, Trial
 from roofline.units import some_of

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
-from roofline.compare.paired import SIDES, SideName
+from roofline.comparison.paired import SIDES, SideName
 from roofline.interleaving.side import Side
 from roofline.interleaving.worktrees import GitError, Repository
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roofline.compare.paired import SIDES, SideName
+from roofline.comparison.paired import SIDES, SideName
 from roofline.interleaving.side import Side
 from roofline.units import counted
 

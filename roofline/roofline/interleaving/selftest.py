@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from roofline.compare.columns import signed
-from roofline.compare.paired import SideName, least_detectable
+from roofline.comparison.columns import signed
+from roofline.comparison.paired import SideName, least_detectable
 from roofline.interleaving.side import Side
 from roofline.interleaving.trial import CaseTrial, Trial
 from roofline.tables import Column, Table

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from roofline.compare.paired import SideName
+from roofline.comparison.paired import SideName
 
 _OURS = ("plugin/pytest_roofline", "roofline/roofline")
 """Where this package lies in its own repository: measured there, each side measures with its own."""

@@ -6,12 +6,12 @@ import math
 import statistics
 from collections.abc import Callable
 
-from roofline.compare.columns import signed, signed_range
-from roofline.compare.gate import Gate
-from roofline.compare.paired import LEAST_PAIRS, PairObservation
+from roofline.comparison.columns import signed, signed_range
+from roofline.comparison.gate import Gate
+from roofline.comparison.paired import LEAST_PAIRS, PairObservation
 from roofline.interleaving.trial import CaseTrial, Outcome, Rules, Trial
 from roofline.json_text import json_text
-from roofline.record_json import without_nonfinite
+from roofline.schema.record_json import without_nonfinite
 from roofline.tables import Column, Table
 from roofline.units import counted, percent, scaled
 

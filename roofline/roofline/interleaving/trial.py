@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from roofline.compare.effect import Effect
-from roofline.compare.observation import Unusable
-from roofline.compare.paired import (
+from roofline.comparison.effect import Effect
+from roofline.comparison.observation import Unusable
+from roofline.comparison.paired import (
     LEAST_PAIRS,
     SIDES,
     PairObservation,
@@ -24,7 +24,7 @@ from roofline.compare.paired import (
     further_apart,
     observe_pair,
 )
-from roofline.compare.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge
+from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge
 from roofline.interleaving.duel import Clock, Met, fight
 from roofline.interleaving.process import MeasuringProcess, Process
 from roofline.interleaving.provenance import Provenance

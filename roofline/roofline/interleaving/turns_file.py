@@ -4,7 +4,7 @@ Format history
 --------------
 1   first version: ``kind``, ``schema``, ``at``, ``sides``, ``rules``, ``arguments``, ``told``, and ``cases``, each with
     ``test``, ``case``, ``workload_hash``, ``outcome``, ``why``, the ``effect`` and its ``pairs`` of processes (see
-    `roofline.compare.paired.PairTurns`; ``_s`` are seconds of a turn of ``steps`` steps).
+    `roofline.comparison.paired.PairTurns`; ``_s`` are seconds of a turn of ``steps`` steps).
 2   ``build`` of each turn.
 """
 
@@ -18,9 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from roofline.compare.paired import SIDES, PairTurns
+from roofline.comparison.paired import SIDES, PairTurns
+from roofline.files.writing import write_text
 from roofline.interleaving.trial import CaseTrial, Trial
-from roofline.written_files import write_text
 
 KIND = "roofline-ab"
 SCHEMA = 2

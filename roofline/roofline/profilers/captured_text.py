@@ -6,7 +6,7 @@ import codecs
 import stat
 from pathlib import Path
 
-from roofline.text_files import ReadError, encoding_of
+from roofline.files.text import ReadError, encoding_of
 
 _WINDOWS = "cp1252"
 

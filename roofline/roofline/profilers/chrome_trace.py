@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from roofline.files.text import ReadError
 from roofline.profilers.busy import NS_PER_S, busy
 from roofline.profilers.host_operators import operator_rows
 from roofline.profilers.timeline import (
@@ -35,7 +36,6 @@ from roofline.profilers.timeline import (
     with_faults,
 )
 from roofline.profilers.trace_stream import WHAT_WE_READ, Event, TraceStream
-from roofline.text_files import ReadError
 from roofline.units import some_of
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from roofline.files.text import ReadError
 from roofline.ncu_terms import Dimension, dimension
 from roofline.printable import printable
 from roofline.profilers import ncu_ranges
@@ -17,7 +18,6 @@ from roofline.profilers.ncu_labels import is_label, metric_of, not_printed, unpr
 from roofline.profilers.ncu_lines import Header, Lines, how, integer, remedy
 from roofline.profilers.ncu_units import LEAST, MOST, factors, plausible
 from roofline.profilers.number_format import Evidence, NumberFormat, NumberFormatError
-from roofline.text_files import ReadError
 
 _NOTHING = {"", "-", "n/a", "na", "#n/a", "nan", "-nan", "nan(ind)", "-nan(ind)", "inf", "-inf", "none", "null"}
 """What stands in place of a value, in lower case and without ncu's ``(!)``."""

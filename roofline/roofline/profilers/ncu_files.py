@@ -11,12 +11,12 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
+from roofline.files.text import ReadError
 from roofline.profilers import ncu_csv, ncu_ranges, ncu_report
 from roofline.profilers.captured_text import captured, decoded
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_lines import how
 from roofline.profilers.number_format import NumberFormat
-from roofline.text_files import ReadError
 
 _REPORT = (".ncu-rep", b"NVR\0")
 _FOREIGN = (

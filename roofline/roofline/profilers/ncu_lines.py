@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
+from roofline.files.text import ReadError
 from roofline.ncu_metrics import ASK
 from roofline.printable import printable
 from roofline.profilers.ncu_program import print_command
-from roofline.text_files import ReadError
 
 Page = Literal["raw", "details", "summary"]
 """``raw``: a column a metric, with the units in a row of their own. ``details``: a row a metric, as ``--metrics`` and

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from roofline.files.text import ReadError
 from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
-from roofline.text_files import ReadError
 from roofline.units import some_of
 
 _PUSHED, _STARTED = ":Push/Pop_Range:", ":Start/Stop_Range:"

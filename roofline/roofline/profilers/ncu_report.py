@@ -13,12 +13,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from roofline.files.text import ReadError
 from roofline.ncu_terms import dimension
 from roofline.printable import printable
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_program import VARIABLE, module_folders, print_command, program
 from roofline.profilers.ncu_units import factors, plausible
-from roofline.text_files import ReadError
 
 _MODULE = "ncu_report"
 _PACKAGE = "ncu-report"

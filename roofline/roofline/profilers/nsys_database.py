@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from roofline.text_files import ReadError
+from roofline.files.text import ReadError
 
 MAJOR = 3
 NEWEST_MINOR = 28

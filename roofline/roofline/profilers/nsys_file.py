@@ -5,12 +5,12 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+from roofline.files.text import ReadError
 from roofline.profilers.captured_text import captured, decoded
 from roofline.profilers.nsys_database import how_to_export
 from roofline.profilers.nsys_export import read_export
 from roofline.profilers.nsys_stats import read_stats
 from roofline.profilers.timeline import Timeline
-from roofline.text_files import ReadError
 
 _SQLITE = b"SQLite format 3\0"
 _OWN_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from roofline.files.text import ReadError
 from roofline.profilers.nsys_export import EMPTY, HOW_TO_CAPTURE
 from roofline.profilers.timeline import (
     OK,
@@ -25,7 +26,6 @@ from roofline.profilers.timeline import (
     direction,
     longest_first,
 )
-from roofline.text_files import ReadError
 from roofline.units import scaled, some_of
 
 Kind = Literal["kernels", "times", "sizes"]

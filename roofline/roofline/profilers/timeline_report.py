@@ -18,7 +18,7 @@ from roofline.profilers.timeline import (
     RangeRow,
     Timeline,
 )
-from roofline.record_json import without_nonfinite
+from roofline.schema.record_json import without_nonfinite
 from roofline.tables import Column, Table
 from roofline.units import percent, scaled
 

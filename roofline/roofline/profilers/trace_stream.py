@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from roofline.text_files import ReadError, encoding_of
+from roofline.files.text import ReadError, encoding_of
 
 if TYPE_CHECKING:
     from numpy import int64

@@ -16,7 +16,7 @@ import torch
 
 from pytest_roofline.interleaving.slowdown import Slowed
 from pytest_roofline.interleaving.turns import OtherSide, Turns, loaded_files
-from roofline.record import Case
+from roofline.schema.record import Case
 from roofline.turns import Agreed, Begin, Channel, Done, Enough, Next, Ready, Took, Turn
 from tests.plugin.measuring.fakes import Lab, a_round
 

@@ -13,7 +13,7 @@ from pytest_roofline.measuring.replay import NothingToReplay, ReplayTimer
 CONFTEST = """
 import pytest
 from pytest_roofline.measuring import replay
-from roofline.record import Rounds, Timing
+from roofline.schema.record import Rounds, Timing
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):

@@ -21,7 +21,7 @@ from pytest_roofline.profilers.ncu_status import NO_METRIC_REMEDY
 from pytest_roofline.same_project import CommandLine
 from roofline.ncu_metrics import byte_metrics, flop_metrics
 from roofline.ncu_terms import TIME
-from roofline.record import Counters
+from roofline.schema.record import Counters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 
 ANSWERS = """

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 import psutil
 import pytest
 
-from roofline.record import Counters
+from roofline.schema.record import Counters
 from tests.plugin.foreign import MEASURES, NOBODY_ELSE, QUICK, records, results
 from tests.plugin.profilers.stubs import Stubs
 
@@ -170,7 +170,7 @@ HELD = """
     import pytest, torch
     from pytest_roofline.profilers import ncu_case, ncu_pass
     from pytest_roofline.profilers.preflight import Finding
-    from roofline.record import Counters
+    from roofline.schema.record import Counters
 
     made, over = [], []
 

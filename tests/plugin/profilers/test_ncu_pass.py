@@ -17,8 +17,8 @@ from pytest_roofline.profilers.ncu_pass import NcuPass, NotUsable, preflight, pr
 from pytest_roofline.profilers.ncu_run import NotCounted
 from pytest_roofline.profilers.preflight import Finding
 from pytest_roofline.run import Run
-from roofline.record import KEY, Counters, Flag, Record
-from roofline.record_json import from_json, to_json
+from roofline.schema.record import KEY, Counters, Flag, Record
+from roofline.schema.record_json import from_json, to_json
 from tests.plugin.profilers.stubs import Stubs
 from tests.roofline import build
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_roofline.profilers.perf_events import EVENTS, Events, NoEvents, of_a_step, parse
-from roofline.record import HostCounters
+from roofline.schema.record import HostCounters
 
 WHOLE = """\
 # started on Sat Nov 28 11:00:00 2026

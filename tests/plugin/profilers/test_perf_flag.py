@@ -9,8 +9,8 @@ from typing import Literal
 
 import pytest
 
-from roofline.record import KEY, HostCounters, Record
-from roofline.record_json import from_json
+from roofline.schema.record import KEY, HostCounters, Record
+from roofline.schema.record_json import from_json
 from tests.plugin.profilers.stubs import Stubs
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="perf counts on Linux")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_roofline.profiling.by_name import MOST_KERNELS, MOST_OUTSIDE, kernel_times, outside_times
-from roofline.record import KernelTime, OutsideTime
+from roofline.schema.record import KernelTime, OutsideTime
 
 
 def test_calls_and_times_are_the_medians_of_the_steps() -> None:

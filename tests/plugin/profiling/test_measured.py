@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pytest_roofline import bench
 from pytest_roofline.workload import sgd
-from roofline.record import Record, unexplained
+from roofline.schema.record import Record, unexplained
 from tests.plugin.fake_run import WINDOW, Ticking, run_on, workload
 from tests.plugin.measuring.fakes import Lab
 

@@ -16,7 +16,7 @@ from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.profiling import Profiled, profile, profile_step
 from pytest_roofline.profiling.labels import LABEL
 from pytest_roofline.profiling.recording import Kernel, Recording, Span
-from roofline.record import KernelTime, OutsideTime, Profile
+from roofline.schema.record import KernelTime, OutsideTime, Profile
 from tests.plugin.measuring.fakes import Lab
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from roofline.devices import load
+from roofline.machine.published import load
 from roofline.points import Point, points_of
-from roofline.record import Record, Roof, Work
+from roofline.schema.record import Record, Roof, Work
 from tests.roofline import build
 
 

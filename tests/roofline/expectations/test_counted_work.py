@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from roofline.devices import load
 from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.fraction import of_roof
-from roofline.expected_file import read
+from roofline.machine.published import load
 from roofline.points import place_all
-from roofline.reader import ResultFile
-from roofline.record import Counters
+from roofline.schema.expected_file import read
+from roofline.schema.reader import ResultFile
+from roofline.schema.record import Counters
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.expectations import build_points

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from roofline.compare.gate import Gate
+from roofline.comparison.gate import Gate
 from roofline.expectations.gate import expected_gate
 from roofline.expectations.judging import Checked, check_expectations
 from roofline.expectations.table import findings_table
-from roofline.expected import Expected
+from roofline.schema.expected import Expected
 from tests.roofline.expectations import build_points
 
 

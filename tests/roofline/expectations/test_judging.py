@@ -8,9 +8,9 @@ import pytest
 
 from roofline.expectations.judging import Checked, Finding, check_expectations
 from roofline.expectations.table import findings_table, message
-from roofline.expected import Expected
 from roofline.points import Point
-from roofline.record import Flag, Memory, NotMeasured, Outcome, Record, Rounds
+from roofline.schema.expected import Expected
+from roofline.schema.record import Flag, Memory, NotMeasured, Outcome, Record, Rounds
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 

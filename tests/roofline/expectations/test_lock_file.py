@@ -6,8 +6,8 @@ import pytest
 
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import Locked
-from roofline.expected import Expected
-from roofline.expected_file import ExpectedFileError, parse
+from roofline.schema.expected import Expected
+from roofline.schema.expected_file import ExpectedFileError, parse
 
 HAND = """# By hand.
 

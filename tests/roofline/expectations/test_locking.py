@@ -8,9 +8,9 @@ import pytest
 
 from roofline.expectations.judging import check_expectations
 from roofline.expectations.locking import lock
-from roofline.expected import Expected
 from roofline.points import Point
-from roofline.record import Flag, NotMeasured, Outcome, Record, Rounds
+from roofline.schema.expected import Expected
+from roofline.schema.record import Flag, NotMeasured, Outcome, Record, Rounds
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 

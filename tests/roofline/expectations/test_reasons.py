@@ -7,8 +7,8 @@ import pytest
 
 from roofline.expectations.judging import check_expectations
 from roofline.expectations.reasons import reason
-from roofline.expected import Expected
-from roofline.record import Flag, Memory, Record, Rounds
+from roofline.schema.expected import Expected
+from roofline.schema.record import Flag, Memory, Record, Rounds
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from roofline.devices import load
 from roofline.expectations.unknown_devices import unknown_devices
-from roofline.expected import Expected
+from roofline.machine.published import load
+from roofline.schema.expected import Expected
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 

@@ -7,7 +7,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from roofline.compare.paired import SideName
+from roofline.comparison.paired import SideName
 from roofline.interleaving.process import ProcessFailed
 from roofline.interleaving.side import Side
 from roofline.turns import PROTOCOL, Agreed, Begin, Done, Enough, Hello, Message, Next, Ready, Took, Turn

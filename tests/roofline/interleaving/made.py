@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from roofline.compare.paired import PairTurns
+from roofline.comparison.paired import PairTurns
 from roofline.interleaving.trial import CaseTrial, Rules, Trial, look
 from roofline.turns import PROTOCOL, Hello
 from tests.roofline.interleaving.fakes import side

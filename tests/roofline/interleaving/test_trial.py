@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roofline.compare.paired import PairTurns
+from roofline.comparison.paired import PairTurns
 from roofline.interleaving.process import ProcessFailed
 from roofline.interleaving.provenance import WrongCode
 from roofline.interleaving.side import Side

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from roofline.files.text import ReadError
 from roofline.profilers.captured_text import captured, decoded
-from roofline.text_files import ReadError
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

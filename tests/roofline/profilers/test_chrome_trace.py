@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roofline.files.text import ReadError
 from roofline.profilers import chrome_trace, trace_stream
 from roofline.profilers.chrome_trace import read_trace
 from roofline.profilers.timeline import OK, CopyRow, KernelRow, OperatorRow, Section, Steps, Timeline
 from roofline.profilers.timeline_report import document as report
-from roofline.text_files import ReadError
 
 GEMM = "ampere_sgemm_128x64_tn"
 

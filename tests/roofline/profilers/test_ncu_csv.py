@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from roofline.files.text import ReadError
 from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu_csv import parse
 from roofline.profilers.number_format import COMMA
-from roofline.text_files import ReadError
 from tests.roofline.profilers.ncu_made import (
     DETAILS,
     IDENTITY,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from roofline.files.text import ReadError
 from roofline.profilers import ncu_program
 from roofline.profilers.ncu_report import parse
-from roofline.text_files import ReadError
 
 MODULE = '''
 """Stands in for NVIDIA's module. A report is a list of launches, each of (name, {metric: (kind, value, unit)})."""

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roofline.files.text import ReadError
 from roofline.profilers.nsys_export import read_export
 from roofline.profilers.timeline import MOST_BYTE, OK, KernelRow, Section
 from roofline.profilers.timeline_report import document
-from roofline.text_files import ReadError
 from tests.roofline.profilers import nsys_build as build
 from tests.roofline.profilers.strange_cells import loose, spoiled
 

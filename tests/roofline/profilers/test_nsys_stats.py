@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roofline.files.text import ReadError
 from roofline.profilers.nsys_stats import read_stats
 from roofline.profilers.timeline import OK, CopyRow, KernelRow, Section, Timeline
-from roofline.text_files import ReadError
 
 PATH = Path("stats.txt")
 

@@ -1,0 +1,77 @@
+"""All rules over all files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from roofline.audits.models import load
+from roofline.audits.row import Row
+from roofline.audits.rule import Known, Rule, Verdict, run
+from roofline.audits.rules import RULES
+from roofline.machine.published import DeviceTable
+from roofline.units import some_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What was read and what the rules say of it.
+
+    ``not_compared`` tells, with the first row of each, of rows that only have the name of a known model.
+    """
+
+    rows: tuple[Row, ...]
+    verdicts: tuple[Verdict, ...]
+    not_compared: tuple[str, ...] = ()
+
+    @property
+    def contradicted(self) -> bool:
+        return any(verdict.contradictions for verdict in self.verdicts)
+
+    @property
+    def examined(self) -> int:
+        """How often a rule had something to look at. 0: this audit says nothing."""
+        return sum(verdict.examined for verdict in self.verdicts)
+
+
+def audit(
+    rows: Sequence[Row],
+    devices: DeviceTable,
+    tolerances: Mapping[str, float] | None = None,
+    rules: Iterable[Rule] = RULES,
+) -> Audit:
+    """Apply rules to rows of any number of files.
+
+    :param tolerances: by the name of a rule, instead of its own.
+    """
+    known = Known(devices=devices, models=load())
+    chosen = tolerances or {}
+    verdicts = tuple(run(rule, rows, known, chosen.get(rule.name)) for rule in rules)
+    return Audit(rows=tuple(rows), verdicts=verdicts, not_compared=_not_compared(rows, known))
+
+
+def _not_compared(rows: Iterable[Row], known: Known) -> tuple[str, ...]:
+    alike: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if (why := known.models.why_another(row)) is not None:
+            alike.setdefault((row.file, why), []).append(row)
+    return tuple(
+        f"{file}: {some_of([row.place for row in members], 1)}: {why}" for (file, why), members in alike.items()
+    )
+
+
+def on_devices(rows: Iterable[Row], names: Mapping[str, str], otherwise: str | None) -> tuple[Row, ...]:
+    """The rows with the full names of their devices in place of what the table calls them.
+
+    :param names: a table's word -> the name in the table of published roofs.
+    :param otherwise: the device of rows that state none.
+    """
+    return tuple(
+        _renamed(row, names.get(row.device, row.device) if row.device is not None else otherwise) for row in rows
+    )
+
+
+def _renamed(row: Row, device: str | None) -> Row:
+    if device == row.device:
+        return row
+    return replace(row, device=device, device_kind=row.device_kind or "accelerator")

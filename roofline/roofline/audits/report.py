@@ -1,0 +1,149 @@
+"""What the audit found, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from roofline.audits.audit import Audit
+from roofline.audits.row import Row
+from roofline.audits.rule import Contradiction, Rule
+from roofline.tables import Column, Table
+from roofline.wrapping import wrapped
+
+_LEAST_WIDTH = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A contradiction and the rule that found it."""
+
+    rule: Rule
+    contradiction: Contradiction
+
+    @property
+    def row(self) -> Row:
+        return self.contradiction.row
+
+
+def findings_table(audit: Audit, width: int, *, verbose: bool = False) -> Table[Finding]:
+    """A row for each contradiction, in blocks by file and rule; below, how much there was to look at.
+
+    :param width: columns of the terminal: the arithmetic is broken into lines that fit.
+    :param verbose: name the rules that found nothing to look at.
+    """
+    found = [
+        Finding(rule=verdict.rule, contradiction=contradiction)
+        for verdict in audit.verdicts
+        for contradiction in verdict.contradictions
+    ]
+    files = list(dict.fromkeys(row.file for row in audit.rows))
+    # Stable: within a file and a rule the order is that of the rows.
+    found.sort(key=lambda finding: files.index(finding.row.file))
+    room = max(_LEAST_WIDTH, width - max((len(finding.row.place) for finding in found), default=0) - 4)
+    display: tuple[Column[Finding], ...] = (
+        Column(name="place", title="row", get=lambda finding: finding.row.place, right=False),
+        Column(name="arithmetic", title="what contradicts what", get=_sentence, show=_wrap(room), right=False),
+    )
+    return Table(
+        title=f"{len(found)} contradiction{'s' if len(found) != 1 else ''} found",
+        columns=_COLUMNS,
+        rows=found,
+        display=display if found else (),
+        section=lambda finding: f"{finding.row.file}: {finding.rule.title} ({finding.rule.name})",
+        section_title="file and rule",
+        notes=_notes(audit, files, verbose=verbose),
+    )
+
+
+def rules_table(rules: Iterable[Rule], width: int) -> Table[Rule]:
+    """The rules with their meaning and tolerance."""
+    rules = tuple(rules)
+    room = max(_LEAST_WIDTH, width - max(len(rule.name) for rule in rules) - 16)
+    tolerance: Column[Rule] = Column(
+        name="tolerance", title="tolerance", get=lambda rule: rule.tolerance, show=lambda value: f"{100 * value:g} %"
+    )
+    name: Column[Rule] = Column(name="rule", title="rule", get=lambda rule: rule.name, right=False)
+    return Table(
+        title="Rules of the audit",
+        columns=(
+            name,
+            Column(name="title", title="contradiction", get=lambda rule: rule.title, right=False),
+            tolerance,
+            Column(name="meaning", title="meaning", get=lambda rule: rule.meaning, right=False),
+        ),
+        rows=rules,
+        display=(
+            name,
+            tolerance,
+            Column(
+                name="meaning",
+                title="meaning",
+                get=lambda rule: f"{rule.title}. {rule.meaning}",
+                show=_wrap(room),
+                right=False,
+            ),
+        ),
+    )
+
+
+_COLUMNS: tuple[Column[Finding], ...] = (
+    Column(name="file", title="file", get=lambda finding: finding.row.file, right=False),
+    Column(name="row", title="row", get=lambda finding: finding.row.number),
+    Column(name="counted_in", title="of", get=lambda finding: finding.row.counted_in, right=False),
+    Column(name="name", title="name", get=lambda finding: finding.row.name, right=False),
+    Column(name="rule", title="rule", get=lambda finding: finding.rule.name, right=False),
+    Column(name="title", title="contradiction", get=lambda finding: finding.rule.title, right=False),
+    Column(name="arithmetic", title="arithmetic", get=lambda finding: finding.contradiction.arithmetic, right=False),
+    Column(
+        name="other_rows",
+        title="other rows",
+        get=lambda finding: [_elsewhere(finding.row, other) for other in finding.contradiction.others],
+        right=False,
+    ),
+)
+
+
+def _sentence(finding: Finding) -> str:
+    others = [_elsewhere(finding.row, other) for other in finding.contradiction.others]
+    # Those that the arithmetic names already need no list.
+    more = [place for place in others if place not in finding.contradiction.arithmetic]
+    also = f". Also {', '.join(more)}" if more else ""
+    return f"{finding.row.name}: {finding.contradiction.arithmetic}{also}"
+
+
+def _elsewhere(row: Row, other: Row) -> str:
+    return other.place if other.file == row.file else f"{other.file} {other.place}"
+
+
+def _notes(audit: Audit, files: Iterable[str], *, verbose: bool) -> list[str]:
+    rows = Counter(row.file for row in audit.rows)
+    flagged = {
+        (row.file, row.number)
+        for verdict in audit.verdicts
+        for one in verdict.contradictions
+        for row in (one.row, *one.others)
+    }
+    per_file = Counter(file for file, _ in flagged)
+    notes = [f"{file}: {_count(rows[file])}, {per_file[file]} in a contradiction" for file in files]
+    notes += [
+        f"{row.file}: {row.place}: {', '.join(row.nonfinite)}: no measurement, and not looked at"
+        for row in audit.rows
+        if row.nonfinite
+    ]
+    notes += audit.not_compared
+    idle = [verdict.rule.name for verdict in audit.verdicts if not verdict.examined]
+    if idle:
+        of_all = len(audit.verdicts)
+        rest = f". Nothing to look at had {', '.join(idle)}" if verbose else ", -v names the others"
+        notes.append(f"{of_all - len(idle)} of {of_all} rules had something to look at; --rules explains them{rest}")
+    return notes
+
+
+def _count(rows: int) -> str:
+    return f"{rows} row{'' if rows == 1 else 's'}"
+
+
+def _wrap(room: int) -> Callable[[str], str]:
+    return lambda text: "\n".join(wrapped(text, room))

@@ -1,0 +1,197 @@
+"""pytest-benchmark's files in: each benchmark a row, of this suite or of any other project.
+
+A benchmark of this suite brings its record: case, device, work, roofs, speed of light. One of another project brings
+its times, and of ``params`` and ``extra_info`` what has the name of a column of a plain table (see layouts).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import sqrt
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from roofline.audits.figure import Figure, exact, plausible
+from roofline.audits.layouts import PLAIN, plain
+from roofline.audits.row import Mode, Roof, Row
+from roofline.audits.table_file import kind_of
+from roofline.machine.published import DeviceTable
+from roofline.points import Point, points_of
+from roofline.schema.reader import Benchmark, read_file
+from roofline.schema.record import Case, Record, Rounds
+from roofline.step_time import AGREEMENT, step_time
+
+_DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0-9])", re.IGNORECASE)
+_MODES: dict[str, Mode] = {"train": "train", "infer": "infer"}
+
+
+def rows_of(path: Path, devices: DeviceTable, incomplete: list[str] | None = None) -> tuple[Row, ...]:
+    """The rows of a result file; benchmarks that measured a roof or a loader are no cases and stay out.
+
+    :param incomplete: how far its run came is added to it, where that did not end.
+    :raises ReadError: the file is no result file, or can't be used.
+    """
+    result = read_file(path)
+    if incomplete is not None and result.session is not None and result.session.why_incomplete is not None:
+        incomplete.append(f"{path}: {result.session.why_incomplete}")
+    points = points_of(result, devices)
+    return tuple(_row(point, index) for index, point in enumerate(points, 1) if point.mode in (None, "train", "infer"))
+
+
+def unread(path: Path) -> tuple[str, ...]:
+    """Name what ``extra_info`` of a result file says that no rule can look at.
+
+    :raises ReadError: it can't be read.
+    """
+    names = dict.fromkeys(key for benchmark in read_file(path).benchmarks for key in benchmark.extra_info)
+    return tuple(key for key in names if not PLAIN.reads(plain(key)) and not _is_share(key))
+
+
+def _row(point: Point, number: int) -> Row:
+    stats = point.benchmark.stats
+    own = f"benchmarks[{number - 1}]."
+    quantiles = {0.0: stats.min_s, 0.25: stats.q1_s, 0.5: stats.median_s, 0.75: stats.q3_s, 1.0: stats.max_s}
+    figures: dict[str, Any] = {
+        "mean_s": _figure(stats.mean_s),
+        "percentiles": tuple(
+            (share, figure) for share, value in quantiles.items() if (figure := _figure(value)) is not None
+        ),
+        "steps_per_s": _figure(stats.iterations_per_s),
+        "nonfinite": tuple(path.removeprefix(own) for path in point.result.nonfinite if path.startswith(own)),
+    }
+    record = point.benchmark.record
+    if record is None:
+        figures |= _foreign(point, point.benchmark)
+    else:
+        figures |= _own(point, record)
+    return Row(file=str(point.result.path), number=number, counted_in="benchmark", **figures)
+
+
+def _foreign(point: Point, benchmark: Benchmark) -> dict[str, Any]:
+    fullname, stats = benchmark.fullname, benchmark.stats
+    named = _DEVICE.search(fullname)
+    figures: dict[str, Any] = {
+        "name": benchmark.name,
+        "work": (_DEVICE.sub("DEVICE", fullname),),
+        "device": named[0].casefold() if named else point.result.machine_key,
+        "step_time_s": _figure(stats.mean_s),
+        "step_time_sd_s": _figure(stats.stddev_s),
+        "steps": _figure(stats.rounds),
+        "total_s": _figure(stats.total_s),
+    }
+    impossible: list[str] = []
+    for source in (benchmark.params or {}, benchmark.extra_info):
+        for key, value in source.items():
+            column = plain(key)
+            if (field := PLAIN.words.get(column)) is not None and isinstance(value, str):
+                figures[field] = value
+            quantity = PLAIN.numbers.get(column)
+            if _is_number(value) and (
+                (value < 0 and (quantity is not None or _is_share(key))) or (value > 1 and _is_share(key))
+            ):
+                impossible.append(f"{key} is {value:g}")
+            if quantity is not None and quantity.share is None and (figure := _figure(value)) is not None:
+                figures[quantity.field] = figure * exact(quantity.factor)
+    figures["impossible"] = tuple(impossible)
+    if "mode" in figures:
+        figures["mode"] = _MODES.get(figures["mode"])
+    figures["device_kind"] = kind_of(figures["device"])
+    return figures
+
+
+def _own(point: Point, record: Record) -> dict[str, Any]:
+    case, timing, memory = record.case, record.timing, record.memory
+    figures: dict[str, Any] = {
+        "name": case.id,
+        "work": (case.id, case.workload_hash),
+        "model": case.model,
+        "mode": _MODES.get(case.mode),
+        "precision": case.precision,
+        "variant": f"{case.layout or 'mixed layouts'}, {case.data}",
+        "device": f"{record.device.name}, {point.result.machine_label}",
+        "device_kind": "cpu" if record.device.kind == "cpu" else "accelerator",
+        "device_proven": any(check.name == "device" and check.status == "passed" for check in record.checks),
+        "batch": _figure(case.samples_per_step),
+        "roof": _roof(point),
+        "speed_of_light_s": _figure(point.sol.time_s),
+        "launch_s": _figure(point.roofs.value("latency", "launch")),
+        "memory_byte": _figure(record.device.memory_byte),
+    }
+    if timing is not None:
+        rounds = timing.rounds
+        found = step_time(rounds)
+        agrees = found is not None and abs(timing.step_time_s / found.time_s - 1) <= AGREEMENT
+        figures |= {
+            # The rules hold it against the total of all rounds, of which a median says nothing, and their mean all.
+            "step_time_s": _figure(found.mean_s if found is not None and agrees else timing.step_time_s),
+            "step_time_sd_s": _figure(timing.step_time_sd_s),
+            "steps": _figure(rounds.steps * len(rounds.wall_s)),
+            "total_s": _figure(sum(rounds.wall_s)),
+            "impossible": tuple(_impossible(rounds)),
+        }
+        if rounds.device_s is not None:
+            figures |= {"device_time_s": _figure(sum(rounds.device_s)), "wall_time_s": _figure(sum(rounds.wall_s))}
+    if memory is not None:
+        figures["reserved_byte"] = _figure(memory.peak_reserved_byte)
+        figures["memory_byte"] = _figure(memory.device_total_byte) or figures["memory_byte"]
+    if record.work is not None:
+        figures["flop_per_step"] = _figure(record.work.flop_per_step)
+        figures["parameter_count"] = _figure(record.work.parameter_count)
+    return figures | _sample(_shape_of_one(case))
+
+
+def _shape_of_one(case: Case) -> object:
+    """Of one sample: as configured, else of the first input of a batch."""
+    match case.config:
+        case {"input_shape": shape}:
+            return shape
+        case {"input_shapes": [[_, *shape], *_]}:
+            return shape
+    return None
+
+
+def _impossible(rounds: Rounds) -> Iterator[str]:
+    for name, times in (
+        ("wall_s", rounds.wall_s),
+        ("device_s", rounds.device_s),
+        ("process_cpu_s", rounds.process_cpu_s),
+    ):
+        negative = [time for time in times or () if time < 0]
+        if negative:
+            yield f"{name} of {len(negative)} rounds is below 0 (least {min(negative):g} s)"
+
+
+def _is_share(key: str) -> bool:
+    return plain(key).endswith("_share")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _sample(shape: object) -> dict[str, Figure | None]:
+    """Size of one sample of ``[channels, height, width]`` or ``[tokens]``, as `Row` has it."""
+    match shape:
+        case [int(tokens)]:
+            return {"length_token": _figure(tokens)}
+        case [_, int(height), int(width)] if height > 0 and width > 0:
+            return {"size_pixel": _figure(sqrt(height * width))}
+    return {}
+
+
+def _roof(point: Point) -> Roof | None:
+    """The roof over the point: at the intensity that allows most, else the compute roof alone."""
+    placement = point.placement
+    value = placement.compute_flop_per_s
+    if placement.attained_flop_per_s is not None and placement.fraction_low:
+        value = placement.attained_flop_per_s / placement.fraction_low
+    figure = _figure(value)
+    return None if figure is None else Roof(flop_per_s=figure, source=f"the {placement.roof_source} roof")
+
+
+def _figure(value: object) -> Figure | None:
+    """JSON's numbers are not rounded. What no measurement gives is missing."""
+    if not _is_number(value) or not plausible(value):
+        return None
+    return exact(float(value))

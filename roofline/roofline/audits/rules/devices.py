@@ -1,0 +1,112 @@
+"""Rules on rows of the same work on different devices."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from roofline.audits.figure import Figure, agree, difference, shown
+from roofline.audits.row import Row
+from roofline.audits.rule import Contradiction, Known, rule
+
+_TELLING = 5e-4
+"""Half a unit of the last digit, relative: from four printed digits on two measured values don't agree by chance."""
+
+_MEASURED: tuple[tuple[str, str, Callable[[Row], Figure | None]], ...] = (
+    ("attained", "FLOP/s", lambda row: row.attained_flop_per_s),
+    ("throughput", "samples/s", lambda row: row.samples_per_s),
+    ("step time", "s", lambda row: row.step_time_s),
+)
+
+
+@rule("equal values in rows of different devices")
+def pooled(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+    """Two devices don't give the same value to the last digit: rows of both were averaged into one, or a row was
+    copied. Compared are attained FLOP/s, throughput and step time of rows of the same work, where four digits or more
+    are printed."""
+    for group in _same_work(rows):
+        if len({row.device for row in group}) < 2:
+            continue
+        for row in group:
+            if not any(_comparable(row, group, get) for _, _, get in _MEASURED):
+                continue
+            found = [
+                (f"{what} {_value(figure, unit)}", twins)
+                for what, unit, get in _MEASURED
+                if (figure := get(row)) is not None and (twins := _twins(row, figure, group, get))
+            ]
+            if not found:
+                yield None
+                continue
+            others = tuple(dict.fromkeys(twin for _, twins in found for twin in twins))
+            places = ", ".join(f"{twin.place} ({twin.device})" for twin in others)
+            values = " and ".join(value for value, _ in found)
+            yield Contradiction(row=row, arithmetic=f"{values} as in {places}, on {row.device} here", others=others)
+
+
+@rule("as fast on the accelerator as on the CPU", tolerance=0.03)
+def same_as_cpu(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+    """The same work takes the same time on a CPU and on an accelerator: the row ran on the wrong device, or neither
+    device sets the pace (loader, host). Rows are the same work where all but the device is equal, names included. Not
+    said where the device was proven while it was measured."""
+    for group in _same_work(rows):
+        slow = [row for row in group if row.device_kind == "cpu"]
+        fast = [row for row in group if row.device_kind == "accelerator"]
+        for row in fast:
+            pairs = [
+                (twin, speeds)
+                for twin in slow
+                if not (row.device_proven and twin.device_proven) and (speeds := _speeds(row, twin)) is not None
+            ]
+            if not pairs:
+                continue
+            equal = next(((twin, speeds) for twin, speeds in pairs if agree(speeds[0], speeds[1], tolerance)), None)
+            if equal is None:
+                yield None
+                continue
+            twin, (own, other, unit) = equal
+            text = f"{_value(own, unit)} on {row.device}, {_value(other, unit)} on {twin.device} ({twin.place})"
+            yield Contradiction(row=row, arithmetic=f"{text}: {difference(own, other)}")
+
+
+def _same_work(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.device is not None:
+            groups[row.work].append(row)
+    return iter(groups.values())
+
+
+def _comparable(row: Row, group: Iterable[Row], get: Callable[[Row], Figure | None]) -> bool:
+    """Whether the row has a value of enough digits, and a row of another device has one at all."""
+    figure = get(row)
+    if figure is None or not _telling(figure):
+        return False
+    return any(other.device != row.device and get(other) is not None for other in group)
+
+
+def _telling(figure: Figure) -> bool:
+    return figure.positive and figure.high - figure.value <= _TELLING * figure.value
+
+
+def _twins(row: Row, figure: Figure, group: Iterable[Row], get: Callable[[Row], Figure | None]) -> tuple[Row, ...]:
+    if not _telling(figure):
+        return ()
+    return tuple(
+        other
+        for other in group
+        if other.device != row.device and (own := get(other)) is not None and own.value == figure.value
+    )
+
+
+def _speeds(row: Row, twin: Row) -> tuple[Figure, Figure, str] | None:
+    """The first measured value that both rows have, and its unit."""
+    for _, unit, get in (*_MEASURED[1:], ("mean", "s", lambda row: row.mean_s)):
+        own, other = get(row), get(twin)
+        if own is not None and other is not None and own.positive and other.positive:
+            return own, other, unit
+    return None
+
+
+def _value(figure: Figure, unit: str) -> str:
+    return f"{shown(figure)} {unit}" if unit == "samples/s" else shown(figure, unit)

@@ -1,0 +1,109 @@
+"""Rules on what no machine can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from roofline.audits.figure import Figure, exact, gap, shown
+from roofline.audits.models import attained
+from roofline.audits.roof import roof_of
+from roofline.audits.row import Row
+from roofline.audits.rule import Contradiction, Known, rule
+from roofline.units import significant
+
+_LEAST_LAUNCH = exact(1e-6)
+"""Seconds below which no accelerator has run anything: launching an empty kernel and waiting for it takes several
+microseconds on every driver and device there is."""
+
+_WINOGRAD = 2.25
+"""Multiplications that Winograd's F(2x2, 3x3) saves (Lavin, Gray 2016): up to this factor a 3x3 convolution may seem to
+beat its roof, counted as it is by the plain algorithm."""
+
+
+@rule("above the roof", tolerance=0.03)
+def above_roof(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+    """More FLOP/s than the device has, measured, stated or published for exactly this device and precision; or more
+    byte/s (attained / intensity) than the stated bandwidth. The time, the count, the precision or the roof is wrong."""
+    for row in rows:
+        checks = [text for text in (_compute(row, known, tolerance), _memory(row, tolerance)) if text is not None]
+        if not checks:
+            continue
+        found = "; ".join(text for text in checks if text)
+        yield Contradiction(row=row, arithmetic=found) if found else None
+
+
+@rule("faster than the speed of light", tolerance=0.03)
+def faster_than_light(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+    """A step took less than the machine's own roofs allow for its operations: a roof is too low, or a count is too
+    high."""
+    for row in rows:
+        least, time = row.speed_of_light_s, row.time_s
+        if least is None or time is None or not least.positive:
+            continue
+        if gap(time, least) >= -tolerance:
+            yield None
+            continue
+        text = f"{shown(time, 's')} for a step whose speed of light is {shown(least, 's')}"
+        yield Contradiction(row=row, arithmetic=text)
+
+
+@rule("faster than a kernel launch")
+def faster_than_launch(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+    """A step on an accelerator took less than one kernel launch: as measured on the machine, else 1 µs. What was timed
+    is not the step: no synchronisation, a divisor, a cached result."""
+    for row in rows:
+        time = row.time_s
+        if row.device_kind != "accelerator" or time is None:
+            continue
+        least = row.launch_s or _LEAST_LAUNCH
+        if time.high >= least.value:
+            yield None
+            continue
+        source = "measured here" if row.launch_s is not None else "on any device"
+        text = f"{shown(time, 's')} a step, but a launch alone takes {shown(least, 's')} ({source})"
+        yield Contradiction(row=row, arithmetic=text)
+
+
+@rule("a time or share that can't be", tolerance=0.03)
+def impossible_time(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+    """A time below 0, a share of a time below 0 or above 1, or a device that ran for longer than the wall clock: two
+    clocks were subtracted, or the device's time is that of other steps."""
+    for row in rows:
+        device, wall = row.device_time_s, row.wall_time_s
+        found = list(row.impossible)
+        if device is not None and wall is not None and gap(device, wall) > tolerance:
+            found.append(f"{shown(device, 's')} on the device within {shown(wall, 's')} by the wall")
+        if found:
+            yield Contradiction(row=row, arithmetic="; ".join(found))
+        elif device is not None and wall is not None:
+            yield None
+
+
+def _compute(row: Row, known: Known, tolerance: float) -> str | None:
+    """What is wrong, an empty text if nothing, None if there is nothing to hold against each other."""
+    stated, roof = attained(row, known.models), roof_of(row, known.devices)
+    if stated is None or roof is None or not roof.flop_per_s.positive:
+        return None
+    rate, source = stated
+    if gap(rate, roof.flop_per_s) <= tolerance:
+        return ""
+    ratio = rate.value / roof.flop_per_s.value
+    may_be_winograd = row.precision in (None, "fp32") and ratio <= _WINOGRAD
+    excuse = f" (Winograd may explain up to {_WINOGRAD:g} times)" if may_be_winograd else ""
+    return (
+        f"{source} {shown(rate, 'FLOP/s')} is {significant(ratio)} times the {shown(roof.flop_per_s, 'FLOP/s')} of"
+        f" {roof.source}{excuse}"
+    )
+
+
+def _memory(row: Row, tolerance: float) -> str | None:
+    rate, intensity, peak = row.attained_flop_per_s, row.intensity_flop_per_byte, row.peak_byte_per_s
+    if rate is None or intensity is None or peak is None or not (intensity.positive and peak.positive):
+        return None
+    traffic: Figure = rate / intensity
+    if gap(traffic, peak) <= tolerance:
+        return ""
+    return (
+        f"{shown(rate, 'FLOP/s')} / {shown(intensity)} FLOP/byte = {shown(traffic, 'B/s')}, but the bandwidth is"
+        f" {shown(peak, 'B/s')}"
+    )

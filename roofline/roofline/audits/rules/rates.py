@@ -1,0 +1,156 @@
+"""The rule on attained FLOP/s: which throughput, and which way of counting a model's FLOP, gives the stated one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from roofline.audits.figure import Figure, agree, difference, exact, gap, shown
+from roofline.audits.models import KnownModel
+from roofline.audits.row import Mode, Row
+from roofline.audits.rule import Contradiction, Known, rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting:
+    """A way in which people count the FLOP of one sample: right for one mode, or a habit."""
+
+    name: str
+    of: Callable[[KnownModel, Mode | None], Figure]
+
+
+COUNTINGS = (
+    # Right where a table has rows of both modes; of a row that states none it is the forward pass.
+    Counting(name="FLOP of the row's mode", of=lambda model, mode: model.of(mode or "infer")),
+    Counting(name="forward FLOP", of=lambda model, _: model.forward),
+    Counting(name="training FLOP", of=lambda model, _: model.training),
+    Counting(name="2 x forward FLOP", of=lambda model, _: exact(2) * model.forward),
+    Counting(name="3 x forward FLOP", of=lambda model, _: exact(3) * model.forward),
+    Counting(name="forward MAC", of=lambda model, _: exact(0.5) * model.forward),
+    Counting(name="3 x forward MAC", of=lambda model, _: exact(1.5) * model.forward),
+)
+
+_ENOUGH = 3
+"""Rows of an unknown model that must agree on its FLOP a sample before another row is held against them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A row that states attained FLOP/s and tells its throughput."""
+
+    row: Row
+    attained: Figure
+    rate: Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """A case and the FLOP of a sample it should have been computed from."""
+
+    case: _Case
+    flop: Figure
+    name: str
+
+    @property
+    def expected(self) -> Figure:
+        return self.flop * self.case.rate
+
+
+@rule("attained FLOP/s that no single throughput explains", tolerance=0.03)
+def unexplained_rate(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+    """Attained FLOP/s = FLOP of a sample x samples/s. A file counts FLOP in one way: the one (by mode, forward,
+    training, twice forward, ...) that explains most of its rows is taken, and a row it doesn't explain was computed
+    from another throughput than it prints. Where a row of another device has the same value, the run-weighted mean
+    of both is tried. Models whose FLOP are not known are held against what at least three of their rows agree
+    on."""
+    files: defaultdict[str, list[_Case]] = defaultdict(list)
+    for row in rows:
+        attained, rate = row.attained_flop_per_s, row.rate
+        if attained is not None and rate is not None and attained.positive and rate.positive:
+            files[row.file].append(_Case(row=row, attained=attained, rate=rate))
+    for cases in files.values():
+        for counted in (*_of_known(cases, known, tolerance), *_of_unknown(cases, known, tolerance)):
+            if agree(counted.case.attained, counted.expected, tolerance):
+                yield None
+            else:
+                yield _contradiction(counted, cases, tolerance)
+
+
+def _of_known(cases: Iterable[_Case], known: Known, tolerance: float) -> list[_Counted]:
+    pairs = [(case, model) for case in cases if (model := known.models.of(case.row)) is not None]
+    ways = [
+        [
+            _Counted(case=case, flop=counting.of(model, case.row.mode), name=f"{counting.name} of {model.name}")
+            for case, model in pairs
+        ]
+        for counting in _countings(pairs)
+    ]
+    return max(ways, key=lambda way: _explained(way, tolerance))
+
+
+def _countings(pairs: Iterable[tuple[_Case, KnownModel]]) -> tuple[Counting, ...]:
+    """All ways, or those that go by one figure where rows of one mode leave the first no different from another."""
+    return COUNTINGS if len({case.row.mode for case, _ in pairs}) > 1 else COUNTINGS[1:]
+
+
+def _explained(way: Iterable[_Counted], tolerance: float) -> tuple[int, float]:
+    """How many rows a way of counting explains; of ways that explain as many, the closest is the best."""
+    gaps = [abs(gap(counted.case.attained, counted.expected)) for counted in way]
+    return sum(one <= tolerance for one in gaps), -sum(min(one, 1.0) for one in gaps)
+
+
+def _of_unknown(cases: Iterable[_Case], known: Known, tolerance: float) -> Iterator[_Counted]:
+    models: defaultdict[tuple[object, ...], list[_Case]] = defaultdict(list)
+    for case in cases:
+        row = case.row
+        if row.model is not None and known.models.of(row) is None:
+            models[row.model, row.mode, row.size_pixel, row.length_token].append(case)
+    for same in models.values():
+        flop = [case.attained / case.rate for case in same]
+        agreeing = [sum(agree(other, one, tolerance) for other in flop) for one in flop]
+        if max(agreeing) >= _ENOUGH:
+            usual = flop[agreeing.index(max(agreeing))]
+            name = f"FLOP a sample, as in {max(agreeing)} rows of {same[0].row.model}"
+            yield from (_Counted(case=case, flop=exact(usual.value), name=name) for case in same)
+
+
+def _contradiction(counted: _Counted, cases: Iterable[_Case], tolerance: float) -> Contradiction:
+    case = counted.case
+    text = (
+        f"{shown(counted.flop, 'FLOP')} ({counted.name}) x {shown(case.rate)} samples/s ="
+        f" {shown(counted.expected, 'FLOP/s')}, but {shown(case.attained, 'FLOP/s')} is stated"
+        f" ({difference(case.attained, counted.expected)})"
+    )
+    twins = [
+        other
+        for other in cases
+        if other.row.device != case.row.device
+        and other.row.work == case.row.work
+        and other.attained.value == case.attained.value
+    ]
+    pooled = _pooled(counted, [case, *twins], tolerance) if twins else None
+    if pooled is not None:
+        return Contradiction(row=case.row, arithmetic=f"{text}. {pooled}", others=tuple(twin.row for twin in twins))
+    needed = case.attained / counted.flop
+    return Contradiction(
+        row=case.row, arithmetic=f"{text}. It would take {shown(needed)} samples/s; no row of another device shares it"
+    )
+
+
+def _pooled(counted: _Counted, group: Sequence[_Case], tolerance: float) -> str | None:
+    """How the stated value comes about as a mean over the devices of ``group``, or None where it does not."""
+    group = sorted(group, key=lambda case: case.row.number)
+    weights = [case.row.runs.value if case.row.runs is not None else 1.0 for case in group]
+    total = sum(weights)
+    if total <= 0:
+        return None
+    rate = sum(weight * case.rate.value for weight, case in zip(weights, group, strict=True)) / total
+    if not agree(counted.case.attained, counted.flop * exact(rate), tolerance):
+        return None
+    terms = " + ".join(f"{shown(weight)} x {shown(case.rate)}" for weight, case in zip(weights, group, strict=True))
+    places = " and ".join(f"{case.row.place} ({case.row.device})" for case in group)
+    return (
+        f"Pooled over {places}: the run-weighted mean ({terms}) / {shown(total)} = {shown(rate)} samples/s gives"
+        f" {shown(counted.flop * exact(rate), 'FLOP/s')}"
+    )

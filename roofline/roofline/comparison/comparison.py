@@ -1,0 +1,286 @@
+"""Every case of two sides with its verdict, the worst first."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from roofline.comparison.effect import Effect, effect_of
+from roofline.comparison.identity import Identity
+from roofline.comparison.matching import Pair, match
+from roofline.comparison.observation import Observation
+from roofline.comparison.roof_change import roofs_apart
+from roofline.comparison.seen import By, Run, Seen
+from roofline.comparison.sides import Side
+from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, NoNumber, Verdict, judge
+from roofline.units import scaled, significant, some_of
+
+LARGE_IMPROVEMENT = 0.1
+"""Share of the time won beyond which an old baseline would hide a loss."""
+
+BIMODAL_SHARE = 0.5
+"""A side of which so many sessions or more fall into two clusters each has no time to be judged by."""
+
+_UNIT = 1000.0
+_UNIT_TOLERANCE = 1.5
+
+Outcome = Literal["slower", "removed", "not comparable", "invalid", "inconclusive", "new", "faster", "same"]
+OUTCOMES: tuple[Outcome, ...] = (
+    *("slower", "removed", "not comparable", "invalid"),
+    *("inconclusive", "new", "faster", "same"),
+)
+"""Worst first, as they are shown."""
+
+MATCHED: tuple[Outcome, ...] = ("slower", "faster", "same", "inconclusive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """:param least_effect: the least difference that matters, relative.
+    :param confidence: that no case is called slower or faster by chance, over all cases together.
+    :param floor_s: differences of the step time below it never matter.
+    :param by: what is compared: times, on one machine; or times over what each machine's own measured roofs allow.
+    """
+
+    least_effect: float = LEAST_EFFECT
+    confidence: float = CONFIDENCE
+    floor_s: float = 0.0
+    by: By = "time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Middle:
+    """A case on one side: geometric means over its sessions. Fractions are of the machine's own measured roofs.
+
+    Of all ``rounds`` of the sessions ``outliers`` are far longer than their session's median (see
+    `roofline.comparison.observation.OUTLIER`), and the slowest is ``slowest`` times the median.
+    """
+
+    step_time_s: float
+    fraction_of_roof: float | None
+    fraction_of_sol: float | None
+    rounds: int
+    outliers: int
+    slowest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One case. What wasn't judged has no ``effect``; ``least`` is the least effect that mattered in it.
+
+    ``by_figures``: ``why`` says no more than the effect and its interval do. ``more_sessions`` and ``no_number`` are
+    the verdict's.
+    """
+
+    pair: Pair
+    outcome: Outcome
+    why: str = ""
+    by_figures: bool = False
+    more_sessions: int | None = None
+    no_number: NoNumber | None = None
+    least: float | None = None
+    effect: Effect | None = None
+    base: Middle | None = None
+    new: Middle | None = None
+
+    @property
+    def change(self) -> float | None:
+        """Of the time, relative: 0.05 is 5 % longer."""
+        return None if self.effect is None else self.effect.ratio - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """``cases`` are sorted, the worst first. ``left_out``: sessions, rows and files that nothing was compared with, and
+    why. ``unreadable``: files of a folder that should be results and can't be read.
+
+    The runs of a side include the sessions left out.
+    """
+
+    settings: Settings
+    cases: tuple[Compared, ...]
+    base_runs: tuple[Run, ...]
+    new_runs: tuple[Run, ...]
+    left_out: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
+
+    def of(self, *outcomes: Outcome) -> tuple[Compared, ...]:
+        return tuple(case for case in self.cases if case.outcome in outcomes)
+
+    @property
+    def counts(self) -> Counter[Outcome]:
+        return Counter(case.outcome for case in self.cases)
+
+    @property
+    def matched(self) -> int:
+        return len(self.of(*MATCHED))
+
+    @property
+    def judged(self) -> int:
+        """How many of the matched cases have an effect: sessions of loud hours alone have none."""
+        return sum(case.effect is not None for case in self.of(*MATCHED))
+
+    @property
+    def below_floor(self) -> tuple[Compared, ...]:
+        """Matched cases that aren't slower, and of which no small slowdown could be: the floor is as long as they."""
+        floor_s = self.settings.floor_s
+        matched = (case for case in self.of(*MATCHED) if case.outcome != "slower" and case.base is not None)
+        return tuple(case for case in matched if case.base is not None and case.base.step_time_s <= floor_s)
+
+    @property
+    def one_session_a_side(self) -> bool:
+        """Whether each side was given as one session: nothing then shows how far sessions scatter."""
+        return len(self.base_runs) == len(self.new_runs) == 1
+
+    @property
+    def machines(self) -> tuple[Identity, ...]:
+        return tuple(dict.fromkeys(case.pair.machine for case in self.cases))
+
+
+def compare(base: Side, new: Side, settings: Settings) -> Comparison:
+    """:raises roofline.comparison.matching.OneMachine: by roof, a side of several machines."""
+    matching = match(base, new, settings.by)
+    judged = [_Judged(pair, settings) for pair in matching.pairs if pair.standing == "matched"]
+    family = [one for one in judged if one.other_unit is None]
+    effects, least = [one.effect for one in family], [one.least for one in family]
+    verdicts = judge(effects, least, [settings.confidence] * len(family))
+    cases = [_not_judged(pair) for pair in matching.pairs if pair.standing != "matched"]
+    cases += [one.compared(verdict) for one, verdict in zip(family, verdicts, strict=True)]
+    cases += [one.unjudged(one.other_unit) for one in judged if one.other_unit is not None]
+    return Comparison(
+        settings=settings,
+        cases=tuple(sorted(cases, key=_worst_first)),
+        base_runs=base.runs,
+        new_runs=new.runs,
+        left_out=(*matching.left_out, *base.skipped, *new.skipped, *base.repeated, *new.repeated),
+        unreadable=(*base.unreadable, *new.unreadable),
+    )
+
+
+def _worst_first(case: Compared) -> tuple[int, float, str]:
+    size = 0.0 if case.effect is None else -abs(case.effect.log_ratio)
+    return OUTCOMES.index(case.outcome), size, case.pair.id
+
+
+def _not_judged(pair: Pair) -> Compared:
+    assert pair.standing != "matched"
+    if pair.standing == "loud":
+        return Compared(pair=pair, outcome="inconclusive", why=f"{pair.why}; measure again on a quieter machine")
+    return Compared(pair=pair, outcome=pair.standing, why=pair.why)
+
+
+def measured(middle: Middle, side: Sequence[Seen]) -> str:
+    """The step time of a side and where it is from: ``99.7 ms in base.json``, or of several sessions, in none of which
+    it stands, ``99.7 ms over 4 sessions (base/00.json and 3 more)``.
+    """
+    time, file = scaled(middle.step_time_s, "s"), side[0].run.file
+    if len(side) == 1:
+        return f"{time} in {file}"
+    return f"{time} over {len(side)} sessions ({some_of([seen.run.file for seen in side], 1)})"
+
+
+class _Judged:
+    """A matched pair on its way to its verdict."""
+
+    def __init__(self, pair: Pair, settings: Settings) -> None:
+        self._pair = pair
+        self._by = settings.by
+        self._base, self._new = _middle(pair.base), _middle(pair.new)
+        self.effect = effect_of(_observations(pair.base), _observations(pair.new))
+        self.least = max(settings.least_effect, settings.floor_s / self._base.step_time_s)
+
+    @property
+    def other_unit(self) -> str | None:
+        """Why the difference is that of two units of time, and not of two versions of the code; None where it isn't."""
+        larger = math.exp(abs(self.effect.log_ratio))
+        if not any(_UNIT**power / _UNIT_TOLERANCE <= larger <= _UNIT**power * _UNIT_TOLERANCE for power in (1, 2, 3)):
+            return None
+        return (
+            f"{significant(larger)} times as {'long' if self.effect.log_ratio > 0 else 'short'}: a file in another unit"
+            f" of time? ({measured(self._base, self._pair.base)}, {measured(self._new, self._pair.new)}). If it is"
+            " real, make the baseline anew"
+        )
+
+    def compared(self, verdict: Verdict) -> Compared:
+        bimodal = self._bimodal()
+        if bimodal is not None:
+            return self._with("inconclusive", bimodal)
+        short = self._pair.shortfalls
+        if verdict.kind == "same" and short.of_new:
+            return self._with("inconclusive", f"no difference that matters, but not in every session: {short.told}")
+        if verdict.kind in ("slower", "faster") and (changed := self._changed_roofs()) is not None:
+            return self.unjudged(changed)
+        judged = self._with(verdict.kind, verdict.why)
+        more, no_number = verdict.more_sessions, verdict.no_number
+        return replace(judged, by_figures=verdict.by_figures, more_sessions=more, no_number=no_number)
+
+    def _changed_roofs(self) -> str | None:
+        """Why a difference by roof is that of the roofs; None where the step times differ, too."""
+        changed = math.log(self._new.step_time_s / self._base.step_time_s)
+        if self._by == "time" or abs(changed) >= math.log1p(self.least):
+            return None
+        roofs = roofs_apart([seen.run for seen in self._pair.base], [seen.run for seen in self._pair.new])
+        if not roofs:
+            return None
+        return (
+            f"the roofs changed, not the case: its step time differs by {significant(100 * math.expm1(changed))} %."
+            " Compare times (--by time), or measure both sides again on an idle machine"
+        )
+
+    def unjudged(self, why: str) -> Compared:
+        return self._with("not comparable", why)
+
+    def _with(self, outcome: Outcome, why: str) -> Compared:
+        return Compared(
+            pair=self._pair,
+            outcome=outcome,
+            why=why,
+            least=self.least,
+            effect=self.effect,
+            base=self._base,
+            new=self._new,
+        )
+
+    def _bimodal(self) -> str | None:
+        """Why the times of a side are the time of nothing; None where they can be judged.
+
+        They can where every round of one side took longer than any of the other: whichever cluster is meant.
+        """
+        base, new = self._pair.base, self._pair.new
+        for name, side in (("baseline", base), ("new", new)):
+            found = [seen for seen in side if seen.bimodal]
+            if len(found) >= BIMODAL_SHARE * len(side) and not _apart(base, new, self.least):
+                return f"bimodal: {name}: {found[0].bimodal} ({found[0].run.file})"
+        return None
+
+
+def _apart(base: Sequence[Seen], new: Sequence[Seen], least: float) -> bool:
+    def beyond(fast: Sequence[Seen], slow: Sequence[Seen]) -> bool:
+        return min(seen.fastest_s for seen in slow) > (1 + least) * max(seen.slowest_s for seen in fast)
+
+    return beyond(base, new) or beyond(new, base)
+
+
+def _observations(side: Sequence[Seen]) -> list[Observation]:
+    return [seen.observation for seen in side if seen.observation is not None]
+
+
+def _middle(side: Sequence[Seen]) -> Middle:
+    return Middle(
+        step_time_s=statistics.geometric_mean([seen.step_time_s for seen in side]),
+        fraction_of_roof=_mean([seen.fraction_of_roof for seen in side]),
+        fraction_of_sol=_mean([seen.fraction_of_sol for seen in side]),
+        rounds=sum(one.rounds for one in _observations(side)),
+        outliers=sum(one.outliers for one in _observations(side)),
+        slowest=max(one.slowest for one in _observations(side)),
+    )
+
+
+def _mean(fractions: Sequence[float | None]) -> float | None:
+    """None where a session has none."""
+    known = [fraction for fraction in fractions if fraction is not None]
+    return statistics.geometric_mean(known) if known and len(known) == len(fractions) else None

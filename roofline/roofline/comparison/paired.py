@@ -1,0 +1,254 @@
+"""What turns taken by two processes show: a case's ratio in each pair of processes, and over several such pairs.
+
+Two processes that take turns see the same hour, so the machine's drift is in both and their ratio is free of it. What
+stays is each side's own: its addresses, its heap, the pages it was given. Such an offset lasts as long as the model,
+and no number of turns shows it: from one building of the model to the next in the same process, a ResNet-18's training
+steps lay 3 % apart (standard deviation). So the models are built several times in a process, and a case is measured in
+several pairs of fresh processes. What is assumed is the one-sample form of `roofline.comparison.effect`: the logarithm
+of a pair's ratio (the mean over its buildings) is the case's true one, plus the pair's own deviation, plus what its
+buildings and turns leave open; the scatter of the pairs is moderated by what is known of it beforehand.
+
+What is known beforehand is known of machines that are left alone. Three or four pairs that happen to agree must not
+pass for knowledge where it doesn't hold, and there are two signs of that. Where most turns were disturbed from outside,
+processes are taken to scatter by `BUSY_DEVIATION` instead. And where the pairs lie further apart than the prior has it,
+the prior counts for less, down to nothing: the moderation is for variances that are draws of it, and for one that isn't
+the number of degrees of freedom is too high and the error too small (B. Phipson, S. Lee, I. Majewski, W. Alexander and
+G. Smyth, "Robust Hyperparameter Estimation Protects against Hypervariable Genes and Improves Power to Detect
+Differential Expression", Annals of Applied Statistics 10 (2016), do the same for genes).
+
+The verdict is looked at after each pair of processes, and measuring stops when it is settled. Each look is one more
+chance to be wrong, so each is made at a confidence of its own, and what they may be wrong adds up to what all together
+may (Bonferroni's inequality). Most of it is kept for the last look, `LAST_LOOK`: it knows most, and what is clear
+before needs little (K. K. G. Lan and D. L. DeMets, "Discrete Sequential Boundaries for Clinical Trials", Biometrika 70
+(1983), call it a spending function). Between the turns of a pair nobody looks.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Literal
+
+from roofline.comparison.effect import Effect, Prior
+from roofline.comparison.observation import Unusable, observe_times
+from roofline.margin import LEAST_ROUNDS
+from roofline.step_time import LEAST_QUIET_SHARE
+
+SideName = Literal["base", "new"]
+SIDES: tuple[SideName, SideName] = ("base", "new")
+
+PROCESS_PAIRS = Prior(deviation=0.005, freedom=4.0, drift=0.0, unknown_error=0.05)
+"""Between pairs of fresh processes on one machine: what lasts as long as a process. The drift is in both sides."""
+
+BUSY_DEVIATION = 0.1
+"""The same where most turns were disturbed from outside."""
+
+UNLIKELY = 0.05
+"""A scatter of pairs that a draw of the prior exceeds less often than this makes the prior count for less."""
+
+LAST_LOOK = 0.8
+"""Of the chance to be wrong, what is the last look's; the looks before it share the rest equally."""
+
+POWER = 0.95
+"""Share of measurements in which a slowdown is found that passes for detectable."""
+
+LEAST_PAIRS = 3
+"""Before this many pairs of processes nothing is concluded. An offset may have two levels and nothing between them (a
+step that page-faults in one process and not in the next), and two pairs fall on the same side of it too often."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTurns:
+    """The turns of one case in one pair of processes.
+
+    Turn i of either side is one round of ``steps`` steps; the two were taken one right after the other, ``first``'s
+    before the other's where i is even, after it where i is odd.
+
+    :param base_s: seconds of each turn of the base; ``new_s`` likewise, as many.
+    :param base_disturbed: what disturbed each turn from outside, or None; ``new_disturbed`` likewise.
+    :param build: of each turn, the how-manieth time the models were built for it, from 0; empty: they were built once.
+    """
+
+    first: SideName
+    steps: int
+    base_s: tuple[float, ...]
+    new_s: tuple[float, ...]
+    base_disturbed: tuple[str | None, ...]
+    new_disturbed: tuple[str | None, ...]
+    build: tuple[int, ...] = ()
+
+    @property
+    def step_times_s(self) -> tuple[tuple[float, float], ...]:
+        """Of base and new, turn by turn."""
+        return tuple((base / self.steps, new / self.steps) for base, new in zip(self.base_s, self.new_s, strict=True))
+
+    @property
+    def quiet(self) -> tuple[bool, ...]:
+        """Turn by turn, whether nothing disturbed either side."""
+        marks = zip(self.base_disturbed, self.new_disturbed, strict=True)
+        return tuple(base is None and new is None for base, new in marks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairObservation:
+    """What one pair of processes says.
+
+    :param error: standard error of ``log_ratio`` as far as the buildings show it, or, of one, the turns; None where
+        they are too few.
+    :param builds: times that the models were built.
+    :param turns: a side, that are in it. ``left_out``: those that something disturbed from outside, on either side;
+        ``disturbed``: those of them that are in it all the same, for they were most.
+    """
+
+    log_ratio: float
+    error: float | None
+    base_step_s: float
+    new_step_s: float
+    turns: int
+    left_out: int
+    disturbed: int = 0
+    builds: int = 1
+
+
+def observe_pair(pair: PairTurns) -> PairObservation:
+    """The median over the turns in which nothing disturbed either side: both turns are left out or neither. Where the
+    models were built several times, it is the mean of the buildings' medians (of the logarithms).
+
+    Where hardly any was left alone (a shared machine never is), all are taken: whoever disturbs doesn't know whose turn
+    it is, so the ratio is only less well known, and ``error`` tells so.
+
+    :raises Unusable: no turns, or times that are none.
+    """
+    times, quiet = pair.step_times_s, pair.quiet
+    if not times:
+        raise Unusable("no turns were taken")
+    if any(not (math.isfinite(time) and time > 0) for turn in times for time in turn):
+        raise Unusable("a turn's time is not a time")
+    enough = sum(quiet) >= max(LEAST_ROUNDS, LEAST_QUIET_SHARE * len(times))
+    taken = [alone or not enough for alone in quiet]
+    kept = list(compress(times, taken))
+    ratios = [new / base for base, new in kept]
+    builds: dict[int, list[float]] = {}
+    for build, ratio in zip(compress(pair.build or (0,) * len(times), taken), ratios, strict=True):
+        builds.setdefault(build, []).append(math.log(ratio))
+    error: float | None
+    if len(builds) > 1:
+        medians = [statistics.median(logarithms) for logarithms in builds.values()]
+        log_ratio, error = statistics.fmean(medians), statistics.stdev(medians) / math.sqrt(len(medians))
+    else:
+        seen = observe_times(ratios)
+        log_ratio, error = math.log(seen.step_time_s), seen.error
+    return PairObservation(
+        log_ratio=log_ratio,
+        error=error,
+        base_step_s=statistics.median(base for base, _ in kept),
+        new_step_s=statistics.median(new for _, new in kept),
+        turns=len(kept),
+        left_out=len(times) - len(kept),
+        disturbed=0 if enough else len(times) - sum(quiet),
+        builds=len(builds),
+    )
+
+
+def effect_of_pairs(pairs: Sequence[PairObservation]) -> Effect:
+    """The difference over at least one pair of processes.
+
+    ``deviation`` of the effect is a single process's share: a pair's scatter over the root of two.
+    """
+    count, (expected, known) = len(pairs), _expected(pairs)
+    trusted = known * min(1.0, _chance_of_scatter(pairs) / UNLIKELY)
+    freedom = trusted + count - 1
+    variance = (trusted * expected + _scatter(pairs)) / freedom
+    return Effect(
+        log_ratio=statistics.fmean(pair.log_ratio for pair in pairs),
+        error=math.sqrt(variance / count),
+        freedom=freedom,
+        deviation=math.sqrt(variance / 2),
+        drift=0.0,
+        base_sessions=count,
+        new_sessions=count,
+        own_deviation=math.sqrt(_scatter(pairs) / (count - 1) / 2) if count > 1 else None,
+        gain=1,
+    )
+
+
+def _scatter(pairs: Sequence[PairObservation]) -> float:
+    mean = statistics.fmean(pair.log_ratio for pair in pairs)
+    return sum((pair.log_ratio - mean) ** 2 for pair in pairs)
+
+
+def _expected(pairs: Sequence[PairObservation]) -> tuple[float, float]:
+    """The pairs' variance by what is known beforehand and what each pair leaves open, and its degrees of freedom.
+
+    Where models were built several times, the latter are many, and the sum's are by F. E. Satterthwaite, "An
+    Approximate Distribution of Estimates of Variance Components", Biometrics Bulletin 2 (1946).
+    """
+    prior = PROCESS_PAIRS
+    errors = [prior.unknown_error if pair.error is None else pair.error for pair in pairs]
+    between = statistics.fmean((BUSY_DEVIATION if pair.disturbed else prior.deviation) ** 2 for pair in pairs)
+    freedom = sum(pair.builds - 1 for pair in pairs)
+    if freedom < len(pairs):
+        # The middle one: what a single building leaves open is estimated badly; what it was off by is in the scatter.
+        return statistics.median(errors) ** 2 + between, prior.freedom
+    within = statistics.fmean(error**2 for error in errors)
+    return within + between, (within + between) ** 2 / (within**2 / freedom + between**2 / prior.freedom)
+
+
+def _chance_of_scatter(pairs: Sequence[PairObservation]) -> float:
+    """Probability that pairs lie at least as far apart as these, if `PROCESS_PAIRS` holds."""
+    from scipy import special
+
+    others = len(pairs) - 1
+    if not others:
+        return 1.0
+    expected, freedom = _expected(pairs)
+    return float(special.fdtrc(others, freedom, _scatter(pairs) / others / expected))
+
+
+def disturbed_turns(pairs: Sequence[PairObservation]) -> str | None:
+    """How many turns were disturbed and are taken all the same, in words; None where there are none. It is the sign by
+    which the machine is known to be too busy.
+    """
+    disturbed, turns = (sum(getattr(pair, name) for pair in pairs) for name in ("disturbed", "turns"))
+    return f"{disturbed} of {turns} turns were disturbed from outside" if disturbed else None
+
+
+def further_apart(pairs: Sequence[PairObservation]) -> str | None:
+    """How far apart the pairs lie, in words, where that is further than on a machine left alone; None where it isn't.
+    On one left alone they do by chance, in up to `UNLIKELY` of cases: it is no proof.
+    """
+    if _chance_of_scatter(pairs) >= UNLIKELY:
+        return None
+    changes = [100 * math.expm1(pair.log_ratio) for pair in pairs]
+    return (
+        f"its pairs of processes lie from {min(changes):+.1f} to {max(changes):+.1f} %, further apart than on one left "
+        "alone"
+    )
+
+
+def confidence_of_a_look(confidence: float, most_pairs: int, pairs: int) -> float:
+    """How sure the look after so many ``pairs`` must be so that all looks together are right with ``confidence``.
+
+    :param most_pairs: of processes; there is a look after each from the `LEAST_PAIRS`-th on.
+    """
+    earlier = most_pairs - LEAST_PAIRS
+    if earlier <= 0:
+        return confidence
+    share = LAST_LOOK if pairs >= most_pairs else (1 - LAST_LOOK) / earlier
+    return 1 - (1 - confidence) * share
+
+
+def least_detectable(effect: Effect, least: float, level: float) -> float:
+    """The least slowdown that would be called one in `POWER` of such measurements, relative.
+
+    :param least: no smaller difference is called a slowdown, relative.
+    :param level: what the chance of no difference must come below, two-sided.
+    """
+    from scipy import special
+
+    found = float(special.stdtrit(effect.freedom, POWER)) * effect.error
+    alarm = float(special.stdtrit(effect.freedom, 1 - level / 2)) * effect.error
+    return math.expm1(max(alarm, math.log1p(least)) + found)

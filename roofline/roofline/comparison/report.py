@@ -1,0 +1,306 @@
+"""A comparison for a terminal, as JSON, and as Markdown for the summary of a CI run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from roofline.comparison.columns import CASE, LACKING, MORE, NO_NUMBER, VERDICT, WHY, asks_for_more, columns, display
+from roofline.comparison.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Middle, Outcome
+from roofline.comparison.gate import Gate, lines_of, lines_of_incomplete, lines_of_short, lines_of_unreadable
+from roofline.comparison.identity import setup_differences
+from roofline.comparison.leftovers import before_the_baseline, code_of, days_apart, newest, other_code
+from roofline.comparison.observation import OUTLIER
+from roofline.comparison.roof_change import roofs_apart
+from roofline.comparison.seen import Run
+from roofline.comparison.verdict import MOST_SESSIONS
+from roofline.json_text import json_text
+from roofline.printable import markdown_text
+from roofline.schema.record_json import without_nonfinite
+from roofline.tables import Table, render
+from roofline.units import counted, first_lines, named, percent, shows_all, significant
+
+_DIFFERENCES = 4
+"""Of the sides beside their code, named unless all are asked for."""
+
+_UNSETTLED: tuple[Outcome, ...] = ("inconclusive", "new")
+_SETTLED: tuple[Outcome, ...] = ("faster", "same")
+_NOT_MATCHED: tuple[Outcome, ...] = ("new", "removed", "invalid", "not comparable")
+
+
+def sentence(comparison: Comparison, exit_code: int | None = None) -> str:
+    """What came of it. With an exit code, of a check: whether it passed."""
+    counts = comparison.counts
+    parts = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
+    all_of_it = ", ".join(parts) or "no cases"
+    if exit_code is None:
+        return f"{counted(comparison.judged, 'case')} compared: {all_of_it}"
+    if exit_code == 0:
+        settled = sum(counts[outcome] for outcome in _SETTLED)
+        said = "Passed: no case shown to be slower" if settled else "Passed, but nothing was settled"
+        return f"{said} ({all_of_it})"
+    if exit_code == 1:
+        return f"Regression: {counted(counts['slower'], 'case')} slower, of {comparison.judged} compared ({all_of_it})"
+    if not comparison.judged:
+        return f"Cannot compare: nothing {'undisturbed' if comparison.matched else 'matched'} ({all_of_it})"
+    return f"Not passed: no case shown to be slower, but not all of it settled ({all_of_it})"
+
+
+def coverage(comparison: Comparison) -> str:
+    """How much was looked at: every case stands in one of these."""
+    counts = comparison.counts
+    parts = [f"{comparison.matched} matched", *(f"{counts[outcome]} {outcome}" for outcome in _NOT_MATCHED)]
+    return f"Coverage: {', '.join(parts)}"
+
+
+def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[Compared]:
+    """A row a case, and below it what has to be known of the two sides.
+
+    :param in_full: with a line for each case. Else only the first of a kind have theirs.
+    """
+    return Table(
+        title=title,
+        columns=columns(comparison),
+        rows=comparison.cases,
+        display=display(comparison),
+        notes=[
+            coverage(comparison),
+            *_reasons(comparison, in_full=in_full),
+            *_notes(comparison, in_full=in_full),
+        ],
+        legends={MORE: _more(comparison)} if asks_for_more(comparison) else {},
+    )
+
+
+def as_json(comparison: Comparison, title: str, exit_code: int, gate: Gate | None = None) -> str:
+    """All of it, in the record's names and units.
+
+    :param gate: what a check came to; None where nothing is gated.
+    """
+    settings = comparison.settings
+    judged: dict[str, Any] = {}
+    if gate is not None:
+        judged = {name: getattr(gate, name) for name in ("failures", "warnings", "strict", "allow_removed")}
+    document = {
+        "title": title,
+        "exit_code": exit_code,
+        **judged,
+        "coverage": {
+            "matched": comparison.matched,
+            **{outcome.replace(" ", "_"): comparison.counts[outcome] for outcome in _NOT_MATCHED},
+        },
+        "verdicts": {outcome.replace(" ", "_"): comparison.counts[outcome] for outcome in OUTCOMES},
+        "settings": {
+            "by": settings.by,
+            "least_effect": settings.least_effect,
+            "confidence": settings.confidence,
+            "floor_s": settings.floor_s,
+        },
+        "base": [_run(run) for run in comparison.base_runs],
+        "new": [_run(run) for run in comparison.new_runs],
+        "rows": [{column.name: column.get(case) for column in columns(comparison)} for case in comparison.cases],
+        "sessions_short": [
+            {
+                "case": case.pair.id,
+                **{name: getattr(one, name) for name in ("side", "kind", "count", "of", "why")},
+            }
+            for case in comparison.cases
+            for one in case.pair.shortfalls.found
+        ],
+        "notes": _notes(comparison, in_full=True),
+    }
+    return json_text(without_nonfinite(document))
+
+
+def markdown(comparison: Comparison, title: str, gate: Gate | None = None, *, in_full: bool = True) -> str:
+    """The verdict first and what the gate has to say of it, then the cases that are in the way of a pass, then coverage
+    and notes; the rest is folded.
+
+    :param gate: what a check came to; None where nothing is gated.
+    :param in_full: with a line for each case. Else only the first of a kind have theirs.
+    """
+    strict = gate is not None and gate.strict
+    worst, barred = comparison.of("slower"), comparison.of("removed", "not comparable", "invalid")
+    # Where nothing at all was judged, that is why it doesn't pass; else only ``strict`` bars what is inconclusive.
+    barring: tuple[Outcome, ...] = _UNSETTLED if not comparison.judged else ("inconclusive",) if strict else ()
+    unsettled = comparison.of(*barring)
+    lacking = [case for case in comparison.of(*MATCHED, "new") if strict and case.pair.shortfalls.found]
+    with_reasons = [*display(comparison), WHY]
+    blocks = [f"### {markdown_text(title)}"]
+    if gate is not None and (gate.failures or gate.warnings):
+        said = [f"Error: {failure}" for failure in gate.failures]
+        said += [f"Warning: {warning}" for warning in gate.warnings]
+        blocks.append(_items(said))
+    if worst:
+        blocks.append(_plain(Table(title="Slower", columns=display(comparison), rows=worst)))
+    if barred:
+        blocks.append(_plain(Table(title="Not compared", columns=[CASE, VERDICT, WHY], rows=barred)))
+    if unsettled:
+        blocks.append(_plain(Table(title="Not settled", columns=with_reasons, rows=unsettled)))
+    if lacking:
+        blocks.append(_plain(Table(title="Sessions lacking", columns=[CASE, VERDICT, LACKING], rows=lacking)))
+    blocks.append(markdown_text(coverage(comparison)))
+    legend = [_more(comparison)] if asks_for_more(comparison) else []
+    before = () if gate is None else gate.lines
+    blocks.append(_items([*legend, *(line for line in _notes(comparison, in_full=in_full) if line not in before)]))
+    for name, outcomes in (("Not settled", _UNSETTLED), ("Faster or the same", _SETTLED)):
+        rest = [case for case in comparison.of(*outcomes) if case not in unsettled and case not in lacking]
+        if rest:
+            counts = Counter(case.outcome for case in rest)
+            summary = ", ".join(f"{counts[outcome]} {outcome}" for outcome in outcomes if counts[outcome])
+            shown = _plain(Table(title=name, columns=with_reasons, rows=rest))
+            blocks.append(f"<details><summary>{name}: {summary}</summary>\n\n{shown}\n\n</details>")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _items(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {markdown_text(line)}" for line in lines)
+
+
+def _plain(part: Table[Compared]) -> str:
+    return render(part, "markdown", 0).rstrip("\n")
+
+
+def _notes(comparison: Comparison, *, in_full: bool) -> list[str]:
+    return [
+        *lines_of_short(comparison, in_full=in_full),
+        *_left_out(comparison, in_full=in_full),
+        *_counted(comparison, in_full=in_full),
+        *_outliers(comparison, in_full=in_full),
+        *sides(comparison, in_full=in_full),
+    ]
+
+
+def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
+    """What has to be known of the baseline and of the new side to believe the verdicts."""
+    base, new = comparison.base_runs, comparison.new_runs
+    lines = [f"Baseline: {_side(base)}{_age(base, new)}", f"New: {_side(new)}"]
+    if comparison.settings.by == "roof":
+        lines.append(
+            "By roof: the step time over the least that each machine's own measured roofs allow is compared, not the"
+            " time; base and new are fractions of the measured roof"
+        )
+        lines += roofs_apart(base, new)
+    for name, runs in (("baseline", base), ("new side", new)):
+        lines += [*other_code(name, runs), *days_apart(name, runs)]
+        lines += lines_of_incomplete(runs, in_full=in_full)
+    lines += before_the_baseline(base, new)
+    differing = setup_differences((run.setup for run in base), (run.setup for run in new))
+    if differing:
+        shown = differing if in_full else differing[:_DIFFERENCES]
+        more = f"; and {len(differing) - len(shown)} more ({shows_all()})" if len(differing) > len(shown) else ""
+        lines.append(f"What differs beside the code: {'; '.join(shown)}{more}")
+    if comparison.judged and comparison.one_session_a_side:
+        lines.append(
+            "Of one session a side how far sessions scatter is not seen but taken from experience: give several"
+        )
+    lines += _marks(comparison, in_full=in_full)
+    won = [case for case in comparison.of("faster") if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
+    if won:
+        names = named([case.pair.id for case in won], in_full=in_full)
+        lines.append(
+            f"Faster by {percent(LARGE_IMPROVEMENT)} or more: {names}. Refresh the baseline, or it hides a later loss"
+            " of as much"
+        )
+    lines += first_lines("left out", [(line, 1) for line in comparison.left_out], in_full=in_full)
+    return [*lines, *lines_of_unreadable(comparison.unreadable, in_full=in_full)]
+
+
+def _marks(comparison: Comparison, *, in_full: bool) -> list[str]:
+    """Rounds that are known to have been disturbed and count all the same, since of others it isn't known."""
+    blind: dict[str, list[str]] = {}
+    for case in comparison.cases:
+        if case.pair.blind:
+            blind.setdefault(case.pair.blind, []).append(case.pair.id)
+    return [
+        f"Disturbed rounds were left in, on both sides, in {counted(len(ids), 'case')}"
+        f" ({named(ids, in_full=in_full)}): which they were isn't told in {files}. Measure that side anew"
+        for files, ids in blind.items()
+    ]
+
+
+def _side(runs: Sequence[Run]) -> str:
+    last = newest(runs)
+    sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
+    return f"{sessions} of {last.machine.label}, {code_of(last)}, {last.when[:10] or 'no date told'} ({last.file})"
+
+
+def _age(base: Sequence[Run], new: Sequence[Run]) -> str:
+    """How long before the new side the baseline was taken; empty where that isn't told, or less than a day."""
+    of_base, of_new = newest(base).moment, newest(new).moment
+    if of_base is None or of_new is None:
+        return ""
+    days = (of_new - of_base).days
+    return f", {days} day{'s' if days > 1 else ''} older than the new side" if days > 0 else ""
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "file": run.file,
+        "machine": run.machine.label,
+        "started_at": run.when or None,
+        "commit": run.commit,
+        "commit_dirty": run.dirty,
+        "setup": dict(run.setup),
+    }
+
+
+def _reasons(comparison: Comparison, *, in_full: bool) -> list[str]:
+    """Why cases have no other verdict, those of one reason in one line."""
+    told = [case for case in comparison.cases if case.why and not case.by_figures and case.outcome != "new"]
+    lines: list[str] = []
+    for outcome in dict.fromkeys(case.outcome for case in told):
+        of = [case for case in told if case.outcome == outcome]
+        lines += lines_of(of, in_full=in_full, numbers=False)
+    return lines
+
+
+def _more(comparison: Comparison) -> str:
+    """What the column of more sessions promises, and what it doesn't."""
+    told = "More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do"
+    without = {case.no_number for case in comparison.cases}
+    if "beyond" in without:
+        told += f"; {NO_NUMBER['beyond']}: not even {MOST_SESSIONS} more would be likely to"
+    if "border" in without:
+        told += f"; {NO_NUMBER['border']}: it lies at what matters, and more may move it to either side"
+    return told
+
+
+def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:
+    """Sessions of compared cases that were not taken, with the reasons: those of loud hours in one line."""
+    left_out = [(case.pair.id, session) for case in comparison.cases for session in case.pair.left_out]
+    loud = [name for name, session in left_out if session.loud]
+    told = [(f"Left out of {name}: {session.file}: {session.why}", 1) for name, session in left_out if not session.loud]
+    lines = first_lines("Left out", told, in_full=in_full)
+    if loud:
+        cases = counted(len(set(loud)), "case")
+        lines.append(f"Left out, hardly a round of them undisturbed: {len(loud)} sessions of {cases}")
+    return lines
+
+
+def _outliers(comparison: Comparison, *, in_full: bool) -> list[str]:
+    """Cases with rounds far longer than the median, which no verdict is of: how many on either side, and how long."""
+    lines = []
+    for case in comparison.cases:
+        if case.base is None or case.new is None or not case.base.outliers + case.new.outliers:
+            continue
+        counts = ", ".join(f"{_of_rounds(middle)} of the {name}" for name, middle in _named(case.base, case.new))
+        lines.append((f"Outliers: {case.pair.id}: {counts} took {OUTLIER:g} times the median or longer", 1))
+    return first_lines("Outliers", lines, in_full=in_full)
+
+
+def _named(base: Middle, new: Middle) -> tuple[tuple[str, Middle], ...]:
+    return (("baseline", base), ("new side", new))
+
+
+def _of_rounds(middle: Middle) -> str:
+    """``6 of 180 rounds (up to 23.1 times)``."""
+    most = f" (up to {significant(middle.slowest)} times)" if middle.outliers else ""
+    return f"{middle.outliers} of {middle.rounds} rounds{most}"
+
+
+def _counted(comparison: Comparison, *, in_full: bool) -> list[str]:
+    """Cases of the same declared work that was counted otherwise, a line each."""
+    lines = [(f"Other work: {case.pair.id}: {case.pair.counted}", 1) for case in comparison.cases if case.pair.counted]
+    return first_lines("Other work", lines, in_full=in_full)

@@ -1,0 +1,164 @@
+"""What an effect shows: slower, faster, the same, or nothing yet.
+
+Two settings are kept apart. ``least`` is the least effect that matters; the confidence is how sure to be.
+
+- **slower** and **faster**: the difference is shown not to be chance, over all cases together (Holm's method: among
+  cases that did not change, the chance that any is called slower or faster is at most 1 - confidence), and it is
+  estimated to be at least ``least``.
+- **same**: the difference is shown to be smaller than ``least`` either way (two one-sided tests, each case by itself).
+- **inconclusive**: neither; with the number of sessions a side that would settle it if estimate and scatter stay.
+
+An interval at the same confidence, each case's by itself, is wider than what *same* asks for and narrower than what
+*slower* does among several cases. Where that makes a verdict look wrong beside it, the verdict says why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from roofline.comparison.effect import Effect
+from roofline.units import percent
+
+Kind = Literal["slower", "faster", "same", "inconclusive"]
+
+NoNumber = Literal["beyond", "border"]
+"""Why nobody can tell how many more sessions would settle a case: not even `MOST_SESSIONS` would be likely to; or the
+estimate lies at what matters, and more may move it to either side.
+"""
+
+LEAST_EFFECT = 0.02
+"""Where nobody says what matters."""
+
+CONFIDENCE = 0.99
+"""Where nobody says how sure to be."""
+
+MOST_SESSIONS = 100
+"""Beyond this many more sessions nobody waits for the answer."""
+
+
+AT_THE_BORDER = 0.5
+"""So near to the least effect that matters, in standard errors, an estimate is as good as on either side of it: that it
+stays on its own is no ground to promise a verdict on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """``why`` is a sentence for an inconclusive one, and for one that the case's interval seems to deny; ``by_figures``
+    tells that it says no more than the interval does. ``more_sessions``: a side, to settle it if the estimate stays;
+    None where it is settled, and where no number can be told: ``no_number`` is why, and ``why`` says it, too.
+    """
+
+    kind: Kind
+    why: str = ""
+    by_figures: bool = True
+    more_sessions: int | None = None
+    no_number: NoNumber | None = None
+
+
+def judge(effects: Sequence[Effect], least: Sequence[float], confidences: Sequence[float]) -> tuple[Verdict, ...]:
+    """A verdict for each case of one comparison.
+
+    :param least: for each case, the least effect that matters, relative (0.02 is 2 %).
+    :param confidences: for each case, how sure to be. Where they differ, a case that must be surer than another has its
+        chance weighed as much more: over all cases the least sure one's confidence holds.
+    """
+    level = max((1 - confidence for confidence in confidences), default=0.0)
+    weighed = [effect.chance * level / (1 - sure) for effect, sure in zip(effects, confidences, strict=True)]
+    return tuple(
+        _verdict(effect, math.log1p(matters), sure, known, len(effects))
+        for effect, matters, sure, known in zip(effects, least, confidences, holm(weighed, level), strict=True)
+    )
+
+
+def holm(chances: Sequence[float], level: float) -> tuple[bool, ...]:
+    """Which of several tests are significant so that the chance of any false one is at most ``level``.
+
+    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6 (1979).
+    """
+    significant = [False] * len(chances)
+    for rank, index in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        if not chances[index] <= level / (len(chances) - rank):
+            break
+        significant[index] = True
+    return tuple(significant)
+
+
+def _verdict(effect: Effect, least: float, confidence: float, shown: bool, cases: int) -> Verdict:
+    if shown and abs(effect.log_ratio) >= least:
+        return Verdict(kind="slower" if effect.log_ratio > 0 else "faster")
+    if _same(effect, least, confidence):
+        why = _why_same(effect, least, confidence)
+        return Verdict(kind="same", why=why, by_figures=not why)
+    more = _more_sessions(effect, least, confidence, cases)
+    no_number = None if isinstance(more, int) else more
+    by_itself = not shown and effect.chance <= 1 - confidence
+    why = _why_open(effect, least, confidence, shown=shown, by_itself=by_itself, cases=cases)
+    return Verdict(
+        kind="inconclusive",
+        why=why if no_number is None else f"{why}; {_why_no_number(no_number, least)}",
+        by_figures=not by_itself,
+        more_sessions=more if isinstance(more, int) else None,
+        no_number=no_number,
+    )
+
+
+def _same(effect: Effect, least: float, confidence: float) -> bool:
+    return abs(effect.log_ratio) + _quantile(effect.freedom, confidence) * effect.error <= least
+
+
+def _why_same(effect: Effect, least: float, confidence: float) -> str:
+    """Where the interval at this confidence reaches what matters: the narrower one that the two tests come to."""
+    low, high = map(math.log, effect.interval(confidence))
+    if max(-low, high) <= least:
+        return ""
+    return (
+        f"less than the {percent(math.expm1(least))} that matter by the {_of_100(2 * confidence - 1)} interval, that of"
+        f" a test at {_of_100(confidence)} to either side"
+    )
+
+
+def _why_open(effect: Effect, least: float, confidence: float, *, shown: bool, by_itself: bool, cases: int) -> str:
+    if shown:
+        return f"slower or faster by less than the {percent(math.expm1(least))} that matter, perhaps by more"
+    if by_itself:
+        return f"by itself beyond chance, but among {cases} cases together it could still be chance"
+    low, high = effect.interval(confidence)
+    return f"anything from {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} % would look like this"
+
+
+def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> int | NoNumber:
+    """Sessions a side beyond those there are that would settle it, if estimate and scatter stay as they are; or why no
+    number can be told.
+
+    The estimate itself moves with more sessions: it is an expectation, not a promise.
+    """
+    distance, level = abs(effect.log_ratio), (1 - confidence) / cases
+    for more in range(1, MOST_SESSIONS + 1):
+        then = effect.after(more)
+        if _same(then, least, confidence):
+            return more
+        if distance >= least and distance >= _quantile(then.freedom, 1 - level / 2) * then.error:
+            return more if distance - least >= AT_THE_BORDER * then.error else "border"
+    return "beyond"
+
+
+def _why_no_number(no_number: NoNumber, least: float) -> str:
+    if no_number == "beyond":
+        return f"not even {MOST_SESSIONS} more would be likely to settle it"
+    return f"it lies at the {percent(math.expm1(least))} that matter: more measurements may move it to either side"
+
+
+def _of_100(share: float) -> str:
+    return f"{100 * share:.6g} %"
+
+
+@lru_cache(maxsize=4096)  # a comparison's cases have the same few degrees of freedom
+def _quantile(freedom: float, confidence: float) -> float:
+    """One-sided."""
+    from scipy import special
+
+    return float(special.stdtrit(freedom, confidence))

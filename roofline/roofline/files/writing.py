@@ -1,0 +1,78 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from roofline.files.paths import real_path
+
+_FOLDER_REFUSES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
+"""A folder that takes no new file, or a file that is mounted by itself, as containers do, and can't be replaced."""
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file, whole or not at all: where the disk is full, what stood there stays. Its folder is made.
+
+    A pipe or a device, such as ``/dev/stdout``, is written to as it is; through a link its target is written.
+
+    :raises OSError: the file can't be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target = real_path(path)
+    # A link that leads to itself has no target; opening it says so.
+    if target.is_symlink() or (path.exists() and not target.is_file()):
+        _write(path, "w", text)
+    else:
+        _replace(target, text)
+
+
+def _replace(target: Path, text: str) -> None:
+    """Put a new regular file in the place of an old one, with its mode and, where that is allowed, its owner."""
+    old = target.stat() if target.exists() else None
+    if old is not None:
+        target.open("ab").close()  # a file that may not be written may not be replaced, either
+    part = target.with_name(f".roofline-{secrets.token_hex(8)}")
+    try:
+        _write(part, "x", text)
+        if old is not None:
+            new = part.stat()
+            if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+                with suppress(PermissionError):
+                    os.chown(part, old.st_uid, old.st_gid)
+            part.chmod(stat.S_IMODE(old.st_mode))
+        part.replace(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        if old is None or error.errno not in _FOLDER_REFUSES:
+            raise
+        _write(target, "w", text)
+    finally:
+        with suppress(PermissionError):  # of a folder in which it couldn't be made
+            part.unlink(missing_ok=True)
+
+
+def _write(path: Path, mode: Literal["w", "x"], text: str) -> None:
+    # A name in a result may hold half a surrogate pair, which UTF-8 has no bytes for.
+    with path.open(mode, encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+        file.flush()
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder survive a power cut. Windows opens no folder, and does so by itself."""
+    if os.name == "nt":
+        return
+    with suppress(OSError):  # some network file systems refuse it
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

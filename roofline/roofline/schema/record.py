@@ -1,0 +1,565 @@
+"""What a measured benchmark carries in its JSON: the one contract between measuring and analysing.
+
+``extra_info["roofline"]`` of each benchmark holds a `Record`, ``machine_info["roofline"]`` a `Machine`, and the
+top-level key ``roofline`` of the file a `Session`. `roofline.schema.record_json` alone writes and reads them.
+
+Units are SI base units and stand in the name (``_s``, ``_byte``, ``_flop``, ``_hz``, ``_w``); 1 MAC is 2 FLOP. A value
+that could not be had is ``None``, and ``missing`` of the record tells why under the value's dotted path
+(``"timing.device_s"``). Readers ignore keys they don't know.
+
+Format history
+--------------
+1   first version. ``Timing.step_time_s`` is the mean of all rounds, ``step_time_sd_s`` their standard deviation,
+    ``margin`` that of the mean. Readers work today's figures out from the rounds (`roofline.step_time.by_median`).
+2   ``step_time_s`` is the median of the undisturbed rounds, ``step_time_sd_s`` and ``margin`` are of the same rounds.
+    No field was added or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from roofline.schema.expected import Expected
+from roofline.units import some_of
+
+SCHEMA = 2
+"""Version written into every record; a reader refuses a larger one."""
+
+KEY = "roofline"
+"""The key under which the three parts stand in a pytest-benchmark file."""
+
+LARGEST_WHOLE = 2**63 - 1
+"""No count, size or time of a step is larger; what is would overflow where numbers are drawn or divided."""
+
+Whole = Annotated[int, msgspec.Meta(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
+"""A whole number as a reader takes it."""
+
+Mode = Literal["train", "infer", "roof", "input"]
+CheckStatus = Literal["passed", "failed", "not_made"]
+StopReason = Literal["margin", "budget", "fixed", "input_ended"]
+Outcome = Literal["failed", "skipped", "out_of_memory", "error", "not_run"]
+RoofKind = Literal["flop", "byte", "latency"]
+RoofSource = Literal["measured", "spec"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What was run, in plain values.
+
+    ``workload_hash`` covers everything that changes the work: two cases of one ``id`` with different hashes are
+    different workloads. ``config`` holds the rest of what went into it (input shape, optimiser, gradient accumulation,
+    data loader, seed), as JSON values.
+    """
+
+    id: str
+    workload_hash: str
+    model: str
+    mode: Mode
+    precision: str
+    batch: Whole
+    samples_per_step: Whole
+    sample_unit: str = "sample"
+    layout: str | None = "contiguous"
+    """Of weights and inputs: ``contiguous`` or ``channels_last``; None where they differ."""
+    data: str = "synthetic"
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """The device the case ran on. ``kind``: ``cpu``, ``cuda`` or ``mps``; ``index`` is None where there is only one."""
+
+    kind: str
+    name: str
+    index: Whole | None = None
+    memory_byte: Whole | None = None
+    last_level_cache_byte: Whole | None = None
+    compute_capability: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One claim and whether it was proven. ``evidence`` says what was seen, or why nothing could be."""
+
+    name: str
+    status: CheckStatus
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """Something a reader of the number must know. An ``invalid`` flag keeps the row out of roofline and gates."""
+
+    name: str
+    evidence: str
+    invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """Per-round series, all of one length. ``steps`` is the number of steps in each round.
+
+    A whole series is None where the platform has no such reading. ``disturbed`` names what disturbed the round from
+    outside, or is None for a quiet one.
+    """
+
+    steps: Whole
+    wall_s: tuple[float, ...]
+    device_s: tuple[float, ...] | None = None
+    process_cpu_s: tuple[float, ...] | None = None
+    input_wait_s: tuple[float, ...] | None = None
+    involuntary_switches: tuple[Whole, ...] | None = None
+    steal_s: tuple[float, ...] | None = None
+    sm_clock_hz: tuple[float, ...] | None = None
+    memory_clock_hz: tuple[float, ...] | None = None
+    power_w: tuple[float, ...] | None = None
+    temperature_c: tuple[float, ...] | None = None
+    device_memory_byte: tuple[Whole, ...] | None = None
+    """In use on the device, by all programs."""
+    throttle: tuple[str | None, ...] | None = None
+    """Why the device's clocks were held down right after the round, in NVML's words; None where they weren't."""
+    power_held_s: tuple[float, ...] | None = None
+    """For how long the power limit held the clocks below those that programs ask for, by NVML's counter of it."""
+    heat_held_s: tuple[float, ...] | None = None
+    """The same of heat, which not every device counts: 0 doesn't say that there was none."""
+    disturbed: tuple[str | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """Single synchronised steps (inference only)."""
+
+    steps: Whole
+    median_s: float
+    p95_s: float
+    p99_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """The measured step time and how it came about.
+
+    ``step_time_s`` is the median of the undisturbed rounds (see `roofline.step_time`), ``step_time_sd_s`` the standard
+    deviation of the same rounds (or of the repeats' step times where ``repeat_step_time_s`` has more than one).
+    ``margin`` is the half width of the confidence interval of the median *reached*, relative to it; None where the
+    rounds don't support any claim.
+    """
+
+    protocol: str
+    step_time_s: float
+    step_time_sd_s: float | None
+    rounds: Rounds
+    warmup_steps: Whole
+    warmup_s: float
+    warmup_settled: bool | None
+    confidence: float
+    margin_target: float | None
+    margin: float | None
+    stop_reason: StopReason
+    autocorrelation_rounds: float | None = None
+    repeat_step_time_s: tuple[float, ...] = ()
+    sync_cost_s: float | None = None
+    input_wait_s: float | None = None
+    """Mean time per step spent waiting for the next batch, over all rounds."""
+    input_startup_s: float | None = None
+    """Time the data loader took to start its workers and deliver its first batch; not part of any step."""
+    compile_s: float | None = None
+    latency: Latency | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncovered:
+    """An operation that does arithmetic and has no formula. Its FLOPs are not in the totals.
+
+    ``time_s`` is the time of all its calls in one step, from the profiler's pass (see `Profile`).
+    """
+
+    name: str
+    calls: Whole
+    time_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Work of one step.
+
+    FLOPs are those of matrix products and convolutions, by the dtype they were computed in (``fp32``, ``tf32``,
+    ``bf16``, ``fp16``, ``fp64``); ``other_flop_per_step`` is everything else. ``byte_low_per_step`` and
+    ``byte_high_per_step`` bound the memory traffic of one step.
+    """
+
+    flop_per_step: float
+    flop_by_dtype: dict[str, float]
+    byte_low_per_step: float
+    byte_high_per_step: float
+    parameter_count: Whole | None = None
+    parameter_byte: Whole | None = None
+    gradient_byte: Whole | None = None
+    optimizer_state_byte: Whole | None = None
+    activation_byte: Whole | None = None
+    saved_for_backward_byte: Whole | None = None
+    other_flop_per_step: float | None = None
+    uncovered: tuple[Uncovered, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """All calls in one step of one operation on one set of shapes.
+
+    ``flop`` and ``byte`` are of all ``calls`` together: ``byte`` is what they read and write if nothing stays in a
+    cache. ``working_set_byte`` is what a single call touches. ``dtype`` is what it
+    computed in. ``winograd`` marks a 3x3 convolution that may run with 1/2.25 of the multiplications. ``time_s`` is the
+    time of all calls in one step, from the profiler's pass (see `Profile`).
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    shape: str
+    calls: Whole
+    flop: float
+    byte: float
+    working_set_byte: float
+    winograd: bool = False
+    time_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutsideTime:
+    """What the profiler saw run outside of all counted operations. ``calls`` and ``time_s`` are of one step."""
+
+    name: str
+    calls: float
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelTime:
+    """All launches in one step of one kernel, copy or fill, from the profiler's pass. ``launches`` and ``time_s`` are
+    medians over its steps.
+    """
+
+    name: str
+    launches: float
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Steps taken under torch's profiler, in a pass of its own: nothing is timed under it but this.
+
+    ``source`` says whose time it is: of ``operators`` on the host, or of ``kernels`` on the device. All times are of
+    one step, each the median over ``steps``: ``step_s`` of its wall time, ``operations_s`` of all counted operations
+    together (the sum of `Operation.time_s`). ``outside`` is what belongs to none of them, such as the fused kernels of
+    a compiled step, longest first.
+    """
+
+    source: Literal["operators", "kernels"]
+    steps: Whole
+    step_s: float
+    operations_s: float
+    outside: tuple[OutsideTime, ...] = ()
+    device_busy_s: float | None = None
+    """Time in which at least one kernel, copy or fill ran on the device; the rest of ``step_s`` are gaps."""
+    longest_gap_s: float | None = None
+    """The longest time between two kernels in which the device had nothing to do."""
+    kernels: tuple[KernelTime, ...] = ()
+    """Longest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelCounters:
+    """All launches in one step of one kernel, by hardware counters. ``time_s`` is under the profiler: never a timing.
+
+    ``flop_by_pipe`` has what ran on the CUDA cores by dtype (``fp32``, ``fp64``, ``fp16``) and on the tensor cores by
+    source type (``tensor_bf16``, ``tensor_tf32``, ...). ``flop_lacks`` says why those are not all of the kernel's
+    FLOPs; None where they are, and where there are none.
+    """
+
+    name: str
+    launches: Whole
+    time_s: float | None = None
+    flop_by_pipe: dict[str, float] | None = None
+    dram_byte: float | None = None
+    l2_byte: float | None = None
+    l1_byte: float | None = None
+    flop_lacks: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """Hardware counters of one step.
+
+    ``status``: ``ok``, ``not_requested``, ``permission_denied``, ``unsupported_platform``, ``not_found``,
+    ``no_kernels``, ``missing_metric``, ``timeout``, ``lock_conflict`` or ``failed``; but for ``ok`` all counters are
+    None (``missing_metric``: those that lack one), and ``reason`` says why. All values are sums over the step's
+    kernels, never sums or means of rates.
+    """
+
+    status: str
+    source: str | None = None
+    """The program that read them, with its version."""
+    reason: str | None = None
+    flop: float | None = None
+    dram_byte: float | None = None
+    dram_read_byte: float | None = None
+    dram_write_byte: float | None = None
+    l2_byte: float | None = None
+    l1_byte: float | None = None
+    time_s: float | None = None
+    """Of all kernels, under the profiler: never a timing."""
+    flop_by_pipe: dict[str, float] | None = None
+    """As in `KernelCounters`."""
+    kernels: tuple[KernelCounters, ...] = ()
+    metrics: dict[str, str] = field(default_factory=dict)
+    """Which metric answered, by quantity (``dram_read_byte``: ``dram__bytes_read.sum``)."""
+    passes: Whole | None = None
+    """How often each kernel was replayed at most in the run that counted bytes."""
+    flop_passes: Whole | None = None
+    """The same of the run that counted FLOPs."""
+    unit_check: float | None = None
+    """FLOPs counted of a matrix product of known size, over 2 M N K."""
+    context_byte: Whole | None = None
+    """Device memory that the measuring process still held while the counted one ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCounters:
+    """Events of one step on the host's cores, by ``perf stat``. ``status`` as in `Counters`; ``reason`` why there are
+    none. Each event is None where the machine doesn't count it.
+    """
+
+    status: str
+    source: str | None = None
+    reason: str | None = None
+    steps: Whole | None = None
+    cycles: float | None = None
+    instructions: float | None = None
+    cache_references: float | None = None
+    cache_misses: float | None = None
+    branches: float | None = None
+    branch_misses: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Device memory during the timed rounds, as the framework's allocator reports it.
+
+    ``peak_predicted_byte`` is the most that the step's tensors take at once, worked out from when each is made and let
+    go; ``peak_allocated_byte`` is the same quantity measured, with the scratch memory of kernels on top.
+    """
+
+    peak_predicted_byte: Whole | None = None
+    peak_allocated_byte: Whole | None = None
+    peak_reserved_byte: Whole | None = None
+    device_total_byte: Whole | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """What ``/usr/bin/time -v`` would say of the case: from before warm-up to after the last timed step.
+
+    ``max_rss_byte`` is the largest resident size in that time; None where only the whole process's is told, and that is
+    from before.
+    """
+
+    real_s: float | None = None
+    user_s: float
+    system_s: float
+    max_rss_byte: Whole | None
+    voluntary_switches: Whole | None
+    involuntary_switches: Whole | None
+    throttled_s: float | None = None
+    """Time for which the cgroup's CPU quota held its threads back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Everything known of one benchmark. See the classes of its fields."""
+
+    schema: Whole = SCHEMA
+    case: Case
+    device: Device
+    checks: tuple[Check, ...] = ()
+    timing: Timing | None = None
+    work: Work | None = None
+    operations: tuple[Operation, ...] = ()
+    profile: Profile | None = None
+    counters: Counters | None = None
+    host_counters: HostCounters | None = None
+    memory: Memory | None = None
+    process: Process | None = None
+    energy_j_per_step: float | None = None
+    flags: tuple[Flag, ...] = ()
+    missing: dict[str, str] = field(default_factory=dict)
+    expected: tuple[Expected, ...] = ()
+    """What the test's own markers expect of the case on this device."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether the row may stand on a roofline or in a gate: no flag makes it invalid, and no check failed."""
+        return not any(flag.invalid for flag in self.flags) and all(check.status != "failed" for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoofSample:
+    """One sampling of a roof: the best value seen, when, and which kernel reached it."""
+
+    value: float
+    kernel: str
+    at: str
+    """UTC, ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roof:
+    """A ceiling of a machine.
+
+    ``kind`` ``flop``: FLOP/s of a compute dtype (``name`` is the dtype); ``byte``: byte/s of a level (``dram``,
+    ``llc``) or link (``host_to_device``); ``latency``: seconds a kernel launch (``launch``) takes at least. ``value``
+    is the best of ``samples`` (highest rate, least latency), ``spread`` (max - min) / value over them. ``detail`` says
+    how bytes or FLOPs were counted.
+    """
+
+    kind: RoofKind
+    name: str
+    value: float
+    source: RoofSource
+    detail: str
+    kernel: str | None = None
+    samples: tuple[RoofSample, ...] = ()
+    spread: float | None = None
+    measured_at: str | None = None
+    """UTC, ISO 8601: when `value` was seen. A roof older than the file was taken over from an earlier run."""
+    from_file: str | None = None
+    """Name of the earlier result file the roof was taken over from; None where this run measured it."""
+    disturbed: str | None = None
+    """What disturbed the machine while it was measured, by evidence; None where nothing did, or nobody looked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotMeasured:
+    """A case that was selected and has no number, and why."""
+
+    id: str
+    outcome: Outcome
+    reason: str
+
+    @property
+    def why(self) -> str:
+        """Outcome and reason in words."""
+        return f"{self.outcome.replace('_', ' ')}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSet:
+    """Which of several runs of the same tests, each in a process of its own, a file is of. ``index`` counts from 1.
+
+    ``count`` is how many were asked for: a set that was stopped has fewer files.
+    """
+
+    id: str
+    index: Whole
+    count: Whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One run of the suite: what belongs to the file and not to a single case."""
+
+    schema: Whole = SCHEMA
+    started_at: str
+    label: str
+    roofs: tuple[Roof, ...] = ()
+    not_measured: tuple[NotMeasured, ...] = ()
+    wall_s: float | None = None
+    measuring_s: float | None = None
+    """Seconds of ``wall_s`` spent in warm-up and timed rounds."""
+    arguments: tuple[str, ...] = ()
+    """pytest's command line, paths made relative."""
+    notes: tuple[str, ...] = ()
+    set: SessionSet | None = None
+    """None for a run by itself."""
+    complete: bool = True
+    """Whether every planned case ended: measured, or with its reason in ``not_measured``."""
+    planned: Whole | None = None
+    """How many cases the run was to measure; None in older files."""
+    finished: Whole | None = None
+    """How many of them ended."""
+    not_run: tuple[str, ...] = ()
+    """Ids of the others: the run ended in one of them or before it."""
+
+    @property
+    def without_number(self) -> tuple[NotMeasured, ...]:
+        """The planned cases without a valid number: those with a reason of their own, and those that were not run."""
+        not_run = (NotMeasured(id=case, outcome="not_run", reason="the run did not end") for case in self.not_run)
+        return (*self.not_measured, *not_run)
+
+    @property
+    def why_incomplete(self) -> str | None:
+        """How far the run came, in words; None where it came to its end. A file that contradicts itself did not."""
+        if self.complete and (self.not_run or self.planned != self.finished):
+            return (
+                f"the file says that the run ended, and that {self.finished} of {self.planned} cases finished, "
+                f"{len(self.not_run)} not run: it was changed, or is damaged; measure again"
+            )
+        if self.complete:
+            return None
+        shown = some_of(self.not_run)
+        return f"the run did not end: {self.finished} of {self.planned} cases finished; not run: {shown}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What is stable about a machine. ``fingerprint`` is a hash over what changes its speed."""
+
+    schema: Whole = SCHEMA
+    fingerprint: str
+    label: str
+    device: Device
+    cpu: str
+    cpu_count: Whole
+    memory_byte: Whole | None
+    os: str
+    versions: dict[str, str | None] = field(default_factory=dict)
+    threads: dict[str, Whole | None] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+    """cgroup quota, affinity, container, power limit; keys say the unit."""
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+_NULL_TELLS_ENOUGH = frozenset(
+    {
+        "device.index",
+        *(f"counters.{one.name}" for one in fields(Counters)),
+        *(f"counters.kernels.{one.name}" for one in fields(KernelCounters)),
+        *(f"host_counters.{one.name}" for one in fields(HostCounters)),
+        *("expected.bound", "expected.min_fraction_of_roof", "expected.min_fraction_of_speed_of_light"),
+    }
+)
+"""What None means here stands in the class: the only device of its kind, counters whose status gives the reason, and
+what isn't expected."""
+
+
+def unexplained(record: Record) -> tuple[str, ...]:
+    """Dotted paths of the values that are None without a reason in ``missing``, in the order of the fields.
+
+    The reason of a part covers all in it. Parts of one tuple share a path: ``operations.time_s`` stands for every
+    operation without a time. A null setting in ``case.config`` and a quiet round in ``disturbed`` are values.
+    """
+
+    def walk(value: object, path: str) -> Iterator[str]:
+        if path in record.missing or path in _NULL_TELLS_ENOUGH:
+            return
+        if value is None:
+            yield path
+        for part in value if isinstance(value, tuple) else (value,):
+            if is_dataclass(part):
+                for one in fields(part):
+                    yield from walk(getattr(part, one.name), f"{path}.{one.name}".lstrip("."))
+
+    return tuple(dict.fromkeys(walk(record, "")))

@@ -1,0 +1,118 @@
+"""The parts of a result as JSON and back: written by `to_json` alone, read by `from_json` and `decode`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from roofline.schema.record import SCHEMA, Machine, Record, Session
+
+Part = TypeVar("Part", Record, Machine, Session)
+
+
+class RecordError(ValueError):
+    """A part of a file that is not what this version reads. The message names the key."""
+
+
+def to_json(part: Record | Machine | Session) -> dict[str, Any]:
+    """Plain JSON values of a part: no tuple, no NaN.
+
+    A non-finite number is written as null and its path added to ``missing`` (``notes`` in a session): strict JSON has
+    no NaN.
+    """
+    dropped: list[str] = []
+    clean: dict[str, Any] = without_nonfinite(msgspec.to_builtins(part), dropped)
+    for path in dropped:
+        if "missing" in clean:
+            clean["missing"].setdefault(path, "not a finite number")
+        else:
+            clean["notes"].append(f"{path}: not a finite number")
+    return clean
+
+
+def from_json(kind: type[Part], value: object, where: str) -> Part:
+    """Read a part back from its JSON values. Null where a number is required is NaN: what uses it checks it.
+
+    :param where: file and benchmark, for the message.
+    :raises RecordError: not a mapping, a newer schema, or a field that is missing or of a wrong type.
+    """
+    if not isinstance(value, Mapping):
+        raise RecordError(f"{where}: expected a JSON object, found {type(value).__name__}")
+    _check_schema(value.get("schema", SCHEMA), where)
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError):
+        return _with_nan(kind, without_nonfinite(value), where)
+
+
+def decode(kind: type[Part], content: bytes | msgspec.Raw, where: str) -> Part:
+    """Read a part back from its JSON text, as `from_json` does, and much more quickly.
+
+    :param where: file and benchmark, for the message.
+    :raises RecordError: as of `from_json`.
+    """
+    try:
+        part = msgspec.json.decode(content, type=kind)
+    except msgspec.ValidationError:
+        return from_json(kind, json.loads(bytes(content)), where)
+    except RecursionError as error:
+        raise RecordError(f"{where}: {error}") from error
+    _check_schema(part.schema, where)
+    return part
+
+
+_FAULT = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
+"""How msgspec says what is wrong, and where: ``.timing.rounds.wall_s[3]``, with ``[...]`` for any key of a mapping."""
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+
+
+def _with_nan(kind: type[Part], value: dict[str, Any], where: str) -> Part:
+    """Read a part with NaN for each null that stands where a number is required.
+
+    `to_json` writes a required number that is not finite as null. Read so, the rest of the row is usable.
+    """
+    while True:
+        try:
+            return msgspec.convert(value, kind)
+        except RecursionError as error:
+            raise RecordError(f"{where}: {error}") from error
+        except msgspec.ValidationError as error:
+            found = _FAULT.fullmatch(str(error))
+            what, path = (str(error), "") if found is None else (found["what"], found["path"] or "")
+            if what != "Expected `float`, got `null`" or not path:
+                raise RecordError(f"{where}: roofline{path}: {what.replace('`', '')}") from error
+            _put_nan(value, [name or index for name, index in _STEP.findall(path)])
+
+
+def _put_nan(value: Any, path: list[str]) -> None:
+    """Replace the null at the end of a path, and in a list or mapping of numbers all."""
+    *way, last = path
+    for step in way:
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    if isinstance(value, list):
+        value[:] = [math.nan if one is None else one for one in value]
+    else:
+        value |= {key: math.nan for key, one in value.items() if one is None and last in (key, "...")}
+
+
+def _check_schema(schema: object, where: str) -> None:
+    if not isinstance(schema, int) or isinstance(schema, bool) or not 1 <= schema <= SCHEMA:
+        raise RecordError(f"{where}: schema is {schema!r}; this version reads 1 to {SCHEMA}. Upgrade pytest-roofline.")
+
+
+def without_nonfinite(value: Any, dropped: list[str] | None = None, path: str = "") -> Any:
+    """``value`` with null for every number that is not finite; their paths are added to ``dropped``."""
+    if isinstance(value, float) and not math.isfinite(value):
+        if dropped is not None:
+            dropped.append(path)
+        return None
+    if isinstance(value, Mapping):
+        return {key: without_nonfinite(item, dropped, f"{path}.{key}".lstrip(".")) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nonfinite(item, dropped, f"{path}[{index}]") for index, item in enumerate(value)]
+    return value

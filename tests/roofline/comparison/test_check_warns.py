@@ -1,0 +1,264 @@
+"""What passes the gate, and the warning it passes with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from roofline.schema.record import KEY
+from tests.roofline import build
+from tests.roofline.comparison import sessions
+from tests.roofline.comparison.sessions import ID, TIMES
+from tests.roofline.conftest import Run
+
+
+def test_unchanged_code_passes(run: Run, base: list[Path], new: list[Path]) -> None:
+    """With what the sessions can't tell as a warning."""
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert out.startswith("Passed, but nothing was settled (2 inconclusive)\n")
+    assert "Coverage: 2 matched, 0 new, 0 removed, 0 invalid, 0 not comparable" in out
+    assert "Error" not in err
+
+
+def test_of_many_cases_two_have_a_line(run: Run, tmp_path: Path) -> None:
+    """On stderr, and not below the table once more; with -v and in JSON all have one."""
+    base = sessions.side(tmp_path / "base", {f"net{number}": 0.1 for number in range(6)}, count=1)
+    new = sessions.side(tmp_path / "new", {f"net{number}": 0.1 for number in range(6)}, count=1, first=10)
+
+    def fail(content: dict[str, Any]) -> None:
+        for number, row in enumerate(content["benchmarks"]):
+            row["extra_info"][KEY]["flags"] = [{"name": "wrong_device", "evidence": f"on {number}", "invalid": True}]
+
+    sessions.edited(new[0], fail)
+    checked = ("check", *new, "--baseline", *base, "--width", 1000)
+    _, out, err = run(*checked)
+    assert err.count("Error: invalid: net") == 2
+    assert "Error: invalid: and 4 more (-v shows all)" in err
+    assert not {f"  {line.partition(': ')[2]}" for line in err.splitlines()} & set(out.splitlines())
+    _, out, err = run(*checked, "-v")
+    assert err.count("Error: invalid: net") == 6
+    assert "invalid: net" not in out
+    _, out, _ = run(*checked, "--format", "json")
+    assert sum(line.startswith("invalid: net") for line in json.loads(out)["failures"]) == 6
+    _, out, _ = run("compare", *base, "--with", *new, "--width", 1000)
+    assert out.count("  invalid: net") == 2
+
+
+def test_what_is_inconclusive_passes_with_a_warning_unless_strict(run: Run, base: list[Path], new: list[Path]) -> None:
+    """A single session a side can't show that nothing changed by 2 %."""
+    code, out, err = run("check", new[0], "--baseline", base[0])
+    assert code == 0
+    assert out.startswith("Passed, but nothing was settled (2 inconclusive)\n")
+    assert err.startswith(f"Warning: inconclusive, neither slower nor the same: resnet18-train-b32-fp32, {ID}")
+    code, out, err = run("check", new[0], "--baseline", base[0], "--strict")
+    assert code == 3
+    assert out.startswith("Not passed")
+    assert err.startswith("Error: inconclusive")
+
+
+def test_shown_to_be_the_same(run: Run, base: list[Path], new: list[Path]) -> None:
+    """What is surely smaller than what matters is the same, and passes without a warning, strict or not."""
+    code, out, err = run("check", *new, "--baseline", *base, "--least-effect", "50%", "--strict")
+    assert (code, err) == (0, "")
+    assert out.startswith("Passed: no case shown to be slower (2 same)")
+
+
+def test_removed_cases_may_be_allowed(run: Run, base: list[Path], new: list[Path]) -> None:
+    """They are told all the same."""
+    for path in new:
+        sessions.edited(path, sessions.remove)
+    code, out, err = run("check", *new, "--baseline", *base, "--allow-removed")
+    assert code == 0
+    assert "1 matched, 0 new, 1 removed" in out
+    assert f"Warning: removed: {ID}: in {base[0]} and 3 more, not in {new[0]} and 3 more" in err
+
+
+def test_a_new_case_passes_and_is_told(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """There is nothing to hold it against."""
+    new = sessions.side(tmp_path / "new", {**TIMES, "vgg16": 0.2}, first=10)
+    code, out, _ = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert "2 matched, 1 new" in out
+
+
+def test_rows_invalid_on_both_sides_are_kept_out_and_told(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Nothing was lost against the baseline; but if nothing else is there, there is nothing to pass."""
+    for path in (*base, *new):
+        sessions.edited(path, sessions.errored)
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert "1 matched, 0 new, 0 removed, 1 invalid" in out
+    assert f"Warning: invalid: {ID}: baseline: test_failed" in err
+    for path in (*base, *new):
+        sessions.edited(path, lambda content: content["benchmarks"].pop(0))
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 3
+    assert out.startswith("Cannot compare: nothing matched (1 invalid)")
+
+
+def test_a_session_that_was_copied_is_one_session(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
+    """Copies don't scatter: four of one session would be as good as four, and show that nothing changed."""
+    copies = [Path(shutil.copy(new[0], tmp_path / f"copy-{number}.json")) for number in range(3)]
+    code, out, _ = run("check", new[0], *copies, "--baseline", *base, "--format", "json")
+    assert code == 0
+    document = json.loads(out)
+    assert [Path(one["file"]) for one in document["new"]] == [new[0]]
+    told = [note for note in document["notes"] if "the same session as" in note]
+    assert told == [f"{copy}: the same session as {new[0]}, taken once" for copy in copies]
+
+
+def test_a_baseline_of_several_machines_serves_each(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """Each machine is compared with itself, and never pooled with another: the other's files are left out by name."""
+    other = sessions.side(tmp_path / "other", {name: time / 3 for name, time in TIMES.items()}, label="fast", first=20)
+    new = sessions.side(tmp_path / "new", TIMES, first=10)
+    code, out, _ = run("check", *new, "--baseline", *base, *other)
+    assert code == 0
+    assert f"left out of the baseline: {other[0]} and 3 more: another machine" in " ".join(out.split())
+
+
+def test_the_host_name_is_no_machine(run: Run, tmp_path: Path) -> None:
+    """Runners of one kind have a new name each time; it is told, and nothing hangs on it."""
+    base = build.write(tmp_path / "base.json", sessions.foreign({"a": (0.02,) * 9}, node="runner-1"))
+    new = build.write(tmp_path / "new.json", sessions.foreign({"a": (0.02,) * 9}, node="runner-2"))
+    code, out, _ = run("check", new, "--baseline", base)
+    assert code == 0
+    assert "host runner-2, baseline runner-1" in out
+
+
+def test_a_large_improvement_asks_for_a_new_baseline(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """GATE-07: 40 % faster passes; with the old baseline a later loss of as much would pass, too."""
+    new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.06}, first=10)
+    code, out, _ = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert f"Faster by 10 % or more: {ID}. Refresh the baseline" in out
+
+
+def test_two_clusters_of_rounds_are_inconclusive_by_name(run: Run, tmp_path: Path) -> None:
+    """CPU-05: 15 rounds at 2.10 s and 15 at 3.20 s are no mean of 26 % more."""
+
+    def side(name: str, wall: tuple[float, ...]) -> Path:
+        rounds = build.timing(sum(wall) / len(wall), rounds=sessions.Rounds(steps=1, wall_s=wall))
+        content = build.document([build.record(timing=rounds)], of=build.session(), on=build.machine())
+        ordered = sorted(wall)
+        content["benchmarks"][0]["stats"]["median"] = (ordered[14] + ordered[15]) / 2
+        content["benchmarks"][0]["stats"] |= {"min": ordered[0], "max": ordered[-1]}
+        return build.write(tmp_path / f"{name}.json", content)
+
+    quiet = tuple(2.1 + 0.001 * (index % 5) for index in range(30))
+    two = tuple(time + (1.1 if index % 2 else 0.0) for index, time in enumerate(quiet))
+    base = [side(f"base{number}", quiet) for number in range(4)]
+    code, out, _ = run("check", *[side(f"new{number}", two) for number in range(4)], "--baseline", *base)
+    assert code == 0
+    assert f"inconclusive: {ID}: bimodal: new: 15 rounds at 2.10 s a step and 15 at 3.20 s" in " ".join(out.split())
+    # Slower in whichever cluster: each of its rounds took longer than any of the baseline's.
+    slow = [side(f"slow{number}", tuple(3 * time for time in two)) for number in range(4)]
+    assert run("check", *slow, "--baseline", *base)[0] == 1
+
+
+def test_a_loud_hour_is_inconclusive(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Rounds disturbed from outside say nothing of the code: never slower, never the same."""
+
+    def disturb(content: dict[str, Any]) -> None:
+        sessions.record_of(content)["timing"]["rounds"]["disturbed"] = ["steal"] * 20
+
+    for path in new:
+        sessions.edited(path, disturb)
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 0
+    assert f"inconclusive: {ID}: new: mostly disturbed from outside in each of 4 sessions (" in " ".join(out.split())
+    assert ID in err
+
+
+def test_an_older_file_in_the_new_one_s_place_is_told(run: Run, base: list[Path], tmp_path: Path) -> None:
+    """A run that wrote nothing leaves what lay there: it passes, with a warning that has both times and the file."""
+    old = sessions.side(tmp_path / "old", TIMES, count=1, started_at="2026-11-19T07:30:00+00:00")
+    code, _, err = run("check", *old, "--baseline", *base)
+    assert code == 0
+    assert (
+        "Warning: the new side is older than the baseline (2026-11-19 07:30 UTC, 2026-11-20 00:00 UTC): is"
+        f" {old[0]} what the run just measured wrote?" in err
+    )
+    assert run("check", *old, "--baseline", *base, "--strict")[0] == 3
+    assert "older than the baseline" not in run("compare", *base, "--with", *old)[2]
+
+
+def _one_disturbed(content: dict[str, Any]) -> None:
+    rounds = sessions.record_of(content)["timing"]["rounds"]
+    rounds["disturbed"] = ["steal"] + [None] * (len(rounds["wall_s"]) - 1)
+
+
+def test_disturbed_rounds_that_were_left_in_are_told(run: Run, base: list[Path], new: list[Path]) -> None:
+    """On both sides, where those of one weren't looked at: with the case, and the files that are at fault."""
+    for path in new:
+        sessions.edited(path, _one_disturbed)
+    told = (
+        f"Disturbed rounds were left in, on both sides, in 1 case ({ID}): which they were isn't told in {base[0]} and"
+        " 3 more. Measure that side anew"
+    )
+    assert told in " ".join(run("check", *new, "--baseline", *base)[1].split())
+    for path in base:
+        sessions.edited(path, _none_disturbed)
+    assert told not in " ".join(run("check", *new, "--baseline", *base)[1].split())
+
+
+def _none_disturbed(content: dict[str, Any]) -> None:
+    rounds = sessions.record_of(content)["timing"]["rounds"]
+    rounds["disturbed"] = [None] * len(rounds["wall_s"])
+
+
+def test_a_session_that_was_written_twice_is_one_session(
+    run: Run, tmp_path: Path, base: list[Path], new: list[Path]
+) -> None:
+    """By two options, in other bytes; as its own baseline, too."""
+    content = json.loads(new[0].read_text())
+    twin = build.write(tmp_path / "twin.json", {**content, "datetime": "2026-11-20T23:59:59+00:00"})
+    code, out, _ = run("check", new[0], twin, "--baseline", *base, "--format", "json")
+    document = json.loads(out)
+    assert (code, [one["file"] for one in document["new"]]) == (0, [str(new[0])])
+    code, _, err = run("check", new[0], "--baseline", *base, twin)
+    assert code == 3
+    assert f"{twin}: the same session as {new[0]} of the other side." in " ".join(err.split())
+
+
+def _of(commit: str, *, dirty: bool = False) -> Any:
+    def change(content: dict[str, Any]) -> None:
+        content["commit_info"] |= {"id": commit, "dirty": dirty}
+
+    return change
+
+
+def test_a_file_of_another_run_among_the_new_ones_is_told(
+    run: Run, base: list[Path], new: list[Path], tmp_path: Path
+) -> None:
+    """By its commit and its hour: it passes, with a warning that names it, and not under --strict."""
+    (stale,) = sessions.side(tmp_path / "new", TIMES, count=1, first=9, started_at="2026-11-19T07:30:00+00:00")
+    sessions.edited(stale, _of("f" * 40))
+    checked = ("check", *new, stale, "--baseline", *base, "--least-effect", "50%")
+    told = [
+        "1 of 5 sessions of the new side began before the baseline (2026-11-20 00:00 UTC): is"
+        f" {stale} (2026-11-19 07:30 UTC) of another run?",
+        "1 of 5 sessions of the new side is not of commit 01234567, as the newest is, and taken for the same code:"
+        f" {stale} (commit ffffffff)",
+    ]
+    code, _, err = run(*checked)
+    assert (code, err.splitlines()) == (0, [f"Warning: {line}" for line in told])
+    code, _, err = run(*checked, "--strict")
+    assert (code, err.splitlines()) == (3, [f"Error: {line}" for line in told])
+    notes = json.loads(run("compare", *base, "--with", *new, stale, "--format", "json")[1])["notes"]
+    assert set(told) <= set(notes)
+
+
+def test_sides_that_took_turns_hold_nothing_of_another_run(run: Run, base: list[Path], new: list[Path]) -> None:
+    """A new session from before the baseline is none, if it is surely of the newest one's code."""
+    sessions.edited(new[0], lambda content: content[KEY].update(started_at="2026-11-19T23:00:00+00:00"))
+    checked = ("check", *new, "--baseline", *base, "--least-effect", "50%")
+    assert run(*checked)[2] == ""
+    for path in new:
+        sessions.edited(path, _of("0123456789abcdef", dirty=True))
+    assert run(*checked)[2] == (
+        "Warning: 1 of 4 sessions of the new side began before the baseline (2026-11-20 00:00 UTC): is"
+        f" {new[0]} (2026-11-19 23:00 UTC) of another run?\n"
+    )

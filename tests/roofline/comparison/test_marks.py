@@ -1,0 +1,196 @@
+"""Marks of disturbed rounds count on both sides or on neither."""
+
+from __future__ import annotations
+
+import copy
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.comparison.matching import Pair, match
+from roofline.comparison.seen import By
+from roofline.comparison.sides import read_side
+from roofline.machine.published import load
+from roofline.schema.record import KEY
+from tests.roofline.comparison import sessions
+
+ROUNDS = 20
+MODEL = "resnet50"
+
+
+def _marked(disturbed: int | None) -> Any:
+    """A change that makes the last so many rounds slow and marks them; None: nothing was looked at."""
+
+    def change(content: dict[str, Any]) -> None:
+        row = content["benchmarks"][0]
+        timing = row["extra_info"][KEY]["timing"]
+        walls = [1.0] * (ROUNDS - (disturbed or 0)) + [2.0] * (disturbed or 0)
+        marks = [None if wall == 1.0 else "steal" for wall in walls]
+        timing["rounds"] = {"steps": 1, "wall_s": walls, "disturbed": None if disturbed is None else marks}
+        timing["step_time_s"] = 1.0 if 2 * (disturbed or 0) <= ROUNDS else statistics.median(walls)
+        row["stats"] = sessions.statistics_of(tuple(walls))
+
+    return change
+
+
+def _side(folder: Path, *disturbed: int | None) -> list[Path]:
+    """A session each of so many disturbed rounds."""
+    files = sessions.side(folder, {MODEL: 0.1}, count=len(disturbed), first=len(folder.name))
+    return [sessions.edited(path, _marked(count)) for path, count in zip(files, disturbed, strict=True)]
+
+
+def _pair(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Pair:
+    (pair,) = match(read_side(base, by, load()), read_side(new, by, load()), by).pairs
+    return pair
+
+
+def _left_out(pair: Pair) -> list[int]:
+    return [seen.observation.left_out for seen in (*pair.base, *pair.new) if seen.observation is not None]
+
+
+def test_where_both_sides_tell_marked_rounds_are_left_out(tmp_path: Path) -> None:
+    """Also where no round of the other side is marked: it was looked at."""
+    pair = _pair(_side(tmp_path / "base", 0, 0), _side(tmp_path / "new", 4, 0))
+    assert (_left_out(pair), pair.blind) == ([0, 0, 4, 0], "")
+    assert [seen.step_time_s for seen in pair.new] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("blind", ["base", "new"])
+def test_where_one_side_does_not_tell_no_round_is_left_out(tmp_path: Path, blind: str) -> None:
+    """Of either side: left out of the other alone, the slow ones would speak against it."""
+    files = {name: _side(tmp_path / name, *((None, None) if name == blind else (8, 0))) for name in ("base", "new")}
+    pair = _pair(files["base"], files["new"])
+    assert (pair.standing, _left_out(pair)) == ("matched", [0, 0, 0, 0])
+    assert pair.blind == f"{files[blind][0]} and 1 more"
+
+
+def test_one_session_that_does_not_tell_is_enough(tmp_path: Path) -> None:
+    """Of the sides' sessions all are read alike."""
+    base = _side(tmp_path / "base", 8, None, 8)
+    pair = _pair(base, _side(tmp_path / "new", 8, 8, 8))
+    assert (_left_out(pair), pair.blind) == ([0] * 6, str(base[1]))
+
+
+def test_a_disturbed_session_is_taken_where_marks_are_not(tmp_path: Path) -> None:
+    """As those of the other side are, of which nobody knows. Where marks count, it is left out."""
+    base, new = _side(tmp_path / "base", 0, 0, 0), _side(tmp_path / "new", 16, 0, 0)
+    pair = _pair(base, new)
+    assert (len(pair.new), [one.loud for one in pair.left_out]) == (2, [True])
+    pair = _pair(_side(tmp_path / "blind", None, None, None), new)
+    assert (len(pair.new), pair.left_out) == (3, ())
+    assert [seen.step_time_s for seen in pair.new] == [2.0, 1.0, 1.0]
+    assert not any(seen.loud or seen.problem for seen in pair.new)
+
+
+def test_a_side_that_was_mostly_disturbed_is_not_judged(tmp_path: Path) -> None:
+    """Whatever the other side tells: what is known of it isn't forgotten."""
+    pair = _pair(_side(tmp_path / "base", None, None), _side(tmp_path / "new", 16, 12))
+    assert pair.standing == "loud"
+    assert pair.why.startswith("new: mostly disturbed from outside in each of 2 sessions (")
+
+
+def test_nothing_marked_nothing_told(tmp_path: Path) -> None:
+    """Where a round that was left in can't be named, there is nothing to warn of."""
+    assert _pair(_side(tmp_path / "base", None, None), _side(tmp_path / "new", 0, 0)).blind == ""
+
+
+def test_by_roof_the_least_time_stays(tmp_path: Path) -> None:
+    """All rounds over the same least time, of a session with quiet ones and of one without."""
+    base, new = _side(tmp_path / "base", None, None, None), _side(tmp_path / "new", 16, 8, 0)
+    pair = _pair(base, new, "roof")
+    assert [seen.step_time_s for seen in pair.new] == [2.0, 1.0, 1.0]
+    for seen in pair.new:
+        assert seen.observation is not None
+        assert seen.least_s is not None
+        assert seen.observation.step_time_s == pytest.approx(seen.step_time_s / seen.least_s, rel=1e-12)
+        assert seen.fraction_of_roof == pytest.approx(1 / seen.observation.step_time_s, rel=1e-12)
+
+
+def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
+    """Its rounds are no times, marked or not: here by roof, whose roofs were not measured."""
+
+    def unroofed(content: dict[str, Any]) -> None:
+        content[KEY]["roofs"] = []
+
+    new = _side(tmp_path / "new", 8, 16, 0, 0, 0)
+    for path in new[:2]:
+        sessions.edited(path, unroofed)
+    pair = _pair(_side(tmp_path / "base", *(None,) * 5), new, "roof")
+    assert (pair.standing, len(pair.new), len(pair.left_out)) == ("matched", 3, 2)
+    failed = {"name": "x", "status": "failed", "evidence": "seen"}
+
+    def disproved(content: dict[str, Any]) -> None:
+        content["benchmarks"][0]["extra_info"][KEY]["checks"] = [failed]
+
+    sessions.edited(new[2], disproved)
+    pair = _pair(_side(tmp_path / "base2", *(None,) * 5), new[2:])
+    assert (len(pair.new), [one.why for one in pair.left_out]) == (2, ["x_disproved: seen"])
+
+
+def _with_neighbours(path: Path, *disturbed: int) -> Path:
+    """The session with other cases in it, of which so many of ten rounds were disturbed; its first case stays."""
+
+    def change(content: dict[str, Any]) -> None:
+        for number, count in enumerate(disturbed):
+            row, name = copy.deepcopy(content["benchmarks"][0]), f"other{number}"
+            row["fullname"] = row["fullname"].replace(row["name"], name)
+            row["name"] = name
+            record = row["extra_info"][KEY]
+            record["case"] |= {"id": name, "workload_hash": name}
+            timing = record["timing"]
+            marks = ["steal"] * count + [None] * (10 - count)
+            timing["rounds"] = {"steps": 1, "wall_s": [1.0] * 10, "disturbed": marks}
+            timing["step_time_s"] = 1.0
+            row["stats"] = sessions.statistics_of((1.0,) * 10)
+            content["benchmarks"].append(row)
+
+    return sessions.edited(path, change)
+
+
+def _first(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Pair:
+    return next(
+        pair
+        for pair in match(read_side(base, by, load()), read_side(new, by, load()), by).pairs
+        if not pair.id.startswith("other")
+    )
+
+
+@pytest.mark.parametrize("by", ["time", "roof"])
+def test_a_session_of_a_loud_hour_is_left_out(tmp_path: Path, by: By) -> None:
+    """Also of a case that met nobody in it, when most cases were mostly disturbed: two of three, not one of two."""
+    base = [_with_neighbours(path, 0, 0) for path in _side(tmp_path / "base", 0, 0)]
+    files = _side(tmp_path / "new", 0, 0)
+    new = [_with_neighbours(files[0], 10), _with_neighbours(files[1], 6, 6)]
+    pair = _first(base, new, by)
+    assert [seen.run.file for seen in pair.new] == [str(new[0])]
+    assert [(one.file, one.loud, one.why) for one in pair.left_out] == [
+        (str(new[1]), True, "2 of 3 cases were mostly disturbed from outside")
+    ]
+    pair = _first(base, new[1:], by)
+    assert (pair.standing, "2 of 3 cases" in pair.why) == ("loud", True)
+
+
+def test_invalid_cases_make_no_hour_loud(tmp_path: Path) -> None:
+    """They are not taken anyway."""
+    new = _with_neighbours(*_side(tmp_path / "new", 0), 10, 10)
+
+    def disproved(content: dict[str, Any]) -> None:
+        content["benchmarks"][1]["extra_info"][KEY]["checks"] = [{"name": "x", "status": "failed", "evidence": "seen"}]
+
+    pair = _first(_side(tmp_path / "base", 0), [sessions.edited(new, disproved)])
+    assert (pair.standing, len(pair.new)) == ("matched", 1)
+
+
+@pytest.mark.parametrize("by", ["time", "roof"])
+def test_a_loud_session_is_taken_where_marks_are_not(tmp_path: Path, by: By) -> None:
+    """With all its rounds, also those of a case without a marked one."""
+    base = [_with_neighbours(path, 0, 0) for path in _side(tmp_path / "base", None, None)]
+    files = _side(tmp_path / "new", 0, 0)
+    new = [_with_neighbours(path, disturbed, disturbed) for path, disturbed in zip(files, (0, 10), strict=True)]
+    pair = _first(base, new, by)
+    assert (len(pair.new), pair.left_out, pair.blind) == (2, (), f"{base[0]} and 1 more")
+    assert [seen.step_time_s for seen in pair.new] == [1.0, 1.0]
+    assert all(seen.observation is not None and not seen.loud for seen in pair.new)

@@ -1,0 +1,323 @@
+"""Which cases may be compared; what may not is there with its reason, and nothing is pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.comparison.matching import LeftOut, Matching, OneMachine, match
+from roofline.comparison.seen import By
+from roofline.comparison.sides import Side, read_side
+from roofline.machine.published import load
+from roofline.schema.record import KEY
+from tests.roofline import build
+from tests.roofline.comparison import sessions
+
+ID = "resnet50-train-b32-fp32"
+
+
+def _read(paths: Sequence[Path], by: By = "time") -> Side:
+    return read_side(paths, by, load())
+
+
+def _match(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Matching:
+    return match(_read(base, by), _read(new, by), by)
+
+
+def _standings(matching: Matching) -> list[tuple[str, str, str]]:
+    return [(pair.id, pair.machine.label, pair.standing) for pair in matching.pairs]
+
+
+def _record(content: dict[str, Any]) -> dict[str, Any]:
+    record: dict[str, Any] = content["benchmarks"][0]["extra_info"][KEY]
+    return record
+
+
+def test_sessions_of_a_case_stand_together(tmp_path: Path) -> None:
+    """However many files a side has."""
+    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=3) for name in ("base", "new"))
+    (pair,) = _match(base, new[:2]).pairs
+    assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
+
+
+def test_each_machine_is_compared_with_itself(tmp_path: Path) -> None:
+    """Two machines on both sides: two pairs of each case."""
+    base, new = (
+        [
+            *sessions.side(tmp_path / name / "slow", {"resnet50": 0.1}, count=1, label="slow"),
+            *sessions.side(tmp_path / name / "fast", {"resnet50": 0.01}, count=1, label="fast"),
+        ]
+        for name in ("base", "new")
+    )
+    matching = _match(base, new)
+    assert _standings(matching) == [(ID, "slow", "matched"), (ID, "fast", "matched")]
+    assert [pair.base[0].step_time_s for pair in matching.pairs] == [
+        pytest.approx(0.1, rel=0.01),
+        pytest.approx(0.01, rel=0.01),
+    ]
+
+
+def test_a_machine_without_a_baseline_is_not_comparable(tmp_path: Path) -> None:
+    """Though another one of the same run has one."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1, label="slow")
+    new = [
+        *sessions.side(tmp_path / "new" / "slow", {"resnet50": 0.1}, count=1, label="slow"),
+        *sessions.side(tmp_path / "new" / "fast", {"resnet50": 0.01}, count=1, label="fast"),
+    ]
+    assert _standings(_match(base, new)) == [(ID, "slow", "matched"), (ID, "fast", "not comparable")]
+
+
+def test_a_case_missing_on_another_machine_is_removed(tmp_path: Path) -> None:
+    """Where no machine is the same, what is gone is told all the same."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1, "vgg16": 0.1}, count=1, label="slow")
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, label="fast")
+    matching = _match(base, new)
+    assert _standings(matching) == [(ID, "fast", "not comparable"), ("vgg16-train-b32-fp32", "fast", "removed")]
+    assert matching.left_out == (
+        f"left out of the baseline: {base[0]}: another machine: fingerprint fingerprint of fast, baseline"
+        " fingerprint of slow",
+    )
+
+
+def test_a_case_that_is_there_on_its_own_machine_is_not_removed(tmp_path: Path) -> None:
+    """Though another machine of the same run, which the baseline is not of, has a part of the cases, or none."""
+    times = {"resnet50": 0.1, "vgg16": 0.1}
+    base = sessions.side(tmp_path / "base", times, count=1, label="slow")
+    new = sessions.side(tmp_path / "new", times, count=1, label="slow")
+    fast = sessions.side(tmp_path / "new" / "fast", {"resnet50": 0.1}, count=1, label="fast")
+    slow = [(ID, "slow", "matched"), ("vgg16-train-b32-fp32", "slow", "matched")]
+    assert _standings(_match(base, [*new, *fast])) == [*slow, (ID, "fast", "not comparable")]
+    sessions.edited(fast[0], lambda content: _record(content)["case"].update(mode="roof"))
+    assert _standings(_match(base, [*new, *fast])) == slow
+
+
+def test_a_machine_with_roofs_alone_has_lost_its_cases(tmp_path: Path) -> None:
+    """With what its own files say of them: a case of this id was measured on the other machine, or failed there."""
+    for name in ("base", "new"):
+        for label in ("slow", "fast"):
+            sessions.side(tmp_path / name / label, {"resnet50": 0.1}, count=1, label=label)
+
+    def roofs_alone(content: dict[str, Any]) -> None:
+        _record(content)["case"].update(mode="roof", id="roof-fp32")
+        content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "out of memory"}]
+
+    fast = sessions.edited(tmp_path / "new" / "fast" / "00.json", roofs_alone)
+    matching = _match([tmp_path / "base"], [tmp_path / "new"])
+    assert set(_standings(matching)) == {(ID, "slow", "matched"), (ID, "fast", "removed")}
+    assert matching.left_out == ()
+    (why,) = [pair.why for pair in matching.pairs if pair.standing == "removed"]
+    assert why == f"in {tmp_path / 'base' / 'fast' / '00.json'}, not in {fast} (failed: out of memory)"
+    sessions.edited(fast, lambda content: content[KEY].update(not_measured=[]))
+    slow = tmp_path / "new" / "slow" / "00.json"
+    sessions.edited(slow, roofs_alone)
+    whys = [pair.why for pair in _match([tmp_path / "base"], [tmp_path / "new"]).pairs]
+    assert sorted("out of memory" in why for why in whys) == [False, True]
+
+
+def test_plain_files_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
+    """Not even by a third file that tells nothing of what differs between them."""
+    rounds = {"a": (0.1, 0.1001, 0.1002, 0.1, 0.1001)}
+    hosts: dict[str, dict[str, Any]] = {
+        "four": {"cpu": {"brand_raw": "Xeon", "count": 4}},
+        "eight": {"cpu": {"brand_raw": "Xeon", "count": 8}},
+        "some": {"cpu": {"brand_raw": "Xeon"}},
+    }
+    of = {
+        name: build.write(tmp_path / f"{name}.json", sessions.foreign(rounds, node=name, **host))
+        for name, host in hosts.items()
+    }
+    (pair,) = _match([of["four"], of["eight"]], [of["some"]]).pairs
+    assert pair.standing == "not comparable"
+    assert "of the new results no number of processors is told" in pair.why
+    again = build.write(tmp_path / "again.json", {**sessions.foreign(rounds, **hosts["four"]), "datetime": ""})
+    (pair,) = _match([of["four"], of["eight"], of["some"]], [again]).pairs
+    assert (pair.standing, [seen.run.file for seen in pair.base]) == ("matched", [str(of["four"])])
+
+
+def test_a_moved_test_of_another_project(tmp_path: Path) -> None:
+    """By its name alone: that the work is the same isn't known."""
+    base, new = (sessions.foreign({"a": (0.1,) * 5}) for _ in range(2))
+    new["benchmarks"][0]["fullname"] = "bench/test_speed.py::a"
+    files = [build.write(tmp_path / name, content) for name, content in (("old.json", base), ("new.json", new))]
+    removed, added = _match(files[:1], files[1:]).pairs
+    assert (removed.standing, added.standing) == ("removed", "new")
+    assert removed.why.endswith("(moved or renamed? A test of this name is there as bench/test_speed.py::a)")
+
+
+def test_base_sessions_of_an_older_workload_are_left_out(tmp_path: Path) -> None:
+    """Of a folder that holds results of two versions of a workload those of the new side's are taken."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=3)
+    sessions.edited(base[0], lambda content: _record(content)["case"].update(workload_hash="old", batch=16))
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, first=10)
+    (pair,) = _match(base, new).pairs
+    assert (pair.standing, len(pair.base)) == ("matched", 2)
+    assert [one.why for one in pair.left_out] == ["another workload under the same id: batch 32, baseline 16"]
+
+
+def test_new_sessions_of_two_workloads_are_not_pooled(tmp_path: Path) -> None:
+    """Which of them was meant is not known."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1)
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=2, first=10)
+    sessions.edited(new[0], lambda content: _record(content)["case"].update(workload_hash="other"))
+    (pair,) = _match(base, new).pairs
+    assert pair.standing == "not comparable"
+    assert pair.why == f"the new sessions are not all of one workload ({base[0]} -> {new[0]} and 1 more)"
+
+
+def test_the_newest_session_is_the_one_that_began_last(tmp_path: Path) -> None:
+    """Whatever the order in which the files are read: its workload is what the baseline was last of."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=3)
+    sessions.edited(base[2], lambda content: _record(content)["case"].update(workload_hash="newer", batch=64))
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=2, first=10)
+    for path in new:
+        sessions.edited(path, lambda content: _record(content)["case"].update(workload_hash="newest", batch=128))
+    for files in (base, base[::-1]):
+        (pair,) = _match(files, new).pairs
+        assert pair.why.startswith("another workload under the same id: batch 128, baseline 64 (")
+
+
+def test_sessions_that_can_not_be_used_are_left_out_with_the_reason(tmp_path: Path) -> None:
+    """One bad session of three."""
+    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=3) for name in ("base", "new"))
+    sessions.edited(
+        new[1], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
+    )
+    (pair,) = _match(base, new).pairs
+    assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
+    assert pair.left_out == (LeftOut(str(new[1]), "x: seen"),)
+
+
+def test_a_session_in_which_the_case_failed_is_told(tmp_path: Path) -> None:
+    """The others are compared; that one of them had no number is no secret."""
+    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1, "vgg16": 0.1}, count=3) for name in ("base", "new"))
+
+    def failed(content: dict[str, Any]) -> None:
+        content["benchmarks"].pop(0)
+        content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "assert 1 == 2"}]
+
+    sessions.edited(new[1], failed)
+    pair = next(pair for pair in _match(base, new).pairs if pair.id == ID)
+    assert (pair.standing, len(pair.new)) == ("matched", 2)
+    assert pair.left_out == (LeftOut(str(new[1]), "failed: assert 1 == 2"),)
+
+
+def test_one_bad_session_among_loud_ones_makes_the_case_invalid(tmp_path: Path) -> None:
+    """Measuring again would not help."""
+    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=2) for name in ("base", "new"))
+
+    def loud(content: dict[str, Any]) -> None:
+        _record(content)["timing"]["rounds"]["disturbed"] = ["steal"] * 20
+
+    for path in new:
+        sessions.edited(path, loud)
+    assert _match(base, new).pairs[0].standing == "loud"
+    sessions.edited(
+        new[1], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
+    )
+    (pair,) = _match(base, new).pairs
+    assert (pair.standing, pair.settled) == ("invalid", False)
+    assert pair.why == f"new: x: seen ({new[0]} and 1 more)"
+
+
+def test_a_new_case_that_is_invalid(tmp_path: Path) -> None:
+    """It is no new case to pass."""
+    base = sessions.side(tmp_path / "base", {"vgg16": 0.1}, count=1)
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1, "vgg16": 0.1}, count=1)
+    sessions.edited(
+        new[0], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
+    )
+    assert ("resnet50-train-b32-fp32", "epyc-2cpu", "invalid") in _standings(_match(base, new))
+
+
+def test_a_record_on_one_side_only(tmp_path: Path) -> None:
+    """The test's name is no proof that the work is the same: without a record it is another case."""
+    base = build.write(tmp_path / "base.json", build.document([None], on=build.machine()))
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1)
+    assert [standing for _, _, standing in _standings(_match([base], new))] == ["removed", "new"]
+
+
+def test_by_roof_machines_may_differ_but_not_within_a_side(tmp_path: Path) -> None:
+    """A side is one machine; the two sides may be two."""
+    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1, label="slow")
+    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, label="fast")
+    assert _standings(_match(base, new, "roof")) == [(ID, "fast", "matched")]
+    with pytest.raises(OneMachine, match=r"the new side holds results of 2 machines \(fast, slow\)"):
+        _match(base, [*new, *base], "roof")
+
+
+def test_by_roof_counted_work_is_not_held_against_counters(tmp_path: Path) -> None:
+    """The least time by the roofs is another where hardware counters stand in for the count: not the code's doing."""
+    (base,) = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1)
+    (new,) = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, first=10)
+
+    def count(content: dict[str, Any]) -> None:
+        _record(content)["counters"] = {"status": "ok", "flop": 1e11, "dram_byte": 5e9}
+
+    sessions.edited(new, count)
+    (pair,) = _match([base], [new], "roof").pairs
+    assert (pair.standing, pair.why.partition(" (")[0]) == (
+        "not comparable",
+        "work from another source: counters, baseline analytic",
+    )
+    (pair,) = _match([base], [new], "time").pairs
+    assert pair.standing == "matched"
+
+
+@pytest.mark.parametrize("lacks", ["flop", "dram_byte"])
+def test_by_roof_counters_without_one_of_both_are_another_source(tmp_path: Path, lacks: str) -> None:
+    """A run under ncu that was cut short leaves FLOPs counted and bytes by counters: no change of the code either."""
+    (base,) = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1)
+    new, newer = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=2, first=10)
+    whole = {"status": "ok", "flop": 1e11, "dram_byte": 5e9}
+    partly = {**whole, "status": "missing_metric", lacks: None}
+    sessions.edited(base, lambda content: _record(content).update(counters=whole))
+    for path in (new, newer):
+        sessions.edited(path, lambda content: _record(content).update(counters=partly))
+    (pair,) = _match([base], [new], "roof").pairs
+    told = {"flop": "counters (FLOP analytic)", "dram_byte": "analytic (FLOP counters)"}[lacks]
+    assert pair.standing == "not comparable"
+    assert pair.why.startswith(f"work from another source: {told}, baseline counters (")
+    (pair,) = _match([new], [newer], "roof").pairs
+    assert pair.standing == "matched"
+
+
+def test_roofs_are_no_cases(tmp_path: Path) -> None:
+    """They are ceilings, measured anew by each run."""
+    record = sessions.record(0.1, 1, "roof", case=build.case(id="roof-fp32", mode="roof"))
+    path = build.write(tmp_path / "a.json", build.document([record], of=build.session(), on=build.machine()))
+    assert _read([path]).seen == ()
+    assert _read([path], "roof").seen == ()
+
+
+def test_the_last_row_of_a_test_that_was_run_again_counts(tmp_path: Path) -> None:
+    """Its rows are no sessions of their own."""
+    records = [sessions.record(seconds, seconds) for seconds in (0.3, 0.1)]
+    path = build.write(tmp_path / "a.json", build.document(records, of=build.session(), on=build.machine()))
+    assert [seen.step_time_s for seen in _read([path]).seen] == [pytest.approx(0.1, rel=0.01)]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_cases_of_loud_hours_have_one_reason(tmp_path: Path, count: int) -> None:
+    """However many rounds of each were disturbed: one line tells of all, and its numbers are of all files it names."""
+    base, new = (
+        sessions.side(tmp_path / name, {"resnet50": 0.1, "vgg16": 0.2}, count=count) for name in ("base", "new")
+    )
+
+    def disturb(content: dict[str, Any]) -> None:
+        for row, disturbed in zip(content["benchmarks"], (12, 16), strict=True):
+            rounds = row["extra_info"][KEY]["timing"]["rounds"]
+            rounds["disturbed"] = ["steal"] * disturbed + [None] * (len(rounds["wall_s"]) - disturbed)
+
+    for path in new:
+        sessions.edited(path, disturb)
+    pairs = _match(base, new).pairs
+    assert {pair.standing for pair in pairs} == {"loud"}
+    (why,) = {pair.why for pair in pairs}
+    assert why == (
+        f"new: 2 of 2 cases were mostly disturbed from outside ({new[0]})"
+        if count == 1
+        else f"new: mostly disturbed from outside in each of 3 sessions ({new[0]} and 2 more)"
+    )

@@ -1,0 +1,324 @@
+"""What some of a side's sessions lack: the gate was meant to see all of them, and what is left may not be enough."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.schema.record import KEY
+from tests.roofline.comparison import sessions
+from tests.roofline.comparison.sessions import ID, TIMES, disproved, errored, record_of, remove, row_of
+from tests.roofline.conftest import Run
+
+Change = Callable[[dict[str, Any]], object]
+
+SESSIONS = 5
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> list[Path]:
+    return sessions.side(tmp_path / "base", TIMES, count=SESSIONS)
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> list[Path]:
+    return sessions.side(tmp_path / "new", TIMES, count=SESSIONS, first=10)
+
+
+def _not_a_number(content: dict[str, Any]) -> None:
+    record_of(content)["timing"]["rounds"]["wall_s"][3] = math.nan
+
+
+def _zero(content: dict[str, Any]) -> None:
+    record_of(content)["timing"]["step_time_s"] = 0.0
+
+
+def _no_rounds(content: dict[str, Any]) -> None:
+    record_of(content)["timing"]["rounds"]["wall_s"] = []
+
+
+def _failed(content: dict[str, Any]) -> None:
+    remove(content)
+    content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "assert 1 == 2"}]
+
+
+def _times_in_another_unit(content: dict[str, Any], factor: float = 1000) -> None:
+    row, timing = row_of(content), record_of(content)["timing"]
+    for name in ("min", "max", "mean", "median", "stddev"):
+        row["stats"][name] *= factor
+    timing["step_time_s"] *= factor
+    timing["rounds"]["wall_s"] = [wall * factor for wall in timing["rounds"]["wall_s"]]
+
+
+_INVALID: dict[str, tuple[Change, str]] = {
+    "disproved": (disproved, "precision_disproved: 3 products ran in tf32"),
+    "not a number": (_not_a_number, "a round's time in the record is not a time"),
+    "zero": (_zero, "the record's step time is 0 s, which is not a time"),
+    "no rounds": (_no_rounds, "no rounds in the record"),
+    "failed after it measured": (errored, "test_failed: the test measured, but did not pass"),
+}
+_MISSING: dict[str, tuple[Change, str]] = {
+    "removed": (remove, "not in "),
+    "failed": (_failed, "(failed: assert 1 == 2)"),
+}
+
+
+def _change(files: list[Path], count: int, change: Change) -> None:
+    for path in files[:count]:
+        sessions.edited(path, change)
+
+
+def _line(err: str, kind: str) -> str:
+    return next(line for line in err.splitlines() if line.startswith(f"{kind}: ") and ID in line and "sessions" in line)
+
+
+@pytest.mark.parametrize(("change", "reason"), _INVALID.values(), ids=_INVALID)
+def test_invalid_in_most_of_the_new_sessions(
+    run: Run, base: list[Path], new: list[Path], change: Change, reason: str
+) -> None:
+    """3 of 5: the other two are no measurement of the case. Exit code 3, and an error."""
+    _change(new, 3, change)
+    code, out, err = run("check", *new, "--baseline", *base, "--width", 400)
+    line = _line(err, "Error")
+    assert code == 3
+    assert "1 matched, 0 new, 0 removed, 1 invalid, 0 not comparable\n" in out
+    assert "3 of 5 new sessions invalid" not in out  # as the error says
+    assert line.startswith(f"Error: invalid: {ID}: 3 of 5 new sessions invalid: {reason}")
+    assert f"({new[0]} and 2 more)" in line
+
+
+@pytest.mark.parametrize(("change", "reason"), _INVALID.values(), ids=_INVALID)
+def test_invalid_in_a_few_of_the_new_sessions(
+    run: Run, base: list[Path], new: list[Path], change: Change, reason: str
+) -> None:
+    """2 of 5: a warning, no "same", and under --strict exit code 3."""
+    _change(new, 2, change)
+    options = ("--least-effect", "50%")
+    code, out, err = run("check", *new, "--baseline", *base, *options)
+    assert code == 0
+    assert out.startswith("Passed: no case shown to be slower (1 inconclusive, 1 same)")
+    told = " ".join(out.split())
+    assert f"inconclusive: {ID}: no difference that matters, but not in every session: 2 of 5 new" in told
+    assert told.count("2 of 5 new sessions invalid") == 1
+    assert _line(err, "Warning").startswith(f"Warning: {ID}: 2 of 5 new sessions invalid: {reason}")
+    code, _, err = run("check", *new, "--baseline", *base, *options, "--strict")
+    assert code == 3
+    assert _line(err, "Error").startswith(f"Error: {ID}: 2 of 5 new sessions invalid: {reason}")
+
+
+@pytest.mark.parametrize(("change", "reason"), _MISSING.values(), ids=_MISSING)
+def test_missing_from_new_sessions(run: Run, base: list[Path], new: list[Path], change: Change, reason: str) -> None:
+    """From 2 of 5 a warning, which --strict makes a failure; from 3 as removed, which may be allowed."""
+    _change(new, 2, change)
+    code, _, err = run("check", *new, "--baseline", *base)
+    line = _line(err, "Warning")
+    assert code == 0
+    assert line.startswith(f"Warning: {ID}: missing from 2 of 5 new sessions: not in {new[0]} and 1 more")
+    assert reason in line
+    assert run("check", *new, "--baseline", *base, "--least-effect", "50%")[0] == 0
+    assert run("check", *new, "--baseline", *base, "--least-effect", "50%", "--strict")[0] == 3
+    sessions.edited(new[2], change)
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert code == 3
+    assert "1 matched, 0 new, 1 removed" in out
+    assert _line(err, "Error").startswith(f"Error: removed: {ID}: missing from 3 of 5 new sessions: not in {new[0]}")
+    code, _, err = run("check", *new, "--baseline", *base, "--allow-removed")
+    assert code == 0
+    assert _line(err, "Warning").startswith(f"Warning: removed: {ID}: missing from 3 of 5")
+
+
+def test_invalid_and_missing_count_together(run: Run, base: list[Path], new: list[Path]) -> None:
+    """One disproved and two missing of five are most of them; --allow-removed doesn't allow what is invalid."""
+    _change(new[:1], 1, disproved)
+    _change(new[1:], 2, remove)
+    code, _, err = run("check", *new, "--baseline", *base, "--allow-removed")
+    line = _line(err, "Error")
+    assert code == 3
+    assert line.startswith(f"Error: invalid: {ID}: 1 of 5 new sessions invalid: precision_disproved")
+    assert "; missing from 2 of 5 new sessions: " in line
+
+
+@pytest.mark.parametrize("options", [(), ("--least-effect", "50%")], ids=["inconclusive", "same"])
+@pytest.mark.parametrize("side", ["baseline", "new"])
+def test_markdown_shows_under_strict_what_sessions_lack(
+    run: Run, base: list[Path], new: list[Path], side: str, options: tuple[str, ...]
+) -> None:
+    """It makes the exit code, so it isn't folded, whatever the case's verdict; without --strict it passes, and is."""
+    _change(base if side == "baseline" else new, 2, disproved)
+    given = ("check", *new, "--baseline", *base, *options, "--format", "markdown")
+    code, out, _ = run(*given)
+    assert code == 0
+    assert "**Sessions lacking**" not in out
+    assert ID in out.partition("<details>")[2]
+    code, out, _ = run(*given, "--strict")
+    assert code == 3
+    shown, _, folded = out.partition("<details>")
+    (row,) = [line for line in shown.partition("**Sessions lacking**")[2].splitlines() if line.startswith(f"| {ID} ")]
+    assert f"2 of 5 {side} sessions invalid: precision_disproved" in row
+    assert ID not in folded
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [(disproved, "4 of 5 baseline sessions invalid"), (remove, "missing from 4 of 5 baseline sessions")],
+)
+def test_on_the_baselines_side(run: Run, base: list[Path], new: list[Path], change: Change, told: str) -> None:
+    """A warning however many, as what is left is compared with less certainty; exit code 3 under --strict."""
+    _change(base, 4, change)
+    options = ("--least-effect", "50%")
+    code, _, err = run("check", *new, "--baseline", *base, *options)
+    assert code == 0
+    assert _line(err, "Warning").startswith(f"Warning: {ID}: {told}: ")
+    code, _, err = run("check", *new, "--baseline", *base, *options, "--strict")
+    assert code == 3
+    assert _line(err, "Error").startswith(f"Error: {ID}: {told}: ")
+
+
+def test_tests_that_were_run_in_parts_lack_nothing(run: Run, tmp_path: Path) -> None:
+    """Two files a side, each of another case: a session that was never meant to have it hasn't lost it."""
+
+    def parts(name: str, first: int) -> Path:
+        for model, time in TIMES.items():
+            sessions.side(tmp_path / name / model, {model: time}, first=first)
+        return tmp_path / name
+
+    base, new = parts("base", 0), parts("new", 10)
+    code, out, err = run("check", new, "--baseline", base, "--least-effect", "50%", "--strict")
+    assert (code, err) == (0, "")
+    assert out.startswith("Passed: no case shown to be slower (2 same)")
+
+
+def test_a_regression_is_told_though_sessions_lack_it(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """Four of five sessions show it: exit code 1."""
+    new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.1 * sessions.SLOWER}, count=SESSIONS, first=10)
+    sessions.edited(new[0], disproved)
+    code, _, err = run("check", *new, "--baseline", *base)
+    assert code == 1
+    assert f"Error: slower: {ID}" in err
+    assert _line(err, "Warning").startswith(f"Warning: {ID}: 1 of 5 new sessions invalid")
+
+
+@pytest.mark.parametrize(("count", "code"), [(2, 0), (3, 3)])
+def test_a_new_case_of_which_sessions_are_invalid(
+    run: Run, tmp_path: Path, base: list[Path], count: int, code: int
+) -> None:
+    """It has nothing to be held against, and is no new case to pass where most of it is invalid."""
+    new = sessions.side(tmp_path / "new", {"resnet18": 0.01, "vgg16": 0.2, "resnet50": 0.1}, count=SESSIONS, first=10)
+    _change(new, count, disproved)  # the second row, vgg16
+    found, _, err = run("check", *new, "--baseline", *base)
+    assert found == code
+    assert f"vgg16-train-b32-fp32: {count} of 5 new sessions invalid: precision_disproved" in err
+
+
+@pytest.mark.parametrize("where", ["base", "new"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_sessions_of_one_side_in_another_unit(
+    run: Run, base: list[Path], new: list[Path], where: str, count: int
+) -> None:
+    """They contradict each other, and no scatter of theirs says anything: exit code 3 with a file of each."""
+    files = base if where == "base" else new
+    _change(files, count, _times_in_another_unit)
+    for path in files:  # what they were counted at would be faster than the machine's roofs otherwise
+        sessions.edited(path, lambda content: record_of(content).pop("work", None))
+    code, _, err = run("check", *new, "--baseline", *base)
+    line = _line(err, "Error")
+    assert code == 3
+    side = "baseline" if where == "base" else "new"
+    assert f"cannot compare: {side}: sessions of one side differ by a factor of 10" in line
+    assert "another unit?" in line
+    assert str(files[-1].parent) in line
+
+
+@pytest.mark.parametrize(("factor", "outcome"), [(90, "inconclusive"), (120, "not comparable")])
+def test_how_far_sessions_may_be_apart(
+    run: Run, base: list[Path], new: list[Path], factor: float, outcome: str
+) -> None:
+    """By a factor of 100."""
+    sessions.edited(new[0], lambda content: _times_in_another_unit(content, factor))
+    _, out, _ = run("check", *new, "--baseline", *base, "--format", "json")
+    assert {row["case"]: row["verdict"] for row in json.loads(out)["rows"]}[ID] == outcome
+
+
+@pytest.mark.parametrize("where", ["base", "new"])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "truncated, the JSON ends in the middle"),
+        ("", "empty. "),
+        ("hello", "not JSON"),
+        ('{"benchmarks": []}', "no benchmarks in it"),
+    ],
+    ids=["truncated", "empty", "no JSON", "no benchmarks"],
+)
+def test_a_file_of_a_folder_that_can_not_be_read(
+    run: Run, base: list[Path], new: list[Path], where: str, content: str | None, reason: str
+) -> None:
+    """Exit code 3 on either side, as of a file that was named; the cases of the others are compared."""
+    path = (base if where == "base" else new)[1]
+    path.write_text(path.read_text()[:1000] if content is None else content)
+    code, out, err = run("check", new[0].parent, "--baseline", base[0].parent, "--width", 400)
+    line = next(line for line in err.splitlines() if str(path) in line)
+    assert code == 3
+    assert line.startswith("Error: not read: ")
+    assert reason in line
+    assert "2 matched" in out
+    assert f"not read: {path}" not in out  # as the error says
+
+
+def test_another_tools_json_in_a_folder_is_passed_over(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Nothing says that it was ever a result; it is told."""
+    for content in ("[1, 2]", '{"name": "a package"}'):
+        path = new[0].parent / "other.json"
+        path.write_text(content)
+        code, out, err = run("check", path.parent, "--baseline", base[0].parent, "--width", 400)
+        assert code == 0
+        assert "Error" not in err
+        assert f"{path}: JSON, but no pytest-benchmark result" in out
+
+
+def test_a_row_that_stands_twice_is_told(run: Run, base: list[Path], new: list[Path]) -> None:
+    """The last is taken, as of a test that was run again."""
+    sessions.edited(new[0], lambda content: content["benchmarks"].append(copy.deepcopy(row_of(content))))
+    code, out, _ = run("check", *new, "--baseline", *base, "--width", 400)
+    assert code == 0
+    assert f"{new[0]}: 2 rows of {ID}: the last was taken" in out
+
+
+def test_the_json_has_the_sessions_that_are_short(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Side, kind, how many of how many, and why."""
+    sessions.edited(new[0], disproved)
+    _, out, _ = run("check", *new, "--baseline", *base, "--format", "json")
+    (short,) = json.loads(out)["sessions_short"]
+    why = short.pop("why")
+    assert short == {"case": ID, "side": "new", "kind": "invalid", "count": 1, "of": 5}
+    assert str(new[0]) in why
+
+
+def test_paths_are_told_from_the_current_folder(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where they lie in it, however they were given: one message holds paths of both sides."""
+    sessions.side(tmp_path / "base", TIMES)
+    sessions.side(tmp_path / "new", {"resnet50": 0.1}, first=10)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("check", tmp_path / "new", "--baseline", "base", "--width", 400)
+    assert code == 3
+    assert str(tmp_path) not in out + err
+    assert "in base/00.json and 3 more, not in new/10.json and 3 more" in err
+
+
+def test_lines_of_what_is_wrong_fit_the_width_that_was_asked_for(run: Run, base: list[Path], new: list[Path]) -> None:
+    """In words; a path is never broken. Without a terminal and a width each is one line, for who searches a log."""
+    for path in new:
+        sessions.edited(path, remove)
+    _, _, err = run("check", *new, "--baseline", *base, "--width", 60)
+    lines = err.splitlines()
+    assert [line for line in lines if len(line) > 60 and "/" not in line] == []
+    assert all(line.startswith(("Error: ", "Warning: ", "  ")) for line in lines)
+    assert str(base[0]) in err
+    _, _, err = run("check", *new, "--baseline", *base)
+    assert all(line.startswith(("Error: ", "Warning: ")) for line in err.splitlines())

@@ -1,0 +1,44 @@
+"""A side is read from files: what is kept of them, and what is none of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from roofline.comparison.sides import read_side
+from roofline.files.paths import real_path
+from roofline.files.text import ReadError
+from roofline.machine.published import load
+from tests.roofline.comparison import sessions
+
+
+def test_one_copy_of_a_case_is_kept(tmp_path: Path) -> None:
+    """Of a thousand sessions."""
+    paths = sessions.side(tmp_path, {"resnet50": 0.1}, count=2)
+    first, second = read_side(paths, "time", load()).seen
+    assert first.case is second.case
+
+
+def test_a_folder_without_results_beside_a_file(tmp_path: Path) -> None:
+    """It isn't left out without a word: a gate ends with 3 where something named wasn't read."""
+    (first,) = sessions.side(tmp_path, {"resnet50": 0.1}, count=1)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    side = read_side([first, empty], "time", load())
+    assert [run.file for run in side.runs] == [str(first)]
+    assert side.unreadable == (f"{empty}: no file there ends in .json or .journal",)
+
+
+def test_files_of_the_other_side(tmp_path: Path) -> None:
+    """Named, they are an error; in a folder they are left out, unless nothing else is there."""
+    first, second = sessions.side(tmp_path, {"resnet50": 0.1}, count=2)
+    without = {real_path(first)}
+    side = read_side([tmp_path], "time", load(), without)
+    assert [run.file for run in side.runs] == [str(second)]
+    assert side.skipped == (f"{first}: on both sides. A result is not slower than itself.",)
+    with pytest.raises(ReadError, match="on both sides"):
+        read_side([first], "time", load(), without)
+    second.unlink()
+    with pytest.raises(ReadError, match="no result file to read"):
+        read_side([tmp_path], "time", load(), without)
