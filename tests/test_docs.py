@@ -159,3 +159,25 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell of it, one after the other, in the root of the repository."""
+    monkeypatch.chdir(ROOT)
+    cells = json.loads((ROOT / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    names: dict[str, object] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    assert names["results"].cases.shape[0] > 10  # type: ignore[attr-defined]
+
+
+def test_the_readme_s_lines_for_a_notebook_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On the committed results."""
+    (code,) = re.findall(r"```python\n(import roofline as rl.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    shutil.copytree(ROOT / "results", tmp_path / "results")
+    _two_runs(tmp_path / "OLD", tmp_path / "NEW")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert names["results"].machines.shape[0] == 1  # type: ignore[attr-defined]

@@ -1,3 +1,32 @@
-"""Reads pytest-benchmark JSON, places every case on its machine's roofline and judges it."""
+"""Reads pytest-benchmark JSON, places every case on its machine's roofline and judges it.
 
-__all__: list[str] = []
+In a notebook::
+
+    import roofline as rl
+
+    results = rl.load("results/")
+    results.cases[["case", "samples_per_s", "fraction_of_roof_low", "bound"]]
+    rl.compare("base/", "new/").cases
+
+Importing it loads nothing else; what a name needs is loaded with it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from roofline.api import ReadError, audit, check, compare, devices, load, ncu, nsys, trace
+
+__all__ = ["ReadError", "audit", "check", "compare", "devices", "load", "ncu", "nsys", "trace"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("roofline.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -119,7 +119,7 @@ def _when(roof: Roof) -> str | None:
     return None if roof.measured_at is None else roof.measured_at[:16].replace("T", " ")
 
 
-_ROOF_COLUMNS: tuple[Column[Roof], ...] = (
+ROOF_COLUMNS: tuple[Column[Roof], ...] = (
     Column(name="roof", title="roof", get=lambda roof: roof.name, right=False),
     Column(name="value", title="value", get=lambda roof: roof.value),
     Column(name="unit", title="unit", get=_unit, right=False),
@@ -263,7 +263,7 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     notes += roofs.notices
     if not shown:
         notes.append(f"None: {roofs.why_none}")
-    return Table(title="Roofs", columns=_ROOF_COLUMNS, rows=shown, display=display, notes=notes)
+    return Table(title="Roofs", columns=ROOF_COLUMNS, rows=shown, display=display, notes=notes)
 
 
 def _point(row: _Annotated) -> Point:

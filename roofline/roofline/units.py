@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 _PREFIXES = (
@@ -17,6 +18,31 @@ _PREFIXES = (
     (1e-6, "µ"),
     (1e-9, "n"),
 )
+
+
+_BY_ENDING = {
+    "flop_per_s": "FLOP/s",
+    "byte_per_s": "B/s",
+    "flop_per_byte": "FLOP/B",
+    "samples_per_s": "samples/s",
+    "flop": "FLOP",
+    "byte": "B",
+    "hz": "Hz",
+    "s": "s",
+    "w": "W",
+    "j": "J",
+    "c": "°C",
+}
+_AFTER_THE_UNIT = re.compile(r"(_low|_high|_sd|_per_step|_per_sample)+$")
+_RELATIVE = re.compile(r"fraction_of_.*|.*_share|margin|spread|confidence|speed_up")
+
+
+def unit_of(name: str) -> str | None:
+    """Name the unit that a figure's name says: ``unit_of("step_time_s")`` is "s", of a share "1"; None without one."""
+    name = _AFTER_THE_UNIT.sub("", name)
+    if _RELATIVE.fullmatch(name):
+        return "1"
+    return next((unit for ending, unit in _BY_ENDING.items() if f"_{name}".endswith(f"_{ending}")), None)
 
 
 def scaled(value: float | None, unit: str, digits: int = 3) -> str:

@@ -84,6 +84,12 @@ def test_plugin_entry_loads_nothing_heavy() -> None:
     assert packages(loaded) & HEAVY == set()
 
 
+def test_the_public_names_load_what_they_need() -> None:
+    """``import roofline`` by itself loads nothing; asking for a name loads no pandas: only making a frame does."""
+    assert packages(loaded_by("import roofline")) & HEAVY == set()
+    assert "pandas" not in packages(loaded_by("import roofline; roofline.load"))
+
+
 def test_foreign_project_loads_nothing_heavy(tmp_path: Path) -> None:
     """A project that doesn't measure runs its tests without loading what measuring needs, the record included."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,19 +13,14 @@ import click
 from roofline.commands.common import CannotCompare
 from roofline.commands.output import chosen_format, emit, emit_text
 from roofline.commands.parameters import Command, Confidence, Seconds, Share
-from roofline.comparison.comparison import Comparison, Settings, compare
+from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate
-from roofline.comparison.matching import OneMachine
 from roofline.comparison.report import as_json, markdown, table
 from roofline.comparison.seen import By
-from roofline.comparison.sides import read_side
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.files.paths import real_path
 from roofline.files.text import ReadError
 from roofline.json_text import json_text
 from roofline.machine.published import DeviceTable
-from roofline.printable import printable
-from roofline.schema.reader import result_files
 from roofline.tables import Format, Table, render
 
 
@@ -119,30 +112,14 @@ def judging_options(function: Command) -> Command:
 
 
 def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings, devices: DeviceTable) -> Comparison:
-    """Read both sides and judge every case.
+    """As `roofline.comparison.comparison.compare_paths`.
 
     :raises CannotCompare: a side that isn't there, can't be read, or is of several machines where it may not be.
     """
-    for path in base:
-        if not path.exists():
-            raise CannotCompare(printable(f"no baseline: {path} doesn't exist. {_how_to_make(path)}"))
-    for path in new:
-        if not path.exists():
-            raise CannotCompare(printable(f"no new results: {path} doesn't exist."))
-    base, new = [_plain(path) for path in base], [_plain(path) for path in new]
     try:
-        of_new = read_side(new, settings.by, devices)
-        files = frozenset(real_path(path) for path, _ in result_files(new))
-        of_base = read_side(base, settings.by, devices, without=files, others=of_new.sessions)
-        return compare(of_base, of_new, settings)
-    except (ReadError, OneMachine) as error:
+        return compare_paths(base, new, settings, devices)
+    except ReadError as error:
         raise CannotCompare(str(error)) from error
-
-
-def _plain(path: Path) -> Path:
-    """Without ``..``, as messages show it; but for where that leads elsewhere, as it may behind a link."""
-    plain = Path(os.path.normpath(path))
-    return plain if plain.exists() and plain.samefile(path) else path
 
 
 def show(
@@ -186,11 +163,3 @@ def unsaid(table: Table[Any], gate: Gate | None, output: Path | None) -> Table[A
     if gate is None or output is not None:
         return table
     return replace(table, notes=[note for note in table.notes if note not in gate.lines])
-
-
-def _how_to_make(path: Path) -> str:
-    if path.suffix == ".json":
-        command = f"pytest TESTS --benchmark-json={shlex.quote(str(path))}"
-    else:
-        command = f"pytest TESTS --roofline-sessions=5 --roofline-results={shlex.quote(str(path))}"
-    return f"Make one on this machine, of code that is good: {command}"

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
+import os
+import shlex
 import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from roofline.comparison.effect import Effect, effect_of
 from roofline.comparison.identity import Identity
-from roofline.comparison.matching import Pair, match
+from roofline.comparison.matching import OneMachine, Pair, match
 from roofline.comparison.observation import Observation
 from roofline.comparison.roof_change import roofs_apart
 from roofline.comparison.seen import By, Run, Seen
-from roofline.comparison.sides import Side
+from roofline.comparison.sides import Side, read_side
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, NoNumber, Verdict, judge
+from roofline.files.paths import real_path
+from roofline.files.text import ReadError
+from roofline.machine.published import DeviceTable
+from roofline.schema.reader import result_files
 from roofline.units import scaled, significant, some_of
 
 LARGE_IMPROVEMENT = 0.1
@@ -159,6 +166,42 @@ def compare(base: Side, new: Side, settings: Settings) -> Comparison:
         left_out=(*matching.left_out, *base.skipped, *new.skipped, *base.repeated, *new.repeated),
         unreadable=(*base.unreadable, *new.unreadable),
     )
+
+
+def compare_paths(base: Sequence[Path], new: Sequence[Path], settings: Settings, devices: DeviceTable) -> Comparison:
+    """Read both sides and judge every case.
+
+    :param base: files and folders, as ``new``.
+    :raises ReadError: a side isn't there, can't be read, or is of several machines where it may not be.
+    """
+    for path in base:
+        if not path.exists():
+            raise ReadError(f"no baseline: {path} doesn't exist. {_how_to_make(path)}")
+    for path in new:
+        if not path.exists():
+            raise ReadError(f"no new results: {path} doesn't exist.")
+    base, new = [_plain(path) for path in base], [_plain(path) for path in new]
+    of_new = read_side(new, settings.by, devices)
+    files = frozenset(real_path(path) for path, _ in result_files(new))
+    of_base = read_side(base, settings.by, devices, without=files, others=of_new.sessions)
+    try:
+        return compare(of_base, of_new, settings)
+    except OneMachine as error:
+        raise ReadError(str(error)) from error
+
+
+def _plain(path: Path) -> Path:
+    """Without ``..``, as messages show it; but for where that leads elsewhere, as it may behind a link."""
+    plain = Path(os.path.normpath(path))
+    return plain if plain.exists() and plain.samefile(path) else path
+
+
+def _how_to_make(path: Path) -> str:
+    if path.suffix == ".json":
+        command = f"pytest TESTS --benchmark-json={shlex.quote(str(path))}"
+    else:
+        command = f"pytest TESTS --roofline-sessions=5 --roofline-results={shlex.quote(str(path))}"
+    return f"Make one on this machine, of code that is good: {command}"
 
 
 def _worst_first(case: Compared) -> tuple[int, float, str]:

@@ -28,7 +28,7 @@ _DEVICE_KEYS = {"name", "aliases", "source", "date", "note", "roofs"}
 _ROOF_KEYS = {"name", "value", "accumulate", "tensor", "dense"}
 
 
-class DeviceFileError(Exception):
+class DeviceFileError(ReadError):
     """A device table that can't be used. The message names file, device and key."""
 
 

@@ -1,0 +1,212 @@
+"""The public functions of `roofline`, which take what the commands of the same names take and give pandas frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from glob import glob, has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roofline import frames
+from roofline.audits.audit import audit as apply_rules
+from roofline.audits.reading import read as read_tables
+from roofline.audits.report import findings_table
+from roofline.comparison import report
+from roofline.comparison.comparison import Comparison, Settings, compare_paths
+from roofline.comparison.gate import Gate, gate, nothing_judged
+from roofline.comparison.seen import By
+from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.device_tables import devices_table
+from roofline.files.text import ReadError
+from roofline.machine.published import DeviceTable
+from roofline.machine.published import load as load_devices
+from roofline.points import place_all
+from roofline.profilers import ncu_tables, timeline_files, timeline_report
+from roofline.profilers.chrome_trace import read_trace
+from roofline.profilers.kernel_figures import count
+from roofline.profilers.ncu_files import read_all
+from roofline.profilers.nsys_file import read_nsys
+from roofline.profilers.timeline import Timeline
+from roofline.schema.reader import read
+
+__all__ = ["ReadError", "audit", "check", "compare", "devices", "load", "ncu", "nsys", "trace"]
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+StrPath = str | os.PathLike[str]
+Paths = StrPath | Iterable[StrPath]
+"""A file, a folder or a glob (``results/*/2026*.json``), or several."""
+
+
+def load(results: Paths, *, devices: StrPath | None = None) -> frames.Results:
+    """Read pytest-benchmark results, place every case on its machine's roofline and judge it.
+
+    :param results: files, folders (with all below them) or globs.
+    :param devices: a TOML file with published roofs of more devices.
+    :returns: frames: ``cases``, ``rounds``, ``operations``, ``kernels``, ``roofs``, ``machines``, ``missing``.
+    :raises ReadError: a file can't be read, or there is none.
+    """
+    reading = read(_paths(results))
+    return frames.Results(place_all(reading.files, _table(devices)), reading.skipped)
+
+
+class Verdicts:
+    """What a comparison came to: `cases` has a row for each, the worst first; ``str()`` of it is the command's line."""
+
+    def __init__(self, comparison: Comparison, held: Gate | None = None) -> None:
+        self.comparison = comparison
+        self.gate = held
+
+    @cached_property
+    def cases(self) -> pd.DataFrame:
+        """A row a case: verdict, change, its interval and the reason; ``attrs["notes"]`` has what must be known."""
+        return frames.frame_of(report.table(self.comparison, str(self)))
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether a check passed; None of a comparison, which gates nothing."""
+        return None if self.gate is None else self.gate.exit_code == 0
+
+    def __str__(self) -> str:
+        return report.sentence(self.comparison, None if self.gate is None else self.gate.exit_code)
+
+    def __repr__(self) -> str:
+        return f"<Verdicts: {self}>"
+
+
+def compare(
+    base: Paths,
+    new: Paths,
+    *,
+    least_effect: float = LEAST_EFFECT,
+    confidence: float = CONFIDENCE,
+    floor_s: float = 0.0,
+    by: By = "time",
+    devices: StrPath | None = None,
+) -> Verdicts:
+    """Compare the sessions of two sides, case by case, as ``roofline compare BASE --with NEW`` does.
+
+    :param least_effect: the least difference of a step time that matters, relative.
+    :param confidence: that no case is called slower or faster by chance, over all cases together.
+    :param floor_s: differences of a step time below this, in seconds, never matter.
+    :param by: ``roof``: compare fractions of each machine's own measured roofs, across machines.
+    :raises ReadError: a side isn't there or can't be read, or nothing could be compared.
+    """
+    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by)
+    comparison = compare_paths(_paths(base), _paths(new), settings, _table(devices))
+    if not comparison.judged:
+        raise ReadError(nothing_judged(comparison))
+    return Verdicts(comparison)
+
+
+def check(
+    new: Paths,
+    baseline: Paths,
+    *,
+    least_effect: float = LEAST_EFFECT,
+    confidence: float = CONFIDENCE,
+    floor_s: float = 0.0,
+    by: By = "time",
+    allow_removed: bool = False,
+    strict: bool = False,
+    devices: StrPath | None = None,
+) -> Verdicts:
+    """Hold new sessions against a baseline, as ``roofline check NEW --baseline BASE`` does.
+
+    The parameters are those of `compare`, and of the command's options of the same names.
+
+    :returns: verdicts with ``passed``, and ``gate.exit_code`` and ``gate.lines`` as the command has them.
+    :raises ReadError: a side isn't there or can't be read.
+    """
+    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by)
+    comparison = compare_paths(_paths(baseline), _paths(new), settings, _table(devices))
+    return Verdicts(comparison, gate(comparison, allow_removed=allow_removed, strict=strict))
+
+
+def ncu(files: Paths, *, nvtx_range: str | None = None) -> pd.DataFrame:
+    """Read what Nsight Compute counted: a row for each launch, with time, FLOP, bytes and intensity.
+
+    :param files: what ``ncu --csv`` printed, or .ncu-rep reports; several are of one program and are joined.
+    :raises ReadError: a file can't be read, or two don't belong together.
+    """
+    counted = count(read_all(_paths(files), None, nvtx_range))
+    made = frames.frame_of(ncu_tables.table(counted, counted.kernels, "kernel", with_total=False))
+    made.attrs["notes"] = list(ncu_tables.notes(counted))
+    return made
+
+
+def nsys(files: Paths) -> pd.DataFrame:
+    """Read what Nsight Systems recorded (.nsys-rep, .sqlite, or what ``nsys stats`` printed): a row for each kernel.
+
+    :raises ReadError: a file can't be read, or no kernel is in it.
+    """
+    return _timelines([read_nsys(path) for path in _paths(files)])
+
+
+def trace(files: Paths) -> pd.DataFrame:
+    """Read traces of torch's profiler: a row for each kernel, or for each operator of what ran without a GPU.
+
+    :raises ReadError: a file can't be read, or has neither.
+    """
+    return _timelines([read_trace(path) for path in _paths(files)])
+
+
+def audit(files: Paths, *, devices: StrPath | None = None) -> pd.DataFrame:
+    """Look for contradictions in results and tables: a row for each that is found.
+
+    ``attrs["notes"]`` says how much each rule had to look at.
+
+    :raises ReadError: a named file can't be read, or no rule had anything to look at.
+    """
+    table = _table(devices)
+    reading = read_tables(_paths(files), table)
+    if reading.refused:
+        raise ReadError(reading.refused[0], *reading.refused[1:])
+    found = apply_rules(reading.rows, table)
+    if not found.examined:
+        raise ReadError("no rule had anything to look at: the files state too little to contradict themselves.")
+    return frames.frame_of(findings_table(found, _WIDTH, verbose=True))
+
+
+_WIDTH = 100
+"""Of a terminal, which a frame doesn't have."""
+
+
+def devices(extra: StrPath | None = None) -> pd.DataFrame:
+    """What vendors publish: a row for each figure of each device, in FLOP/s or byte/s, with its source.
+
+    :param extra: a TOML file with published roofs of more devices.
+    :raises ReadError: that file can't be read.
+    """
+    return frames.frame_of(devices_table(_table(extra).devices))
+
+
+def _timelines(timelines: Sequence[Timeline]) -> pd.DataFrame:
+    useful = [one for one in timelines if not one.useless]
+    if len(useful) < len(timelines):
+        useless = next(one for one in timelines if one.useless)
+        raise ReadError(f"{useless.path}: nothing to show.", *timeline_report.about(useless))
+    made = frames.frame_of(timeline_files.joined_rows(useful))
+    made.attrs["notes"] = [f"{one.path}: {note}" for one in useful for note in timeline_report.about(one)]
+    return made
+
+
+def _paths(given: Paths) -> list[Path]:
+    """:raises ReadError: a glob that matches nothing."""
+    paths: list[Path] = []
+    for one in [given] if isinstance(given, str | os.PathLike) else given:
+        text = os.fspath(one)
+        if not has_magic(text) or os.path.exists(text):
+            paths.append(Path(text))
+        elif found := sorted(glob(text, recursive=True)):
+            paths += map(Path, found)
+        else:
+            raise ReadError(f"{text}: no file matches. Give files, folders or globs.")
+    return paths
+
+
+def _table(extra: StrPath | None) -> DeviceTable:
+    return load_devices(None if extra is None else Path(extra))

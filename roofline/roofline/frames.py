@@ -1,0 +1,224 @@
+"""Results as pandas frames: the columns of the commands' tables, under the same names, with units and dtypes.
+
+Units are SI and stand in a column's name and in ``frame.attrs["units"]``. What is missing is ``NA``; `Results.missing`
+has the reasons. A list, such as the names of a case's flags, is a text, its items separated by ``"; "``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from roofline.columns import CASE_COLUMNS, parameters_of, why_missing
+from roofline.kernel_tables import kernels_table
+from roofline.operation_tables import operations_table, taken_apart
+from roofline.point_tables import ROOF_COLUMNS
+from roofline.points import Point, cases
+from roofline.schema.record import Rounds
+from roofline.tables import Column, Dtype, Table, plain_value
+from roofline.units import unit_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Results:
+    """Results that were read, as frames; each is made when it is first asked for.
+
+    Frames are joined by ``case``, ``machine`` (its label) and ``file``. ``points`` are the benchmarks they are made of,
+    placed and judged; ``skipped`` says of the files of folders that were left out why.
+    """
+
+    def __init__(self, points: Iterable[Point], skipped: Iterable[str] = ()) -> None:
+        self.points = tuple(points)
+        self.skipped = tuple(skipped)
+
+    def __repr__(self) -> str:
+        files = {point.result.path for point in self.points}
+        return f"<Results: {len(cases(self.points))} cases of {len(files)} files>"
+
+    @cached_property
+    def cases(self) -> pd.DataFrame:
+        """A row for each case and session, with all columns of `roofline points` and `roofline metrics`."""
+        shown = cases(self.points)
+        return frame([*CASE_COLUMNS, *parameters_of(shown)], shown)
+
+    @cached_property
+    def missing(self) -> pd.DataFrame:
+        """Why a value of `cases` is NA: ``row`` (its index there), ``case``, ``column`` and ``reason``."""
+        rows = [
+            (index, point.id, column.name, why_missing(point, column))
+            for index, point in enumerate(cases(self.points))
+            for column in CASE_COLUMNS
+            if plain_value(column, point) is None
+        ]
+        names: tuple[tuple[str, Dtype], ...] = (
+            *(("row", "Int64"), ("case", "category"), ("column", "category"), ("reason", "category")),
+        )
+        return _frame({name: ([row[place] for row in rows], dtype) for place, (name, dtype) in enumerate(names)})
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """A row for each timed round: its steps and times, and what the machine told meanwhile."""
+        columns: dict[str, tuple[list[Any], Dtype]] = {
+            **{name: ([], "category") for name in ("case", "machine", "file")},
+            **{name: ([], "Int64") for name in ("round", "steps")},
+            "step_time_s": ([], "Float64"),
+            **{name: ([], dtype) for name, dtype in _SERIES.items()},
+        }
+        for point in cases(self.points):
+            for index, values in enumerate(_rounds(point)):
+                row = {**_key(point), "round": index, **values}
+                for name, (column, _) in columns.items():
+                    column.append(row.get(name))
+        return _frame(columns)
+
+    @cached_property
+    def operations(self) -> pd.DataFrame:
+        """A row for each operation of a step that was timed by the profiler, with its speed of light and its bound.
+
+        ``attrs["left_out"]`` says of the other cases why they have none.
+        """
+        taken, left_out = taken_apart(cases(self.points))
+        made = frame_of(operations_table(taken))
+        made.attrs["left_out"] = {point.id: why for point, why in left_out}
+        return made
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """A row for each kernel of a step, by the profiler and by hardware counters."""
+        return frame_of(kernels_table(cases(self.points)))
+
+    @cached_property
+    def roofs(self) -> pd.DataFrame:
+        """A row for each roof over the cases of a file: measured ones, and published ones where none was."""
+        of_files = {(point.result.path, point.roofs.roofs): point for point in self.points if point.roofs.roofs}
+        rows = [(point, roof) for point in of_files.values() for roof in point.roofs.roofs]
+        columns: list[Column[Any]] = [
+            Column(name="machine", title="", get=lambda row: row[0].result.machine_label, dtype="category"),
+            Column(name="file", title="", get=lambda row: row[0].result.path.name, dtype="category"),
+            *(column.of(lambda row: row[1]) for column in ROOF_COLUMNS),
+        ]
+        return frame(columns, rows)
+
+    @cached_property
+    def machines(self) -> pd.DataFrame:
+        """A row for each machine and label: processor, device, versions, threads and limits."""
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        for point in self.points:
+            rows.setdefault((point.result.machine_key, point.result.machine_label), _machine(point))
+        names = dict.fromkeys(name for row in rows.values() for name in row)
+        return _frame({name: ([row.get(name) for row in rows.values()], "") for name in names})
+
+
+def frame_of(table: Table[Any]) -> pd.DataFrame:
+    """The frame of a table: its columns and rows, and its title and notes in ``attrs``."""
+    made = frame(table.columns, table.rows)
+    made.attrs |= {"title": table.title, "notes": [*table.notes, *table.legends.values()]}
+    return made
+
+
+def frame(columns: Iterable[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
+    """A frame of columns, each with the dtype it has, else with that of its values."""
+    return _frame(
+        {column.name: ([_flat(plain_value(column, row)) for row in rows], column.dtype) for column in columns}
+    )
+
+
+def _frame(columns: Mapping[str, tuple[list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
+    import pandas as pd
+
+    made = pd.DataFrame({name: _series(values, dtype) for name, (values, dtype) in columns.items()})
+    made.attrs["units"] = {name: unit for name in columns if (unit := unit_of(name)) is not None}
+    return made
+
+
+def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
+    import pandas as pd
+
+    kind = dtype or _dtype_of(values)
+    if kind.startswith("datetime"):
+        times = pd.to_datetime(pd.Series(values, dtype="string"), utc=True, format="ISO8601", errors="coerce")
+        return times.astype("datetime64[us, UTC]")
+    if kind in ("string", "category"):
+        texts = pd.Series([None if value is None else str(value) for value in values], dtype="string")
+        # Categories stand in the order of their first appearance. Parquet has no type for a column that has none.
+        names = pd.Index(texts.dropna().drop_duplicates().to_list(), dtype="str")
+        return texts if kind == "string" or names.empty else texts.astype(pd.CategoricalDtype(names))
+    try:
+        return pd.Series(values, dtype=kind)
+    except (TypeError, ValueError):  # of a file in which somebody wrote something else
+        return _series(values, "string")
+
+
+def _dtype_of(values: Iterable[Any]) -> Dtype:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return "boolean"
+    if kinds == {int}:
+        return "Int64"
+    return "Float64" if kinds and kinds <= {int, float} else "string"
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return "; ".join(map(str, value))
+    return json.dumps(value) if isinstance(value, dict) else value
+
+
+_SERIES: dict[str, Dtype] = {
+    one.name: "category" if "str" in one.type else "Int64" if "Whole" in one.type else "Float64"
+    for one in fields(Rounds)
+    if one.name != "steps"
+}
+"""The series of a round, as `roofline.schema.record.Rounds` has them."""
+
+
+def _key(point: Point) -> dict[str, str]:
+    return {"case": point.id, "machine": point.result.machine_label, "file": point.result.path.name}
+
+
+def _rounds(point: Point) -> Iterable[dict[str, Any]]:
+    record = point.benchmark.record
+    if record is None:
+        times = point.benchmark.stats.round_times_s or ()
+        return ({"steps": 1, "step_time_s": time, "wall_s": time} for time in times)
+    if record.timing is None:
+        return ()
+    rounds = record.timing.rounds
+    series = {name: values for name in _SERIES if (values := getattr(rounds, name)) is not None}
+    return (
+        {
+            "steps": rounds.steps,
+            "step_time_s": wall / rounds.steps if rounds.steps else None,
+            **{name: values[index] for name, values in series.items() if index < len(values)},
+        }
+        for index, wall in enumerate(rounds.wall_s)
+    )
+
+
+def _machine(point: Point) -> dict[str, Any]:
+    result = point.result
+    row: dict[str, Any] = {"fingerprint": result.machine_key, "machine": result.machine_label}
+    if result.machine is None:
+        host = result.host
+        return {**row, "cpu": host.cpu, "cpu_count": host.cpus, "os": host.system, "version_python": host.python}
+    machine, device = result.machine, result.machine.device
+    return {
+        **row,
+        "device_kind": device.kind,
+        "device": device.name,
+        "device_memory_byte": device.memory_byte,
+        "last_level_cache_byte": device.last_level_cache_byte,
+        "compute_capability": device.compute_capability,
+        "cpu": machine.cpu,
+        "cpu_count": machine.cpu_count,
+        "memory_byte": machine.memory_byte,
+        "os": machine.os,
+        **{f"version_{name}": value for name, value in machine.versions.items()},
+        **{f"threads_{name}": value for name, value in machine.threads.items()},
+        **{f"limit_{name}": _flat(value) for name, value in machine.limits.items()},
+    }
