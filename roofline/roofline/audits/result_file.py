@@ -19,7 +19,7 @@ from roofline.audits.table_file import kind_of
 from roofline.machine.published import DeviceTable
 from roofline.points import Point, points_of
 from roofline.schema.reader import Benchmark, read_file
-from roofline.schema.record import Case, Record, Rounds
+from roofline.schema.record import Case, Profile, Record, Timing
 from roofline.step_time import AGREEMENT, step_time
 
 _DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0-9])", re.IGNORECASE)
@@ -128,7 +128,7 @@ def _own(point: Point, record: Record) -> dict[str, Any]:
             "step_time_sd_s": _figure(timing.step_time_sd_s),
             "steps": _figure(rounds.steps * len(rounds.wall_s)),
             "total_s": _figure(sum(rounds.wall_s)),
-            "impossible": tuple(_impossible(rounds)),
+            "impossible": tuple(_impossible(timing, record.profile)),
         }
         if rounds.device_s is not None:
             figures |= {"device_time_s": _figure(sum(rounds.device_s)), "wall_time_s": _figure(sum(rounds.wall_s))}
@@ -151,15 +151,25 @@ def _shape_of_one(case: Case) -> object:
     return None
 
 
-def _impossible(rounds: Rounds) -> Iterator[str]:
+def _impossible(timing: Timing, profile: Profile | None) -> Iterator[str]:
+    """Times of a record that no step has, but for the device's beside the wall's: the rule itself holds those."""
+    rounds = timing.rounds
     for name, times in (
         ("wall_s", rounds.wall_s),
         ("device_s", rounds.device_s),
         ("process_cpu_s", rounds.process_cpu_s),
+        ("input_wait_s", rounds.input_wait_s),
     ):
         negative = [time for time in times or () if time < 0]
         if negative:
             yield f"{name} of {len(negative)} rounds is below 0 (least {min(negative):g} s)"
+    if timing.input_wait_s is not None and timing.input_wait_s < 0:
+        yield f"input_wait_s of a step is {timing.input_wait_s:g}"
+    if sum(rounds.input_wait_s or ()) > sum(rounds.wall_s) * (1 + AGREEMENT):
+        yield f"{sum(rounds.input_wait_s or ()):g} s of waiting for input within {sum(rounds.wall_s):g} s by the wall"
+    busy_s = None if profile is None else profile.device_busy_s
+    if profile is not None and busy_s is not None and not 0 <= busy_s <= profile.step_s * (1 + AGREEMENT):
+        yield f"the device was busy for {busy_s:g} s of a step of {profile.step_s:g} s under the profiler"
 
 
 def _is_share(key: str) -> bool:

@@ -10,7 +10,7 @@ from roofline.audits import audit, rows_of
 from roofline.audits.figure import exact
 from roofline.audits.reading import unread_columns
 from roofline.audits.row import Row
-from roofline.schema.record import Check, Memory
+from roofline.schema.record import Check, Memory, Profile
 from tests.roofline import build
 from tests.roofline.audits.make import KNOWN
 
@@ -220,6 +220,20 @@ def test_a_time_or_share_that_cannot_be(tmp_path: Path, info: dict[str, float], 
 def test_a_record_s_device_time_that_cannot_be(tmp_path: Path, device_s: tuple[float, ...]) -> None:
     rounds = build.Rounds(steps=5, wall_s=(0.5,) * 20, device_s=device_s)
     assert "impossible_time" in _rules(_own(tmp_path, build.record(timing=build.timing(0.1, rounds=rounds))))
+
+
+@pytest.mark.parametrize(("wait_s", "found"), [(-0.1, True), (1.0, True), (0.4, False)])
+def test_a_record_s_wait_for_input_that_cannot_be(tmp_path: Path, wait_s: float, found: bool) -> None:
+    rounds = build.Rounds(steps=5, wall_s=(0.5,) * 20, input_wait_s=(wait_s,) * 20)
+    rules = _rules(_own(tmp_path, build.record(timing=build.timing(0.1, rounds=rounds))))
+    assert ("impossible_time" in rules) is found
+
+
+@pytest.mark.parametrize(("busy_s", "found"), [(-0.1, True), (0.2, True), (0.1, False)])
+def test_a_device_that_was_busy_for_longer_than_the_step(tmp_path: Path, busy_s: float, found: bool) -> None:
+    profile = Profile(source="kernels", steps=10, step_s=0.1, operations_s=0.1, device_busy_s=busy_s)
+    rules = _rules(_own(tmp_path, build.record(profile=profile)))
+    assert ("impossible_time" in rules) is found
 
 
 @pytest.mark.parametrize(("batch", "found"), [(8, True), (32, False)])
