@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from roofline import cli
-from roofline.figures import draw
 from roofline.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
-from roofline.levels_plot import levels_figure, why_no_levels
 from roofline.machine.published import load
 from roofline.machines import machines_table
 from roofline.operation_tables import (
@@ -23,7 +21,9 @@ from roofline.operation_tables import (
     taken_apart,
     worst_table,
 )
-from roofline.operations_plot import operations_figure
+from roofline.plots.files import draw
+from roofline.plots.levels import levels_figure, why_no_levels
+from roofline.plots.operations import operations_figure
 from roofline.point_tables import metrics_table, points_table, summary_table
 from roofline.points import Point, cases, points_of
 from roofline.schema.reader import read_file

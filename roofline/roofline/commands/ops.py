@@ -274,8 +274,8 @@ def _draw(points: Sequence[Point], path: Path) -> None:
             printable(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
         )
     # matplotlib takes half a second to load.
-    from roofline.operations_plot import kernels_figure, operations_figure
-    from roofline.plot_style import save
+    from roofline.plots.operations import kernels_figure, operations_figure
+    from roofline.plots.style import save
 
     (point,) = points
     taken, _ = taken_apart(points)

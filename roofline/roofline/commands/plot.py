@@ -43,7 +43,7 @@ def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = Fals
     :raises CannotCompare: ``levels``, and no case has hardware counters.
     """
     # matplotlib takes half a second to load.
-    from roofline.figures import draw, draw_levels
+    from roofline.plots.files import draw, draw_levels
 
     try:
         paths, notes = (draw_levels if levels else draw)(points, folder)

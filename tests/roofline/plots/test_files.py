@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from roofline.figures import draw
 from roofline.machine.published import load
-from roofline.plot_style import style_for
+from roofline.plots.files import draw
+from roofline.plots.roofline import roofline_figure
+from roofline.plots.style import style_for
+from roofline.plots.throughput import throughput_figure
+from roofline.plots.variants import variant
 from roofline.points import Point, cases, place_all, points_of
-from roofline.roofline_plot import roofline_figure
 from roofline.schema.reader import read, read_file
 from roofline.schema.record import Case, Device, Flag, Memory, Record
-from roofline.throughput_plot import throughput_figure
-from roofline.variants import variant
 from tests.roofline import build
-from tests.roofline.figure_texts import overlapping
+from tests.roofline.plots.figure_texts import overlapping
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from roofline.machine.roofs import Roofs
-from roofline.plot_style import DARK, FAINT, number_axis, spread, tidy
+from roofline.plots.style import DARK, FAINT, number_axis, spread, tidy
 from roofline.schema.record import Roof
 from roofline.units import scaled, significant
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from roofline.levels_plot import levels_figure, why_no_levels
 from roofline.machines import machine_names, machine_of
-from roofline.plot_style import save, slug, style_for
+from roofline.plots.levels import levels_figure, why_no_levels
+from roofline.plots.roofline import roofline_figure
+from roofline.plots.style import save, slug, style_for
+from roofline.plots.throughput import throughput_figure
+from roofline.plots.variants import variant
 from roofline.points import Point, cases, newest
-from roofline.roofline_plot import roofline_figure
-from roofline.throughput_plot import throughput_figure
 from roofline.units import some_of
-from roofline.variants import variant
 
 
 def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from roofline.plots.variants import PLAIN, described
 from roofline.printable import printable
 from roofline.units import scaled, significant
-from roofline.variants import PLAIN, described
 from roofline.wrapping import cut
 
 if TYPE_CHECKING:

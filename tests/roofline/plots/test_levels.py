@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from matplotlib.text import Text
 
-from roofline.levels_plot import levels_figure, why_no_levels
 from roofline.machine.published import load
+from roofline.plots.levels import levels_figure, why_no_levels
 from roofline.points import Point, points_of
 from roofline.schema.record import Counters, Flag, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
-from tests.roofline.figure_texts import overlapping, words
 from tests.roofline.kernels import ADD, CONVOLUTION, DEVICE, TENSOR_GEMM, counted, kernel
+from tests.roofline.plots.figure_texts import overlapping, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

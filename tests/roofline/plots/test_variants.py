@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roofline.variants import described, variant
+from roofline.plots.variants import described, variant
 from tests.roofline import build
 
 

@@ -18,10 +18,10 @@ from roofline.counted_kernels import CountedKernel, counted_kernels, without_flo
 from roofline.counters import counters_of, roof_name
 from roofline.kernel_notes import plain
 from roofline.operation_notes import count, heading, kernel
-from roofline.plot_style import DARK, FAINT, heading_height, new_figure
-from roofline.plot_style import heading as draw_heading
+from roofline.plots.axes import Spot, draw_roofs
+from roofline.plots.style import DARK, FAINT, heading_height, new_figure
+from roofline.plots.style import heading as draw_heading
 from roofline.points import Point
-from roofline.roofline_axes import Spot, draw_roofs
 from roofline.schema.record import Counters
 from roofline.units import percent
 

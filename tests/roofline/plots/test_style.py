@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.plot_style import new_figure, save, slug, spread, style_for
+from roofline.plots.style import new_figure, save, slug, spread, style_for
 
 
 @pytest.mark.parametrize(

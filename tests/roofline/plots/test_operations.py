@@ -8,11 +8,11 @@ from matplotlib.text import Text
 
 from roofline.machine.published import load
 from roofline.operation_tables import taken_apart
-from roofline.operations_plot import kernels_figure, operations_figure
+from roofline.plots.operations import kernels_figure, operations_figure
 from roofline.points import points_of
 from roofline.schema.record import Device, Operation, OutsideTime, Record
 from tests.roofline import build
-from tests.roofline.figure_texts import overlapping, words
+from tests.roofline.plots.figure_texts import overlapping, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

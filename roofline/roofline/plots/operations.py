@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from roofline.amounts import usable
 from roofline.operation_notes import OUTSIDE, count, heading, kernel, part_of_step
 from roofline.operations import Breakdown, TimedOperation, seen_outside
-from roofline.plot_style import DARK, FAINT, new_figure, tidy
+from roofline.plots.axes import Spot, draw_roofs
+from roofline.plots.style import DARK, FAINT, new_figure, tidy
 from roofline.points import Point
-from roofline.roofline_axes import Spot, draw_roofs
 from roofline.schema.record import Profile
 from roofline.units import percent, scaled
 
