@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from roofline.schema.record import KEY, Machine, Record, Session
 from roofline.schema.record_json import RecordError, from_json
-from roofline.step_time import step_time
+from roofline.timing.step_time import step_time
 
 TOP_LEVEL = ("machine_info", "commit_info", "benchmarks", "datetime", "version", KEY)
 ROOFS = {("flop", "fp32"), ("byte", "dram"), ("byte", "llc"), ("latency", "launch")}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from roofline.units import scaled, significant
+from roofline.text.units import scaled, significant
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from roofline.schema.reader import ResultFile, read
+from roofline.results.reader import ResultFile, read
 
 DATA = Path(__file__).parent / "data"
 CASES = Path(__file__).parent / "gate_cases.toml"

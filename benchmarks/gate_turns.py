@@ -42,10 +42,10 @@ from benchmarks.figures import Figure
 from benchmarks.gate_others import Values, by_rule
 from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, count_of, false_alarms_beyond, loud, pace, rates, told, total
 from benchmarks.gate_record import CASES, DATA
+from roofline.ab.trial import CaseTrial, Rules, look
+from roofline.ab.turns_file import read
 from roofline.comparison.effect import Effect
 from roofline.comparison.paired import LEAST_PAIRS, PairTurns, effect_of_pairs, observe_pair
-from roofline.interleaving.trial import CaseTrial, Rules, look
-from roofline.interleaving.turns_file import read
 
 LEAST_CAUGHT = {0.05: 0.99, 0.03: 0.95}
 """Slowdown -> the share of comparisons that must find it."""

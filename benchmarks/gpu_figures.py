@@ -1,8 +1,8 @@
 """What the result files of the check on a GPU say, and how far counted work and hardware counters agree.
 
-The figures: counted FLOPs within 2 % of the counters' (`roofline.reconciliation.AGREEMENT`), of matrix products and
-convolutions together, for a convolution may run as a product; DRAM bytes inside of the counted range; passes of ncu, of
-which compute capability 8.0 to 9.0 needs no more than `PASSES`.
+The figures: counted FLOPs within 2 % of the counters' (`roofline.counters.reconciliation.AGREEMENT`), of matrix
+products and convolutions together, for a convolution may run as a product; DRAM bytes inside of the counted range;
+passes of ncu, of which compute capability 8.0 to 9.0 needs no more than `PASSES`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from roofline.counted_kernels import counted_kernels
-from roofline.counters import counters_of
+from roofline.counters.counted_kernels import counted_kernels
+from roofline.counters.reconciliation import AGREEMENT, reconcile
 from roofline.machine.roofs import Roofs
-from roofline.reconciliation import AGREEMENT, reconcile
-from roofline.schema.reader import ResultFile
+from roofline.model.counted import counters_of
+from roofline.results.reader import ResultFile
 from roofline.schema.record import Record, Roof
 
 PASSES = {"with_tensor_cores": 5, "without_tensor_cores": 2, "cases_bytes": 1, "cases_flop": 5}
@@ -25,7 +25,7 @@ runs that a case takes, where bytes have one of their own since replay changes w
 _NOT_MATRICES = "other arithmetic"
 
 _Row = Mapping[str, Any]
-"""What `case` makes of a `roofline.reconciliation.Reconciled`."""
+"""What `case` makes of a `roofline.counters.reconciliation.Reconciled`."""
 
 
 def figures_of(result: ResultFile) -> dict[str, Any]:

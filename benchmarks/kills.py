@@ -44,7 +44,7 @@ class KillError(RuntimeError):
 
 
 def run(*, quick: bool) -> tuple[Figure, ...]:
-    from roofline.schema.journal import load
+    from roofline.results.journal import load
 
     kills = 3 if quick else 100
     moments = random.Random(20261129)
@@ -71,7 +71,7 @@ def _lost(folder: Path, after_s: float) -> int:
     """How many finished cases the results of a run lack that is killed so long after its first test began, in
     seconds.
     """
-    from roofline.schema.journal import load
+    from roofline.results.journal import load
 
     child = _forked(folder)
     _starting_s(folder)

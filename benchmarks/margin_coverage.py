@@ -36,7 +36,7 @@ from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.loop import REPLACED_SHARE
 from pytest_roofline.measuring.stopwatch import Stopwatch
 from pytest_roofline.measuring.telemetry import Reading
-from roofline.step_time import undisturbed
+from roofline.timing.step_time import undisturbed
 
 DATA = Path(__file__).parent / "data"
 

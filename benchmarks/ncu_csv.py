@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.compare_speed import LAUNCH
 from benchmarks.figures import Figure
-from roofline.ncu_metrics import byte_metrics, flop_metrics
+from roofline.counters.metrics import byte_metrics, flop_metrics
 
 SIZE_BYTE = 50_000_000
 MOST_S = 5.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from perftests.data_source import DataError
-from roofline.units import scaled
+from roofline.text.units import scaled
 
 StartMethod = Literal["fork", "spawn", "forkserver"]
 

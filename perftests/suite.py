@@ -23,7 +23,7 @@ from pytest_roofline.plugin import ANNOUNCED, NOTES, idle_flags, kind_of, option
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.settings import SettingError, resolve, source
 from pytest_roofline.workload import Workload, sgd
-from roofline.units import scaled
+from roofline.text.units import scaled
 
 if TYPE_CHECKING:
     import torch

@@ -10,10 +10,10 @@ import pytest
 
 from roofline.expectations.judging import check_expectations
 from roofline.machine.published import load
-from roofline.points import Point, cases, points_of
+from roofline.model.points import Point, cases, points_of
+from roofline.results.reader import read_file
 from roofline.schema.expected import BoundClass, Expected
 from roofline.schema.expected_file import NAME, beside, read
-from roofline.schema.reader import read_file
 from roofline.schema.record import Rounds
 
 ROOT = Path(__file__).parents[1]

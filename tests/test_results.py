@@ -8,8 +8,8 @@ import pytest
 
 from roofline.audits import audit, rows_of
 from roofline.machine.published import load
-from roofline.points import points_of
-from roofline.schema.reader import read_file
+from roofline.model.points import points_of
+from roofline.results.reader import read_file
 
 FILES = sorted((Path(__file__).parents[1] / "results").rglob("*.json"))
 

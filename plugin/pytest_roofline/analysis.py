@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import roofline
-from roofline.units import VERBOSE_BY
+from roofline.text.units import VERBOSE_BY
 
 WIDTH_BY = "ROOFLINE_WIDTH_BY"
 """Tells the program what gives a wider table: pytest has no ``--width``, and asks the terminal or this variable."""

@@ -24,7 +24,7 @@ from pytest_roofline.profilers.system import System
 from pytest_roofline.run import Run, without_folders
 from pytest_roofline.workload import Step, Workload
 from roofline.schema.record import Counters, Flag, HostCounters, Record
-from roofline.step_time import margin_flag
+from roofline.timing.step_time import margin_flag
 
 
 def plan_of(options: Options) -> Plan:

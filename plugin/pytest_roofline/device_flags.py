@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from pytest_roofline.nvml import POWER_CAP, SLOWDOWNS
 from pytest_roofline.profilers.system import System
 from roofline.schema.record import Flag, Memory, Process, Rounds
-from roofline.units import percent, scaled
+from roofline.text.units import percent, scaled
 
 HELD_SHARE = 0.1
 """Of the rounds, or of their time: clocks that were held down in less have hardly moved the mean."""

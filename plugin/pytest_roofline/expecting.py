@@ -23,7 +23,7 @@ from roofline.schema.expected import ANY, MARKER_KEYS, ExpectationError, Expecte
 from roofline.schema.expected_file import NAME, beside, read
 from roofline.schema.record import KEY, Machine, Record, Session
 from roofline.schema.record_json import to_json
-from roofline.units import percent
+from roofline.text.units import percent
 
 if TYPE_CHECKING:
     from pytest_roofline.run import Run

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_roofline import analysis, exit_codes
-from roofline.schema import journal, record
+from roofline.results import journal
+from roofline.schema import record
 
 SESSIONS_OF_A_BASELINE = 5
 """What the command that makes a baseline asks for: the gate has to know how far sessions of one code scatter."""

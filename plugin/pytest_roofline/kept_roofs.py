@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from roofline.amounts import usable
+from roofline.schema.amounts import usable
 from roofline.schema.record import Machine, Roof, Session
 from roofline.schema.record_json import RecordError, from_json, to_json
 

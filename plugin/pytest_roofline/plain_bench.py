@@ -19,7 +19,7 @@ from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.profilers.system import System
 from pytest_roofline.workload import workload_hash
 from roofline.schema.record import Case, Counters, Memory, Process, Record, Work
-from roofline.step_time import mostly_disturbed
+from roofline.timing.step_time import mostly_disturbed
 
 if TYPE_CHECKING:
     from pytest_roofline.run import Run

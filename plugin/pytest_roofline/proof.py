@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_roofline.compiling import Graphs, graphs_so_far
 from pytest_roofline.precision import Precision
 from roofline.schema.record import Check, CheckStatus, Flag, Timing
-from roofline.units import some_of
+from roofline.text.units import some_of
 
 if TYPE_CHECKING:
     import torch

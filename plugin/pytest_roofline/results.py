@@ -14,9 +14,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from roofline.amounts import usable
 from roofline.files.writing import sync_folder, write_text
-from roofline.schema import journal
+from roofline.results import journal
+from roofline.schema.amounts import usable
 from roofline.schema.record import KEY, Machine, Roof, Session
 from roofline.schema.record_json import RecordError, from_json, without_nonfinite
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_roofline import cpus, devices, kept_roofs, machine_roofs, roofs
-from roofline.commands.parameters import Command, table_options
-from roofline.printable import say
+from roofline.cli.parameters import Command, table_options
+from roofline.text.printable import say
 
 if TYPE_CHECKING:
     import torch
@@ -141,7 +141,7 @@ def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractCont
 
 
 def _show(show: Any, machine: Machine, found: Sequence[Roof], notes: list[str], shown: dict[str, Any]) -> None:
-    from roofline.units import percent, scaled
+    from roofline.text.units import percent, scaled
 
     doubtful = machine_roofs.doubts(found, machine.device)
     notes = [*notes, *(f"doubtful, the next run measures it again: {name} ({why})" for name, why in doubtful.items())]

@@ -16,7 +16,7 @@ from pytest_roofline.options import Options
 from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.profilers.perf_stat import PerfStat
 from pytest_roofline.roofs import RoofPlan
-from roofline.schema import journal
+from roofline.results import journal
 from roofline.schema.record import KEY, Counters, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session, SessionSet
 from roofline.schema.record_json import from_json, to_json
 

@@ -15,7 +15,7 @@ from pytest_roofline.results import ResultsError, with_short_parameters
 from pytest_roofline.run import Run
 from roofline.schema.record import KEY
 from roofline.schema.record_json import to_json
-from roofline.units import some_of
+from roofline.text.units import some_of
 
 _NAMED = 5
 """So many patterns that no case of the run is of are named."""

@@ -26,8 +26,8 @@ from pathlib import Path
 from types import FrameType
 
 from pytest_roofline import analysis, exit_codes, gate
-from roofline.interleaving.temporary import temporary_folder
-from roofline.schema import journal
+from roofline.ab.temporary import temporary_folder
+from roofline.results import journal
 from roofline.schema.record import KEY, SessionSet
 
 VARIABLE = "ROOFLINE_SESSION"

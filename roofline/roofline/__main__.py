@@ -2,7 +2,7 @@
 
 import sys
 
-from roofline.cli import main
+from roofline.cli.program import main
 
 if __name__ == "__main__":
     sys.exit(main())

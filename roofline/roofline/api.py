@@ -18,18 +18,19 @@ from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate, gate, nothing_judged
 from roofline.comparison.seen import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.device_tables import devices_table
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.machine.published import load as load_devices
-from roofline.points import place_all
-from roofline.profilers import ncu_tables, timeline_files, timeline_report
-from roofline.profilers.chrome_trace import read_trace
-from roofline.profilers.kernel_figures import count
-from roofline.profilers.ncu_files import read_all
-from roofline.profilers.nsys_file import read_nsys
+from roofline.model.points import place_all
+from roofline.profilers import timeline_files, timeline_report
+from roofline.profilers.kineto.chrome_trace import read_trace
+from roofline.profilers.ncu import tables as ncu_tables
+from roofline.profilers.ncu.figures import count
+from roofline.profilers.ncu.files import read_all
+from roofline.profilers.nsys.file import read_nsys
 from roofline.profilers.timeline import Timeline
-from roofline.schema.reader import read
+from roofline.results.reader import read
+from roofline.show.device_tables import devices_table
 
 __all__ = ["ReadError", "audit", "check", "compare", "devices", "load", "ncu", "nsys", "trace"]
 

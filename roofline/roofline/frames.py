@@ -12,14 +12,14 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from roofline.columns import CASE_COLUMNS, parameters_of, why_missing
-from roofline.kernel_tables import kernels_table
-from roofline.operation_tables import operations_table, taken_apart
-from roofline.point_tables import ROOF_COLUMNS
-from roofline.points import Point, cases
+from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
-from roofline.tables import Column, Dtype, Table, plain_value
-from roofline.units import unit_of
+from roofline.show.columns import CASE_COLUMNS, parameters_of, why_missing
+from roofline.show.kernel_tables import kernels_table
+from roofline.show.operation_tables import operations_table, taken_apart
+from roofline.show.point_tables import ROOF_COLUMNS
+from roofline.show.tables import Column, Dtype, Table, plain_value
+from roofline.text.units import unit_of
 
 if TYPE_CHECKING:
     import pandas as pd

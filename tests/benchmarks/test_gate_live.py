@@ -12,11 +12,11 @@ import pytest
 
 from benchmarks import gate_live
 from benchmarks.gate_rates import Count
+from roofline.ab.selftest import selftest_table, tried
+from roofline.ab.trial import CaseTrial
 from roofline.comparison.paired import PairTurns
-from roofline.interleaving.selftest import selftest_table, tried
-from roofline.interleaving.trial import CaseTrial
-from roofline.tables import render
-from tests.roofline.interleaving.made import case, trial, turns
+from roofline.show.tables import render
+from tests.roofline.ab.made import case, trial, turns
 
 SLOWER, SAME, FASTER, LOUD = turns(1.05), turns(), turns(0.9), turns(noise=0.4)
 DIED = None

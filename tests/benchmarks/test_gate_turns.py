@@ -12,8 +12,8 @@ import pytest
 from benchmarks import gate_turns
 from benchmarks.gate_rates import Count
 from benchmarks.gate_turns import Recording
+from roofline.ab.trial import Rules
 from roofline.comparison.paired import PairTurns, effect_of_pairs, observe_pair
-from roofline.interleaving.trial import Rules
 
 RNG = np.random.default_rng(0)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.ncu_csv import details, raw, write
-from roofline.profilers.kernel_figures import count
-from roofline.profilers.ncu_files import read
+from roofline.profilers.ncu.figures import count
+from roofline.profilers.ncu.files import read
 
 
 @pytest.mark.parametrize("lines", [details, raw])

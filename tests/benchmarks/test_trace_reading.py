@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.trace_reading import write
-from roofline.profilers.chrome_trace import read_trace
+from roofline.profilers.kineto.chrome_trace import read_trace
 
 
 def test_every_kernel_has_its_launch(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from roofline import cli
+from roofline.cli import program as cli
 
 HERE = Path(__file__).parent
 FIGURES = HERE / "figures"

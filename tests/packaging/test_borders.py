@@ -19,19 +19,17 @@ HEAVY = {"torch", "torchvision", "numpy", "pandas", "matplotlib", "scipy", "msgs
 MEASURING = {"torch", "torchvision", "pytest", "_pytest", "pytest_benchmark", "pytest_roofline", "perftests"}
 SHARED_WITH_PLUGIN = (
     "roofline.schema",
+    "roofline.results",
     "roofline.files",
+    "roofline.text",
+    "roofline.timing",
     "roofline.machine",
-    "roofline.units",
-    "roofline.amounts",
-    "roofline.margin",
-    "roofline.step_time",
-    "roofline.turns",
-    "roofline.ncu_metrics",
-    "roofline.interleaving.temporary",
-    "roofline.printable",
-    "roofline.commands.parameters",
+    "roofline.counters.metrics",
+    "roofline.ab.turns",
+    "roofline.ab.temporary",
+    "roofline.cli.parameters",
 )
-"""Folders, and modules that have no folder yet."""
+"""Folders, and single modules of folders that are not shared."""
 
 
 def loaded_by(code: str) -> set[str]:

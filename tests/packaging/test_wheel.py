@@ -72,7 +72,7 @@ def test_wheel_declares_the_plugin_and_the_command(wheel: zipfile.ZipFile) -> No
     entries = configparser.ConfigParser()
     entries.read_string(wheel.read(path).decode())
     assert dict(entries["pytest11"]) == {"roofline": "pytest_roofline.plugin"}
-    assert dict(entries["console_scripts"]) == {"roofline": "roofline.cli:main"}
+    assert dict(entries["console_scripts"]) == {"roofline": "roofline.cli.program:main"}
 
 
 def test_reading_results_needs_no_torch(wheel: zipfile.ZipFile) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_roofline import analysis, gate
 from pytest_roofline.analysis import Answer
-from roofline import cli
+from roofline.cli import program as cli
 from roofline.schema.record import KEY
 from tests.roofline.comparison import sessions
 

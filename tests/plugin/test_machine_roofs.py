@@ -22,10 +22,10 @@ from pytest_roofline.plugin import options_of
 from pytest_roofline.profilers import ncu_child
 from pytest_roofline.profilers.ncu_order import Order
 from pytest_roofline.roofs_command import command
-from roofline.commands.plain import show
+from roofline.ab.turns import PIPES
+from roofline.cli.plain import show
 from roofline.schema.record import KEY, Device, Roof, RoofKind, Session
 from roofline.schema.record_json import from_json
-from roofline.turns import PIPES
 from tests.plugin.foreign import QUICK
 from tests.roofline import build
 

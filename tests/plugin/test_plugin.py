@@ -14,7 +14,7 @@ import pytest
 from perftests import options as suite_options
 from pytest_roofline.options import SETTINGS
 from pytest_roofline.plugin import options_of
-from roofline.schema import journal
+from roofline.results import journal
 from roofline.schema.record import KEY, Session
 from roofline.schema.record_json import from_json
 from tests.conftest import ROOT

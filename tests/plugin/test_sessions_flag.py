@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from roofline.schema import journal
+from roofline.results import journal
 from roofline.schema.record import KEY, Session
 from roofline.schema.record_json import from_json
 from tests.plugin.test_plugin import MEASURES, QUICK

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from roofline.schema.reader import ResultFile, read_file
+from roofline.results.reader import ResultFile, read_file
 from roofline.schema.record import (
     KEY,
     Case,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline import cli
+from roofline.cli import program as cli
 from tests.roofline import build
 
 Run = Callable[..., tuple[int, str, str]]

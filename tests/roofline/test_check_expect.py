@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from roofline.printable import markdown_text
 from roofline.schema.expected import Expected
 from roofline.schema.record import Check, Record, Rounds
+from roofline.text.printable import markdown_text
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.expectations import build_points

@@ -9,24 +9,13 @@ from typing import Any
 
 import pytest
 
-from roofline import cli
-from roofline.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
+from roofline.cli import program as cli
 from roofline.machine.published import load
-from roofline.machines import machines_table
-from roofline.operation_tables import (
-    cases_table,
-    kinds_table,
-    limits_table,
-    operations_table,
-    taken_apart,
-    worst_table,
-)
+from roofline.model.points import Point, cases, points_of
 from roofline.plots.files import draw
 from roofline.plots.levels import levels_figure, why_no_levels
 from roofline.plots.operations import operations_figure
-from roofline.point_tables import metrics_table, points_table, summary_table
-from roofline.points import Point, cases, points_of
-from roofline.schema.reader import read_file
+from roofline.results.reader import read_file
 from roofline.schema.record import (
     KEY,
     Device,
@@ -39,7 +28,18 @@ from roofline.schema.record import (
     Record,
     Uncovered,
 )
-from roofline.tables import Table, render
+from roofline.show.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
+from roofline.show.machines import machines_table
+from roofline.show.operation_tables import (
+    cases_table,
+    kinds_table,
+    limits_table,
+    operations_table,
+    taken_apart,
+    worst_table,
+)
+from roofline.show.point_tables import metrics_table, points_table, summary_table
+from roofline.show.tables import Table, render
 from tests.roofline import build
 from tests.roofline.kernels import ADD, counters, kernel
 

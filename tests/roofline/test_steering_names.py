@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.tables import FORMATS
+from roofline.show.tables import FORMATS
 from tests.roofline import named
 from tests.roofline.conftest import Run
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
-from roofline.commands import interleaved
-from roofline.commands.common import CannotCompare
-from roofline.commands.output import tell, tell_error
+from roofline.cli import interleaved
+from roofline.cli.common import CannotCompare
+from roofline.cli.output import tell, tell_error
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 from tests.roofline.comparison.sessions import TIMES

@@ -17,9 +17,9 @@ import click
 from pytest_roofline.complexity import memory_size, project
 from pytest_roofline.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.precision import PRECISIONS
-from roofline.commands.parameters import OutputFolder, format_option, width_option
-from roofline.printable import say
-from roofline.units import scaled
+from roofline.cli.parameters import OutputFolder, format_option, width_option
+from roofline.text.printable import say
+from roofline.text.units import scaled
 
 if TYPE_CHECKING:
     from pytest_roofline.complexity.summary import ModelNeeds

@@ -10,7 +10,7 @@ from pytest_roofline.complexity.assessment import StepNeeds
 from pytest_roofline.complexity.layers import Forward, Layer
 from pytest_roofline.models import ModelSpec
 from pytest_roofline.workload import Mode
-from roofline.units import scaled, shares
+from roofline.text.units import scaled, shares
 
 SCHEMA = 1
 """Version of ``summary.json``."""

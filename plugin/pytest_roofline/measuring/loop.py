@@ -27,9 +27,9 @@ from pytest_roofline.measuring.stopwatch import Round, Stopwatch, difference
 from pytest_roofline.measuring.summary import Repeat, Taken, summarise
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
 from pytest_roofline.measuring.warmup import Warmup, warm_up
-from roofline.margin import MarginEstimator
 from roofline.schema.record import StopReason
-from roofline.step_time import mostly_disturbed, undisturbed
+from roofline.timing.margin import MarginEstimator
+from roofline.timing.step_time import mostly_disturbed, undisturbed
 
 ROUND_S = 0.1
 """A round takes at least this long, so that the clock's resolution and the round's ends don't matter,"""

@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_roofline.cgroup import held_back_s
 from pytest_roofline.measuring import proc
 from roofline.schema.record import Process
-from roofline.units import scaled
+from roofline.text.units import scaled
 
 try:
     import resource

@@ -13,9 +13,9 @@ from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.plan import Plan
 from pytest_roofline.measuring.stopwatch import Round
 from pytest_roofline.measuring.warmup import Warmup
-from roofline.margin import MarginEstimator
 from roofline.schema.record import Latency, Rounds, StopReason, Timing
-from roofline.step_time import mostly_disturbed, step_time, step_times_s, undisturbed
+from roofline.timing.margin import MarginEstimator
+from roofline.timing.step_time import mostly_disturbed, step_time, step_times_s, undisturbed
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from pytest_roofline.onlookers import INJECTION
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.preflight import Finding, check_permission
 from pytest_roofline.profilers.system import System
-from roofline.units import scaled
+from roofline.text.units import scaled
 
 State = Literal["ok", "warning", "no", "not reported"]
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import click
 
 from pytest_roofline.profilers.system import System
-from roofline.commands.parameters import Command, table_options
+from roofline.cli.parameters import Command, table_options
 
 _LEAST_ROOM = 30
 

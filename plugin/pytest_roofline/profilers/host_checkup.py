@@ -14,7 +14,7 @@ from pytest_roofline.measuring import proc
 from pytest_roofline.profilers.checkup import Line
 from pytest_roofline.profilers.ncu_status import IN_WSL, OUTSIDE_WSL
 from pytest_roofline.profilers.system import System
-from roofline.units import percent, scaled
+from roofline.text.units import percent, scaled
 
 MOST_STOLEN = 0.01
 """Share of CPU time taken by the hypervisor above which results scatter with what others do."""

@@ -19,7 +19,7 @@ from pytest_roofline.profilers.ncu_run import Ncu, NotCounted, Ran
 from pytest_roofline.profilers.ncu_status import NO_METRIC_REMEDY, Status, sentences
 from pytest_roofline.profilers.system import unwound_when_terminated
 from pytest_roofline.same_project import CommandLine
-from roofline.ncu_metrics import byte_metrics, flop_metrics, instead
+from roofline.counters.metrics import byte_metrics, flop_metrics, instead
 from roofline.schema.record import Counters
 
 FOR_ALL: tuple[Status, ...] = ("permission_denied", "unsupported_platform", "not_found")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from roofline.schema.record import HostCounters
-from roofline.units import percent
+from roofline.text.units import percent
 
 EVENTS: Mapping[str, str] = {
     "cycles": "cycles",

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
 from pytest_roofline.profiling.labels import LABEL
 from pytest_roofline.profiling.recording import Recording
-from roofline.units import some_of
+from roofline.text.units import some_of
 
 _NAMED = 3
 """So many operations are named, at most."""

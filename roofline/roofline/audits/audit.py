@@ -10,7 +10,7 @@ from roofline.audits.row import Row
 from roofline.audits.rule import Known, Rule, Verdict, run
 from roofline.audits.rules import RULES
 from roofline.machine.published import DeviceTable
-from roofline.units import some_of
+from roofline.text.units import some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from roofline.units import scaled, significant
+from roofline.text.units import scaled, significant
 
 _DIGITS = 5
 """Significant digits of a number in a sentence: as many as the tables that are audited print."""

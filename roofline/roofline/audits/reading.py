@@ -12,7 +12,7 @@ from roofline.audits.row import Row
 from roofline.files.paths import folders_without
 from roofline.files.text import ReadError, text_of
 from roofline.machine.published import DeviceTable
-from roofline.schema import journal
+from roofline.results import journal
 
 SUFFIXES = (".csv", ".json", journal.SUFFIX)
 """Of the files that are looked for in a folder."""

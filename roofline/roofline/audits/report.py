@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from roofline.audits.audit import Audit
 from roofline.audits.row import Row
 from roofline.audits.rule import Contradiction, Rule
-from roofline.tables import Column, Table
-from roofline.wrapping import wrapped
+from roofline.show.tables import Column, Table
+from roofline.text.wrapping import wrapped
 
 _LEAST_WIDTH = 24
 

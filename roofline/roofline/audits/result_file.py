@@ -17,10 +17,10 @@ from roofline.audits.layouts import PLAIN, plain
 from roofline.audits.row import Mode, Roof, Row
 from roofline.audits.table_file import kind_of
 from roofline.machine.published import DeviceTable
-from roofline.points import Point, points_of
-from roofline.schema.reader import Benchmark, read_file
+from roofline.model.points import Point, points_of
+from roofline.results.reader import Benchmark, read_file
 from roofline.schema.record import Case, Profile, Record, Timing
-from roofline.step_time import AGREEMENT, step_time
+from roofline.timing.step_time import AGREEMENT, step_time
 
 _DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0-9])", re.IGNORECASE)
 _MODES: dict[str, Mode] = {"train": "train", "infer": "infer"}

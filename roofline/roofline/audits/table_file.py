@@ -15,7 +15,7 @@ from roofline.audits.figure import Figure, exact, plausible, rounded
 from roofline.audits.layouts import BESIDE_MAC, JOINED, PLAIN, Layout, Quantity, layouts_of, needed, plain
 from roofline.audits.row import DeviceKind, Mode, Row
 from roofline.files.text import ReadError
-from roofline.units import some_of
+from roofline.text.units import some_of
 
 _NONFINITE = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 _MISSING = {"", "-", "n/a", "na", "none", "null", *_NONFINITE}

@@ -8,8 +8,8 @@ from typing import Any
 from roofline.comparison.comparison import Compared, Comparison, Middle
 from roofline.comparison.seen import Seen
 from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
-from roofline.tables import Column
-from roofline.units import percent, scaled, significant
+from roofline.show.tables import Column
+from roofline.text.units import percent, scaled, significant
 
 
 def signed(change: float) -> str:

@@ -23,8 +23,8 @@ from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, NoNumber, Verd
 from roofline.files.paths import real_path
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
-from roofline.schema.reader import result_files
-from roofline.units import scaled, significant, some_of
+from roofline.results.reader import result_files
+from roofline.text.units import scaled, significant, some_of
 
 LARGE_IMPROVEMENT = 0.1
 """Share of the time won beyond which an old baseline would hide a loss."""

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from roofline.comparison.identity import setup_differences
 from roofline.comparison.seen import Counted, Seen
-from roofline.units import scaled
+from roofline.text.units import scaled
 
 TOLERANCE = 1e-6
 """Relative difference up to which two counts are one: sums of whole numbers, kept as floats."""

@@ -9,16 +9,17 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 
-from roofline.amounts import usable, usable_or_zero
 from roofline.comparison.observation import Observation, Unusable, observe, observe_times
-from roofline.flags import bimodal, disproved, faster_than_peak, oversubscribed, usable_step_times
 from roofline.machine.roofs import Roofs
-from roofline.margin import LEAST_ROUNDS, MEDIAN_OVER_MEAN
-from roofline.placement import Placement
-from roofline.schema.reader import ResultFile, Stats
+from roofline.model.flags import bimodal, disproved, faster_than_peak, oversubscribed, usable_step_times
+from roofline.model.placement import Placement
+from roofline.results.reader import ResultFile
+from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Flag, Record, Rounds
-from roofline.step_time import AGREEMENT, step_time
-from roofline.units import scaled, significant
+from roofline.schema.statistics import Stats
+from roofline.text.units import scaled, significant
+from roofline.timing.margin import LEAST_ROUNDS, MEDIAN_OVER_MEAN
+from roofline.timing.step_time import AGREEMENT, step_time
 
 _ROUNDING = 1e-9
 

@@ -20,7 +20,7 @@ from roofline.comparison.columns import signed
 from roofline.comparison.comparison import MATCHED, Compared, Comparison, measured
 from roofline.comparison.leftovers import before_the_baseline, other_code
 from roofline.comparison.seen import Run
-from roofline.units import first_lines, named, scaled, some_of
+from roofline.text.units import first_lines, named, scaled, some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from roofline.schema.reader import Host, ResultFile
+from roofline.results.reader import Host, ResultFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from roofline.comparison.seen import Run
-from roofline.units import some_of
+from roofline.text.units import some_of
 
 APART = timedelta(days=1)
 """Sessions that began longer than this before the newest of their side are told."""

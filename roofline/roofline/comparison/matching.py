@@ -20,7 +20,7 @@ from roofline.comparison.seen import By, Run, Seen
 from roofline.comparison.shortfall import NONE, Shortfalls, shortfalls, shortfalls_of_new
 from roofline.comparison.sides import Side
 from roofline.comparison.workload_changes import declared, parameter_changes, workload_changes
-from roofline.units import scaled, significant, some_of
+from roofline.text.units import scaled, significant, some_of
 
 Standing = Literal["matched", "new", "removed", "invalid", "loud", "not comparable"]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from roofline.margin import LARGEST, LEAST_ROUNDS, MarginEstimator
 from roofline.schema.record import Rounds
-from roofline.step_time import mostly_disturbed, step_times_s, too_many
+from roofline.timing.margin import LARGEST, LEAST_ROUNDS, MarginEstimator
+from roofline.timing.step_time import mostly_disturbed, step_times_s, too_many
 
 OUTLIER = 1.5
 """A round that takes this many times the median or longer is an outlier: the median doesn't see it, so it is told."""
@@ -27,10 +27,10 @@ class Unusable(ValueError):
 class Observation:
     """One session's time of a case.
 
-    ``step_time_s`` is the case's step time in it (see `roofline.step_time`); ``error`` its standard error, relative, as
-    far as the rounds of this session show it; None where they are too few. ``outliers`` are the rounds among those that
-    took `OUTLIER` times as long or longer, ``slowest`` the longest of all over the step time. ``started_at`` is UTC,
-    ISO 8601, or empty.
+    ``step_time_s`` is the case's step time in it (see `roofline.timing.step_time`); ``error`` its standard error,
+    relative, as far as the rounds of this session show it; None where they are too few. ``outliers`` are the rounds
+    among those that took `OUTLIER` times as long or longer, ``slowest`` the longest of all over the step time.
+    ``started_at`` is UTC, ISO 8601, or empty.
     """
 
     step_time_s: float

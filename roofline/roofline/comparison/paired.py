@@ -34,8 +34,8 @@ from typing import Literal
 
 from roofline.comparison.effect import Effect, Prior
 from roofline.comparison.observation import Unusable, observe_times
-from roofline.margin import LEAST_ROUNDS
-from roofline.step_time import LEAST_QUIET_SHARE
+from roofline.timing.margin import LEAST_ROUNDS
+from roofline.timing.step_time import LEAST_QUIET_SHARE
 
 SideName = Literal["base", "new"]
 SIDES: tuple[SideName, SideName] = ("base", "new")

@@ -15,11 +15,11 @@ from roofline.comparison.observation import OUTLIER
 from roofline.comparison.roof_change import roofs_apart
 from roofline.comparison.seen import Run
 from roofline.comparison.verdict import MOST_SESSIONS
-from roofline.json_text import json_text
-from roofline.printable import markdown_text
 from roofline.schema.record_json import without_nonfinite
-from roofline.tables import Table, render
-from roofline.units import counted, first_lines, named, percent, shows_all, significant
+from roofline.show.tables import Table, render
+from roofline.text.json_text import json_text
+from roofline.text.printable import markdown_text
+from roofline.text.units import counted, first_lines, named, percent, shows_all, significant
 
 _DIFFERENCES = 4
 """Of the sides beside their code, named unless all are asked for."""

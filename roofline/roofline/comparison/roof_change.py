@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from roofline.comparison.identity import told_apart
 from roofline.comparison.seen import Run
 from roofline.schema.record import Roof
-from roofline.units import scaled
+from roofline.text.units import scaled
 
 _LEVELS = ("dram", "llc")
 

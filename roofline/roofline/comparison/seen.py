@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from roofline.amounts import usable
 from roofline.comparison.evidence import (
     Loud,
     flags_of,
@@ -23,9 +22,10 @@ from roofline.comparison.identity import Identity, identity_of, setup_of
 from roofline.comparison.observation import Observation, Unusable, loud_session
 from roofline.machine.published import DeviceTable
 from roofline.machine.roofs import Roofs, roofs_of
-from roofline.placement import Placement, place
-from roofline.points import Point, points_of
-from roofline.schema.reader import Benchmark, ResultFile
+from roofline.model.placement import Placement, place
+from roofline.model.points import Point, points_of
+from roofline.results.reader import Benchmark, ResultFile
+from roofline.schema.amounts import usable
 from roofline.schema.record import Case, Device, Flag, Record, Roof
 
 By = Literal["time", "roof"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from roofline.comparison.seen import Run, Seen
-from roofline.units import some_of
+from roofline.text.units import some_of
 
 SideName = Literal["baseline", "new"]
 

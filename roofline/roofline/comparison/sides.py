@@ -15,8 +15,8 @@ from roofline.comparison.seen import By, Run, Seen, run_of, seen_in
 from roofline.files.paths import from_here, real_path
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
-from roofline.same_session import Sessions, same_as
-from roofline.schema.reader import NoResultError, ResultFile, folders_without_results, read_file, result_files
+from roofline.results.reader import NoResultError, ResultFile, folders_without_results, read_file, result_files
+from roofline.results.same_session import Sessions, same_as
 from roofline.schema.record import Case
 
 

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Literal
 
 from roofline.comparison.effect import Effect
-from roofline.units import percent
+from roofline.text.units import percent
 
 Kind = Literal["slower", "faster", "same", "inconclusive"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from roofline.points import Point
-from roofline.units import some_of
+from roofline.model.points import Point
+from roofline.text.units import some_of
 
 _SHOWN = 8
 """So many files are named."""

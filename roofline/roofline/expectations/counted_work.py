@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from roofline.counters import counters_of
 from roofline.expectations.judging import bounded
 from roofline.machine.published import DeviceTable
-from roofline.points import points_of
-from roofline.schema.reader import Benchmark, ResultFile
+from roofline.model.counted import counters_of
+from roofline.model.points import points_of
+from roofline.results.reader import Benchmark, ResultFile
 
 
 def by_counted_work(results: Iterable[ResultFile]) -> tuple[ResultFile, ...]:

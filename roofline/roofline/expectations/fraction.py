@@ -24,16 +24,16 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from roofline.amounts import usable
 from roofline.comparison.evidence import rounds_of
 from roofline.comparison.observation import loud_session
 from roofline.machine.roofs import Roofs
-from roofline.placement import place
-from roofline.points import Point
+from roofline.model.placement import place
+from roofline.model.points import Point
+from roofline.model.sol import speed_of_light
+from roofline.schema.amounts import usable
 from roofline.schema.record import Roof
-from roofline.sol import speed_of_light
-from roofline.step_time import mostly_disturbed
-from roofline.units import percent
+from roofline.text.units import percent
+from roofline.timing.step_time import mostly_disturbed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

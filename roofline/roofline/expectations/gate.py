@@ -9,7 +9,7 @@ from __future__ import annotations
 from roofline.comparison.gate import Gate, lines_of_unreadable
 from roofline.expectations.judging import Checked
 from roofline.expectations.table import summary
-from roofline.units import first_lines
+from roofline.text.units import first_lines
 
 
 def expected_gate(checked: Checked, *, strict: bool, in_full: bool = True) -> Gate:

@@ -29,12 +29,12 @@ from typing import Literal
 from roofline.comparison.shortfall import TOO_MANY
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
 from roofline.machine.published import DeviceTable
-from roofline.machines import Machine, machine_of
-from roofline.points import Point, cases, points_of
+from roofline.model.points import Point, cases, points_of
+from roofline.results.reader import ResultFile
 from roofline.schema.expected import ANY, Expected, matches, own_of, why_none
-from roofline.schema.reader import ResultFile
 from roofline.schema.record import NotMeasured, Roof, Session
-from roofline.units import percent, scaled
+from roofline.show.machines import Machine, machine_of
+from roofline.text.units import percent, scaled
 
 Judged = Literal["held", "failed", "not_evaluable"]
 Verdict = Literal["held", "failed", "not_evaluable", "not_measured", "not_applicable"]

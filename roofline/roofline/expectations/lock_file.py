@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from roofline.expectations.locking import Locked
-from roofline.printable import printable
 from roofline.schema.expected import ANY, FLOORS, Expected
 from roofline.schema.expected_file import HEADER, TABLE, ExpectedFileError, parse
+from roofline.text.printable import printable
 
 _WIDTH = 100
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from roofline.expectations.commits import of_several_commits
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light, why_loud
 from roofline.expectations.judging import bounding, lost
-from roofline.machines import Machine, machine_of
-from roofline.points import Point, cases
+from roofline.model.points import Point, cases
+from roofline.results.reader import ResultFile
 from roofline.schema.expected import ANY, Expected
-from roofline.schema.reader import ResultFile
-from roofline.units import percent
+from roofline.show.machines import Machine, machine_of
+from roofline.text.units import percent
 
 LEAST_SAFETY = 0.10
 ONE_SESSION_SAFETY = 0.25

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from roofline.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.expectations.fraction import roofs_over, why_loud
 from roofline.expectations.judging import Claim, Finding
 from roofline.machine.roofs import LOUD_SPREAD
-from roofline.points import Point
+from roofline.model.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
+from roofline.model.points import Point
 from roofline.schema.record import Record, Roof
-from roofline.units import percent, scaled
+from roofline.text.units import percent, scaled
 
 NOTABLE_SHARE = 0.10
 """Waiting or launches of this share of a step, or so many disturbed rounds, are named as a cause of a low fraction."""

@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from roofline.bounds import input_share, launch_s
-from roofline.columns import percent_of, pick
 from roofline.comparison.gate import lines_of_unreadable
 from roofline.expectations.commits import of_several_commits
 from roofline.expectations.fraction import Fraction
 from roofline.expectations.judging import Checked, Finding, Verdict, at_least, bounded
 from roofline.expectations.reasons import reason
-from roofline.points import Point
+from roofline.model.bounds import input_share, launch_s
+from roofline.model.points import Point
 from roofline.schema.expected import Expected
-from roofline.tables import Column, Table
-from roofline.units import counted, first_lines, named, percent
+from roofline.show.columns import percent_of, pick
+from roofline.show.tables import Column, Table
+from roofline.text.units import counted, first_lines, named, percent
 
 _WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", "held", "not_applicable")
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from roofline.expectations.judging import names_of
 from roofline.machine.published import DeviceTable, normalised
-from roofline.points import Point
+from roofline.model.points import Point
 from roofline.schema.expected import ANY, Expected, matches
 
 KINDS = ("cpu", "cuda", "mps")

@@ -6,7 +6,7 @@ import codecs
 import stat
 from pathlib import Path
 
-from roofline.printable import printable
+from roofline.text.printable import printable
 
 
 class ReadError(Exception):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from roofline.amounts import usable
 from roofline.machine.published import DeviceTable
-from roofline.schema.reader import ResultFile
+from roofline.results.reader import ResultFile
+from roofline.schema.amounts import usable
 from roofline.schema.record import Device, Roof, RoofKind
-from roofline.units import percent, scaled
+from roofline.text.units import percent, scaled
 
 LOUD_SPREAD = 0.10
 """A roof whose samples differ by more was measured while something else used the machine."""

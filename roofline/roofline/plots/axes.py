@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from roofline.machine.roofs import Roofs
 from roofline.plots.style import DARK, FAINT, number_axis, spread, tidy
 from roofline.schema.record import Roof
-from roofline.units import scaled, significant
+from roofline.text.units import scaled, significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

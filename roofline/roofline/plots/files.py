@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from roofline.machines import machine_names, machine_of
+from roofline.model.points import Point, cases, newest
 from roofline.plots.levels import levels_figure, why_no_levels
 from roofline.plots.roofline import roofline_figure
 from roofline.plots.style import save, slug, style_for
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variants import variant
-from roofline.points import Point, cases, newest
-from roofline.units import some_of
+from roofline.show.machines import machine_names, machine_of
+from roofline.text.units import some_of
 
 
 def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:

@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.amounts import total_of, usable
-from roofline.counted_kernels import CountedKernel, counted_kernels, without_flop
-from roofline.counters import counters_of, roof_name
-from roofline.kernel_notes import plain
-from roofline.operation_notes import count, heading, kernel
+from roofline.counters.counted_kernels import CountedKernel, counted_kernels, without_flop
+from roofline.model.counted import counters_of, roof_name
+from roofline.model.points import Point
 from roofline.plots.axes import Spot, draw_roofs
 from roofline.plots.style import DARK, FAINT, heading_height, new_figure
 from roofline.plots.style import heading as draw_heading
-from roofline.points import Point
+from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters
-from roofline.units import percent
+from roofline.show.kernel_notes import plain
+from roofline.show.operation_notes import heading, kernel
+from roofline.text.units import counted, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,7 +249,7 @@ def _footer(point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[_Ker
     if others and drawn:
         without = sum(1 for one in others if one.flop == 0)
         share = percent(max(0.0, 1 - sum(one.share for one in drawn)))
-        told = f"Not drawn: {count(len(others), 'kernel')} with {share} of the kernels' time"
+        told = f"Not drawn: {counted(len(others), 'kernel')} with {share} of the kernels' time"
         lines.append(f"{told}, {without} of them without a FLOP" if without else told)
     unread = without_flop(kernels)
     if unread is not None:

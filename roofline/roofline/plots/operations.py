@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.amounts import usable
-from roofline.operation_notes import OUTSIDE, count, heading, kernel, part_of_step
-from roofline.operations import Breakdown, TimedOperation, seen_outside
+from roofline.model.operations import Breakdown, TimedOperation, seen_outside
+from roofline.model.points import Point
 from roofline.plots.axes import Spot, draw_roofs
 from roofline.plots.style import DARK, FAINT, new_figure, tidy
-from roofline.points import Point
+from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
-from roofline.units import percent, scaled
+from roofline.show.operation_notes import OUTSIDE, heading, kernel, part_of_step
+from roofline.text.units import counted, percent, scaled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -224,13 +224,13 @@ def _footer(step: Breakdown, drawn: Sequence[_Drawn]) -> list[str]:
     if small:
         all_s = sum(one.time_s for one in small)
         lines.append(
-            f"Not drawn: {count(len(small), 'operation')} of less than {percent(_LEAST_SHARE)} each, together"
+            f"Not drawn: {counted(len(small), 'operation')} of less than {percent(_LEAST_SHARE)} each, together"
             f" {part_of_step(step, all_s)}."
         )
     if step.too_fast:
         fast = part_of_step(step, sum(one.time_s for one in step.too_fast))
         lines.append(
-            f"Faster than their own speed of light: {count(len(step.too_fast), 'operation')}, {fast}."
+            f"Faster than their own speed of light: {counted(len(step.too_fast), 'operation')}, {fast}."
             " There a roof or a count is wrong, or a nearer cache held the data."
         )
     return [part for line in lines for part in textwrap.wrap(line, 140, subsequent_indent="    ")]

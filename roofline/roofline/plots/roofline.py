@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roofline.machine.roofs import Roofs
+from roofline.model.points import Point, told_runs
 from roofline.plots.axes import Spot, draw_roofs
 from roofline.plots.style import DARK, FAINT, Style, heading, heading_height, new_figure
 from roofline.plots.variants import PLAIN, variant
-from roofline.points import Point, told_runs
 from roofline.schema.record import Record, Roof
-from roofline.units import scaled
-from roofline.wrapping import cut
+from roofline.text.units import scaled
+from roofline.text.wrapping import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.plots.variants import PLAIN, described
-from roofline.printable import printable
-from roofline.units import scaled, significant
-from roofline.wrapping import cut
+from roofline.text.printable import printable
+from roofline.text.units import scaled, significant
+from roofline.text.wrapping import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from roofline.model.points import Point, told_runs
 from roofline.plots.style import DARK, Style, heading, heading_height, new_figure, number_axis, tidy
 from roofline.plots.variants import PLAIN, variant
-from roofline.points import Point, told_runs
 from roofline.schema.record import Mode
-from roofline.units import significant
+from roofline.text.units import significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from roofline.input_pipeline import TEST
+from roofline.model.input_pipeline import TEST
+from roofline.model.sol import compiled
 from roofline.schema.record import Record
-from roofline.sol import compiled
 
 PLAIN = ""
 """The variant of an eager case on data that lie ready, synthetic or given by the test, in torch's own layout."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class Launch:
     """One launch of a kernel, or all launches of one that a summary has together (``launches``).
 
-    ``metrics`` are in base units (see `roofline.ncu_terms.Dimension`) and, of a summary, summed over its launches.
+    ``metrics`` are in base units (see `roofline.counters.terms.Dimension`) and, of a summary, summed over its launches.
     ``absent`` are metrics that were asked for and did not answer, with what stood in their place. ``ranges`` are the
     names of the NVTX ranges that it was launched in; None: the file doesn't tell.
     """

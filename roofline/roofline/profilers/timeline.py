@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from roofline.kernel_kinds import kind_of
+from roofline.counters.kernel_kinds import kind_of
 from roofline.profilers.busy import NS_PER_S, Busy
 
 if TYPE_CHECKING:

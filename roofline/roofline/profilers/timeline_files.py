@@ -13,8 +13,8 @@ from typing import Any
 
 from roofline.profilers.timeline import Section, Timeline
 from roofline.profilers.timeline_report import document, rows_table, tables
-from roofline.tables import Column, Table
-from roofline.units import percent, scaled
+from roofline.show.tables import Column, Table
+from roofline.text.units import percent, scaled
 
 UNREADABLE = "unreadable"
 """The error of a file of which nothing is known but why."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from roofline import kernel_notes, operation_notes
-from roofline.columns import percent_of
 from roofline.profilers.timeline import (
     CopyRow,
     DeviceRow,
@@ -19,8 +17,10 @@ from roofline.profilers.timeline import (
     Timeline,
 )
 from roofline.schema.record_json import without_nonfinite
-from roofline.tables import Column, Table
-from roofline.units import percent, scaled
+from roofline.show import kernel_notes, operation_notes
+from roofline.show.columns import percent_of
+from roofline.show.tables import Column, Table
+from roofline.text.units import percent, scaled
 
 _WIDE, _NARROW = 60, 36
 """Characters of a kernel's name that a terminal shows."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 BoundClass = Literal["compute", "memory", "launch", "input", "communication", "capacity"]
-"""What may bound a step, and so may be expected; `roofline.bounds` says what each means."""
+"""What may bound a step, and so may be expected; `roofline.model.bounds` says what each means."""
 
 ANY = "*"
 

@@ -10,7 +10,7 @@ that could not be had is ``None``, and ``missing`` of the record tells why under
 Format history
 --------------
 1   first version. ``Timing.step_time_s`` is the mean of all rounds, ``step_time_sd_s`` their standard deviation,
-    ``margin`` that of the mean. Readers work today's figures out from the rounds (`roofline.step_time.by_median`).
+    ``margin`` that of the mean. Readers work today's figures out from the rounds.
 2   ``step_time_s`` is the median of the undisturbed rounds, ``step_time_sd_s`` and ``margin`` are of the same rounds.
     No field was added or removed.
 """
@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from roofline.schema.expected import Expected
-from roofline.units import some_of
+from roofline.text.units import some_of
 
 SCHEMA = 2
 """Version written into every record; a reader refuses a larger one."""
@@ -143,10 +143,10 @@ class Latency:
 class Timing:
     """The measured step time and how it came about.
 
-    ``step_time_s`` is the median of the undisturbed rounds (see `roofline.step_time`), ``step_time_sd_s`` the standard
-    deviation of the same rounds (or of the repeats' step times where ``repeat_step_time_s`` has more than one).
-    ``margin`` is the half width of the confidence interval of the median *reached*, relative to it; None where the
-    rounds don't support any claim.
+    ``step_time_s`` is the median of the undisturbed rounds (see `roofline.timing.step_time`), ``step_time_sd_s`` the
+    standard deviation of the same rounds (or of the repeats' step times where ``repeat_step_time_s`` has more than
+    one). ``margin`` is the half width of the confidence interval of the median *reached*, relative to it; None where
+    the rounds don't support any claim.
     """
 
     protocol: str

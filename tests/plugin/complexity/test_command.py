@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pytest_roofline.complexity import command
-from roofline.commands.plain import show
+from roofline.cli.plain import show
 
 ROOT = Path(__file__).parents[3]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from roofline.interleaving import turns_file
-from roofline.turns import WORKER
-from tests.roofline.interleaving.repository import Project
+from roofline.ab import turns_file
+from roofline.ab.turns import WORKER
+from tests.roofline.ab.repository import Project
 
 TEST = """
 import torch

@@ -16,8 +16,8 @@ import torch
 
 from pytest_roofline.interleaving.slowdown import Slowed
 from pytest_roofline.interleaving.turns import OtherSide, Turns, loaded_files
+from roofline.ab.turns import Agreed, Begin, Channel, Done, Enough, Next, Ready, Took, Turn
 from roofline.schema.record import Case
-from roofline.turns import Agreed, Begin, Channel, Done, Enough, Next, Ready, Took, Turn
 from tests.plugin.measuring.fakes import Lab, a_round
 
 CASE = Case(id="mlp", workload_hash="h", model="mlp", mode="infer", precision="fp32", batch=1, samples_per_step=1)

@@ -15,7 +15,7 @@ import pytest
 from pytest_roofline.device_state import DeviceState, HeldDown
 from pytest_roofline.measuring import Measured, Plan, measure
 from pytest_roofline.measuring.telemetry import Reading
-from roofline.margin import UNSEEN_S
+from roofline.timing.margin import UNSEEN_S
 from tests.plugin.measuring.fakes import Lab
 
 

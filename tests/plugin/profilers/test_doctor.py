@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from pytest_roofline.profilers.doctor import doctor
 from pytest_roofline.profilers.system import Ended, System
-from roofline import cli
-from roofline.commands.plain import show
+from roofline.cli import program as cli
+from roofline.cli.plain import show
 from tests.packaging.test_borders import loaded_by, packages
 from tests.plugin.profilers.stubs import Stubs
 

@@ -19,8 +19,8 @@ from pytest_roofline.profilers.ncu_order import VARIABLE
 from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
 from pytest_roofline.profilers.ncu_status import NO_METRIC_REMEDY
 from pytest_roofline.same_project import CommandLine
-from roofline.ncu_metrics import byte_metrics, flop_metrics
-from roofline.ncu_terms import TIME
+from roofline.counters.metrics import byte_metrics, flop_metrics
+from roofline.counters.terms import TIME
 from roofline.schema.record import Counters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 

@@ -12,10 +12,10 @@ from pytest_roofline.analysis import Answer
 from pytest_roofline.profilers import ncu_counters
 from pytest_roofline.profilers.ncu_counters import counters, of_flops, of_step
 from pytest_roofline.profilers.ncu_run import NotCounted
-from roofline.counted_kernels import counted_kernels
+from roofline.counters.counted_kernels import counted_kernels
+from roofline.counters.metrics import byte_metrics, flop_metrics
+from roofline.counters.terms import TIME
 from roofline.machine.roofs import Roofs
-from roofline.ncu_metrics import byte_metrics, flop_metrics
-from roofline.ncu_terms import TIME
 from roofline.schema.record import Counters, KernelCounters
 from tests.roofline import build
 from tests.roofline.profilers.ncu_made import raw

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from roofline.profilers.chrome_trace import read_trace
+from roofline.profilers.kineto.chrome_trace import read_trace
 
 
 @pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline import cli
 from roofline.audits import RULES
+from roofline.cli import program as cli
 from tests.roofline import build
 from tests.roofline.audits.make import POOLED
 

@@ -14,7 +14,7 @@ from roofline.audits.layouts import PLAIN, TIMM
 from roofline.audits.report import findings_table
 from roofline.audits.row import Row
 from roofline.files.text import ReadError
-from roofline.tables import FORMATS, render
+from roofline.show.tables import FORMATS, render
 from tests.roofline.audits.make import KNOWN
 
 fuzzed = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

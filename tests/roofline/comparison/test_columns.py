@@ -12,7 +12,7 @@ from roofline.comparison.matching import Pair
 from roofline.comparison.report import markdown, table
 from roofline.comparison.seen import Run
 from roofline.comparison.verdict import NoNumber
-from roofline.tables import render
+from roofline.show.tables import render
 
 _MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
 _RUN = Run(file="a.json", machine=_MACHINE, setup={}, when="", commit=None, dirty=None, not_measured={})

@@ -11,9 +11,9 @@ import pytest
 from roofline.comparison.evidence import Loud, flags_of, observe_record, observe_stats, spread_of_roof, why_kept_out
 from roofline.comparison.observation import Unusable
 from roofline.machine.roofs import Roofs
-from roofline.placement import Placement, place
-from roofline.schema.reader import Stats
+from roofline.model.placement import Placement, place
 from roofline.schema.record import Check, Flag, Record, Rounds
+from roofline.schema.statistics import Stats
 from tests.roofline import build
 
 ROUNDS = (0.099, 0.1, 0.101, 0.1, 0.1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from roofline.schema import journal
+from roofline.results import journal
 from roofline.schema.record import KEY
 from tests.roofline import build
 from tests.roofline.comparison import sessions

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.machine.published import load
-from roofline.points import Point, points_of
+from roofline.model.points import Point, points_of
 from roofline.schema.record import Record, Roof, Work
 from tests.roofline import build
 

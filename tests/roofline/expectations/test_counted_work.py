@@ -11,9 +11,9 @@ import pytest
 from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.fraction import of_roof
 from roofline.machine.published import load
-from roofline.points import place_all
+from roofline.model.points import place_all
+from roofline.results.reader import ResultFile
 from roofline.schema.expected_file import read
-from roofline.schema.reader import ResultFile
 from roofline.schema.record import Counters
 from tests.roofline import build
 from tests.roofline.conftest import Run

@@ -7,7 +7,7 @@ import pytest
 
 from roofline.expectations.fraction import from_the_top, lowest, of_roof, of_speed_of_light, why_loud
 from roofline.machine.roofs import Roofs
-from roofline.points import Point
+from roofline.model.points import Point
 from roofline.schema.record import RoofSample, Rounds
 from tests.roofline import build
 from tests.roofline.expectations import build_points

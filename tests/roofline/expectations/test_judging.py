@@ -8,7 +8,7 @@ import pytest
 
 from roofline.expectations.judging import Checked, Finding, check_expectations
 from roofline.expectations.table import findings_table, message
-from roofline.points import Point
+from roofline.model.points import Point
 from roofline.schema.expected import Expected
 from roofline.schema.record import Flag, Memory, NotMeasured, Outcome, Record, Rounds
 from tests.roofline import build

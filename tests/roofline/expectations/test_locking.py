@@ -8,7 +8,7 @@ import pytest
 
 from roofline.expectations.judging import check_expectations
 from roofline.expectations.locking import lock
-from roofline.points import Point
+from roofline.model.points import Point
 from roofline.schema.expected import Expected
 from roofline.schema.record import Flag, NotMeasured, Outcome, Record, Rounds
 from tests.roofline import build

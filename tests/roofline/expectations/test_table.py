@@ -7,7 +7,7 @@ from pathlib import Path
 from roofline.expectations.judging import check_expectations
 from roofline.expectations.table import findings_table, message
 from roofline.schema.expected import Expected
-from roofline.tables import render
+from roofline.show.tables import render
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from roofline.machine.published import load
+from roofline.model.points import Point, cases, place_all, points_of
 from roofline.plots.files import draw
 from roofline.plots.roofline import roofline_figure
 from roofline.plots.style import style_for
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variants import variant
-from roofline.points import Point, cases, place_all, points_of
-from roofline.schema.reader import read, read_file
+from roofline.results.reader import read, read_file
 from roofline.schema.record import Case, Device, Flag, Memory, Record
 from tests.roofline import build
 from tests.roofline.plots.figure_texts import overlapping

@@ -9,8 +9,8 @@ import pytest
 from matplotlib.text import Text
 
 from roofline.machine.published import load
+from roofline.model.points import Point, points_of
 from roofline.plots.levels import levels_figure, why_no_levels
-from roofline.points import Point, points_of
 from roofline.schema.record import Counters, Flag, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run

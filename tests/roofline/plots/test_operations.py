@@ -7,10 +7,10 @@ import pytest
 from matplotlib.text import Text
 
 from roofline.machine.published import load
-from roofline.operation_tables import taken_apart
+from roofline.model.points import points_of
 from roofline.plots.operations import kernels_figure, operations_figure
-from roofline.points import points_of
 from roofline.schema.record import Device, Operation, OutsideTime, Record
+from roofline.show.operation_tables import taken_apart
 from tests.roofline import build
 from tests.roofline.plots.figure_texts import overlapping, words
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ncu_metrics import byte_metrics, flop_metrics
-from roofline.tables import FORMATS
+from roofline.counters.metrics import byte_metrics, flop_metrics
+from roofline.show.tables import FORMATS
 from tests.roofline.conftest import Run
 from tests.roofline.profilers.ncu_made import (
     DETAILS,

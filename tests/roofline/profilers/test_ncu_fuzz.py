@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.files.text import ReadError
-from roofline.profilers.kernel_figures import by_kernel, count
-from roofline.profilers.ncu_files import read_all
-from roofline.profilers.ncu_tables import document, table
-from roofline.tables import FORMATS, render
+from roofline.profilers.ncu.figures import by_kernel, count
+from roofline.profilers.ncu.files import read_all
+from roofline.profilers.ncu.tables import document, table
+from roofline.show.tables import FORMATS, render
 from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, sections, summary
 
 fuzzed = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from roofline.profilers import chrome_trace
 from roofline.profilers.busy import Busy
+from roofline.profilers.kineto import chrome_trace
 from roofline.profilers.timeline import OK, CopyRow, DeviceRow, KernelRow, OperatorRow, Steps, Timeline
 from roofline.profilers.timeline_files import joined_rows, tables_of_files, unreadable
 from tests.roofline.conftest import Run
@@ -174,7 +174,7 @@ def test_one_too_large_doesnt_lose_the_others(run: Run, ranks: list[Path], monke
             raise MemoryError
         return whole(path)
 
-    monkeypatch.setattr(importlib.import_module("roofline.commands.trace"), "read_trace", read)
+    monkeypatch.setattr(importlib.import_module("roofline.cli.trace"), "read_trace", read)
     code, out, err = run("trace", huge, *ranks)
     assert (code, out.count("ampere_sgemm_128x64_tn")) == (3, 2)
     assert f"\n{huge}: can't be read (too large for this machine's memory)." in err

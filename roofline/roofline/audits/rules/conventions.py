@@ -13,7 +13,7 @@ from roofline.audits.models import KnownModel
 from roofline.audits.row import Row
 from roofline.audits.rule import Contradiction, Known, rule
 from roofline.machine.published import BYTE_ROOFS, DeviceTable, PublishedDevice
-from roofline.units import significant
+from roofline.text.units import significant
 
 _MIXED_UP: tuple[tuple[float, str], ...] = (
     (2.0, "FLOP taken for multiply-adds (MAC) and doubled"),

@@ -9,7 +9,7 @@ from roofline.audits.models import attained
 from roofline.audits.roof import roof_of
 from roofline.audits.row import Row
 from roofline.audits.rule import Contradiction, Known, rule
-from roofline.units import significant
+from roofline.text.units import significant
 
 _LEAST_LAUNCH = exact(1e-6)
 """Seconds below which no accelerator has run anything: launching an empty kernel and waiting for it takes several

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from roofline.audits.figure import Figure, shown
 from roofline.audits.row import Row
 from roofline.audits.rule import Contradiction, Known, rule
-from roofline.flags import CLIFF, FULL_MEMORY_SHARE
-from roofline.units import percent, significant
+from roofline.model.flags import CLIFF, FULL_MEMORY_SHARE
+from roofline.text.units import percent, significant
 
 
 @rule("throughput cliff against a smaller batch")

@@ -1,0 +1,299 @@
+"""Two measuring processes, one word: who may run, in which order, and when a case has had enough turns."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from roofline.ab.process import PREPARING_S, Player, ProcessFailed
+from roofline.ab.turns import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
+from roofline.comparison.paired import SIDES, PairTurns, SideName
+from roofline.comparison.workload_changes import workload_changes
+
+LEAST_TURNS = 5
+"""A side, even where they overrun the budget: of fewer nothing can be said of how well their ratio is known."""
+
+BUILDS = 12
+"""Times that either side's model is built in a pair of processes, at most: each building has an offset of its own."""
+
+LEAST_TURNS_A_BUILD = 2
+"""Their median alone is used, and how far it is off shows beside the other buildings."""
+
+HANGING = 50.0
+"""A turn that takes so many times as long as the side's longest before it is none any more,"""
+
+HANGING_S = 60.0
+"""once this time is over, too: machines that others use stand still for seconds, and a step of a millisecond is no
+reason to give up after one."""
+
+Clock = Callable[[], float]
+Players = Mapping[SideName, Player]
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Met:
+    """What came of one test in one pair of processes: its turns, or the problem.
+
+    :param case: its id and workload, as far as either side told.
+    :param skipped: both sides skip it.
+    :param crashed: a process ended in it, and what it wrote; then the duel is over.
+    """
+
+    test: str
+    case: str
+    workload_hash: str | None = None
+    turns: PairTurns | None = None
+    problem: str | None = None
+    skipped: bool = False
+    crashed: bool = False
+
+
+def fight(
+    players: Players,
+    tests: Sequence[str],
+    first: SideName,
+    budget_s: float,
+    watch: Callable[[SideName, Sequence[str]], None] = lambda _side, _files: None,
+    clock: Clock = time.perf_counter,
+) -> Iterator[Met]:
+    """Measure tests that both processes have collected and that wait for their `Begin`; one process runs at a time.
+
+    :param first: the side that is warmed up first and has the first turn.
+    :param budget_s: of each test, both sides together, for all that happens within its turns.
+    :param watch: called with the files that a side has loaded since; what it raises ends it all.
+    """
+    order = SIDES if first == "base" else SIDES[::-1]
+    words: dict[SideName, Message] = {
+        name: Begin(tests=tuple(tests), slowdown=players[name].side.slowdown) for name in SIDES
+    }
+    for test in tests:
+        bout = _Bout(players, order, test, watch, clock)
+        try:
+            met = bout.run(words, budget_s)
+        except ProcessFailed as error:
+            yield Met(test=test, case=bout.case, workload_hash=bout.workload_hash, problem=str(error), crashed=True)
+            return
+        words = {name: Next() for name in SIDES}
+        yield met
+    for name in order:
+        players[name].say(Next() if tests else words[name])
+
+
+class _Bout:
+    """One test of a duel: its models are built and take turns, again and again until the budget is spent."""
+
+    def __init__(
+        self,
+        players: Players,
+        order: Sequence[SideName],
+        test: str,
+        watch: Callable[[SideName, Sequence[str]], None],
+        clock: Clock,
+    ) -> None:
+        self._players = players
+        self._order = order
+        self._test = test
+        self._watch = watch
+        self._clock = clock
+        self._builds: list[_Build] = []
+        self._longest_s: dict[SideName, float] = {}
+
+    @property
+    def case(self) -> str:
+        return next((ready.case for build in self._builds for ready in build.ready.values()), self._test)
+
+    @property
+    def workload_hash(self) -> str | None:
+        return next((ready.workload_hash for build in self._builds for ready in build.ready.values()), None)
+
+    def run(self, words: Mapping[SideName, Message], budget_s: float) -> Met:
+        """:param words: what lets either side begin.
+        :raises ProcessFailed: a process has ended, or hangs.
+        """
+        steps, turns, spent_s = 0, 0, 0.0
+        while True:
+            # A B, B A, A B, ... over all buildings.
+            order = self._order[:: -1 if turns % 2 else 1]
+            build = _Build(self._players, order, self._test, self._watch, self._clock, self._longest_s)
+            self._builds.append(build)
+            built = len(self._builds)
+            preparing_s = build.prepare(words)
+            steps = steps or build.steps
+            most = _builds(budget_s, preparing_s)
+            final = built >= most
+            # The first one takes longest to prepare, and doesn't tell how many more there will be.
+            left = 1 if final else (BUILDS if built == 1 else most) - built + 1
+            least = max(LEAST_TURNS_A_BUILD, LEAST_TURNS - turns) if final else LEAST_TURNS_A_BUILD
+            took_s = build.take_turns(steps, least, (budget_s - spent_s) / left)
+            turns, spent_s = turns + build.turns, spent_s + took_s
+            build.end(last=final or (turns >= LEAST_TURNS and spent_s + took_s > budget_s))
+            if build.last or build.problem is not None:
+                break
+            words = {name: Next(again=True) for name in SIDES}
+        return Met(
+            test=self._test,
+            case=self.case,
+            workload_hash=self.workload_hash,
+            turns=None if build.problem is not None else self._turns(steps),
+            problem=build.problem,
+            skipped=build.skipped,
+        )
+
+    def _turns(self, steps: int) -> PairTurns:
+        def together(series: Callable[[_Build], Sequence[_Value]]) -> tuple[_Value, ...]:
+            return tuple(value for build in self._builds for value in series(build)[: build.turns])
+
+        return PairTurns(
+            first=self._order[0],
+            steps=steps,
+            base_s=together(lambda build: build.times["base"]),
+            new_s=together(lambda build: build.times["new"]),
+            base_disturbed=together(lambda build: build.done["base"].disturbed),
+            new_disturbed=together(lambda build: build.done["new"].disturbed),
+            build=tuple(number for number, build in enumerate(self._builds) for _ in range(build.turns)),
+        )
+
+
+def _builds(budget_s: float, preparing_s: float) -> int:
+    """How many of them a test has, at most: no more time is spent on building than on turns."""
+    return BUILDS if preparing_s * BUILDS <= budget_s else math.ceil(budget_s / preparing_s)
+
+
+class _Build:
+    """The models of one test, from when they are built until they are thrown away.
+
+    :param longest_s: of each side, the longest turn so far; kept up to date.
+    """
+
+    def __init__(
+        self,
+        players: Players,
+        order: Sequence[SideName],
+        test: str,
+        watch: Callable[[SideName, Sequence[str]], None],
+        clock: Clock,
+        longest_s: dict[SideName, float],
+    ) -> None:
+        self._players = players
+        self._order = order
+        self._test = test
+        self._watch = watch
+        self._clock = clock
+        self._longest_s = longest_s
+        self.ready: dict[SideName, Ready] = {}
+        self.done: dict[SideName, Done] = {}
+        self.times: dict[SideName, list[float]] = {name: [] for name in SIDES}
+        self.problem: str | None = None
+        self.last = False
+
+    @property
+    def steps(self) -> int:
+        """That make a round long enough on both sides."""
+        return max((ready.steps for ready in self.ready.values()), default=0)
+
+    @property
+    def turns(self) -> int:
+        """Of each side."""
+        return min(map(len, self.times.values()))
+
+    @property
+    def skipped(self) -> bool:
+        """By both sides."""
+        return not self.ready and all((done.problem or "").startswith("skipped") for done in self.done.values())
+
+    def prepare(self, words: Mapping[SideName, Message]) -> float:
+        """Let both build their models and warm up; seconds.
+
+        :raises ProcessFailed: a process has ended, or hangs.
+        """
+        start = self._clock()
+        for name in self._order:
+            self._players[name].say(words[name])
+            self._hear(name, PREPARING_S, "preparing")
+        self.problem = self._different()
+        return self._clock() - start
+
+    def take_turns(self, steps: int, least: int, budget_s: float) -> float:
+        """A B, B A, A B, ... in pairs that are complete; a pair isn't begun if it would end beyond the budget.
+
+        :param least: pairs that are taken all the same.
+        :returns: seconds.
+        :raises ProcessFailed: a process has ended, or hangs.
+        """
+        if self.done or self.problem is not None:
+            return 0.0
+        for name in self._order:
+            self._players[name].say(Agreed(steps=steps))
+        order, pairs, start = tuple(self._order), 0, self._clock()
+        while True:
+            for name in order:
+                self._take_turn(name)
+                if name in self.done:
+                    return self._clock() - start
+            order, pairs = order[::-1], pairs + 1
+            spent_s = self._clock() - start
+            if pairs >= least and spent_s + spent_s / pairs > budget_s:
+                return spent_s
+
+    def end(self, *, last: bool) -> None:
+        """No more turns.
+
+        :param last: it is to be proven and counted, for it isn't built anew.
+        :raises ProcessFailed: a process has ended, or hangs.
+        """
+        self.last = last or bool(self.done) or self.problem is not None
+        for name in self._order:
+            if name not in self.done:
+                self._players[name].say(Enough(last=self.last))
+                self._hear(name, PREPARING_S, "proving and counting")
+        self.problem = self.problem or self._problem()
+
+    def _take_turn(self, name: SideName) -> None:
+        """:raises ProcessFailed: it has ended, or hangs."""
+        longest_s = self._longest_s.get(name)
+        limit_s = PREPARING_S if longest_s is None else max(HANGING_S, round(HANGING * longest_s))
+        start = self._clock()
+        self._players[name].say(Turn())
+        self._hear(name, limit_s, "in a turn of")
+        self._longest_s[name] = max(longest_s or 0.0, self._clock() - start)
+
+    def _hear(self, name: SideName, limit_s: float, doing: str) -> None:
+        """Sort what a side says next.
+
+        :raises ProcessFailed: it has ended, hangs, or speaks of another test.
+        """
+        message = self._players[name].hear(limit_s, f"{doing} {self._test}")
+        if isinstance(message, Took):
+            self.times[name].append(message.wall_s)
+        elif isinstance(message, Ready) and message.test == self._test:
+            self.ready[name] = message
+            self._watch(name, message.files)
+        elif isinstance(message, Done) and message.test == self._test:
+            self.done[name] = message
+        else:
+            raise ProcessFailed(f"{name}: out of step in {self._test}: {message}")
+
+    def _different(self) -> str | None:
+        if len(self.ready) < len(SIDES):
+            return None
+        base, new = (self.ready[name] for name in SIDES)
+        if base.workload_hash == new.workload_hash:
+            return None
+        changes = workload_changes(base.work, new.work, "base") or "its hash differs"
+        return (
+            f"another workload in the same test: {changes} (hash {new.workload_hash}, base {base.workload_hash}). If "
+            "that is intended, give the test another name (then it is a new case, and the old one is removed: "
+            "--allow-removed), or let a person decide"
+        )
+
+    def _problem(self) -> str | None:
+        """What the sides say against it. Whoever waited in vain for the other one only repeats that."""
+        whose = [name for name in SIDES if name not in self.ready] or SIDES
+        told = {name: self.done[name].problem for name in whose}
+        problems = [f"{name}: {problem}" for name, problem in told.items() if problem is not None]
+        return "; ".join(dict.fromkeys(problems)) or None

@@ -1,0 +1,187 @@
+"""The gate tried on itself: unchanged code must pass, a slowdown put in on purpose must be found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeGuard
+
+from roofline.ab.side import Side
+from roofline.ab.trial import CaseTrial, Trial
+from roofline.comparison.columns import signed
+from roofline.comparison.paired import SideName, least_detectable
+from roofline.show.tables import Column, Table
+from roofline.text.units import counted, percent
+
+SMALL_CASES = "pytest_roofline.interleaving.small_cases"
+"""Shipped with the plugin; a name and not a file, for the analysis knows nothing of where that lies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One case in both trials. ``slowed`` is None where the second trial had no such case. ``least_detectable``: the
+    least slowdown that would be called one here, in 19 of 20 tries; None where nothing is known of it.
+    """
+
+    case: str
+    unchanged: CaseTrial
+    slowed: CaseTrial | None
+    least_detectable: float | None
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What the gate did wrong."""
+        found = []
+        if self.unchanged.outcome in ("slower", "faster"):
+            found.append(f"{self.case}: false alarm: unchanged code is called {self.unchanged.outcome}")
+        if _measured(self.slowed) and self.slowed.outcome != "slower":
+            why = ""
+            if self.slowed.busy is not None:
+                why = ", for the machine is too busy"
+            elif self.slowed.scattered is not None:
+                why = ", perhaps for the machine is too busy"
+            found.append(f"{self.case}: missed: the slowed code is called {self.slowed.outcome}{why}")
+        return tuple(found)
+
+    @property
+    def left_open(self) -> bool:
+        """Whether all that the gate did wrong is that it couldn't tell: it said nothing that isn't so."""
+        return (
+            bool(self.failures)
+            and self.slowed is not None
+            and self.slowed.outcome == "inconclusive"
+            and self.unchanged.outcome not in ("slower", "faster")
+        )
+
+    @property
+    def compared(self) -> bool:
+        """Whether both trials could be made."""
+        return _measured(self.unchanged) and _measured(self.slowed)
+
+    @property
+    def skipped(self) -> bool:
+        """Whether no trial was to be made, for the test skips itself on both sides."""
+        return self.unchanged.outcome == "skipped" and self.slowed is not None and self.slowed.outcome == "skipped"
+
+
+def _measured(case: CaseTrial | None) -> TypeGuard[CaseTrial]:
+    return case is not None and case.problem is None and case.effect is not None
+
+
+def unchanged(root: Path, folder: Path, python: str) -> dict[SideName, Side]:
+    """Twice the same code."""
+    base = Side(name="base", what="the same code", root=root, folder=folder, tree=root, python=python)
+    return {"base": base, "new": replace(base, name="new", what="this code")}
+
+
+def slowed(sides: Mapping[SideName, Side], share: float) -> dict[SideName, Side]:
+    """The same with every step of the new side longer by ``share``. The base waits for the device as the new side
+    does, and no longer.
+    """
+    return {
+        "base": replace(sides["base"], slowdown=0.0),
+        "new": replace(sides["new"], slowdown=share, what=f"this code, slowed by {percent(share)},"),
+    }
+
+
+def small_case_arguments(folder: Path) -> tuple[str, ...]:
+    """pytest's arguments for the shipped cases: no project's settings and conftests, wherever the package lies.
+
+    :param folder: an empty one, for the settings.
+    """
+    settings = folder / "pytest.ini"
+    settings.write_text("[pytest]\n", encoding="utf-8")
+    return ("-c", str(settings), "--rootdir", str(folder), "--noconftest", "--pyargs", SMALL_CASES)
+
+
+def tried(first: Trial, second: Trial) -> tuple[Tried, ...]:
+    """The cases of both trials, of unchanged and of slowed code."""
+    slow = {case.test: case for case in second.cases}
+    rules = first.rules
+    level = (1 - rules.look_confidence(rules.pairs)) / max(1, len(first.cases))
+    return tuple(
+        Tried(
+            case=case.case,
+            unchanged=case,
+            slowed=slow.get(case.test),
+            least_detectable=None
+            if case.effect is None
+            # What is settled early says what it is after fewer pairs than a slowdown has until it is given up.
+            else least_detectable(case.effect.after(rules.pairs - len(case.pairs)), rules.least, level),
+        )
+        for case in first.cases
+    )
+
+
+def selftest_table(cases: tuple[Tried, ...], share: float, notes: tuple[str, ...]) -> Table[Tried]:
+    """A row a case; below it what went wrong, and the least slowdown that is found here."""
+    known = [case.least_detectable for case in cases if case.least_detectable is not None]
+    said = [f"Each case against itself: unchanged, and slowed by {percent(share)}."]
+    said += [failure for case in cases for failure in case.failures]
+    if any(case.left_open for case in cases):
+        said.append(
+            "Inconclusive is no wrong verdict: the slowdown can't be told from this hour's noise in the time it has. "
+            "Try again in a quieter hour, with a longer --max-time, or with more --pairs."
+        )
+    if known:
+        said.append(f"Detectable here in 19 of 20 tries: slowdowns from {percent(max(known))} in every case compared.")
+    return Table(
+        title=_title(cases),
+        columns=[
+            Column(name="case", title="case", get=lambda case: case.case, right=False),
+            Column(
+                name="unchanged_change",
+                title="unchanged:\nchange",
+                get=lambda case: _change(case.unchanged),
+                show=signed,
+                drop=2,
+            ),
+            Column(
+                name="unchanged_verdict",
+                title="unchanged:\nverdict",
+                get=lambda case: case.unchanged.outcome,
+                right=False,
+            ),
+            Column(
+                name="slowed_change",
+                title="slowed:\nchange",
+                get=lambda case: _change(case.slowed),
+                show=signed,
+                drop=1,
+            ),
+            Column(
+                name="slowed_verdict",
+                title="slowed:\nverdict",
+                get=lambda case: None if case.slowed is None else case.slowed.outcome,
+                right=False,
+            ),
+            Column(
+                name="least_detectable", title="detectable\nfrom", get=lambda case: case.least_detectable, show=percent
+            ),
+        ],
+        rows=cases,
+        notes=[*said, *notes],
+    )
+
+
+def lacking(cases: tuple[Tried, ...]) -> tuple[Tried, ...]:
+    """The cases that should have been compared, and could not be."""
+    return tuple(case for case in cases if not case.compared and not case.skipped)
+
+
+def _title(cases: tuple[Tried, ...]) -> str:
+    compared, lost = sum(case.compared for case in cases), len(lacking(cases))
+    failed = [case for case in cases if case.failures]
+    if failed:
+        said = "failed" + (", for it can't tell in such noise" if all(case.left_open for case in failed) else "")
+    elif not compared:
+        said = "not made"
+    else:
+        said = "not completed" if lost else "passed"
+    return f"Selftest {said}: {compared} of {counted(compared + lost, 'case')} compared"
+
+
+def _change(case: CaseTrial | None) -> float | None:
+    return None if case is None or case.effect is None else math.expm1(case.effect.log_ratio)

@@ -1,0 +1,194 @@
+"""What came of a comparison: the words, the table and the JSON that are shown."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+
+from roofline.ab.trial import CaseTrial, Outcome, Rules, Trial
+from roofline.comparison.columns import signed, signed_range
+from roofline.comparison.gate import Gate
+from roofline.comparison.paired import LEAST_PAIRS, PairObservation
+from roofline.schema.record_json import without_nonfinite
+from roofline.show.tables import Column, Table
+from roofline.text.json_text import json_text
+from roofline.text.units import counted, percent, scaled
+
+_ORDER: tuple[Outcome, ...] = (
+    "slower",
+    "not comparable",
+    "removed",
+    "inconclusive",
+    "faster",
+    "same",
+    "new",
+    "skipped",
+)
+"""What asks for attention first."""
+
+
+def verdict_table(trial: Trial, exit_code: int) -> Table[CaseTrial]:
+    """A row a case, the worst first; below it what the rows leave open, and which code was run."""
+    return Table(
+        title=sentence(trial, exit_code),
+        columns=_columns(trial.rules),
+        display=_display(trial.rules),
+        rows=sorted(trial.cases, key=lambda case: _ORDER.index(case.outcome)),
+        notes=_notes(trial),
+    )
+
+
+def sentence(trial: Trial, exit_code: int) -> str:
+    """Whether it passed, and the verdicts over all cases, the worst first."""
+    sides = trial.sides
+    both = f"{sides['new'].what} against {sides['base'].what}"
+    counts = [(outcome, len(trial.of(outcome))) for outcome in _ORDER]
+    all_of_it = ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
+    slower, settled = len(trial.of("slower")), len(trial.of("slower", "faster", "same"))
+    compared = settled + len(trial.of("inconclusive"))
+    if exit_code == 1:
+        return f"Regression: {both}: {counted(slower, 'case')} slower, of {compared} compared ({all_of_it})"
+    if exit_code == 0:
+        said = f"Passed: {both}: no case shown to be slower" if settled else f"Passed, but nothing was settled: {both}"
+        return f"{said} ({all_of_it})"
+    if not any(case.judged for case in trial.cases):
+        return f"Cannot compare: {both}: no case could be judged ({all_of_it})"
+    return f"Not passed: {both}: no case shown to be slower, but not all of it settled ({all_of_it})"
+
+
+def as_json(trial: Trial, gate: Gate) -> str:
+    """All of it, under the names that ``roofline check`` has for it."""
+    table, rules = verdict_table(trial, gate.exit_code), trial.rules
+    document = {
+        "title": table.title,
+        **{name: getattr(gate, name) for name in ("exit_code", "failures", "warnings", "strict", "allow_removed")},
+        "verdicts": {outcome.replace(" ", "_"): len(trial.of(outcome)) for outcome in _ORDER},
+        "settings": {
+            "least_effect": rules.least,
+            "confidence": rules.confidence,
+            "pairs": rules.pairs,
+            "max_time_s": rules.max_time_s,
+        },
+        "rows": [{column.name: column.get(case) for column in table.columns} for case in table.rows],
+        "notes": table.notes,
+    }
+    return json_text(without_nonfinite(document))
+
+
+def change(case: CaseTrial) -> str:
+    """As it is shown: ``+5.1 %``."""
+    value = _change(case)
+    return "-" if value is None else signed(value)
+
+
+def interval_of(case: CaseTrial, rules: Rules) -> str:
+    """As it is shown: ``+4.8 to +5.4 %``."""
+    ends = _interval(case, rules)
+    return "-" if ends is None else signed_range(ends)
+
+
+def _middle(case: CaseTrial, name: str) -> float | None:
+    seen: tuple[PairObservation, ...] = case.observations
+    return statistics.median(getattr(one, name) for one in seen) if seen else None
+
+
+def _time(value: float) -> str:
+    return scaled(value, "s", 4)
+
+
+def _change(case: CaseTrial) -> float | None:
+    return None if case.effect is None else math.expm1(case.effect.log_ratio)
+
+
+def _interval(case: CaseTrial, rules: Rules) -> list[float] | None:
+    confidence = rules.look_confidence(len(case.pairs))
+    return None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)]
+
+
+def _end(which: int, rules: Rules) -> Callable[[CaseTrial], float | None]:
+    def end(case: CaseTrial) -> float | None:
+        ends = _interval(case, rules)
+        return None if ends is None else ends[which]
+
+    return end
+
+
+_CASE: Column[CaseTrial] = Column(name="case", title="case", get=lambda case: case.case, right=False)
+_STEP_TIMES: tuple[Column[CaseTrial], ...] = (
+    Column(name="base_step_time_s", title="base", get=lambda case: _middle(case, "base_step_s"), show=_time, drop=2),
+    Column(name="new_step_time_s", title="new", get=lambda case: _middle(case, "new_step_s"), show=_time, drop=1),
+)
+_CHANGE: Column[CaseTrial] = Column(name="change", title="change", get=_change, show=signed)
+_VERDICT: Column[CaseTrial] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
+_TURNS: Column[CaseTrial] = Column(
+    name="turns", title="turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4
+)
+_PAIRS: Column[CaseTrial] = Column(name="pairs", title="pairs", get=lambda case: len(case.pairs) or None, drop=3)
+
+
+def _columns(rules: Rules) -> list[Column[CaseTrial]]:
+    return [
+        _CASE,
+        Column(name="test", title="test", get=lambda case: case.test, right=False),
+        Column(name="workload_hash", title="workload", get=lambda case: case.workload_hash, right=False),
+        *_STEP_TIMES,
+        _CHANGE,
+        Column(name="change_low", title="from", get=_end(0, rules), show=signed),
+        Column(name="change_high", title="to", get=_end(1, rules), show=signed),
+        Column(name="confidence", title="confidence", get=lambda case: rules.look_confidence(len(case.pairs))),
+        _VERDICT,
+        _TURNS,
+        Column(name="left_out", title="left out", get=lambda case: sum(one.left_out for one in case.observations)),
+        Column(name="disturbed", title="disturbed", get=lambda case: sum(one.disturbed for one in case.observations)),
+        _PAIRS,
+        Column(name="why", title="why", get=lambda case: case.why or None, right=False),
+    ]
+
+
+def _display(rules: Rules) -> list[Column[CaseTrial]]:
+    return [
+        _CASE,
+        *_STEP_TIMES,
+        _CHANGE,
+        Column(name="interval", title="interval", get=lambda case: _interval(case, rules), show=signed_range),
+        _VERDICT,
+        _TURNS,
+        _PAIRS,
+    ]
+
+
+def _confidences(rules: Rules) -> str:
+    last, earlier, together = (
+        f"at {100 * confidence:.4g} %"
+        for confidence in (rules.look_confidence(rules.pairs), rules.look_confidence(LEAST_PAIRS), rules.confidence)
+    )
+    if last == earlier:
+        return last
+    return f"{last} after {rules.pairs} pairs, {earlier} after fewer, so that all looks together are {together}"
+
+
+def _notes(trial: Trial) -> list[str]:
+    rules = trial.rules
+    notes = [
+        f"change: step time of new over base, of the turns' ratios and not of the sides' medians; interval: "
+        f"{_confidences(rules)}. Less than {percent(rules.least)} doesn't matter."
+    ]
+    for case in trial.cases:
+        if case.why:
+            more = None if case.verdict is None else case.verdict.more_sessions
+            asks = f" ({_asks(more, rules)})" if more else ""
+            first, *rest = case.why.splitlines()
+            notes += [f"{case.case}: {case.outcome}: {first}{asks}", *(f"  {line.strip()}" for line in rest)]
+    for outcome, words in (("removed", "only in base"), ("new", "only in new")):
+        tests = [case.test for case in trial.cases if case.outcome == outcome]
+        if tests:
+            notes.append(f"{outcome} ({words}): {', '.join(tests)}")
+    return [*notes, *trial.told]
+
+
+def _asks(more: int, rules: Rules) -> str:
+    """What to ask for so that a case has ``more`` pairs, each of which takes as long as those it had."""
+    pairs = rules.pairs + more
+    max_time_s = math.ceil(rules.max_time_s / rules.pairs * pairs)
+    return f"if the estimate stays, some {more} more pairs would settle it: --pairs {pairs} --max-time {max_time_s}"

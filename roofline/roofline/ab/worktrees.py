@@ -1,0 +1,161 @@
+"""Git revisions checked out beside the user's tree, which is left as it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from roofline.ab.temporary import PREFIX
+
+
+class GitError(RuntimeError):
+    """Git can't do it. The message tells what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What a tree holds. It is another one than the commit's where there is more in it: that is measured, too.
+
+    :param changed: files of the commit that were changed, added or removed.
+    :param untracked: files that git doesn't know, and was not told to ignore.
+    """
+
+    id: str
+    changed: bool = False
+    untracked: bool = False
+
+    def __str__(self) -> str:
+        more = {"uncommitted changes": self.changed, "untracked files": self.untracked}
+        return " and ".join((self.id[:8], *(words for words, there in more.items() if there)))
+
+
+class Repository:
+    """The repository a folder is in.
+
+    :raises GitError: it is in none, or there is no git.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.top = Path(os.path.realpath(self._git("rev-parse", "--show-toplevel")))
+
+    def find(self, revision: str) -> Commit:
+        """:raises GitError: there is no such commit."""
+        try:
+            return Commit(self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"))
+        except GitError as error:
+            shallow = self._git("rev-parse", "--is-shallow-repository") == "true"
+            advice = " The clone is shallow: fetch the history it is in (actions/checkout: fetch-depth: 0)."
+            raise GitError(f"no commit {revision!r} in {self.top}.{advice if shallow else ''}") from error
+
+    def present(self) -> Commit:
+        """What the user's tree holds."""
+        # Whatever the user's own settings have it show.
+        shown = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
+        lines = self._git("status", *shown).splitlines()
+        untracked = [line for line in lines if line.startswith("?? ")]
+        return Commit(self.find("HEAD").id, changed=len(lines) > len(untracked), untracked=bool(untracked))
+
+    @contextmanager
+    def worktree(self, commit: Commit, folder: Path) -> Iterator[Path]:
+        """The commit's tree with its submodules in ``folder``, which must not exist or be empty, until the block is
+        left. The submodules are taken from the user's own checkouts of them; nothing is fetched.
+
+        :raises GitError: it can't be checked out, or a submodule isn't there.
+        """
+        self._forget_lost()
+        try:
+            with ExitStack() as stack:
+                self._git("worktree", "add", "--detach", "--quiet", str(folder), commit.id)
+                for path, id in self._submodules(commit).items():
+                    own = self._submodule(path, id, commit)
+                    stack.enter_context(own.worktree(Commit(id), folder / path))
+                yield Path(os.path.realpath(folder))
+        finally:
+            # Also after a checkout that was cut off, of which git knows from its first moment on, but removes nothing
+            # where it isn't complete.
+            shutil.rmtree(folder, ignore_errors=True)
+            self._forget(folder)
+
+    def _forget_lost(self) -> None:
+        """Take from git's list the work trees of runs that were killed and whose folders are gone. Others that are
+        gone are the user's: perhaps they are on a disk that isn't mounted now.
+        """
+        for line in self._git("worktree", "list", "--porcelain").splitlines():
+            path = Path(line.removeprefix("worktree "))
+            ours = any(part.startswith(PREFIX) for part in path.parts)
+            if line.startswith("worktree ") and ours and not path.exists():
+                self._forget(path)
+
+    def _forget(self, folder: Path) -> None:
+        # Twice: once for changes in it, once more for a lock, which git itself sets while it makes one.
+        self._git("worktree", "remove", "--force", "--force", str(folder), check=False)
+
+    def _submodules(self, commit: Commit) -> Mapping[str, str]:
+        """The commit of each, by its path in the tree."""
+        entries = [
+            entry.partition("\t") for entry in self._git("ls-tree", "-r", "-z", "--full-tree", commit.id).split("\0")
+        ]
+        return {path: about.split()[2] for about, _, path in entries if about.startswith("160000 ")}
+
+    def _submodule(self, path: str, id: str, of: Commit) -> Repository:
+        """The user's own repository of it.
+
+        :raises GitError: it isn't checked out, or hasn't this commit.
+        """
+        place = self.top / path
+        try:
+            own = Repository(place) if place.is_dir() else None
+            # In one that isn't checked out git finds the one around it.
+            if own is not None and own.top == place.resolve():
+                own.find(id)
+                return own
+            why = f"{place} is no checkout of it."
+        except GitError as error:
+            why = str(error)
+        raise GitError(
+            f"{of} has the submodule {path} at {id[:8]}, and it can't be taken from your tree: {why} Check it out "
+            f"there (git submodule update --init --recursive; git -C {path} fetch), or check the revision out yourself,"
+            " its submodules included, and give the folder (--base-path, --new-path)."
+        )
+
+    def _git(self, *arguments: str, check: bool = True) -> str:
+        # A hook's or a surrounding git's environment would lead to its repository instead of the folder's.
+        environment = {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
+        # A mere look may write the index anew, unless this says otherwise.
+        environment["GIT_OPTIONAL_LOCKS"] = "0"
+        # Hooks are for the user's own checkouts: they install things, or talk.
+        hooks = ("-c", f"core.hooksPath={os.devnull}")
+        try:
+            answer = subprocess.run(
+                ["git", *hooks, *arguments],
+                cwd=self._folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="surrogateescape",
+                # Ctrl-C is for this program, which then lets git tidy up.
+                start_new_session=True,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise GitError("git is not installed, or not on PATH.") from error
+        if check and answer.returncode:
+            raise GitError(f"git {arguments[0]}: {answer.stderr.strip() or f'exit code {answer.returncode}'}")
+        return answer.stdout.removesuffix("\n")
+
+
+_GIT_PLACES = frozenset(
+    {
+        *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_SHALLOW_FILE"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+    }
+)
+"""Of the variables that `git rev-parse --local-env-vars` tells, those that say where a repository or a part of it is.
+Its settings (GIT_CONFIG_COUNT, GIT_CONFIG_PARAMETERS) are the user's, such as a `safe.directory`, and stay."""

@@ -1,0 +1,119 @@
+"""``roofline ab``: two revisions, folders or interpreters, measured in turns on this machine."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from roofline.ab import turns_file
+from roofline.ab.gate import gate
+from roofline.ab.preparing import Asked, check_arguments, interruptible, two_sides
+from roofline.ab.table import as_json, verdict_table
+from roofline.ab.temporary import temporary_folder
+from roofline.ab.trial import Rules, hold
+from roofline.cli.common import INPUT, CannotCompare
+from roofline.cli.interleaved import failures, rule_options, tell
+from roofline.cli.output import chosen_format, emit, emit_text, try_to_write
+from roofline.cli.parameters import OutputFolder, table_options
+from roofline.show.tables import Format
+from roofline.text.printable import printable
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST ARGS...]")
+@click.option("--base", metavar="REV", help="Git revision to compare with.")
+@click.option("--new", metavar="REV", help="Git revision to judge. Default: the working tree as it is.")
+@click.option(
+    "--base-path",
+    type=INPUT,
+    metavar="FOLDER",
+    help="A tree instead of it.",
+)
+@click.option(
+    "--new-path",
+    type=INPUT,
+    metavar="FOLDER",
+    help="Default: this folder.",
+)
+@click.option("--base-python", metavar="PY", help="The base's interpreter (another torch). Default: this one.")
+@click.option("--new-python", metavar="PY", help="The new side's interpreter. Default: this one.")
+@rule_options
+@click.option("--allow-removed", is_flag=True, help="A case that only the base has is no failure.")
+@click.option("--strict", is_flag=True, help="An inconclusive case is a failure (exit code 3).")
+@click.option(
+    "--results",
+    type=OutputFolder(),
+    metavar="FOLDER",
+    help="Folder for a JSON of all turns.",
+)
+@table_options
+def ab(
+    arguments: tuple[str, ...],
+    base: str | None,
+    new: str | None,
+    base_path: Path | None,
+    new_path: Path | None,
+    base_python: str | None,
+    new_python: str | None,
+    pairs: int,
+    max_time: float,
+    least_effect: float,
+    confidence: float,
+    allow_removed: bool,
+    strict: bool,
+    results: Path | None,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> int:
+    """Measure two sides in turns (A B B A ...) and say which cases are slower, faster or the same.
+
+    Two pytest processes stand ready with the same case and are handed the turn one at a time, so that whatever the
+    machine does meets both. Arguments after -- are pytest's. Your tree and index are left as they are.
+
+    Exit codes: 0 pass; 1 a case is slower; 2 usage; 3 can't compare: a side doesn't start, a case is removed, skipped
+    by one side, another workload or without proof; or no case could be judged, for the machine is too busy.
+    """
+    rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
+    with failures(), interruptible(), temporary_folder() as folder:
+        check_arguments(arguments)
+        for option, tree in (("--base-path", base_path), ("--new-path", new_path)):
+            if tree is not None and not tree.is_dir():
+                raise CannotCompare(printable(f"{option}: {tree}: no such folder."))
+        if output is not None:
+            try_to_write(output)
+        if results is not None:
+            turns_file.try_to_write(results)
+        asked = Asked(
+            base=base,
+            new=new,
+            base_path=base_path,
+            new_path=new_path,
+            base_python=base_python,
+            new_python=new_python,
+        )
+        with two_sides(asked, Path.cwd(), folder) as sides:
+            trial = hold(sides, arguments, rules, folder, os.environ, tell)
+    outcome = gate(trial, allow_removed=allow_removed, strict=strict)
+    told = [f"Warning: {warning}" for warning in outcome.warnings]
+    told += [f"Error: {failure}" for failure in outcome.failures]
+    table, shown = verdict_table(trial, outcome.exit_code), chosen_format(form, output)
+    if shown == "markdown":
+        # A summary is read without the log.
+        table = replace(table, notes=(*told, *table.notes))
+    # What was measured is kept before it is shown, and shown though it can't be kept: either may fail.
+    with failures():
+        try:
+            if results is not None:
+                tell(f"turns: {turns_file.write(trial, results)}")
+        finally:
+            if shown == "json":
+                emit_text(as_json(trial, outcome), output)
+            else:
+                emit([table], form, output, width)
+    for line in [*([] if output is None else [table.title]), *told]:
+        tell(line)
+    return outcome.exit_code

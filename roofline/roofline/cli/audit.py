@@ -1,0 +1,143 @@
+"""``roofline audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.audits import RULES, SUFFIXES, audit, on_devices, read
+from roofline.audits.report import findings_table, rules_table
+from roofline.cli.common import INPUT, CannotCompare, device_table, devices_option
+from roofline.cli.output import chosen_format, emit, terminal_width
+from roofline.cli.parameters import table_options, verbose_option
+from roofline.machine.published import DeviceTable
+from roofline.show.tables import Format
+from roofline.text.printable import printable, say
+
+_NAMING = (
+    "A name says what is meant and in which unit: images_per_s, step_time_ms, attained_gflop_per_s, gflop_per_image."
+)
+
+_NAMES = tuple(rule.name for rule in RULES)
+
+
+def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        emit([rules_table(RULES, terminal_width(None))], None, None, None)
+        context.exit()
+
+
+@click.command(name="audit")
+@click.argument("files", nargs=-1, required=True, type=INPUT)
+@table_options
+@verbose_option
+@click.option(
+    "--tolerance",
+    "tolerances",
+    multiple=True,
+    metavar="[RULE=]SHARE",
+    help="Relative difference up to which figures agree, 0.03 for 3 %: of one rule, or of all that have one.",
+)
+@click.option(
+    "--rule",
+    "chosen",
+    multiple=True,
+    metavar="RULE",
+    type=click.Choice(_NAMES),
+    help="Apply this rule alone, or those given so.",
+)
+@click.option(
+    "--device",
+    "named",
+    multiple=True,
+    metavar="[WORD=]NAME",
+    help="NAME in `roofline devices` of what a table calls WORD, or of rows without a device.",
+)
+@devices_option
+@click.option(
+    "--rules", is_flag=True, is_eager=True, expose_value=False, callback=_show_rules, help="Show the rules and exit."
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    files: tuple[Path, ...],
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    verbose: bool,
+    tolerances: tuple[str, ...],
+    chosen: tuple[str, ...],
+    named: tuple[str, ...],
+    devices: Path | None,
+) -> None:
+    """Look for contradictions in FILES: results of pytest-benchmark, timm's benchmark tables, tables of your own.
+
+    Of a folder, its *.json and *.csv files are read, those in folders below it too; what else lies there is named and
+    left out.
+
+    Exit code: 0 nothing found, 1 contradictions found, 3 nothing to read, rules that found nothing to look at, or,
+    whatever was found in the others, a named file that can't be read.
+    """
+    table = device_table(devices)
+    own_tolerances = _tolerances(tolerances)
+    names, otherwise = _devices(named, table)
+    reading = read(files, table)
+    for reason in reading.skipped:
+        say(f"skipped {reason}", err=True)
+    for line in reading.incomplete:
+        say(line, err=True)
+    for path, columns in reading.unknown:
+        unknown = f"{path}: columns left out, for no rule knows them: {', '.join(columns)}. {_NAMING}"
+        say(unknown, err=True)
+    rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
+    found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)
+    if reading.rows:
+        in_full = verbose or chosen_format(form, output) == "json"
+        emit([findings_table(found, terminal_width(width), verbose=in_full)], form, output, width)
+    if reading.refused:
+        raise CannotCompare("\n".join(reading.refused))
+    if not reading.rows:
+        endings = f"{', '.join(SUFFIXES[:-1])} and {SUFFIXES[-1]}"
+        raise CannotCompare(printable(f"{', '.join(map(str, files))}: nothing to read; looked for {endings} files."))
+    if not found.examined:
+        raise CannotCompare("no rule had anything to look at: the files state too little to contradict themselves.")
+    context.exit(1 if found.contradicted else 0)
+
+
+def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
+    """:raises click.UsageError: an unknown rule, one without a tolerance, or no share from 0 to below 1."""
+    settable = {rule.name for rule in RULES if rule.tolerance is not None}
+    tolerances: dict[str, float] = {}
+    for one in given:
+        name, equals, text = one.rpartition("=")
+        if equals and name not in settable:
+            raise click.UsageError(
+                f"--tolerance {one}: {name!r} is no rule with a tolerance; those are {', '.join(sorted(settable))}."
+            )
+        try:
+            share = float(text)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share < 1:
+            raise click.UsageError(f"--tolerance {one}: {text!r} is no share from 0 to below 1, for example 0.03.")
+        tolerances |= {name: share} if equals else dict.fromkeys(settable, share)
+    return tolerances
+
+
+def _devices(given: tuple[str, ...], table: DeviceTable) -> tuple[dict[str, str], str | None]:
+    """:raises click.UsageError: a device that is not in the table of published roofs."""
+    names: dict[str, str] = {}
+    otherwise: str | None = None
+    for one in given:
+        word, equals, name = one.rpartition("=")
+        if table.find(name) is None:
+            raise click.UsageError(
+                f"--device {one}: no published figures for {name!r}. `roofline devices` lists the names; add one with"
+                " --devices FILE."
+            )
+        if equals:
+            names[word] = name
+        else:
+            otherwise = name
+    return names, otherwise

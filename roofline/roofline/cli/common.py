@@ -1,0 +1,119 @@
+"""What the commands share: their arguments, and reading results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from roofline.cli.parameters import Command
+from roofline.files.text import ReadError
+from roofline.machine.published import DeviceFileError, DeviceTable, load
+from roofline.model.points import Point, place_all
+from roofline.results.reader import Reading, ResultFile, read
+from roofline.results.same_session import told_apart
+from roofline.text.printable import printable, say
+from roofline.text.units import some_of
+
+
+class CannotCompare(click.ClickException):
+    """There is no usable data: exit code 3. ``ctx`` is the command's, as a usage error of click's has it."""
+
+    exit_code = 3
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.ctx = click.get_current_context(silent=True)
+
+
+class _Input(click.Path):
+    """A path that has a name: an empty one, as of an unset variable, would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not value:
+            self.fail("an empty name is no path: give a file or a folder (is a variable unset?).", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+INPUT = _Input(readable=False, path_type=Path)
+"""Data to read. Not checked by click: data that isn't there can't be compared, and is no wrong usage (exit code 3)."""
+
+
+def results_argument(function: Command) -> Command:
+    """``RESULTS...``: files and folders."""
+    return click.argument("results", nargs=-1, required=True, type=INPUT)(function)
+
+
+def devices_option(function: Command) -> Command:
+    return click.option(
+        "--devices",
+        "devices",
+        type=INPUT,
+        metavar="FILE",
+        help="TOML file with published roofs of more devices, in the form of the package's devices.toml.",
+    )(function)
+
+
+def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:
+    """Read files and folders; what was left out goes to stderr.
+
+    :raises CannotCompare: nothing could be read.
+    """
+    return read_all(paths).files
+
+
+def read_all(paths: Iterable[Path]) -> Reading:
+    """The same, with what was left out.
+
+    :raises CannotCompare: nothing could be read.
+    """
+    try:
+        reading = read(paths)
+    except ReadError as error:
+        raise CannotCompare(str(error)) from error
+    for reason in reading.skipped:
+        say(f"skipped {reason}", err=True)
+    for result in reading.files:
+        _warn(result)
+    return reading
+
+
+def read_sessions(paths: Iterable[Path]) -> Reading:
+    """The same, each session once, in however many files it stands.
+
+    :raises CannotCompare: nothing could be read.
+    """
+    reading = read_all(paths)
+    files, again = told_apart(reading.files)
+    for line in again:
+        say(f"skipped {line}", err=True)
+    return replace(reading, files=tuple(files))
+
+
+def device_table(extra: Path | None) -> DeviceTable:
+    """The published roofs, with the user's own.
+
+    :raises CannotCompare: the user's file can't be read, or is not of the form.
+    """
+    try:
+        return load(extra)
+    except DeviceFileError as error:
+        raise CannotCompare(printable(f"--devices: {error}")) from error
+
+
+def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...]:
+    """Every benchmark of the results, placed and judged."""
+    table = device_table(devices)
+    return place_all(read_results(paths), table)
+
+
+def _warn(result: ResultFile) -> None:
+    if result.session is not None and result.session.why_incomplete is not None:
+        say(f"{result.path}: {result.session.why_incomplete}", err=True)
+    for fault in result.faults:
+        say(f"record not read, only its times are used: {fault}", err=True)
+    if result.nonfinite:
+        say(f"{result.path}: not finite, taken as missing: {some_of(result.nonfinite, 5)}", err=True)

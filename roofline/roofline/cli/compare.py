@@ -1,0 +1,51 @@
+"""``roofline compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.cli.common import INPUT, CannotCompare, device_table, devices_option
+from roofline.cli.parameters import table_options, verbose_option
+from roofline.cli.two_sides import TwoSides, comparison_of, judging_options, show
+from roofline.comparison.comparison import Settings
+from roofline.comparison.gate import nothing_judged
+from roofline.comparison.report import sentence
+from roofline.comparison.seen import By
+from roofline.show.tables import Format
+from roofline.text.printable import printable
+
+
+@click.command(cls=TwoSides, several="--with")
+@click.argument("base", nargs=-1, required=True, type=INPUT)
+@click.option("--with", "new", multiple=True, required=True, type=INPUT, metavar="NEW...", help="Files or folders.")
+@judging_options
+@table_options
+@verbose_option
+@devices_option
+def compare(
+    base: tuple[Path, ...],
+    new: tuple[Path, ...],
+    least_effect: float,
+    confidence: float,
+    floor: float,
+    by: By,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    verbose: bool,
+    devices: Path | None,
+) -> None:
+    """Compare the sessions of BASE with those of NEW, case by case: files or folders, several sessions a side.
+
+    A case is slower or faster where that is shown not to be chance and to matter, the same where the difference is
+    shown not to matter, else inconclusive. Nothing is gated: `roofline check` does.
+
+    Exit code: 0 cases were compared, 3 nothing could be.
+    """
+    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
+    comparison = comparison_of(base, new, settings, device_table(devices))
+    show(comparison, sentence(comparison), 0 if comparison.judged else 3, form, output, width, verbose=verbose)
+    if not comparison.judged:
+        raise CannotCompare(printable(nothing_judged(comparison)))

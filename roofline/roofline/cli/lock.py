@@ -1,0 +1,105 @@
+"""``roofline lock``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import click
+
+from roofline.cli.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
+from roofline.cli.output import emit_text, tell, write_text
+from roofline.cli.parameters import OutputFile
+from roofline.expectations.commits import of_several_commits
+from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
+from roofline.expectations.lock_file import text_of
+from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
+from roofline.files.text import ReadError
+from roofline.files.text import text_of as text_at
+from roofline.model.points import place_all
+from roofline.schema.expected_file import ExpectedFileError
+from roofline.text.printable import printable, say
+
+
+def _finite(_context: click.Context, _option: click.Parameter, value: float) -> float:
+    # Not a number lies in any range of click's.
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no share: use a number from 0 and below 0.5.")
+    return value
+
+
+@click.command(name="lock")
+@results_argument
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFile(".toml"),
+    help="File to write to, such as perftests/expected_bounds.toml. What it says of other cases and machines is kept."
+    " Default: show the entries.",
+)
+@click.option(
+    "--safety",
+    type=click.FloatRange(0, 0.5, max_open=True),
+    default=LEAST_SAFETY,
+    show_default=True,
+    metavar="SHARE",
+    callback=_finite,
+    help="A floor lies at least this share below the lowest fraction measured: more where the scatter asks for it, or"
+    " where there is only one session.",
+)
+@devices_option
+def command(results: tuple[Path, ...], output: Path | None, safety: float, devices: Path | None) -> None:
+    """Write what RESULTS (files or folders of good sessions) reached as expected bounds, for review.
+
+    Several sessions of a machine tell how far sessions scatter: give at least three, of one commit. Left out, with the
+    reason: invalid rows, cases that failed in a session, undetermined bounds, sessions that contradict each other.
+    Where other programs disturbed most rounds of a session no floor is written, with a warning. The work is the counted
+    one, though hardware counters were read. Each entry names the machine and the workload that it is of.
+    """
+    files, table = read_sessions(results).files, device_table(devices)
+    for line in otherwise_by_counters(files, table):
+        tell(printable(line), None)
+    locked, left_out = lock(place_all(by_counted_work(files), table), safety)
+    for one in left_out:
+        tell(printable(f"left out {one.case} on {one.machine}: {one.why}"), None)
+    if not locked:
+        raise CannotCompare(f"nothing to lock: {_why_nothing(left_out)}")
+    for found in locked:
+        if found.warning:
+            warning = f"Warning: {found.expected.case} on {found.expected.device}: {found.warning}."
+            tell(printable(warning), None)
+    commits = of_several_commits((found.sessions for found in locked), "locked")
+    if commits is not None:
+        tell(printable(f"Warning: {commits}"), None)
+    try:
+        text = text_of(locked, _before(output), str(output))
+    except ExpectedFileError as error:
+        raise click.UsageError(printable(str(error))) from error
+    if output is None:
+        emit_text(text, None)
+        return
+    write_text(output, text)
+    say(f"wrote {_told(locked)} to {output}", err=True)
+
+
+def _why_nothing(left_out: tuple[LeftOut, ...]) -> str:
+    if not left_out:
+        return "no case in the results, only roofs."
+    return f"all of the {len(left_out)} cases were left out."
+
+
+def _told(locked: tuple[Locked, ...]) -> str:
+    return f"{len(locked)} expectation{'s' if len(locked) > 1 else ''}"
+
+
+def _before(output: Path | None) -> str:
+    """What stands in the file; nothing in a pipe or a device, which holds no entries.
+
+    :raises ExpectedFileError: the file is there and can't be read.
+    """
+    if output is None or not output.is_file():
+        return ""
+    try:
+        return text_at(output, "Lock into another file.")
+    except ReadError as error:
+        raise ExpectedFileError(str(error)) from error

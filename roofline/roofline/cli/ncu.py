@@ -1,0 +1,103 @@
+"""``roofline ncu``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from roofline.cli.common import INPUT, CannotCompare
+from roofline.cli.output import chosen_format, emit, emit_text, tell
+from roofline.cli.parameters import table_options
+from roofline.files.text import ReadError
+from roofline.profilers.ncu.figures import Kernel, by_kernel, by_kind, count, slowest_first
+from roofline.profilers.ncu.files import read_all
+from roofline.profilers.ncu.number_format import COMMA, POINT
+from roofline.profilers.ncu.request import request
+from roofline.profilers.ncu.tables import document, notes, table
+from roofline.show.tables import Format
+
+By = Literal["kernel", "kind", "launch"]
+
+_NUMBERS = {"point": POINT, "comma": COMMA}
+_CAPABILITY = re.compile(r"\d{1,2}\.\d")
+
+
+def _show_request(context: click.Context, parameter: click.Parameter, asked: str | None) -> None:
+    if asked is None or context.resilient_parsing:
+        return
+    if _CAPABILITY.fullmatch(asked) is None:
+        remedy = "`nvidia-smi --query-gpu=compute_cap --format=csv` tells it."
+        raise click.BadParameter(f"{asked!r} is no compute capability, such as 9.0. {remedy}", context, parameter)
+    emit_text(request(asked), None)
+    context.exit()
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=INPUT)
+@click.option(
+    "--by",
+    type=click.Choice(("kernel", "kind", "launch")),
+    help="A row for each kernel, kind of kernel, or launch. Default: kernel; launch in CSV and JSON.",
+)
+@click.option(
+    "--decimal",
+    type=click.Choice(tuple(_NUMBERS)),
+    help="How the files write decimals (1,234.5 or 1.234,5), where they don't tell by themselves.",
+)
+@click.option(
+    "--range",
+    "nvtx_range",
+    metavar="NAME",
+    help="Take only launches in the NVTX range of this name, of what `ncu --nvtx` printed.",
+)
+@click.option(
+    "--ask",
+    metavar="CC",
+    is_eager=True,
+    expose_value=False,
+    callback=_show_request,
+    help="Show the metrics to ask ncu for on a chip of this compute capability (9.0) and exit.",
+)
+@table_options
+def ncu(
+    files: tuple[Path, ...],
+    by: By | None,
+    decimal: str | None,
+    nvtx_range: str | None,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> None:
+    """What Nsight Compute counted: time, FLOP, bytes and intensity of each kernel, and their sums.
+
+    FILES are what `ncu --csv` printed, any page of it, or .ncu-rep reports. Several are of one program and have
+    different metrics of the same launches: they are joined.
+
+    Exit code: 0, or 3 where a file can't be read, two don't belong together, or no launch is in the range.
+    """
+    try:
+        counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal], nvtx_range))
+    except ReadError as error:
+        raise CannotCompare(str(error)) from error
+    chosen = chosen_format(form, output)
+    plain = chosen in ("csv", "json")
+    rows = _rows(counted.kernels, by or ("launch" if plain else "kernel"), in_order=plain)
+    if chosen == "json":
+        emit_text(document(counted, rows), output)
+        return
+    what = "kind" if by == "kind" else "kernel"
+    emit([table(counted, rows, what, with_total=not plain)], form, output, width)
+    if chosen == "csv":
+        for note in notes(counted):
+            tell(note, width)
+
+
+def _rows(kernels: tuple[Kernel, ...], by: By, *, in_order: bool) -> list[Kernel]:
+    if by == "kind":
+        return by_kind(kernels)
+    if by == "kernel":
+        return by_kernel(kernels)
+    return list(kernels) if in_order else slowest_first(kernels)

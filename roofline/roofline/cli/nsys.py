@@ -1,0 +1,28 @@
+"""``roofline nsys``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.cli.parameters import table_options
+from roofline.cli.timelines import files_argument, show, top_option
+from roofline.profilers.nsys.file import read_nsys
+from roofline.show.tables import Format
+
+
+@click.command()
+@files_argument
+@top_option
+@table_options
+def nsys(files: tuple[Path, ...], top: int, form: Format | None, output: Path | None, width: int | None) -> None:
+    """Sum up what Nsight Systems recorded: kernels, copies, how busy each GPU was, its DRAM traffic, NVTX ranges.
+
+    FILES are SQLite exports (nsys export --type sqlite), of a folder its *.sqlite; or what nsys stats printed, of which
+    kernels and copies are read. CSV has the kernels; JSON has everything, and says of each section whether it is whole:
+    of several files, or a folder, one entry each in `files`.
+
+    Exit code 3: a file can't be read, or no kernel was recorded in it; the others are shown.
+    """
+    show(files, read_nsys, (".sqlite",), top, form, output, width)

@@ -1,0 +1,294 @@
+"""``roofline ops``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import click
+from click.core import ParameterSource
+
+from roofline.cli.common import INPUT, CannotCompare, device_table, devices_option, read_results
+from roofline.cli.output import chosen_format, emit
+from roofline.cli.parameters import OutputFile, table_options, verbose_option
+from roofline.model.operations import seen_outside
+from roofline.model.points import Point, cases, newest, place_all
+from roofline.schema.amounts import usable
+from roofline.schema.record import Record
+from roofline.show.kernel_notes import about_status
+from roofline.show.kernel_tables import (
+    counted_kinds_table,
+    counted_table,
+    kernel_kinds_table,
+    kernels_table,
+    profiled_kinds_table,
+    profiled_table,
+    reconciliation_table,
+)
+from roofline.show.operation_notes import NO_SHARES, RESERVATIONS
+from roofline.show.operation_tables import (
+    cases_table,
+    kinds_table,
+    limits_table,
+    operations_table,
+    outside_table,
+    taken_apart,
+    worst_table,
+)
+from roofline.show.tables import Format, Table
+from roofline.text.printable import printable, say
+from roofline.text.units import counted, some_of
+
+_NAMED = 12
+"""Cases that a message lists."""
+
+By = Literal["operation", "kind", "kernel", "kernel-kind", "counters"]
+
+_OF_ONE_CASE = {"by": "--by", "top": "--top", "figure": "--plot"}
+"""Parameters of the command that only the tables of one case heed, and how they are given."""
+
+_MEASURE_AGAIN = (
+    "Operations are timed by `pytest` with this version, in a pass of its own after each case: measure again."
+)
+
+
+@click.command()
+@click.argument("result", type=INPUT)
+@click.argument("case", required=False)
+@click.option(
+    "--by",
+    type=click.Choice(get_args(By)),
+    default="operation",
+    show_default=True,
+    help="A row for each operation and its shapes, for each kind of operation, for each kernel of a GPU, or for each"
+    " kind of kernels; or what was counted against what hardware counters saw.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=15,
+    show_default=True,
+    help="Rows to show; the others stand in one row, so that the columns add up. CSV and JSON have all.",
+)
+@click.option(
+    "--plot",
+    "figure",
+    type=OutputFile(".png"),
+    help="PNG file: the case's roofline with a point for each operation, its area the time. Of a compiled case: the "
+    "time of its kernels.",
+)
+@table_options
+@verbose_option
+@devices_option
+def ops(
+    result: Path,
+    case: str | None,
+    by: By,
+    top: int,
+    figure: Path | None,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    verbose: bool,
+    devices: Path | None,
+) -> None:
+    """Take the step of a CASE of RESULT (a file or folder) apart: where its time goes, and what to fix first.
+
+    CASE is an id, or a part that only one has. Without it, where there are several: a line a case, and none of --by,
+    --top and --plot. Each operation is held against its own speed of light, the least time that the machine's roofs
+    allow it.
+    """
+    shown, notes = newest(cases(place_all(read_results([result]), device_table(devices))))
+    for note in notes:
+        say(note, err=True)
+    unreadable = [point for point in shown if point.benchmark.fault is not None]
+    points = [point for point in shown if point.mode in ("train", "infer")]
+    if not points:
+        raise CannotCompare(printable(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}"))
+    chosen = points if case is None else _named(case, points, unreadable, result)
+    if len({point.id for point in chosen}) > 1:
+        _refuse_options_of_one(chosen)
+        _several(chosen, result, form, output, width, verbose=verbose or chosen_format(form, output) == "json")
+        return
+    plain = chosen_format(form, output) in ("csv", "json")
+    tables = [table for point in chosen for table in _tables(point, by, top, plain=plain)]
+    emit(tables, form, output, width)
+    if figure is not None:
+        _draw(chosen, figure)
+
+
+def _refuse_options_of_one(points: Sequence[Point]) -> None:
+    """:raises click.UsageError: an option was given that a table of several cases wouldn't heed."""
+    context = click.get_current_context()
+    for name, option in _OF_ONE_CASE.items():
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(printable(f"{option} is for one case: name a case. There are {_listed(points)}."))
+
+
+def _named(case: str, points: Sequence[Point], unreadable: Sequence[Point], result: Path) -> list[Point]:
+    """The case of this id, else the only one that has it as a part.
+
+    :param unreadable: cases whose record can't be read.
+    :raises click.UsageError: none has, or several.
+    :raises CannotCompare: it is one that can't be read.
+    """
+    exact = [point for point in points if point.id == case]
+    if exact:
+        return exact
+    found = [point for point in points if case.lower() in point.id.lower()]
+    if len({point.id for point in found}) > 1:
+        raise click.UsageError(
+            printable(f"{case!r} is part of several cases of {result}: {_listed(found)}. Give more of the id.")
+        )
+    if not found and (lost := [point for point in unreadable if case.lower() in point.id.lower()]):
+        raise CannotCompare(
+            printable(f"{lost[0].id} is in {result}, but its record can't be read: {lost[0].benchmark.fault}.")
+        )
+    if not found:
+        close = [point for point in points if _near(case, point)]
+        known = f"Near: {_listed(close)}" if close else f"There are {_listed(points)}"
+        raise click.UsageError(printable(f"no case of {result} is or has {case!r}. {known}."))
+    return found
+
+
+def _near(case: str, point: Point) -> bool:
+    """Whether it may be a misspelt id, or begins with a misspelt model."""
+    model = point.id.partition("-")[0]
+    return bool(get_close_matches(case, [point.id], cutoff=0.85) or get_close_matches(case.partition("-")[0], [model]))
+
+
+def _listed(points: Sequence[Point], named: int = _NAMED) -> str:
+    return some_of(list(dict.fromkeys(point.id for point in points)), named)
+
+
+def _several(
+    points: Sequence[Point], result: Path, form: Format | None, output: Path | None, width: int | None, *, verbose: bool
+) -> None:
+    """:param verbose: name the cases that a note is about, not only how many they are.
+
+    :raises CannotCompare: no case has times of its operations.
+    """
+    taken, left_out = taken_apart(points)
+    if not taken:
+        raise CannotCompare(
+            printable(f"{result}: no case has times of its operations ({left_out[0][1]}). {_MEASURE_AGAIN}")
+        )
+    reasons: dict[str, list[Point]] = {}
+    for point, why in left_out:
+        reasons.setdefault(f"Not taken apart, {why}", []).append(point)
+    for name in RESERVATIONS:
+        if flagged := [case.point for case in taken if any(flag.name == name for flag in case.point.flags)]:
+            reasons[f"Timing less certain ({name})"] = flagged
+    if unshared := [case.point for case in taken if not case.step.has_shares]:
+        reasons[NO_SHARES] = unshared
+    if invalid := [case.point for case in taken if not case.point.valid]:
+        reasons["Invalid, their own tables say why"] = invalid
+    notes = [f"{why}: {_listed(of, len(of) if verbose else 1)}" for why, of in reasons.items()]
+    emit([cases_table(taken, notes)], form, output, width)
+
+
+def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
+    """:param plain: for a program to read: one table, of every row.
+
+    :raises CannotCompare: there is nothing to show of this case.
+    """
+    if by in ("kernel", "kernel-kind", "counters"):
+        return _tables_of_kernels(point, by, top, plain=plain)
+    by_kind = by == "kind"
+    taken, left_out = taken_apart([point])
+    if taken and plain:
+        notes = limits_table(taken[0]).notes
+        return [kinds_table(taken, notes) if by_kind else operations_table(taken, notes)]
+    if taken:
+        of_operations = [limits_table(taken[0]), worst_table(taken[0], top, by_kind=by_kind)]
+        return _there(*of_operations, *_of_kernels(point, top, by_kind=by_kind), reconciliation_table(point))
+    record, why = point.benchmark.record, left_out[0][1]
+    step_s = point.step_time_s
+    if record is None or record.profile is None or not _shows_outside(record) or step_s is None:
+        raise CannotCompare(printable(f"{point.id}: {why}. {_MEASURE_AGAIN}"))
+    outside = outside_table(point, record.profile, step_s, why, None if plain else top)
+    _, counted = _of_kernels(point, top, by_kind=by_kind)
+    return [outside] if plain else _there(outside, counted, reconciliation_table(point))
+
+
+def _of_kernels(point: Point, top: int, *, by_kind: bool) -> tuple[Table[Any] | None, Table[Any] | None]:
+    """By the profiler's times and by counters."""
+    if by_kind:
+        return profiled_kinds_table(point), counted_kinds_table(point)
+    return profiled_table(point, top), counted_table(point, top)
+
+
+def _there(*tables: Table[Any] | None) -> list[Table[Any]]:
+    """Those that this case has."""
+    return [table for table in tables if table is not None]
+
+
+def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
+    """:raises CannotCompare: there are none to show of this case."""
+    record = point.benchmark.record
+    assert record is not None
+    for note in about_status(record):
+        say(f"{point.id}: {note}", err=True)
+    profiled, counted = _of_kernels(point, top, by_kind=by == "kernel-kind")
+    tables = _there(reconciliation_table(point) if by == "counters" else profiled, counted)
+    if not tables:
+        raise CannotCompare(printable(f"{point.id}: {_why_no_kernels(record, by)}"))
+    if not plain:
+        return tables
+    if by == "counters":
+        return tables[:1]
+    return [kernel_kinds_table([point]) if by == "kernel-kind" else kernels_table([point])]
+
+
+def _why_no_kernels(record: Record, by: By) -> str:
+    if by == "counters":
+        counters = record.counters
+        status = "none in the record" if counters is None else counters.status.replace("_", " ")
+        return (
+            f"no hardware counters ({status}). They are read where pytest is given --ncu, in a suite without that"
+            " short spelling --roofline-ncu."
+        )
+    if record.device.kind == "cpu":
+        return "a CPU has no kernels apart from its operations: --by operation has those."
+    kernels = () if record.profile is None else record.profile.kernels
+    if kernels:
+        # Had any of them usable numbers, there would be a table.
+        return f"no kernel in its record has a usable time and number of launches ({counted(len(kernels), 'kernel')})."
+    why = record.missing.get("profile", "not kept by the version that measured")
+    return f"no times of kernels ({why}). {_MEASURE_AGAIN}"
+
+
+def _shows_outside(record: Record) -> bool:
+    """Whether its operations merely have no times of their own, as in a compiled step, and others were seen."""
+    if record.timing is None or record.profile is None or not usable(record.timing.step_time_s):
+        return False
+    return any(one.time_s is None for one in record.operations) and bool(seen_outside(record.profile))
+
+
+def _draw(points: Sequence[Point], path: Path) -> None:
+    """:param points: of one case, all of which have tables."""
+    if len(points) > 1:
+        raise click.UsageError(
+            printable(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
+        )
+    # matplotlib takes half a second to load.
+    from roofline.plots.operations import kernels_figure, operations_figure
+    from roofline.plots.style import save
+
+    (point,) = points
+    taken, _ = taken_apart(points)
+    record, step_s = point.benchmark.record, point.step_time_s
+    if taken:
+        figure = operations_figure(point, taken[0].step)
+    else:
+        assert record is not None
+        assert record.profile is not None
+        assert step_s is not None
+        figure = kernels_figure(point, record.profile, step_s)
+    try:
+        save(figure, path)
+    except OSError as error:
+        raise click.UsageError(printable(f"{path}: can't be written ({error.strerror or error}).")) from error
+    say(f"wrote {path}", err=True)

@@ -1,0 +1,195 @@
+"""What the commands share: how they are asked for tables, show them or write them, and tell what is wrong."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from roofline.cli.common import INPUT, CannotCompare
+from roofline.cli.parameters import FORM_BY_ENDING, LEAST_WIDTH, TableFile
+from roofline.files import writing as written_files
+from roofline.show.tables import Format, Table, render
+from roofline.text.printable import printable, printable_lines, say
+from roofline.text.wrapping import wrapped
+
+WIDTH_BY = "ROOFLINE_WIDTH_BY"
+"""Set by a program that runs this one and shows what it says: the environment variable that gives it its width. Its
+user has none of our options."""
+
+
+def terminal_width(asked: int | None) -> int:
+    return max(LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
+
+
+def tell(text: str, width: int | None) -> None:
+    """Lines of standard error, broken where they are read by somebody: at a terminal, or where a width was asked for.
+
+    Elsewhere, in a log, each stays one line for whoever searches it. Paths are never broken. What a terminal would obey
+    is escaped.
+    """
+    text = printable_lines(text)
+    if width is not None or (sys.stderr is not None and sys.stderr.isatty()):
+        columns = terminal_width(width)
+        text = "\n".join(part for line in text.split("\n") for part in _broken(line, columns))
+    _echo(f"{text}\n", sys.stderr)
+
+
+def tell_error(error: click.ClickException) -> None:
+    """What click says of an error, as `tell` does, in the width that its command was asked for."""
+    if isinstance(error, click.MissingParameter) and not error.message:
+        error = click.MissingParameter(_example(error), error.ctx, error.param, error.param_hint, error.param_type)
+    said = io.StringIO()
+    error.show(said)
+    context = error.ctx if isinstance(error, click.UsageError | CannotCompare) else None
+    width = None if context is None else context.params.get("width")
+    # An option that click hadn't come to holds a mark of its own.
+    tell(said.getvalue().removesuffix("\n"), width if isinstance(width, int) else None)
+
+
+_EXAMPLES = {
+    "compare": "OLD --with NEW",
+    "check": "NEW --baseline OLD",
+    "recover": "results/RUN.journal",
+    "audit": "results/ published.csv",
+    "ncu": "counters.csv",
+    "nsys": "report.nsys-rep",
+    "trace": "trace.json",
+    "complexity": "--model resnet50 --batch 32",
+}
+"""What the commands are given that don't take a folder of results alone."""
+
+
+def _example(error: click.MissingParameter) -> str:
+    """What to give a command that lacks it, where it is one of those known here."""
+    if error.ctx is None or error.param is None:
+        return ""
+    name, metavar = error.ctx.info_name or "", error.param.make_metavar(error.ctx)
+    given = _EXAMPLES.get(name) or ("results/" if metavar.startswith("RESULT") else "")
+    return f"For example: roofline {name} {given}" if given else ""
+
+
+def _broken(line: str, columns: int) -> list[str]:
+    """A line in parts that fit; they hang below the first."""
+    from rich.cells import cell_len
+
+    if cell_len(line) <= columns:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip(" ")))
+    return wrapped(line, columns, first=indent, rest=f"{indent}  ", break_words=False)
+
+
+def chosen_format(form: Format | None, output: Path | None) -> Format:
+    """What was asked for, else what the ending of the file says; a table without either.
+
+    :raises click.UsageError: the ending is of no format that is known.
+    """
+    if form is not None or output is None:
+        return form or "table"
+    return FORM_BY_ENDING[TableFile().convert(output, None, None).suffix.lower()]
+
+
+def emit(
+    tables: Iterable[Table[Any]],
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    *,
+    complete: str | None = None,
+) -> None:
+    """Print the tables, or write them to ``output``.
+
+    :param complete: what has the columns of all the tables that don't fit. Default: CSV of one table, and Markdown of
+        several, which a CSV doesn't hold.
+    :raises click.UsageError: the file can't be written, or standard output is closed.
+    """
+    form = chosen_format(form, output)
+    tables = list(tables)
+    complete = complete or ("--format csv" if len(tables) == 1 else "--format markdown")
+    wider, elsewhere = "--width {}", complete
+    if variable := os.environ.get(WIDTH_BY):
+        wider = f"the environment variable {variable}={{}}"
+        elsewhere = "" if complete.startswith("-") else complete
+    color = output is None and form == "table" and _has_bold_letters(sys.stdout)
+    emit_text(
+        "\n".join(
+            render(table, form, terminal_width(width), color=color, complete=elsewhere, wider=wider) for table in tables
+        ),
+        output,
+    )
+
+
+def _has_bold_letters(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def emit_text(text: str, output: Path | None) -> None:
+    """Print a text, or write it to ``output``.
+
+    :raises click.UsageError: the file can't be written, or standard output is closed.
+    """
+    if output is None and sys.stdout is None:
+        raise click.UsageError("Standard output is closed: nothing can be shown. Write to a file with -o FILE.")
+    if output is None:
+        _echo(text, sys.stdout)
+    else:
+        write_text(output, text)
+        say(f"wrote {output}", err=True)
+
+
+def _echo(text: str, stream: TextIO | None) -> None:
+    """Show it. Where the reader (head, less) has seen enough, the command goes on: its exit code is the verdict."""
+    try:
+        click.echo(text, stream, nl=False, err=stream is sys.stderr)
+    except BrokenPipeError:
+        assert stream is not None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file as `roofline.files.writing.write_text` does.
+
+    :raises click.UsageError: the file can't be written, or is one of those that the running command reads.
+    """
+    if path.is_file() and any(one.exists() and path.samefile(one) for one in _inputs()):
+        raise click.UsageError(
+            printable(f"-o {path} is one of the files to read, which it would overwrite. Name another.")
+        )
+    try:
+        written_files.write_text(path, text)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _inputs() -> list[Path]:
+    """The files and folders that the running command was given to read."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    given = [context.params.get(one.name or "") for one in context.command.params if one.type is INPUT]
+    return [path for value in given for path in (value if isinstance(value, tuple) else (value,)) if path is not None]
+
+
+def try_to_write(path: Path) -> None:
+    """Whether a file can be written, for who would know it before a long measurement. It is left as it is.
+
+    :raises click.UsageError: it can't be.
+    """
+    there = path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> click.UsageError:
+    return click.UsageError(printable(f"{path}: can't be written ({error.strerror or error})."))

@@ -1,0 +1,202 @@
+"""The ``roofline`` program: which commands there are. Each is loaded when it is called, so that ``--help`` is quick.
+
+Other packages add commands through the entry-point group ``roofline.commands`` (name = "module:command"). As click's
+context object they get `roofline.cli.plain.show`, which shows their tables as ours are shown.
+
+Exit codes: 0 pass; 1 regression or violated expectation; 2 usage error; 3 cannot compare (nothing matched, another
+machine, a changed workload, invalid or missing data). A file or folder to read that is missing or unreadable is missing
+data (3), whichever command, argument or option names it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from typing import Any
+
+import click
+
+from roofline.text.printable import say
+
+GROUP = "roofline.commands"
+_PACKAGE = "pytest-roofline"
+
+_COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Prepare": {
+        "doctor": ("", "What can be measured here: devices, profilers, permissions, CPUs."),
+        "roofs": ("", "Measure this machine's roofs; show or forget those kept."),
+        "complexity": ("", "FLOPs, parameters and memory of models, counted without a run."),
+        "devices": ("roofline.cli.devices:devices", "Published roofs per device and precision."),
+    },
+    "Read results": {
+        "summary": ("roofline.cli.summary:summary", "Each run: a row a case, and the roofs in use."),
+        "points": ("roofline.cli.points:points", "Where each case stands on its roofline."),
+        "metrics": ("roofline.cli.metrics:metrics", "Everything measured of each benchmark."),
+        "ops": ("roofline.cli.ops:ops", "Where a step's time goes, operation by operation."),
+        "machines": ("roofline.cli.machines:machines", "Machines side by side: the same workload on each."),
+        "plot": ("roofline.cli.plot:plot", "Roofline and throughput figures of each machine."),
+        "report": ("roofline.cli.report:report", "Table, figures, CSVs and environment in one folder."),
+        "env": ("roofline.cli.env:env", "The environment of each run as Markdown."),
+        "recover": ("roofline.cli.recover:recover", "Make the JSON of a run that was killed."),
+    },
+    "Compare and gate": {
+        "compare": ("roofline.cli.compare:compare", "Two sides: slower, faster, the same, inconclusive."),
+        "check": ("roofline.cli.check:check", "Gate results: 0 passed, 1 slower, 3 not comparable."),
+        "lock": ("roofline.cli.lock:command", "Write what good sessions reached as expected bounds."),
+        "sessions": ("roofline.cli.sessions:sessions", "How far sessions of the same code scatter."),
+        "ab": ("roofline.cli.ab:ab", "Two revisions measured in turns on this machine."),
+        "selftest": ("roofline.cli.selftest:selftest", "Try the gate of `ab`: unchanged code, a slowdown."),
+    },
+    "Read profilers' files": {
+        "ncu": ("roofline.cli.ncu:ncu", "Nsight Compute: FLOP, bytes and time of each kernel."),
+        "nsys": ("roofline.cli.nsys:nsys", "Nsight Systems: kernels, copies, busy GPUs, DRAM."),
+        "trace": ("roofline.cli.trace:trace", "torch.profiler: kernels, copies, busy GPUs, operators."),
+    },
+    "Audit": {
+        "audit": ("roofline.cli.audit:command", "Contradictions in results and published tables."),
+    },
+}
+"""By group and name: where a command is, and its line in ``--help`` (here, so that listing loads none).
+
+The measuring side's own commands have a line and no place: they are entry points, and load torch.
+"""
+
+_LINES = {name: line for group in _COMMANDS.values() for name, (_, line) in group.items()}
+_PLACES = {name: place for group in _COMMANDS.values() for name, (place, _) in group.items() if place}
+
+
+class Commands(click.Group):
+    """Loads a command when it is asked for by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        there = {*_PLACES, *_plugged_in()}
+        return [*(name for name in _LINES if name in there), *sorted(there - set(_LINES))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name in _PLACES:
+            module, _, attribute = _PLACES[cmd_name].partition(":")
+            command = getattr(import_module(module), attribute)
+        elif (entry := _plugged_in().get(cmd_name)) is not None:
+            command = _load(entry)
+        else:
+            return None
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args[0] in known or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = get_close_matches(args[0], known)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Commands: {', '.join(known)}."
+        raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names, plugged_in = self.list_commands(ctx), _plugged_in()
+        width = max(map(len, names))
+        groups = {heading: [name for name in names if name in group] for heading, group in _COMMANDS.items()}
+        groups["From other packages"] = [name for name in names if name not in _LINES]
+        for heading, group in groups.items():
+            if group:
+                with formatter.section(heading):
+                    formatter.write_dl(
+                        [(one.ljust(width), _LINES.get(one) or f"(from {_origin(plugged_in[one])})") for one in group]
+                    )
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    try:
+        click.echo(f"{_PACKAGE} {version(_PACKAGE)}")
+    except PackageNotFoundError:
+        click.echo(f"{_PACKAGE}, from source (not installed)")
+    ctx.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+def program() -> None:
+    """Read pytest-benchmark results and place every case on its machine's roofline."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code. Bad input gives a message, never a traceback."""
+    codecs.register_error("roofline", _in_its_letters)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="roofline")
+    try:
+        code = program.main(arguments, prog_name="roofline", standalone_mode=False, obj=_show)
+    except click.Abort:
+        click.echo("Aborted.", err=True)
+        return 130
+    except click.ClickException as error:
+        from roofline.cli.output import tell_error
+
+        tell_error(error)
+        return error.exit_code
+    except SystemExit:
+        # The reader (head, less) has seen enough: click's answer to a broken pipe, and the only one for which it exits
+        # by itself.
+        _discard_output()
+        return 0
+    except OSError as error:
+        # Most likely a full disk behind standard output.
+        where = "" if error.filename is None else f"{error.filename}: "
+        say(f"Error: {where}can't be read or written ({error.strerror or error}).", err=True)
+        _discard_output()
+        return 3
+    return code if isinstance(code, int) else 0
+
+
+_ONE_FOR_ONE = {"─": "-", "±": "~", "µ": "u", "²": "2", "≥": ">", "≤": "<", "…": "~"}
+"""What stands for a character of ours at a terminal that lacks it: one for one, so that columns stay aligned."""
+
+
+def _in_its_letters(error: UnicodeError) -> tuple[str, int]:
+    """An error handler of `codecs` for a terminal that can't show a character: a like one, else JSON's escape."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(_ONE_FOR_ONE.get(letter) or json.dumps(letter)[1:-1] for letter in lacking), error.end
+
+
+def _discard_output() -> None:
+    """Send what is still to be written nowhere: Python would fail on it once more at its end."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _show(*arguments: Any, **options: Any) -> None:
+    """`roofline.cli.plain.show`, loaded when a command calls it."""
+    from roofline.cli.plain import show
+
+    show(*arguments, **options)
+
+
+def _plugged_in() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _origin(entry: EntryPoint) -> str:
+    return entry.value if entry.dist is None else entry.dist.name
+
+
+def _load(entry: EntryPoint) -> click.Command:
+    try:
+        command = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise click.UsageError(
+            f"the command {entry.name!r} of {_origin(entry)} can't be loaded ({error}). Install what it needs."
+        ) from error
+    if not isinstance(command, click.Command):
+        raise click.UsageError(f"the command {entry.name!r} of {_origin(entry)} is no click command.")
+    return command

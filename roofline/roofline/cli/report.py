@@ -1,0 +1,89 @@
+"""``roofline report``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from roofline.cli.common import device_table, devices_option, read_results, results_argument
+from roofline.cli.output import emit, terminal_width, write_text
+from roofline.cli.parameters import OutputFolder, width_option
+from roofline.cli.plot import draw_figures
+from roofline.model.points import Point, cases, points_of
+from roofline.results.reader import ResultFile
+from roofline.show.environment import environment
+from roofline.show.kernel_tables import kernels_table
+from roofline.show.machines import machine_of, machines_table
+from roofline.show.operation_tables import operations_table, taken_apart
+from roofline.show.point_tables import metrics_table, points_table, roofs_table, summary_table
+from roofline.show.tables import Table, render
+from roofline.text.printable import say
+
+
+@click.command()
+@results_argument
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=OutputFolder(),
+    default=Path("report"),
+    show_default=True,
+    help="Folder for everything.",
+)
+@width_option
+@devices_option
+def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: Path | None) -> None:
+    """Show the table of RESULTS (files or folders) and write figures, CSVs and the environment to one folder.
+
+    Written: roofline-MACHINE.png and throughput-MACHINE.png for each machine, roofline_points.csv, metrics.csv,
+    operations.csv and kernels.csv (where these were timed or counted), env.md, summary.md. The paths are printed at
+    the end.
+    """
+    files = read_results(results)
+    table = device_table(devices)
+    points = tuple(point for result in files for point in points_of(result, table))
+    shown = cases(points)
+    emit(_tables(files, points, verbose=False), "table", None, width, complete=str(folder / "summary.md"))
+    in_full = _tables(files, points, verbose=True)
+    texts = {
+        "roofline_points.csv": render(points_table(shown), "csv", terminal_width(width)),
+        "metrics.csv": render(metrics_table(points), "csv", terminal_width(width)),
+        **_operations(shown, terminal_width(width)),
+        **_kernels(shown, terminal_width(width)),
+        "env.md": "\n".join(environment(result) for result in files),
+        "summary.md": "\n".join(render(one, "markdown", 0) for one in in_full),
+    }
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    say("")
+    for path in (*draw_figures(points, folder), *(folder / name for name in texts)):
+        say(str(path))
+
+
+def _tables(files: Sequence[ResultFile], points: Sequence[Point], *, verbose: bool) -> list[Table[Any]]:
+    """Cases and roofs of each run; and the machines side by side, where there are several."""
+    shown = cases(points)
+    tables: list[Table[Any]] = []
+    for result in files:
+        own = tuple(point for point in shown if point.result is result)
+        if own:
+            tables += [summary_table(result, own, verbose=verbose), roofs_table(own)]
+    if len({machine_of(point) for point in shown}) > 1:
+        tables.append(machines_table(points, verbose=verbose))
+    return tables
+
+
+def _operations(points: Sequence[Point], width: int) -> dict[str, str]:
+    """Every operation of every case; no file where none was timed."""
+    taken, _ = taken_apart(points)
+    return {"operations.csv": render(operations_table(taken), "csv", width)} if taken else {}
+
+
+def _kernels(points: Sequence[Point], width: int) -> dict[str, str]:
+    """Every kernel of every case; no file where none was timed or counted."""
+    table = kernels_table([point for point in points if point.benchmark.record is not None])
+    return {"kernels.csv": render(table, "csv", width)} if table.rows else {}

@@ -1,0 +1,78 @@
+"""``roofline selftest``: whether the gate of ``roofline ab`` works on this machine, now."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from roofline.ab.preparing import check_arguments, interruptible
+from roofline.ab.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
+from roofline.ab.temporary import temporary_folder
+from roofline.ab.trial import Rules, hold
+from roofline.cli.common import CannotCompare
+from roofline.cli.interleaved import failures, rule_options, tell
+from roofline.cli.output import emit, try_to_write
+from roofline.cli.parameters import Share, table_options
+from roofline.show.tables import Format
+
+FAILED = 1
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST ARGS...]")
+@click.option("--slowdown", type=Share(), default="5%", show_default=True, help="Put into every step of one side.")
+@rule_options
+@table_options
+def selftest(
+    arguments: tuple[str, ...],
+    slowdown: float,
+    pairs: int,
+    max_time: float,
+    least_effect: float,
+    confidence: float,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> int:
+    """Compare unchanged code with itself, which must pass, and with itself slowed on purpose, which must be found.
+
+    Without pytest arguments two small cases that come with the package are measured. Prints the least slowdown that
+    can be detected here.
+
+    Exit codes: 0 passed; 1 a false alarm, or the slowdown was missed; 2 usage; 3 a case could not be measured in both
+    trials.
+    """
+    rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
+    with failures(), interruptible(), temporary_folder() as temporary:
+        check_arguments(arguments)
+        if output is not None:
+            try_to_write(output)
+        folder = Path(os.path.realpath(temporary))
+        where = Path.cwd() if arguments else folder
+        arguments = arguments or small_case_arguments(folder)
+        sides = unchanged(where, where, sys.executable)
+        tell("unchanged code")
+        first = hold(sides, arguments, rules, folder, os.environ, tell)
+        tell(f"slowed by {100 * slowdown:g} %")
+        second = hold(slowed(sides, slowdown), arguments, rules, folder, os.environ, tell)
+    cases = tried(first, second)
+    reasons = tuple(
+        f"{case.case}, {which}: {case.outcome}: {case.why}"
+        for which, trial in (("unchanged", first), ("slowed", second))
+        for case in trial.cases
+        if case.why
+    )
+    emit([selftest_table(cases, slowdown, reasons)], form, output, width)
+    wrong = [failure for case in cases for failure in case.failures]
+    for failure in wrong:
+        tell(f"Error: {failure}")
+    if wrong:
+        return FAILED
+    if lost := lacking(cases):
+        raise CannotCompare(f"cannot compare. Not measured in both trials: {', '.join(case.case for case in lost)}.")
+    if not any(case.compared for case in cases):
+        raise CannotCompare("cannot compare. Every case is skipped.")
+    return 0

@@ -1,0 +1,36 @@
+"""``roofline sessions``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.cli.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
+from roofline.cli.output import emit
+from roofline.cli.parameters import table_options
+from roofline.comparison.sessions import sessions_table
+from roofline.model.points import place_all
+from roofline.show.tables import Format
+from roofline.text.printable import printable
+
+
+@click.command()
+@results_argument
+@table_options
+@devices_option
+def sessions(
+    results: tuple[Path, ...], form: Format | None, output: Path | None, width: int | None, devices: Path | None
+) -> None:
+    """Show how far the sessions of RESULTS (files or folders) scatter, case by case.
+
+    Give several runs of the same code, such as those of pytest --roofline-sessions. Of a session that stands in several
+    files one is taken: a copy doesn't scatter.
+
+    Exit code: 0 some case has a session to show, 3 none has.
+    """
+    published = device_table(devices)
+    table = sessions_table(place_all(read_sessions(results).files, published))
+    emit([table], form, output, width)
+    if not table.rows:
+        raise CannotCompare(printable(f"no session of {', '.join(map(str, results))} has a case that can be used."))

@@ -1,0 +1,151 @@
+"""What the commands share that read a timeline profiler's files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from roofline.cli.common import INPUT, CannotCompare
+from roofline.cli.output import chosen_format, emit, emit_text, tell
+from roofline.cli.parameters import Command
+from roofline.files.paths import files_under, folders_without, real_path
+from roofline.files.text import ReadError
+from roofline.profilers.timeline import Timeline
+from roofline.profilers.timeline_files import (
+    UNREADABLE,
+    documents,
+    joined_rows,
+    tables_of_files,
+    unreadable,
+    without_rows,
+)
+from roofline.profilers.timeline_report import about, document, rows_table, tables
+from roofline.show.tables import Format, render
+from roofline.text.json_text import json_text
+from roofline.text.printable import printable, say
+
+_WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}
+"""In words, what an error that a reader of JSON gets by name means."""
+
+
+def files_argument(function: Command) -> Command:
+    """``FILES...``: files and folders, passed on as ``files``.
+
+    They need not be there, nor be readable: reading says why not, and the others are shown.
+    """
+    return click.argument("files", nargs=-1, required=True, type=INPUT)(function)
+
+
+def top_option(function: Command) -> Command:
+    """``--top``: passed on as ``top``."""
+    return click.option(
+        "--top",
+        type=click.IntRange(min=1),
+        default=15,
+        show_default=True,
+        help="Kernels, ranges or operators to show; the others stand in one row, so that the columns add up. CSV and"
+        " JSON have all.",
+    )(function)
+
+
+def show(
+    paths: Sequence[Path],
+    read: Callable[[Path], Timeline],
+    endings: tuple[str, ...],
+    top: int,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> None:
+    """Read files and show what is in them. JSON is shown even where a file turns out to be of no use; where there are
+    several, the others are shown as well.
+
+    :param paths: files, and folders, of which those files are read that have one of the ``endings``.
+    :raises CannotCompare: after all that can be shown was: one can't be read, has no part that can be used, or lacks
+        what it is read for; or CSV has no place for its rows.
+    """
+    alone = len(paths) == 1 and not os.path.isdir(paths[0])  # Path.is_dir raises where a folder above is closed
+    files, without = _files(paths, endings), folders_without(paths, endings)
+    if not files:
+        raise CannotCompare("\n".join(printable(f"{line}.") for line in without))
+    for line in without:
+        say(f"skipped {line}", err=True)
+    if (
+        output is not None
+        and os.path.exists(output)
+        and any(os.path.exists(one) and output.samefile(one) for one in files)
+    ):
+        which = f"-o {output} is one of the files to read, which it would replace. Name another file."
+        raise click.UsageError(printable(which))
+    timelines = [_read(file, read) for file in files]
+    if alone and timelines[0].error == UNREADABLE:
+        raise CannotCompare(_problem(timelines[0]))
+    _emit(timelines, alone, top, form, output, width)
+    problems = [_problem(one) for one in timelines if one.useless]
+    head = [f"{len(problems)} of {len(files)} files are of no use:"] if problems and not alone else []
+    lost = _left_out_of_csv(timelines) if chosen_format(form, output) == "csv" else []
+    if problems or lost:
+        raise CannotCompare("\n".join([*lost, *head, *problems]))
+
+
+def _files(paths: Sequence[Path], endings: tuple[str, ...]) -> list[Path]:
+    """As `files_under` finds them, each once; and in their places those that aren't there or can't be looked at."""
+    files: dict[Path, Path] = {}
+    for path in paths:
+        found = [file for file, _ in files_under([path], endings)] if os.path.exists(path) else [path]
+        for file in found:
+            files.setdefault(real_path(file), file)
+    return list(files.values())
+
+
+def _read(file: Path, read: Callable[[Path], Timeline]) -> Timeline:
+    try:
+        return read(file)
+    except ReadError as error:
+        return unreadable(file, str(error))
+    except MemoryError:
+        return unreadable(file, f"{file}: can't be read (too large for this machine's memory).")
+
+
+def _emit(
+    timelines: Sequence[Timeline],
+    alone: bool,
+    top: int,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+) -> None:
+    """:param alone: the one file was asked for by its name; what is shown then has no place for others."""
+    chosen = chosen_format(form, output)
+    useful = [one for one in timelines if not one.useless]
+    if chosen == "json":
+        emit_text(json_text(document(timelines[0]) if alone else documents(timelines)), output)
+    elif chosen == "csv" and useful:
+        rows = rows_table(useful[0]) if alone else joined_rows(useful)
+        emit_text(render(rows, "csv", 0), output)
+    elif chosen != "csv" and (made := tables(timelines[0], top) if alone else tables_of_files(timelines, top)):
+        emit(made, form, output, width, complete="--format json")
+    if chosen in ("csv", "json"):
+        for one in useful:
+            for note in about(one):
+                tell(printable(f"{one.path}: {note}"), width)
+
+
+def _left_out_of_csv(timelines: Sequence[Timeline]) -> list[str]:
+    """What to say of files that have no row there."""
+    lost = without_rows([one for one in timelines if not one.useless])
+    if not lost:
+        return []
+    names = printable(", ".join(map(str, lost)))
+    return [f"not in this CSV, which has the kernels of the others: operators of {names}. --format json has them."]
+
+
+def _problem(timeline: Timeline) -> str:
+    """Why a file is of no use."""
+    if timeline.error == UNREADABLE:
+        return printable(str(timeline.sections["file"].reason))
+    name = f"{timeline.error}: {_WHAT_IS_MISSING[timeline.error]}." if timeline.error else "nothing to show."
+    return "\n  ".join(map(printable, (f"{timeline.path}: {name}", *about(timeline))))

@@ -1,0 +1,29 @@
+"""``roofline trace``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from roofline.cli.parameters import table_options
+from roofline.cli.timelines import files_argument, show, top_option
+from roofline.profilers.kineto.chrome_trace import read_trace
+from roofline.show.tables import Format
+
+
+@click.command()
+@files_argument
+@top_option
+@table_options
+def trace(files: tuple[Path, ...], top: int, form: Format | None, output: Path | None, width: int | None) -> None:
+    """Sum up traces of torch.profiler: kernels, copies, how busy each GPU was, and the host's operators.
+
+    FILES are what export_chrome_trace or tensorboard_trace_handler wrote, plain or with gzip, one for each rank; of a
+    folder its *.json and *.json.gz. CSV has the kernels, or the operators where no file has a kernel; JSON has
+    everything, and says of each section whether it is whole: of several files, or a folder, one entry each in `files`.
+
+    Exit code 3: a file can't be read, is the trace of another program, has nothing that can be summed up, or has
+    operators alone where CSV has the kernels of others; the others are shown.
+    """
+    show(files, read_trace, (".json", ".json.gz"), top, form, output, width)

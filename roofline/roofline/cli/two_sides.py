@@ -1,0 +1,165 @@
+"""What `compare` and `check` share: two sets of files on one command line, and how to judge them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from roofline.cli.common import CannotCompare
+from roofline.cli.output import chosen_format, emit, emit_text
+from roofline.cli.parameters import Command, Confidence, Seconds, Share
+from roofline.comparison.comparison import Comparison, Settings, compare_paths
+from roofline.comparison.gate import Gate
+from roofline.comparison.report import as_json, markdown, table
+from roofline.comparison.seen import By
+from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.files.text import ReadError
+from roofline.machine.published import DeviceTable
+from roofline.show.tables import Format, Table, render
+from roofline.text.json_text import json_text
+
+
+class TwoSides(click.Command):
+    """A command whose arguments are the files of one side, and whose option takes those of the other.
+
+    ``NEW… --baseline BASE…``: the option takes all paths that follow it, the first behind a space or an equals sign.
+    Where no path comes before it, it takes one, and the rest are the arguments. It may be given several times.
+    """
+
+    def __init__(self, *arguments: Any, several: str, optional: str | None = None, **options: Any) -> None:
+        """:param several: name of the option, ``--baseline``.
+        :param optional: name of an option whose value may be left out.
+        """
+        super().__init__(*arguments, **options)
+        self._several = several
+        self._optional = optional
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._spread(args))
+
+    def _spread(self, args: Sequence[str]) -> list[str]:
+        """With the option's name before each of its values, as click reads it."""
+        with_value = {
+            name
+            for parameter in self.params
+            if isinstance(parameter, click.Option) and not parameter.is_flag
+            for name in parameter.opts
+        }
+        spread: list[str] = []
+        paths = 0
+        taking = False
+        rest = list(reversed(args))
+        while rest:
+            word = rest.pop()
+            if word == "--":
+                return [*spread, word, *reversed(rest)]
+            if word.startswith("-") and word != "-":
+                spread.append(word)
+                taking = word.partition("=")[0] == self._several and paths > 0
+                if rest and word in with_value and not (word == self._optional and rest[-1].startswith("-")):
+                    spread.append(rest.pop())
+            elif taking:
+                spread += [self._several, word]
+            else:
+                spread.append(word)
+                paths += 1
+        return spread
+
+
+def judging_options(function: Command) -> Command:
+    """``--least-effect``, ``--confidence``, ``--floor`` and ``--by``: passed on by these names."""
+    options = (
+        click.option(
+            "--least-effect",
+            type=Share(),
+            default=f"{LEAST_EFFECT:.0%}",
+            show_default=True,
+            metavar="SHARE",
+            help="The least difference of a step time that matters, 2% or 0.02.",
+        ),
+        click.option(
+            "--confidence",
+            type=Confidence(),
+            default=f"{CONFIDENCE:.0%}",
+            show_default=True,
+            metavar="SHARE",
+            help="How sure to be that no case is called slower or faster by chance, over all cases together.",
+        ),
+        click.option(
+            "--floor",
+            type=Seconds(zero=True),
+            default="0",
+            show_default=True,
+            metavar="SECONDS",
+            help="Differences of a step time below this never matter.",
+        ),
+        click.option(
+            "--by",
+            type=click.Choice(get_args(By)),
+            default="time",
+            show_default=True,
+            help="roof: compare fractions of each machine's own measured roofs, across machines, instead of times.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings, devices: DeviceTable) -> Comparison:
+    """As `roofline.comparison.comparison.compare_paths`.
+
+    :raises CannotCompare: a side that isn't there, can't be read, or is of several machines where it may not be.
+    """
+    try:
+        return compare_paths(base, new, settings, devices)
+    except ReadError as error:
+        raise CannotCompare(str(error)) from error
+
+
+def show(
+    comparison: Comparison,
+    title: str,
+    exit_code: int,
+    form: Format | None,
+    output: Path | None,
+    width: int | None,
+    *,
+    verbose: bool,
+    expected: Table[Any] | None = None,
+    gate: Gate | None = None,
+) -> None:
+    """Print the comparison, or write it to ``output``.
+
+    :param expected: a table that goes with it; in JSON under ``expected_bounds``.
+    :param gate: what a check came to, which it says on stderr; None where nothing is gated.
+    """
+    match chosen_format(form, output):
+        case "json":
+            text = as_json(comparison, title, exit_code, gate)
+            if expected is not None:
+                both = {**json.loads(text), "expected_bounds": json.loads(render(expected, "json", 0))}
+                text = json_text(both)
+            emit_text(text, output)
+        case "markdown":
+            # The gate's lines stand above it.
+            more = "" if expected is None else "\n" + render(unsaid(expected, gate, None), "markdown", 0)
+            emit_text(markdown(comparison, title, gate, in_full=verbose) + more, output)
+        case _:
+            tables: list[Table[Any]] = [table(comparison, title, in_full=verbose)]
+            tables += [] if expected is None else [expected]
+            # CSV is one table.
+            complete = "--format csv" if expected is None else "--format json"
+            emit([unsaid(one, gate, output) for one in tables], form, output, width, complete=complete)
+
+
+def unsaid(table: Table[Any], gate: Gate | None, output: Path | None) -> Table[Any]:
+    """Without the notes that the gate says on stderr, which stands beside it; in a file all of them stand."""
+    if gate is None or output is not None:
+        return table
+    return replace(table, notes=[note for note in table.notes if note not in gate.lines])

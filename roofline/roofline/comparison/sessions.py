@@ -1,0 +1,171 @@
+"""How far sessions of the same code scatter, case by case: what a gate has to know before it calls a case slower."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from roofline.comparison.evidence import observe_stats, rounds_of
+from roofline.comparison.observation import Observation, Unusable, loud_session, observe
+from roofline.model.points import Point, cases
+from roofline.schema.record import Rounds
+from roofline.show.columns import percent_of
+from roofline.show.machines import Machine, machine_names, machine_of
+from roofline.show.tables import Column, Table
+from roofline.text.units import scaled, significant
+from roofline.timing.step_time import mostly_disturbed
+
+_MOST_REASONS = 3
+"""Told of a case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scatter:
+    """The sessions of one workload on one machine at one commit.
+
+    ``step_time_s`` is the geometric mean of what the sessions say; ``between`` the standard deviation of a single
+    session around it, relative, and ``slowest_over_fastest`` the ratio of the extremes; both None of one session.
+    ``within`` is the standard error that the sessions' own rounds leave open (root mean square), relative; None where
+    none of them can tell.
+    """
+
+    case: str
+    machine: str
+    commit: str | None
+    sessions: int
+    step_time_s: float
+    between: float | None
+    slowest_over_fastest: float | None
+    within: float | None
+
+
+def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
+    """A row a case. Rows that are invalid or say nothing of the case are left out and named.
+
+    Another machine, another workload or another commit is another row: nothing of it is pooled.
+    """
+    measured = cases(points)
+    names = machine_names(measured)
+    loud = {
+        path: loud_session(rounds_of(result)) is not None
+        for path, result in {one.result.path: one.result for one in measured}.items()
+    }
+    groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}
+    left_out: dict[str, list[Unusable]] = {}
+    for point in measured:
+        key = (machine_of(point), point.workload, _commit(point))
+        try:
+            groups.setdefault(key, []).append(_observation(point, loud[point.result.path]))
+        except Unusable as error:
+            left_out.setdefault(point.id, []).append(error)
+    rows = [
+        _scatter(case, names[machine], commit, seen) for (machine, (case, _), commit), seen in groups.items() if seen
+    ]
+    notes = [_note(case, reasons) for case, reasons in left_out.items()]
+    if rows and all(row.sessions == 1 for row in rows):
+        notes.append(
+            "One session that can be used tells nothing of how far sessions scatter: measure more of them,"
+            " pytest --roofline-sessions 5."
+        )
+    return Table(
+        title="Sessions of the same code: how far they scatter",
+        columns=_COLUMNS,
+        rows=rows,
+        display=[
+            column
+            for column in _COLUMNS
+            if column.name not in ("machine", "commit") or len({column.get(row) for row in rows}) > 1
+        ],
+        notes=notes,
+    )
+
+
+class _Disturbed(Unusable):
+    """Left out for its disturbed rounds: those of several sessions are added up, and so only the text is the reason."""
+
+    def __init__(self, rounds: Rounds) -> None:
+        super().__init__("rounds were disturbed from outside")
+        marks = rounds.disturbed or ()
+        self.rounds, self.disturbed = len(marks), sum(mark is not None for mark in marks)
+
+
+def _note(case: str, reasons: Sequence[Unusable]) -> str:
+    """All that was left out of a case in one line, with the most frequent reasons."""
+    counts = Counter(map(str, reasons)).most_common()
+    shown = [f"{_of_rounds(reasons, text)}{text} ({_times(count)} left out)" for text, count in counts[:_MOST_REASONS]]
+    rest = sum(count for _, count in counts[_MOST_REASONS:])
+    return f"{case}: {'; '.join((*shown, *([f'other reasons ({_times(rest)} left out)'] if rest else [])))}"
+
+
+def _of_rounds(reasons: Iterable[Unusable], text: str) -> str:
+    """``29 of 30 ``, where that reason is told with how many rounds."""
+    disturbed = [reason for reason in reasons if isinstance(reason, _Disturbed) and str(reason) == text]
+    if not disturbed:
+        return ""
+    return f"{sum(one.disturbed for one in disturbed)} of {sum(one.rounds for one in disturbed)} "
+
+
+def _observation(point: Point, loud: bool) -> Observation:
+    """:param loud: whether nothing of its session is taken that knows what disturbed it."""
+    if not point.valid:
+        raise Unusable(point.why_invalid)
+    record = point.benchmark.record
+    if record is None:
+        return observe_stats(point.benchmark.stats, point.result.when)
+    if record.timing is None:
+        raise Unusable("no rounds in the record")
+    rounds = record.timing.rounds
+    try:
+        observation = observe(rounds, point.result.when)
+    except Unusable as error:
+        if str(error) == mostly_disturbed(rounds.disturbed):
+            raise _Disturbed(rounds) from error
+        raise
+    if loud and rounds.disturbed is not None:
+        raise Unusable("most cases of the session were mostly disturbed from outside")
+    return observation
+
+
+def _scatter(case: str, machine: str, commit: str | None, seen: Sequence[Observation]) -> Scatter:
+    logs = [math.log(one.step_time_s) for one in seen]
+    errors = [one.error for one in seen if one.error is not None]
+    several = len(seen) > 1
+    return Scatter(
+        case=case,
+        machine=machine,
+        commit=commit,
+        sessions=len(seen),
+        step_time_s=math.exp(statistics.fmean(logs)),
+        between=statistics.stdev(logs) if several else None,
+        slowest_over_fastest=math.exp(max(logs) - min(logs)) if several else None,
+        within=math.sqrt(statistics.fmean(error**2 for error in errors)) if errors else None,
+    )
+
+
+def _commit(point: Point) -> str | None:
+    result = point.result
+    return None if result.commit is None else result.commit[:10] + (" (changed)" if result.commit_dirty else "")
+
+
+def _times(count: int) -> str:
+    return "one session" if count == 1 else f"{count} sessions"
+
+
+_COLUMNS: tuple[Column[Scatter], ...] = (
+    Column(name="case", title="case", get=lambda row: row.case, right=False),
+    Column(name="machine", title="machine", get=lambda row: row.machine, right=False, drop=1),
+    Column(name="commit", title="commit", get=lambda row: row.commit, right=False, drop=2),
+    Column(name="sessions", title="sessions", get=lambda row: row.sessions),
+    Column(name="step_time_s", title="step", get=lambda row: row.step_time_s, show=lambda value: scaled(value, "s")),
+    Column(name="between_sessions", title="± between\nsessions %", get=lambda row: row.between, show=percent_of),
+    Column(name="within_session", title="± within\none %", get=lambda row: row.within, show=percent_of),
+    Column(
+        name="slowest_over_fastest",
+        title="slowest /\nfastest",
+        get=lambda row: row.slowest_over_fastest,
+        show=significant,
+    ),
+)

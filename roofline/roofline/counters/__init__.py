@@ -1,0 +1,1 @@
+"""Hardware counters: their metrics by chip, figures and kinds of kernels, and counted work held against them."""

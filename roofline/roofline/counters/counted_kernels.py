@@ -1,0 +1,219 @@
+"""The kernels of one step as hardware counters saw them: each one's work, and which of the machine's roofs bounds it.
+
+The bound of a kernel, from its time t under the counters and the least times by the roofs:
+
+    arithmetic = sum over its pipes of FLOP / compute roof of the pipe's type
+    traffic    = max(DRAM byte / DRAM roof, L2 byte / roof of the last-level cache), of those that are known
+
+1. No time, or no roof for one of the two: **undetermined**.
+2. Both, and launches x launch latency, below 5 % of t: **undetermined**, far below its roofs.
+3. Launches x launch latency above both: **launch**.
+4. Arithmetic at least 15 % above traffic: **compute**; 15 % below: **memory**; between: **undetermined**.
+
+t is taken with the kernels one after the other and a profiler around them: it serves this sorting out, and is never a
+timing of the step.
+
+A kernel's FLOPs are known where all pipes that it may have used were counted; where not, its record says what lacks.
+Older records don't. Of theirs they aren't known of a kernel whose name tells of tensor cores, and none of whose pipes
+is theirs: what is left is its epilogue. Nor, where the step's FLOPs lack a metric and no such kernel is why, of any
+kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
+from roofline.machine.roofs import Roofs
+from roofline.model.bounds import FAR_BELOW, KNEE_MARGIN
+from roofline.model.counted import TENSOR, counters_of, lacks_flop, roof_name, tensor_share
+from roofline.model.operations import Limit
+from roofline.schema.amounts import usable, usable_amount, usable_or_zero
+from roofline.schema.record import KernelCounters, Record
+
+_CUDA_CORES = frozenset(("fp32", "fp64", "fp16"))
+"""Their pipes, all of which a kernel's FLOPs have."""
+
+_NOT_READ = "not read"
+_TENSOR_CORES_NOT_READ = "its name tells of tensor cores, whose operations were not collected"
+_METRIC_LACKS = "a metric of the FLOPs lacks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedKernel:
+    """All launches of one kernel in one step. Every number is finite and at least 0, or None where it isn't known.
+
+    ``flop`` is the sum over ``flop_by_pipe``; both are None where a pipe lacks, and ``no_flop`` says why. ``limit`` is
+    what bounds it, ``why`` in a few words.
+    """
+
+    name: str
+    kind: str
+    launches: int
+    time_s: float | None
+    flop: float | None
+    flop_by_pipe: Mapping[str, float] | None
+    dram_byte: float | None
+    l2_byte: float | None
+    l1_byte: float | None
+    limit: Limit
+    why: str
+    no_flop: str | None = None
+
+    @property
+    def tensor_share(self) -> float | None:
+        """Share of its FLOPs that ran on tensor cores."""
+        return tensor_share(self.flop_by_pipe)
+
+    def intensity(self, byte: float | None) -> float | None:
+        """FLOP/byte of a level; None where one of them isn't known, or there is nothing of it."""
+        return self.flop / byte if self.flop and byte else None
+
+    @property
+    def flop_per_s(self) -> float | None:
+        """By its own time."""
+        return self.flop / self.time_s if self.flop and self.time_s else None
+
+
+def counted_kernels(record: Record, roofs: Roofs) -> tuple[CountedKernel, ...]:
+    """The kernels of a record's counters, those that took longest first; none where there are no counters."""
+    counters = counters_of(record)
+    if counters is None:
+        return ()
+    latency = roofs.value("latency", "launch")
+    lacks = lacks_flop(counters)
+    every = lacks and not any(one.flop_lacks or _lacks_tensor_cores(one) for one in counters.kernels)
+    counted = [
+        _counted(kernel, _why_no_flop(kernel, lacks=lacks, every=every), roofs, latency) for kernel in counters.kernels
+    ]
+    return tuple(sorted(counted, key=lambda one: -(one.time_s or 0.0)))
+
+
+def without_flop(kernels: Sequence[CountedKernel]) -> str | None:
+    """How many of the kernels have FLOPs that aren't known, and why; None where all are known."""
+    reasons = [one.no_flop or _NOT_READ for one in kernels if one.flop is None]
+    if not reasons:
+        return None
+    why = "; ".join(reason for reason in dict.fromkeys(reasons) if reason != _NOT_READ)
+    return f"the FLOPs of {len(reasons)} of {len(kernels)} kernels were not read" + (f" ({why})" if why else "")
+
+
+def flop_by_pipe(kernels: Iterable[CountedKernel]) -> dict[str, float]:
+    """The sum over the kernels whose FLOPs are known."""
+    total: dict[str, float] = {}
+    for one in kernels:
+        for pipe, flop in (one.flop_by_pipe or {}).items():
+            total[pipe] = total.get(pipe, 0.0) + flop
+    return total
+
+
+def _lacks_tensor_cores(kernel: KernelCounters) -> bool:
+    counted = any(pipe.startswith(TENSOR) for pipe in kernel.flop_by_pipe or ())
+    return not counted and named_for_tensor_cores(kernel.name)
+
+
+def _why_no_flop(kernel: KernelCounters, *, lacks: bool, every: bool) -> str | None:
+    """Why a kernel's FLOPs aren't known; None where they are.
+
+    :param lacks: the step's FLOPs lack a metric.
+    :param every: it may be one of any kernel's.
+    """
+    by_pipe = kernel.flop_by_pipe
+    if by_pipe is None or not all(map(usable_or_zero, by_pipe.values())):
+        return _NOT_READ
+    if kernel.flop_lacks is not None:
+        return kernel.flop_lacks
+    if _lacks_tensor_cores(kernel):
+        return _TENSOR_CORES_NOT_READ
+    return _METRIC_LACKS if every or (lacks and _CUDA_CORES - by_pipe.keys()) else None
+
+
+def _counted(kernel: KernelCounters, no_flop: str | None, roofs: Roofs, latency: float | None) -> CountedKernel:
+    by_pipe = kernel.flop_by_pipe if no_flop is None else None
+    time_s = kernel.time_s if kernel.time_s is not None and usable(kernel.time_s) else None
+    launches = max(0, kernel.launches)
+    dram_byte, l2_byte = usable_amount(kernel.dram_byte), usable_amount(kernel.l2_byte)
+    launches_s = 0.0 if latency is None else latency * launches
+    limit, why = _limit(time_s, by_pipe, dram_byte, l2_byte, roofs, launches_s)
+    return CountedKernel(
+        name=kernel.name,
+        kind=kind_of(kernel.name),
+        launches=launches,
+        time_s=time_s,
+        flop=None if by_pipe is None else sum(by_pipe.values()),
+        flop_by_pipe=by_pipe,
+        dram_byte=dram_byte,
+        l2_byte=l2_byte,
+        l1_byte=usable_amount(kernel.l1_byte),
+        limit=limit,
+        why=why,
+        no_flop=no_flop,
+    )
+
+
+def _limit(
+    time_s: float | None,
+    by_pipe: Mapping[str, float] | None,
+    dram_byte: float | None,
+    l2_byte: float | None,
+    roofs: Roofs,
+    launches_s: float,
+) -> tuple[Limit, str]:
+    if time_s is None:
+        return "undetermined", "no time seen"
+    arithmetic, traffic = _arithmetic(by_pipe, roofs), _traffic(dram_byte, l2_byte, roofs)
+    if isinstance(arithmetic, str):
+        return "undetermined", arithmetic
+    if isinstance(traffic, str):
+        return "undetermined", traffic
+    (compute_s, units), (memory_s, level) = arithmetic, traffic
+    if max(compute_s, memory_s, launches_s) < FAR_BELOW * time_s:
+        return "undetermined", "far below its roofs"
+    if launches_s > max(compute_s, memory_s):
+        return "launch", "launches take longer"
+    if compute_s >= memory_s * (1 + KNEE_MARGIN):
+        return "compute", units
+    if compute_s <= memory_s * (1 - KNEE_MARGIN):
+        return "memory", level
+    return "undetermined", "within 15 % of the knee"
+
+
+def _arithmetic(by_pipe: Mapping[str, float] | None, roofs: Roofs) -> tuple[float, str] | str:
+    """Seconds that all pipes take by turns, and where most of them go; or why that isn't known."""
+    if by_pipe is None:
+        return "FLOPs not counted"
+    seconds: dict[str, float] = {}
+    for pipe, flop in by_pipe.items():
+        if not flop:
+            continue
+        name = roof_name(pipe)
+        roof = None if name is None else roofs.value("flop", name)
+        if roof is None:
+            return f"no compute roof for {pipe}"
+        seconds[pipe] = flop / roof
+    if not seconds:
+        return 0.0, "no FLOPs"
+    longest = max(seconds, key=lambda pipe: seconds[pipe])
+    units = (
+        f"tensor cores ({longest.removeprefix(TENSOR)})" if longest.startswith(TENSOR) else f"CUDA cores ({longest})"
+    )
+    return sum(seconds.values()), units
+
+
+def _traffic(dram_byte: float | None, l2_byte: float | None, roofs: Roofs) -> tuple[float, str] | str:
+    """Seconds that the slower of the two levels takes, and which it is; or why that isn't known."""
+    if dram_byte is None and l2_byte is None:
+        return "bytes not counted"
+    levels = {
+        name: byte / roof.value
+        for name, byte, roof in (
+            ("DRAM", dram_byte, roofs.get("byte", "dram")),
+            ("last-level cache", l2_byte, roofs.get("byte", "llc")),
+        )
+        if byte is not None and roof is not None
+    }
+    if not levels:
+        return "no memory roof"
+    slowest = max(levels, key=lambda name: levels[name])
+    return levels[slowest], slowest

@@ -1,0 +1,332 @@
+"""What the metrics of one launch add up to, and why a quantity is not there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from roofline.counters.chips import Chip, chip_of
+from roofline.counters.terms import (
+    CYCLE_RATES,
+    CYCLES,
+    DRAM,
+    INSTRUCTIONS,
+    PACKED,
+    RATES,
+    SM_CLOCKS,
+    SUMS,
+    TENSOR,
+    TENSOR_ACTIVITY,
+    TENSOR_OPERATIONS,
+    TIME,
+    Alternatives,
+    Sum,
+    instruction_count,
+    metrics_of,
+    own_metrics,
+    tensor_count,
+)
+
+QUANTITIES = ("time_s", "flop", "dram_byte", "dram_read_byte", "dram_write_byte", "l2_byte", "l1_byte")
+"""The sums in `KernelFigures`."""
+
+_NO_TIME = "a rate that isn't 0, but the time rounds to 0"
+_NO_CLOCK = "a rate that isn't 0, but the SMs' clock is 0"
+"""Why a rate gives no amount: in place of a value, as in ``absent`` of `figures`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFigures:
+    """Quantities of one launch, or of several counted together. None: not had, and ``missing`` says why.
+
+    ``flop_by_pipe`` has the pipes that were counted in full, and is None where none was. ``flop`` is their sum, where
+    the CUDA cores were counted and every pipe that was asked for answered; ``not_counted`` are those whose metrics
+    nobody asked for, or not for all. ``metrics`` tells by quantity which metric answered. ``tensor_cores``: whether
+    they did anything.
+    """
+
+    time_s: float | None = None
+    flop: float | None = None
+    flop_by_pipe: Mapping[str, float] | None = None
+    dram_byte: float | None = None
+    dram_read_byte: float | None = None
+    dram_write_byte: float | None = None
+    l2_byte: float | None = None
+    l1_byte: float | None = None
+    tensor_cores: bool | None = None
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    not_counted: tuple[str, ...] = ()
+
+
+def figures(
+    metrics: Mapping[str, float],
+    *,
+    absent: Mapping[str, str] | None = None,
+    compute_capability: str | None = None,
+) -> KernelFigures:
+    """What the metrics of one launch add up to.
+
+    :param metrics: values in base units (see `roofline.counters.terms.Dimension`), finite and not negative.
+    :param absent: metrics that were asked for and did not answer, with what was printed in their place.
+    """
+    useless = _useless(metrics)
+    unanswered = {**(absent or {}), **useless}
+    plan = _plan(frozenset(metrics).difference(useless), tuple(unanswered.items()), chip_of(compute_capability))
+    amounts = {quantity: _amount(parts, metrics) for quantity, parts in plan.sums.items()}
+    counted = {pipe: _amount(parts, metrics) for pipe, parts in plan.pipes.items()}
+    missing = plan.missing
+    if (begun := next((name for name in plan.begun if metrics[name]), None)) is not None and "flop" not in missing:
+        missing = {**missing, "flop": f"{begun} isn't 0, and the others of its pipe were not collected"}
+    return KernelFigures(
+        **amounts,
+        flop=math.fsum(counted.values()) if "flop" not in missing else None,
+        flop_by_pipe=counted or None,
+        tensor_cores=_tensor_cores(metrics, plan),
+        metrics=plan.used,
+        missing=missing,
+        not_counted=plan.not_counted,
+    )
+
+
+def _useless(metrics: Mapping[str, float]) -> dict[str, str]:
+    """Metrics that no amount may be made of, with the reason: rates that aren't 0, of a launch whose time, or whose
+    clock, is 0. Each is printed rounded by itself, and what moved or computed something took time and cycles. A rate
+    of 0 is an amount of 0 all the same. Cycles tell a time only where neither they nor their clock are 0.
+    """
+    timeless = {
+        cycles: "0, or its clock is"
+        for cycles, clock in CYCLES.items()
+        if cycles in metrics and not (metrics[cycles] and metrics.get(clock, 1.0))
+    }
+    if metrics.get(TIME) == 0:
+        return {**timeless, **{name: _NO_TIME for name in RATES if metrics.get(name)}}
+    return {**timeless, **_without_clock(metrics)}
+
+
+def _without_clock(metrics: Mapping[str, float]) -> dict[str, str]:
+    """As `_useless`, for a clock that is 0."""
+    clocks = [name for name in SM_CLOCKS if name in metrics]
+    stopped = [name for name in clocks if not metrics[name]]
+    if len(stopped) < len(clocks):
+        return dict.fromkeys(stopped, "0, and another clock of the SMs isn't")
+    return {name: _NO_CLOCK for name in CYCLE_RATES if stopped and metrics.get(name)}
+
+
+_Parts = tuple[tuple[Sum, float], ...]
+"""Sums of metrics, each with what one of it is worth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What launches with certain metrics tell, whatever the values: worked out once for all of them.
+
+    ``sums`` by quantity, ``pipes`` by pipe; the rest as in `KernelFigures`. ``every_tensor_pipe``: all that the chip
+    has are counted. ``begun`` are metrics that answered of tensor pipes whose others nobody asked for.
+    """
+
+    sums: Mapping[str, _Parts]
+    pipes: Mapping[str, _Parts]
+    used: Mapping[str, str]
+    missing: Mapping[str, str]
+    not_counted: tuple[str, ...]
+    begun: tuple[str, ...]
+    every_tensor_pipe: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pipe:
+    """Sets of metrics, each with the FLOP that one count of it is worth; the first set that answers is the sum.
+
+    ``metrics``: all of them. ``certain``: the chip is known to have the pipe.
+    """
+
+    name: str
+    sets: tuple[tuple[tuple[Alternatives, float], ...], ...]
+    metrics: frozenset[str]
+    certain: bool
+
+
+class _Answers:
+    """Looks metrics up, and keeps account of which answer and what is missing."""
+
+    def __init__(self, answered: frozenset[str], absent: Mapping[str, str]) -> None:
+        self._answered = answered
+        self._absent = absent
+        self.used: dict[str, str] = {}
+        self.missing: dict[str, str] = {}
+
+    def first(self, quantity: str, alternatives: Alternatives) -> Sum | None:
+        """The first alternative that answers."""
+        terms = self.answering(alternatives)
+        if terms is None:
+            self.missing[quantity] = self.why(alternatives)
+        else:
+            self.used[quantity] = _written(terms)
+        return terms
+
+    def answering(self, alternatives: Alternatives) -> Sum | None:
+        return next((terms for terms in alternatives if self._answered.issuperset(metrics_of(terms))), None)
+
+    def asked(self, metrics: Set[str]) -> bool:
+        return not (metrics.isdisjoint(self._answered) and metrics.isdisjoint(self._absent))
+
+    def refused(self, metrics: Set[str]) -> bool:
+        """Whether one was asked for and did not answer."""
+        return not metrics.isdisjoint(self._absent)
+
+    def had(self, metrics: Set[str]) -> list[str]:
+        return sorted(metrics & self._answered)
+
+    def useless(self, metrics: Set[str]) -> bool:
+        """Whether one answered, but with a rate whose amount isn't known."""
+        return any(self._absent.get(name) in (_NO_TIME, _NO_CLOCK) for name in metrics)
+
+    def why(self, alternatives: Alternatives) -> str:
+        """What the alternatives lack."""
+        # A time or a clock that lacks is the reason only where the rate that it belongs to was asked for.
+        asked = [terms for terms in alternatives if self.asked({term.metric for term in terms})]
+        for name in (name for terms in asked for name in metrics_of(terms)):
+            if name in self._absent:
+                return f"{name}: {self._absent[name]}"
+        # Of a sum of which some metrics are there, one that is not.
+        begun = (terms for terms in alternatives if any(term.metric in self._answered for term in terms))
+        lacking = next(name for name in metrics_of(next(begun, alternatives[0])) if name not in self._answered)
+        return f"{lacking} was not collected"
+
+
+@lru_cache(maxsize=1024)
+def _plan(answered: frozenset[str], absent: tuple[tuple[str, str], ...], chip: Chip | None) -> _Plan:
+    answers = _Answers(answered, dict(absent))
+    found = {name: answers.first(name, alternatives) for name, alternatives in SUMS.items()}
+    found["dram_byte"] = _dram(found, answers, chip)
+    pipes, not_counted, begun = _counted(answers, chip)
+    if (why := _why_no_flop(pipes, answers)) is not None:
+        answers.missing["flop"] = why
+        if not pipes:
+            answers.missing["flop_by_pipe"] = why
+    own = [pipe.name for pipe in _pipes(chip) if pipe.certain and pipe.name in TENSOR]
+    return _Plan(
+        sums={quantity: ((terms, 1.0),) for quantity, terms in found.items() if terms is not None},
+        pipes=pipes,
+        used=answers.used,
+        missing=answers.missing,
+        not_counted=not_counted,
+        begun=begun,
+        every_tensor_pipe=bool(own) and all(name in pipes for name in own),
+    )
+
+
+def _dram(found: Mapping[str, Sum | None], answers: _Answers, chip: Chip | None) -> Sum | None:
+    """Reads and writes together."""
+    read, write = found["dram_read_byte"], found["dram_write_byte"]
+    if read is not None and write is not None:
+        answers.used["dram_byte"] = _written((*read, *write))
+        return (*read, *write)
+    both = answers.first("dram_byte", DRAM)
+    if both is not None:
+        return both
+    if chip is not None and not chip.dram:
+        why = "this chip has no counter of DRAM bytes"
+        answers.missing |= dict.fromkeys(("dram_byte", "dram_read_byte", "dram_write_byte"), why)
+    elif not answers.asked(own_metrics(DRAM)):
+        answers.missing["dram_byte"] = answers.missing["dram_read_byte" if read is None else "dram_write_byte"]
+    return None
+
+
+def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, _Parts], tuple[str, ...], tuple[str, ...]]:
+    """The pipes that are counted in full, those that nobody asked for in full, and the metrics that these have."""
+    counted: dict[str, _Parts] = {}
+    not_counted: list[str] = []
+    begun: list[str] = []
+    unanswered: list[_Pipe] = []
+    for pipe in _pipes(chip):
+        if not answers.asked(pipe.metrics):
+            if pipe.certain:
+                not_counted.append(pipe.name)
+            continue
+        answering = next((one for one in pipe.sets if all(answers.answering(part) for part, _ in one)), None)
+        if answering is None and pipe.name in TENSOR and not answers.refused(pipe.metrics):
+            not_counted.append(pipe.name)
+            begun += answers.had(pipe.metrics)
+            continue
+        if answering is None:
+            unanswered.append(pipe)
+            continue
+        parts = tuple((answers.answering(part) or (), flop) for part, flop in answering)
+        counted[pipe.name] = parts
+        written = (_written(one) if flop == 1 else f"{flop:g} {_written(one)}" for one, flop in parts)
+        answers.used[f"flop_by_pipe.{pipe.name}"] = " + ".join(written)
+    some_tensor = any(name in TENSOR for name in counted)
+    for pipe in unanswered:
+        # Types of the tensor cores that don't answer where others do are types that the chip doesn't have.
+        if pipe.certain or not some_tensor or answers.useless(pipe.metrics):
+            chosen = next(one for one in pipe.sets if any(answers.asked(own_metrics(part)) for part, _ in one))
+            lacking = next(part for part, _ in chosen if answers.answering(part) is None)
+            answers.missing[f"flop_by_pipe.{pipe.name}"] = answers.why(lacking)
+    return counted, tuple(not_counted), tuple(begun)
+
+
+def _why_no_flop(pipes: Mapping[str, _Parts], answers: _Answers) -> str | None:
+    lacking = next((name for name in answers.missing if name.startswith("flop_by_pipe.")), None)
+    if lacking is not None:
+        return f"{lacking.partition('.')[2]} is not counted: {answers.missing[lacking]}"
+    if not any(pipe in pipes for pipe in INSTRUCTIONS):
+        return f"the CUDA cores are not counted: {answers.why(instruction_count('ffma')[:1])}"
+    return None
+
+
+def _amount(parts: _Parts, metrics: Mapping[str, float]) -> float:
+    return math.fsum(
+        worth
+        * term.factor
+        * math.prod((metrics[term.metric], *(metrics[name] for name in term.times)))
+        / (1.0 if term.over is None else metrics[term.over])
+        for terms, worth in parts
+        for term in terms
+    )
+
+
+def _tensor_cores(metrics: Mapping[str, float], plan: _Plan) -> bool | None:
+    told = {name: value for name, value in metrics.items() if name.startswith((*TENSOR_ACTIVITY, TENSOR_OPERATIONS))}
+    if any(told.values()):
+        return True
+    # That one kind of operation (hmma) didn't run tells nothing of the others.
+    all_kinds = any(name.startswith(TENSOR_ACTIVITY) and "_op_" not in name for name in told)
+    return False if all_kinds or plan.every_tensor_pipe else None
+
+
+@lru_cache(maxsize=32)
+def _pipes(chip: Chip | None) -> tuple[_Pipe, ...]:
+    """The pipes that the chip has or, as far as is known, may have."""
+    pipes: list[_Pipe] = []
+    for name, flop in INSTRUCTIONS.items():
+        plain = tuple((instruction_count(one), worth) for one, worth in flop.items())
+        packed = (*plain, *((instruction_count(one), worth) for one, worth in PACKED.items()))
+        if name != "fp32" or (chip is not None and not chip.packed):
+            pipes.append(_pipe(name, (plain,), certain=True))
+        else:
+            pipes.append(_pipe(name, (packed,) if chip is not None else (packed, plain), certain=True))
+    for name, sets in TENSOR.items():
+        own = [sources for sources in sets if chip is not None and set(sources) <= set(chip.tensor)]
+        ordered = (*own, *(sources for sources in sets if sources not in own))
+        summed = tuple(tuple((tensor_count(one), 1.0) for one in sources) for sources in ordered)
+        pipes.append(_pipe(name, summed, certain=bool(own)))
+    return tuple(pipes)
+
+
+def _pipe(name: str, sets: tuple[tuple[tuple[Alternatives, float], ...], ...], *, certain: bool) -> _Pipe:
+    metrics = frozenset(metric for one in sets for part, _ in one for metric in own_metrics(part))
+    return _Pipe(name=name, sets=sets, metrics=metrics, certain=certain)
+
+
+def _written(terms: Sum) -> str:
+    """For people: ``32 dram__sectors_read.sum``."""
+    return " + ".join(
+        ("" if term.factor == 1 else f"{term.factor:g} ")
+        + " x ".join((term.metric, *term.times))
+        + ("" if term.over is None else f" / {term.over}")
+        for term in terms
+    )

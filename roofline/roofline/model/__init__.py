@@ -1,0 +1,1 @@
+"""The roofline model: benchmarks in; each placed, bounded, flagged and judged, out."""

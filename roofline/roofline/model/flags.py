@@ -1,0 +1,362 @@
+"""What the analysis has to say against a number, each with its evidence and arithmetic. Nothing is clipped or dropped.
+
+The flags found here are added to those the measuring side put into the record.
+
+- ``..._disproved`` (invalid): a check of the record failed. The measuring side sets this flag itself, under the same
+  name; a record from elsewhere may tell of its checks alone.
+- ``unproven`` (invalid): the record of a case has no check at all. The measuring side writes some with every case.
+- ``impossible_work`` (invalid): FLOPs or bytes below 0 or not finite, least bytes above the most, or FLOPs that are not
+  the sum of those by dtype.
+- ``above_roof``: attained more than the roof allows: a roof or a count is wrong.
+- ``faster_than_peak`` (invalid): attained more than a clock above the rated one explains (1.25 times) of a published
+  compute roof, where fp32 3x3 convolutions count with the 1/2.25 of their multiplications that Winograd needs; or more
+  than three times a measured one, which may have been measured too low. The time, the count or the roof is wrong.
+- ``faster_than_sol``: the step took less than its speed of light.
+- ``cache_resident``: the step's data fits into the last-level cache; DRAM is no roof of it.
+- ``host_bound``: the device was busy for less than 70 % of the wall time; the point is placed by device time.
+- ``memory_oversubscribed``: more than 95 % of the device's memory reserved: a driver that spills to host memory does so
+  without an error.
+- ``throughput_cliff``: less than half the throughput of a smaller batch of the same case.
+- ``mostly_disturbed``: more than half of the rounds were disturbed from outside.
+- ``drift``: the last rounds took 5 % more or less than the first, by more than rounds differ from one to the next.
+- ``bimodal``: the rounds fall into two clusters with nothing between them, as when memory lies on one NUMA node or the
+  other, or clocks have two levels: no one time stands for both.
+- ``uncovered``: operations without a formula; their FLOPs are not in the totals. With their share of the step's time.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from itertools import groupby, pairwise
+
+from roofline.machine.roofs import BEYOND_PUBLISHED, Roofs
+from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, Placement
+from roofline.model.sol import SpeedOfLight
+from roofline.schema.amounts import usable, usable_or_zero
+from roofline.schema.record import Flag, Record, Timing, Work
+from roofline.text.units import percent, scaled, significant
+from roofline.timing.margin import MEDIAN_OVER_MEAN
+from roofline.timing.step_time import has_times, mostly_disturbed, step_times_s
+
+FULL_MEMORY_SHARE = 0.95
+CLIFF = 0.5
+_BEYOND_MEASURED = 3.0
+_SAME_AMOUNT = 1e-6
+"""Relative difference up to which two amounts are one: sums of whole numbers, kept as floats."""
+
+BIMODAL_ROUNDS = 10
+"""Fewer rounds show no clusters,"""
+BIMODAL_SHARE = 0.2
+"""nor does one of less than this share of them,"""
+BIMODAL_GAP = 0.1
+"""nor a gap of less than this share of their mean."""
+_BEYOND_DRIFT = 0.25
+"""Rounds that changed once, by less than this, may have drifted: a device that warms up has such a step."""
+
+DRIFT_ROUNDS = 10
+"""Fewer rounds show no drift."""
+DRIFT = 0.05
+"""Between the ends of a session, relative to its beginning; less is usual."""
+DRIFT_ENDS_SHARE = 0.1
+"""Of the rounds, at either end, and at least"""
+DRIFT_ENDS = 5
+_BEYOND_NOISE = 4.0
+"""Standard errors of the difference between the ends."""
+_USUAL = 0.8
+"""Share of the changes from round to round that tell of the noise, the smallest,"""
+_NORMAL_USUAL = 0.5586
+"""and their mean in a normal distribution, over its standard deviation."""
+
+
+def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLight) -> tuple[Flag, ...]:
+    """The flags of one benchmark, in a fixed order."""
+    found = (
+        *disproved(record),
+        faster_than_peak(placement) or _above(placement, roofs),
+        _faster_than_light(record.timing, sol, placement),
+        _resident(record, placement, roofs),
+        _host(placement),
+        oversubscribed(record),
+        _mostly_disturbed(record.timing),
+        *series_flags(usable_step_times(record.timing)),
+        _uncovered(record),
+    )
+    return tuple(flag for flag in found if flag is not None)
+
+
+def usable_step_times(timing: Timing | None) -> list[float]:
+    """Of the undisturbed rounds, in their order; empty where there are none, or one can't be calculated with."""
+    return step_times_s(timing.rounds) if timing is not None and has_times(timing.rounds) else []
+
+
+def _mostly_disturbed(timing: Timing | None) -> Flag | None:
+    why = None if timing is None else mostly_disturbed(timing.rounds.disturbed)
+    if timing is None or why is None:
+        return None
+    left = sum(mark is None for mark in timing.rounds.disturbed or ())
+    made_of = f"the {left} undisturbed" if left else "all of them, for lack of others"
+    return Flag(name="mostly_disturbed", evidence=f"{why}: the step time is the median of {made_of}")
+
+
+def disproved(record: Record) -> tuple[Flag, ...]:
+    """The flags for what the record itself shows to be wrong, but for those that are among its own."""
+    own = {flag.name for flag in record.flags if flag.invalid}
+    found = [(f"{check.name}_disproved", check.evidence) for check in record.checks if check.status == "failed"]
+    if record.case.mode in ("train", "infer") and not record.checks:
+        found.append(("unproven", "the record has no checks: of a case that pytest-roofline measured it has some"))
+    if (contradiction := None if record.work is None else _contradiction(record.work)) is not None:
+        found.append(("impossible_work", contradiction))
+    return tuple(Flag(name=name, evidence=why, invalid=True) for name, why in found if name not in own)
+
+
+def _contradiction(work: Work) -> str | None:
+    """Why no step has this work; None where one may. Of bytes that aren't known both ends are NaN; FLOPs that
+    couldn't be counted are no work at all.
+    """
+    low, high = work.byte_low_per_step, work.byte_high_per_step
+    amounts = {
+        "flop_per_step": work.flop_per_step,
+        **({} if math.isnan(low) and math.isnan(high) else {"byte_low_per_step": low, "byte_high_per_step": high}),
+        **{f"flop_by_dtype.{dtype}": flop for dtype, flop in work.flop_by_dtype.items()},
+    }
+    impossible = [f"{name} is not finite" for name, value in amounts.items() if not math.isfinite(value)]
+    impossible += [f"{name} is {value:g}" for name, value in amounts.items() if math.isfinite(value) and value < 0]
+    if impossible:
+        return f"the record's work can't be: {', '.join(impossible)}"
+    if low > high * (1 + _SAME_AMOUNT):
+        return f"the record's work can't be: least bytes {scaled(low, 'B')}, most bytes {scaled(high, 'B')}"
+    total = sum(work.flop_by_dtype.values())
+    if not math.isclose(total, work.flop_per_step, rel_tol=_SAME_AMOUNT):
+        flop = scaled(work.flop_per_step, "FLOP")
+        return f"the record's work can't be: {flop} in all, {scaled(total, 'FLOP')} over all dtypes"
+    return None
+
+
+def faster_than_peak(placement: Placement) -> Flag | None:
+    """The flag for a time, a count or a roof that can't be right."""
+    peak = placement.fraction_of_compute
+    published = placement.compute_source == "spec"
+    most = BEYOND_PUBLISHED * placement.winograd_saving if published else _BEYOND_MEASURED
+    if peak is None or peak <= most:
+        return None
+    attained = scaled(placement.attained_flop_per_s, "FLOP/s")
+    roof = scaled(placement.compute_flop_per_s, "FLOP/s")
+    return Flag(
+        name="faster_than_peak",
+        evidence=f"{attained} is {significant(peak)} times the compute roof of {roof} ({placement.compute_source}):"
+        f" {_causes(placement, beyond=True)}",
+        invalid=True,
+    )
+
+
+def _causes(placement: Placement, *, beyond: bool) -> str:
+    """What explains more than the roof, the likeliest first. Only a measured roof can have been measured too low.
+
+    :param beyond: by more than a clock or a roof's own error explains.
+    """
+    if placement.roof_source == "spec":
+        if not beyond:
+            return "the clock ran above the rated one, or a count is too high"
+        return (
+            "in order of likelihood, the published figures are another device's, the kernels used structured sparsity"
+            " (the roof is dense), FLOPs were counted twice, or part of the work was skipped"
+        )
+    return "the time or the count is wrong" if beyond else "a roof was measured too low, or a count is too high"
+
+
+def series_flags(step_times: Sequence[float]) -> tuple[Flag, ...]:
+    """The flags of a series of rounds.
+
+    :param step_times: one a round, in the order they were taken; usable, and only of rounds that nothing disturbed.
+    """
+    return tuple(flag for flag in (drift(step_times), bimodal(step_times)) if flag is not None)
+
+
+def drift(step_times: Sequence[float]) -> Flag | None:
+    """The flag for rounds that get slower or faster over the session, smoothly or in a step."""
+    if len(step_times) < DRIFT_ROUNDS:
+        return None
+    clusters = _clusters(step_times)
+    if clusters is not None and _moves(step_times, clusters) > 1:
+        return None
+    count = max(DRIFT_ENDS, round(len(step_times) * DRIFT_ENDS_SHARE))
+    first, last = statistics.median(step_times[:count]), statistics.median(step_times[-count:])
+    # From one round to the next. The largest changes are pauses, or the step itself.
+    changes = sorted(abs(after - before) for before, after in pairwise(step_times))
+    noise = statistics.fmean(changes[: math.ceil(_USUAL * len(changes))]) / (_NORMAL_USUAL * math.sqrt(2))
+    error = MEDIAN_OVER_MEAN * noise * math.sqrt(2 / count)
+    if abs(last - first) < max(DRIFT * first, _BEYOND_NOISE * error):
+        return None
+    return Flag(
+        name="drift",
+        evidence=f"{last / first - 1:+.1%} over the session: {scaled(first, 's')} a step in its first {count} rounds,"
+        f" {scaled(last, 's')} in its last {count}",
+    )
+
+
+def bimodal(step_times: Sequence[float]) -> Flag | None:
+    """The flag for rounds in two clusters.
+
+    Two clusters are told apart by the widest gap between neighbours, where it is wider than either cluster. Rounds that
+    went from one to the other once and stayed have drifted, unless they are further apart than a drift goes.
+    """
+    clusters = _clusters(step_times)
+    if clusters is None:
+        return None
+    fast, slow = clusters
+    if _moves(step_times, clusters) == 1 and slow[0] - fast[-1] < _BEYOND_DRIFT * statistics.fmean(step_times):
+        return None
+    return Flag(
+        name="bimodal",
+        evidence=f"{len(fast)} rounds at {scaled(statistics.fmean(fast), 's')} a step and {len(slow)} at"
+        f" {scaled(statistics.fmean(slow), 's')}, none between: no one time stands for both",
+    )
+
+
+def _clusters(step_times: Sequence[float]) -> tuple[list[float], list[float]] | None:
+    """The fast and the slow rounds, sorted, where they are told apart."""
+    if len(step_times) < BIMODAL_ROUNDS:
+        return None
+    times = sorted(step_times)
+    least = math.ceil(BIMODAL_SHARE * len(times))
+    split = max(range(least, len(times) - least + 1), key=lambda index: times[index] - times[index - 1])
+    fast, slow = times[:split], times[split:]
+    gap, width = slow[0] - fast[-1], max(fast[-1] - fast[0], slow[-1] - slow[0])
+    return (fast, slow) if gap >= BIMODAL_GAP * statistics.fmean(times) and gap > width else None
+
+
+def _moves(step_times: Sequence[float], clusters: tuple[list[float], list[float]]) -> int:
+    """How often the rounds went from one cluster to the other."""
+    slowest = clusters[0][-1]
+    return sum((before <= slowest) != (after <= slowest) for before, after in pairwise(step_times))
+
+
+def oversubscribed(record: Record) -> Flag | None:
+    """The flag for a device whose memory is full."""
+    memory = record.memory
+    if memory is None or memory.peak_reserved_byte is None:
+        return None
+    total = memory.device_total_byte or record.device.memory_byte
+    if not total or memory.peak_reserved_byte <= FULL_MEMORY_SHARE * total:
+        return None
+    reserved, share = memory.peak_reserved_byte, memory.peak_reserved_byte / total
+    return Flag(
+        name="memory_oversubscribed",
+        evidence=f"{scaled(reserved, 'B')} reserved of {scaled(total, 'B')} ({percent(share, 3)}): memory is full,"
+        " a driver may have spilled to the host without an error",
+    )
+
+
+def cliffs(records: Sequence[Record | None]) -> tuple[Flag | None, ...]:
+    """For each record the flag, where its throughput falls off a cliff against a smaller batch of the same case.
+
+    Compared with the best of all smaller batches, so that what comes after the first fall is found too. Invalid rows
+    and rows without a time are no measure for others.
+    """
+    series: dict[tuple[str | None, ...], list[tuple[int, Record]]] = {}
+    for index, record in enumerate(records):
+        if record is not None:
+            series.setdefault(_series(record), []).append((index, record))
+    found: list[Flag | None] = [None] * len(records)
+    for members in series.values():
+        best: tuple[float, int] | None = None
+        in_order = sorted(members, key=lambda member: member[1].case.batch)
+        for batch, same_batch in groupby(in_order, key=lambda member: member[1].case.batch):
+            rates = [(index, record, throughput(record)) for index, record in same_batch]
+            if best is not None:
+                for index, record, rate in rates:
+                    found[index] = None if rate is None else _cliff(record, rate, best)
+            measures = [(rate, batch) for _, record, rate in rates if rate is not None and record.valid]
+            best = max((*measures, *((best,) if best is not None else ())), default=None)
+    return tuple(found)
+
+
+def throughput(record: Record) -> float | None:
+    """Samples per second, by the wall; None without a usable time or number of samples."""
+    if record.timing is None or not usable(record.timing.step_time_s) or record.case.samples_per_step < 1:
+        return None
+    return record.case.samples_per_step / record.timing.step_time_s
+
+
+def _cliff(record: Record, own: float, best_smaller: tuple[float, int]) -> Flag | None:
+    """:param best_smaller: the highest throughput of a smaller batch, and that batch."""
+    best, batch = best_smaller
+    if own >= CLIFF * best:
+        return None
+    spilled = oversubscribed(record) is not None or any(flag.name == "spilled" for flag in record.flags)
+    return Flag(
+        name="throughput_cliff",
+        evidence=f"{significant(own)} {record.case.sample_unit}/s at batch {record.case.batch} against"
+        f" {significant(best)} at batch {batch}, {significant(best / own)} times less;"
+        f" cause: {'device memory is full' if spilled else 'not known'}",
+    )
+
+
+def _series(record: Record) -> tuple[str | None, ...]:
+    case, device = record.case, record.device
+    return (case.model, case.mode, case.precision, case.layout, case.data, device.kind, device.name)
+
+
+def _above(placement: Placement, roofs: Roofs) -> Flag | None:
+    fraction = placement.fraction_low if placement.fraction_low is not None else placement.fraction_of_compute
+    if fraction is None or fraction <= 1:
+        return None
+    spreads = ", ".join(f"{roof.name} {percent(roof.spread)}" for roof in roofs.roofs if roof.spread)
+    source = f"{placement.roof_source}; spread: {spreads}" if spreads else placement.roof_source
+    return Flag(
+        name="above_roof",
+        evidence=f"attained {percent(fraction, 3)} of its roof ({source}): {_causes(placement, beyond=False)}",
+    )
+
+
+def _faster_than_light(timing: Timing | None, sol: SpeedOfLight, placement: Placement) -> Flag | None:
+    if timing is None or sol.time_s is None or not usable(timing.step_time_s) or timing.step_time_s >= sol.time_s:
+        return None
+    causes = f"{_causes(placement, beyond=False)}, or traffic stayed in a cache"
+    reservations = "; ".join((causes, *sol.reservations))
+    return Flag(
+        name="faster_than_sol",
+        evidence=f"{scaled(timing.step_time_s, 's')} for a step whose speed of light is {scaled(sol.time_s, 's')}"
+        f" (arithmetic {scaled(sol.compute_s, 's')}, traffic {scaled(sol.memory_s, 's')}): {reservations}",
+    )
+
+
+def _resident(record: Record, placement: Placement, roofs: Roofs) -> Flag | None:
+    if not placement.cache_resident or placement.time_s is None or record.work is None:
+        return None
+    traffic, dram = record.work.byte_high_per_step / placement.time_s, roofs.value("byte", "dram")
+    beyond = f", {significant(traffic / dram)} times DRAM" if dram is not None and traffic > dram else ""
+    return Flag(
+        name="cache_resident",
+        evidence=f"the step's data fits into the last-level cache of {scaled(record.device.last_level_cache_byte, 'B')}"
+        f" (traffic up to {scaled(traffic, 'B/s')}{beyond}): DRAM is no roof of it",
+    )
+
+
+def _host(placement: Placement) -> Flag | None:
+    share = placement.device_share
+    if share is None or share >= HOST_BOUND_DEVICE_SHARE:
+        return None
+    return Flag(
+        name="host_bound",
+        evidence=f"the device was busy for {percent(share)} of the wall time; the point is placed by device time",
+    )
+
+
+def _uncovered(record: Record) -> Flag | None:
+    if record.work is None or not record.work.uncovered:
+        return None
+    names = ", ".join(
+        f"{operation.name} ({operation.calls} calls{_share(operation.time_s, record.timing)})"
+        for operation in record.work.uncovered
+    )
+    return Flag(name="uncovered", evidence=f"no formula for {names}: not in the FLOPs")
+
+
+def _share(time_s: float | None, timing: Timing | None) -> str:
+    """Of the timed step, where both are known."""
+    if time_s is None or timing is None or not usable_or_zero(time_s) or not usable(timing.step_time_s):
+        return ""
+    return f", {percent(time_s / timing.step_time_s)} of the time"

@@ -1,0 +1,203 @@
+"""A result file's benchmarks, each placed, flagged and judged: what every table and figure is made of."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from roofline.machine.published import DeviceTable
+from roofline.machine.roofs import Roofs, roofs_of
+from roofline.model.bounds import Bound, judge
+from roofline.model.flags import cliffs, derived, series_flags, throughput
+from roofline.model.placement import Placement, place
+from roofline.model.sol import SpeedOfLight, speed_of_light
+from roofline.results.reader import Benchmark, ResultFile
+from roofline.schema.amounts import usable, usable_or_zero
+from roofline.schema.record import Device, Flag, Mode, Record
+from roofline.timing.step_time import plain_step_time_s, plain_times_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One benchmark of one run with everything concluded from it."""
+
+    result: ResultFile
+    benchmark: Benchmark
+    roofs: Roofs
+    placement: Placement
+    sol: SpeedOfLight
+    flags: tuple[Flag, ...]
+    bound: Bound
+
+    @property
+    def id(self) -> str:
+        """The case's id; the test's name where there is no record."""
+        return self.benchmark.name if self.benchmark.record is None else self.benchmark.record.case.id
+
+    @property
+    def mode(self) -> Mode | None:
+        return None if self.benchmark.record is None else self.benchmark.record.case.mode
+
+    @property
+    def valid(self) -> bool:
+        return self.why_invalid is None
+
+    @property
+    def why_invalid(self) -> str | None:
+        """The first flag that makes the row invalid, in words; None where none does."""
+        return next((f"invalid: {flag.name}" for flag in self.flags if flag.invalid), None)
+
+    @property
+    def why_not_drawn(self) -> str | None:
+        """Why the roofline leaves the point out; None where it has it."""
+        if not self.valid:
+            return self.why_invalid
+        if self.bound.kind == "capacity":
+            return "device memory full: its time is not the device's"
+        return self.placement.why_not
+
+    @property
+    def step_time_s(self) -> float | None:
+        """By the wall, the median of the undisturbed rounds (see `roofline.timing.step_time`)."""
+        record = self.benchmark.record
+        if record is None:
+            return plain_step_time_s(self.benchmark.stats)
+        return None if record.timing is None else record.timing.step_time_s
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of the rounds that the step time is of, over the step time."""
+        record = self.benchmark.record
+        if record is None:
+            deviation = self.benchmark.stats.stddev_s
+        else:
+            deviation = None if record.timing is None else record.timing.step_time_sd_s
+        if deviation is None or self.step_time_s is None:
+            return None
+        return deviation / self.step_time_s if usable_or_zero(deviation) and usable(self.step_time_s) else None
+
+    @property
+    def margin(self) -> float | None:
+        """Of the step time, relative; None where none can be claimed, and without a record."""
+        record = self.benchmark.record
+        return None if record is None or record.timing is None else record.timing.margin
+
+    @property
+    def samples_per_s(self) -> float | None:
+        return None if self.benchmark.record is None else throughput(self.benchmark.record)
+
+    @property
+    def fraction_of_sol(self) -> float | None:
+        """Speed of light over step time."""
+        if self.sol.time_s is None or self.step_time_s is None or not usable(self.step_time_s):
+            return None
+        return self.sol.time_s / self.step_time_s
+
+    @property
+    def workload(self) -> tuple[str, str]:
+        """Equal for two benchmarks of the same work. Without a record the test's name and parameters tell it."""
+        record = self.benchmark.record
+        if record is None:
+            return (self.benchmark.fullname, json.dumps(self.benchmark.params, sort_keys=True))
+        return (record.case.id, record.case.workload_hash)
+
+
+def points_of(result: ResultFile, table: DeviceTable) -> tuple[Point, ...]:
+    """All benchmarks of one file, in its order, roofs and loader-only benchmarks included."""
+    roofs: dict[Device, Roofs] = {}
+    points: list[Point] = []
+    for benchmark in result.benchmarks:
+        device = None if benchmark.record is None else benchmark.record.device
+        if device is not None and device not in roofs:
+            roofs[device] = roofs_of(result, device, table)
+        points.append(_point(result, benchmark, _NO_ROOFS if device is None else roofs[device]))
+    found = cliffs([_checked(point) for point in points])
+    return tuple(point if flag is None else _with(point, flag) for point, flag in zip(points, found, strict=True))
+
+
+def place_all(results: Iterable[ResultFile], table: DeviceTable) -> tuple[Point, ...]:
+    return tuple(point for result in results for point in points_of(result, table))
+
+
+def cases(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Without the benchmarks that measured a roof: they are ceilings, not cases under them."""
+    return tuple(point for point in points if point.mode != "roof")
+
+
+def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
+    """Of runs of the same workload on the same machine, under one label, the newest alone, never a mean of them; and
+    notes saying so.
+    """
+    chosen: dict[tuple[str, ...], Point] = {}
+    dropped: dict[str, int] = {}
+    for point in sorted(points, key=lambda point: (point.result.when, str(point.result.path))):
+        key = (point.result.machine_key, point.result.machine_label, *_device(point.benchmark.record), *point.workload)
+        if key in chosen:
+            dropped[point.result.machine_label] = dropped.get(point.result.machine_label, 0) + 1
+        chosen[key] = point
+    kept = set(map(id, chosen.values()))
+    notes = tuple(
+        f"{label}: {count} older result{'s' if count > 1 else ''} of the same workload left out, the newest is shown"
+        for label, count in dropped.items()
+    )
+    return tuple(point for point in points if id(point) in kept), notes
+
+
+def told_runs(points: Iterable[Point]) -> str | None:
+    """When the runs began that the points are of, the newest first; None where all are of one run."""
+    count = Counter((point.result.when, str(point.result.path)) for point in points)
+    if len(count) < 2:
+        return None
+    runs = [f"{cases} of {when or Path(path).name}" for (when, path), cases in sorted(count.items(), reverse=True)]
+    more = f", and of {len(runs) - _RUNS_TOLD} more" if len(runs) > _RUNS_TOLD else ""
+    return f"Cases of {len(runs)} runs: {', '.join(runs[:_RUNS_TOLD])}{more}."
+
+
+_RUNS_TOLD = 3
+
+
+_NO_ROOFS = Roofs(roofs=(), why_none="no record")
+
+
+def _point(result: ResultFile, benchmark: Benchmark, roofs: Roofs) -> Point:
+    record = benchmark.record
+    if record is None:
+        sol = SpeedOfLight(time_s=None, why_none="no record")
+        placement = place(None, roofs)
+        flags = series_flags(plain_times_s(benchmark.stats))
+        if benchmark.fault is not None:
+            flags = (Flag(name="unreadable_record", evidence=benchmark.fault, invalid=True),)
+        elif plain_step_time_s(benchmark.stats) is None:
+            flags = (Flag(name="no_statistics", evidence="its row in the file has no time", invalid=True),)
+    else:
+        placement = place(record, roofs)
+        sol = speed_of_light(record, roofs, resident=placement.cache_resident)
+        flags = (*record.flags, *derived(record, placement, roofs, sol))
+    return Point(
+        result=result,
+        benchmark=benchmark,
+        roofs=roofs,
+        placement=placement,
+        sol=sol,
+        flags=flags,
+        bound=judge(record, placement, roofs, sol, flags),
+    )
+
+
+def _with(point: Point, flag: Flag) -> Point:
+    flags = (*point.flags, flag)
+    bound = judge(point.benchmark.record, point.placement, point.roofs, point.sol, flags)
+    return replace(point, flags=flags, bound=bound)
+
+
+def _checked(point: Point) -> Record | None:
+    """The record with the flags found by now, so that an invalid row is no measure for its neighbours."""
+    record = point.benchmark.record
+    return None if record is None else replace(record, flags=point.flags)
+
+
+def _device(record: Record | None) -> tuple[str, str]:
+    return ("", "") if record is None else (record.device.kind, record.device.name)

@@ -1,0 +1,1 @@
+"""Traces of torch's profiler: a timeline out."""

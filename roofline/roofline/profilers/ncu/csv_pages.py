@@ -1,0 +1,418 @@
+"""What ``ncu --csv`` printed, in each of its pages, to launches with their metrics in base units."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from roofline.counters.terms import Dimension, dimension
+from roofline.files.text import ReadError
+from roofline.profilers.captures import Capture, Launch
+from roofline.profilers.ncu import ranges as ncu_ranges
+from roofline.profilers.ncu.labels import is_label, metric_of, not_printed, unprinted
+from roofline.profilers.ncu.lines import Header, Lines, how, integer, remedy
+from roofline.profilers.ncu.number_format import Evidence, NumberFormat, NumberFormatError
+from roofline.profilers.ncu.units import LEAST, MOST, factors, plausible
+from roofline.text.printable import printable
+
+_NOTHING = {"", "-", "n/a", "na", "#n/a", "nan", "-nan", "nan(ind)", "-nan(ind)", "inf", "-inf", "none", "null"}
+"""What stands in place of a value, in lower case and without ncu's ``(!)``."""
+
+_ATTRIBUTES = ("device__", "nvlink__", "numa__", "c2clink__", "profiler__", "launch__func")
+"""Columns of a raw page that hold properties, some of them names: they tell nothing of how numbers are written."""
+
+_WHOLE = {"launch__block_size", "launch__grid_size", "launch__thread_count", "launch__registers_per_thread"}
+_ADDITIVE: tuple[Dimension, ...] = ("time", "byte", "count")
+_SAME = 0.01
+"""Relative difference of two prints of one value, rounded to three digits each."""
+
+_PASSES = "profiler__replayer_passes"
+_DIGIT = re.compile("[1-9]")
+_SHOWN = 40
+"""Characters of a number that can't be."""
+
+
+class _Cell(NamedTuple):
+    metric: str
+    unit: str
+    text: str
+    line: int
+    column: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """A launch as it is found, row by row. ``invocations``, of a summary, are launches that it stands for. ``again``:
+    it stands in the file a second time.
+    ``labelled``: its page has labels in place of names, and so not all that was collected.
+    """
+
+    name: str
+    line: int
+    grid: str | None
+    block: str | None
+    compute_capability: str | None
+    invocations: int = 1
+    ranges: tuple[str, ...] | None = None
+    again: bool = False
+    labelled: bool = False
+    cells: list[_Cell] = field(default_factory=list)
+
+
+def parse(path: Path, text: str, told: NumberFormat | None = None) -> Capture:
+    """The launches of a file.
+
+    :param told: how it writes its numbers, where the user knows; else all its numbers are asked.
+    :raises ReadError: no table of ncu, none of its rows, a row that was cut off or edited, a number that is none, or
+        numbers that don't tell how they are written.
+    """
+    lines = Lines(path, text)
+    evidence = Evidence()
+    found = _Table(path, evidence)
+    for header, number, cells in lines.rows():
+        found.take(header, number, cells)
+    if not found.launches:
+        lines.refuse()
+    try:
+        form = evidence.decide(told)
+    except NumberFormatError as error:
+        raise ReadError(f"{path}: {error}") from error
+    elsewhere = not_printed()
+    return Capture(
+        source=str(path),
+        launches=tuple(_launch(path, one, form, elsewhere) for one in found.launches.values()),
+        passes=_most(lines.passes, found.passes(path, form)),
+        notes=(*_said(lines), *found.gaps(), *found.twice()),
+    )
+
+
+class _Table:
+    """Takes rows, and puts those of one launch together."""
+
+    def __init__(self, path: Path, evidence: Evidence) -> None:
+        self._path = path
+        self._evidence = evidence
+        self._header: Header | None = None
+        self._columns: _RawColumns | None = None
+        self._ids: list[set[int]] = []
+        self._passes: list[_Cell] = []
+        self._names: dict[tuple[str, str, str | None, str | None], _Named] = {}
+        self._last: tuple[tuple[str | None, ...], _Found] | None = None
+        self.launches: dict[tuple[object, ...], _Found] = {}
+
+    def take(self, header: Header, number: int, cells: Sequence[str]) -> None:
+        """:raises ReadError: a row of a raw page without its row of units, or an ID of two kernels."""
+        if header is not self._header:
+            self._header, self._columns, self._last = header, None, None
+            self._ids.append(set())
+        if header.page == "raw":
+            self._raw(header, number, cells)
+        elif header.page == "details":
+            self._details(header, number, cells)
+        else:
+            self._summary(header, number, cells)
+
+    def passes(self, path: Path, form: NumberFormat) -> int | None:
+        """How often a kernel was replayed at most, where the raw page says."""
+        counts = [_value(path, cell, "count", form) for cell in self._passes]
+        whole = [int(one) for one in counts if isinstance(one, float)]
+        return max(whole, default=None)
+
+    def gaps(self) -> Iterator[str]:
+        """ncu numbers launches without gaps: some that are missing were filtered out, or lost in the stream."""
+        for ids in self._ids:
+            if ids and (lacking := max(ids) - min(ids) + 1 - len(ids)):
+                between = f"{min(ids)} to {max(ids)}"
+                yield f"Not in the file: {lacking} of the launches with IDs from {between}. Sums are without them."
+
+    def _raw(self, header: Header, number: int, cells: Sequence[str]) -> None:
+        if not header.get(cells, "ID"):
+            self._columns = self._columns or _RawColumns.of(header, cells)
+            return
+        if self._columns is None:
+            raise ReadError(
+                f"{self._path}:{number}: no row of units below the columns of line {header.line}, so a value may be"
+                f" anything. Was it taken out? {how()}"
+            )
+        one = self._open(header, number, cells)
+        self._evidence.add_all([cells[place] for place in self._columns.numbers], number)
+        for place in self._columns.whole:
+            self._evidence.add(cells[place], number, whole=True)
+        one.cells += [_Cell(metric, unit, cells[place], number, metric) for place, metric, unit in self._columns.wanted]
+        if self._columns.passes is not None:
+            self._passes.append(_Cell(_PASSES, "", cells[self._columns.passes], number, _PASSES))
+
+    def _details(self, header: Header, number: int, cells: Sequence[str]) -> None:
+        one = self._open(header, number, cells)
+        column = header.column
+        place = (header.get(cells, "Section Name"), header.get(cells, "Body Item Label"))
+        named = (cells[column["Metric Name"]], cells[column["Metric Unit"]], *place)
+        known = self._names.get(named)
+        if known is None:
+            known = self._names[named] = _Named.of(named[0].strip(), named[1].strip(), *place)
+        # Rows of rules name no metric.
+        if not known.metric:
+            return
+        one.labelled |= known.label
+        text = cells[column["Metric Value"]].strip()
+        if known.telling:
+            self._evidence.add(text, number, whole=known.whole)
+        if known.wanted:
+            one.cells.append(_Cell(known.metric, known.unit, text, number, "Metric Value"))
+
+    def _summary(self, header: Header, number: int, cells: Sequence[str]) -> None:
+        identity = ("Process ID", "Kernel Name", "Block Size", "Grid Size", "Device", "CC", "Invocations")
+        place = tuple(header.get(cells, name) for name in identity)
+        key = (self._table_of(place[0]), *place)
+        one = self.launches.get(key)
+        if one is not None and (self._last is None or self._last[1] is not one):
+            one.again = True
+        if one is None:
+            invocations = self._integer(header, number, cells, "Invocations")
+            if not invocations:
+                raise ReadError(f"{self._path}:{number}: a kernel with no invocations. {how()}")
+            one = self.launches[key] = _begin(header, number, cells)
+            one.invocations = invocations
+        self._last = (place, one)
+        unit = header.get(cells, "Metric Unit") or ""
+        printed = header.get(cells, "Metric Name") or ""
+        one.labelled |= is_label(printed)
+        metric = metric_of(printed, unit, header.get(cells, "Section Name"), header.get(cells, "Body Item Label"))
+        for name in ("Minimum", "Maximum", "Average"):
+            self._evidence.add(header.get(cells, name) or "", number, whole=name != "Average" and _whole(metric, unit))
+        if dimension(metric) is not None:
+            one.cells.append(_Cell(metric, unit, header.get(cells, "Average") or "", number, "Average"))
+
+    def _table_of(self, process: str | None) -> int:
+        """In which table a launch of the process is looked for: a process numbers its launches once, so in any; where
+        the process isn't told, in the one that is read.
+        """
+        return len(self._ids) if process is None else 0
+
+    def twice(self) -> Iterator[str]:
+        """Launches that a log has twice, as one that was appended to: the same process, the same number."""
+        if again := sum(one.again for one in self.launches.values()):
+            which = f"{again} launch{'' if again == 1 else 'es'} of {len(self.launches)}"
+            yield f"More than once in the file (same process and ID), counted once: {which}."
+
+    def _integer(self, header: Header, number: int, cells: Sequence[str], name: str) -> int:
+        """:raises ReadError: too large for a counter."""
+        printed = header.get(cells, name) or ""
+        value = integer(printed)
+        if value is None:
+            raise ReadError(
+                f"{self._path}:{number}: {name}: {printed[:_SHOWN]!r}{_length(printed)} is no number that ncu counts"
+                f" to: it is 2^63 or more. {how()}"
+            )
+        return value
+
+    def _open(self, header: Header, number: int, cells: Sequence[str]) -> _Found:
+        """The launch of the row.
+
+        :raises ReadError: one ID with two kernels.
+        """
+        printed = tuple(header.get(cells, name) for name in ("ID", "Process ID", "Kernel Name"))
+        if self._last is not None and self._last[0] == printed and header.page == "details":
+            return self._last[1]
+        launch = self._integer(header, number, cells, "ID")
+        key = (self._table_of(printed[1]), printed[1], launch)
+        self._ids[-1].add(launch)
+        one = self.launches.get(key)
+        if one is None:
+            one = self.launches[key] = _begin(header, number, cells)
+        elif one.name != (name := printable(printed[2] or "")):
+            raise ReadError(
+                f"{self._path}:{number}: launch {launch} is {name!r:.80} here and {one.name!r:.80} in line"
+                f" {one.line}. Are these two runs in one file? Give a file of each."
+            )
+        else:
+            one.again = True
+        self._last = (printed, one)
+        return one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """What a metric's name or label and its unit on the details page tell. ``telling``: its values tell how numbers are
+    written.
+    """
+
+    metric: str
+    unit: str
+    label: bool
+    telling: bool
+    whole: bool
+    wanted: bool
+
+    @staticmethod
+    def of(printed: str, unit: str, section: str | None, item: str | None) -> _Named:
+        metric = metric_of(printed, unit, section, item)
+        return _Named(
+            metric=metric,
+            unit=unit,
+            label=is_label(printed),
+            telling=not metric.startswith(_ATTRIBUTES),
+            whole=_whole(metric, unit),
+            wanted=dimension(metric) is not None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RawColumns:
+    """Places of cells. ``numbers`` and ``whole`` ones tell how numbers are written; ``wanted`` are used, with metric
+    and unit; ``passes`` is the number of replays.
+    """
+
+    numbers: tuple[int, ...]
+    whole: tuple[int, ...]
+    wanted: tuple[tuple[int, str, str], ...]
+    passes: int | None
+
+    @staticmethod
+    def of(header: Header, units: Sequence[str]) -> _RawColumns:
+        unit_of = [unit.strip() for unit in units]
+        metrics = [(place, metric_of(name, unit_of[place])) for place, name in enumerate(header.cells) if "__" in name]
+        whole = tuple(place for place, metric in metrics if _whole(metric, unit_of[place]))
+        telling = (place for place, metric in metrics if not metric.startswith(_ATTRIBUTES))
+        return _RawColumns(
+            numbers=tuple(place for place in telling if place not in whole),
+            whole=whole,
+            wanted=tuple((place, metric, unit_of[place]) for place, metric in metrics if dimension(metric) is not None),
+            passes=header.column.get(_PASSES),
+        )
+
+
+def _begin(header: Header, number: int, cells: Sequence[str]) -> _Found:
+    return _Found(
+        name=printable(header.get(cells, "Kernel Name") or ""),
+        line=number,
+        grid=header.get(cells, "Grid Size"),
+        block=header.get(cells, "Block Size"),
+        compute_capability=header.get(cells, "CC"),
+        ranges=_ranges(header, cells),
+    )
+
+
+def _ranges(header: Header, cells: Sequence[str]) -> tuple[str, ...] | None:
+    """Names of the NVTX ranges that the launch was in; None where the table has no column of them."""
+    there = ncu_ranges.columns(header.cells)
+    if not there:
+        return None
+    return tuple(name for place, numbered in there for name in ncu_ranges.ranges(cells[place], numbered))
+
+
+def _whole(metric: str, unit: str) -> bool:
+    """Whether its values are whole numbers: sums of counters, in the unit that is counted in."""
+    if metric in _WHOLE:
+        return True
+    if not metric.endswith(".sum"):
+        return False
+    what = dimension(metric)
+    return what in ("byte", "count", "time") and factors(unit, what) == (1.0, 1e9 if what == "time" else 1.0)
+
+
+def _launch(path: Path, found: _Found, form: NumberFormat, elsewhere: str) -> Launch:
+    """:param elsewhere: where the metrics are that a page of labels has not.
+    :raises ReadError: a cell that is no number, or one metric with two values.
+    """
+    metrics: dict[str, float] = {}
+    absent: dict[str, str] = {}
+    for cell in found.cells:
+        what = dimension(cell.metric)
+        assert what is not None
+        value = _value(path, cell, what, form)
+        if found.invocations > 1 and what not in _ADDITIVE:
+            value = "a mean over launches, of which there is no sum"
+        if isinstance(value, str):
+            absent.setdefault(cell.metric, value)
+            continue
+        value *= found.invocations
+        before = metrics.setdefault(cell.metric, value)
+        if not math.isclose(before, value, rel_tol=_SAME):
+            raise ReadError(
+                f"{path}:{cell.line}: {cell.metric} of launch {found.name!r:.80} is {cell.text} {cell.unit} here and"
+                " another value before. Are these two runs in one file? Give a file of each."
+            )
+    if found.labelled:
+        absent = {**unprinted(metrics, elsewhere), **absent}
+    return Launch(
+        name=found.name,
+        launches=found.invocations,
+        grid=found.grid,
+        block=found.block,
+        compute_capability=found.compute_capability,
+        ranges=found.ranges,
+        metrics=metrics,
+        absent={name: why for name, why in absent.items() if name not in metrics},
+    )
+
+
+def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> float | str:
+    """The value in base units, or why there is none.
+
+    :raises ReadError: it is no number at all.
+    """
+    scale = factors(cell.unit, what)
+    text = cell.text.strip()
+    # Of metrics with instances they follow in parentheses.
+    bare = text.removeprefix("(!)").strip().partition(" (")[0] if "(" in text else text
+    if bare.lower() in _NOTHING:
+        return f"ncu printed {text!r}" if text else "ncu printed nothing"
+    if scale is None:
+        return f"its unit {cell.unit!r} is not one of {_MEANT[what]}" if cell.unit else "ncu printed no unit"
+    try:
+        value = form.parse(bare)
+    except ValueError as error:
+        example = "1,234.5" if form.decimal == "." else "1.234,5"
+        raise ReadError(
+            f"{path}:{cell.line}: {cell.metric}: {text!r:.80} is no number as the others of this file are, such as"
+            f" {example}. {how()}"
+        ) from error
+    if value < 0:
+        return f"ncu printed {text}, which can't be"
+    times, over = scale
+    scaled = value * times / over
+    # A number too small for a float becomes 0, which nobody measured.
+    lost = scaled == 0 and _DIGIT.search(bare.lower().partition("e")[0]) is not None
+    if lost or not plausible(scaled):
+        raise ReadError(
+            f"{path}:{cell.line}: {cell.column}: {text[:_SHOWN]!r}{_length(text)} {cell.unit} can't be {cell.metric} of"
+            f" a kernel: in base units it is not 0 and not from {LEAST:g} to {MOST:g}. {how()}"
+        )
+    return scaled
+
+
+def _length(text: str) -> str:
+    return f" ... ({len(text)} characters)" if len(text) > _SHOWN else ""
+
+
+_MEANT: Mapping[Dimension, str] = {
+    "time": "time",
+    "byte": "bytes",
+    "count": "a count",
+    "byte_per_s": "bytes a second",
+    "frequency": "frequency",
+    "per_cycle": "a count a cycle",
+    "share": "per cent",
+}
+
+
+def _said(lines: Lines) -> Iterator[str]:
+    for said in lines.errors:
+        yield f"ncu reported an error: {' '.join(filter(None, (said, remedy(said))))}"
+    for said in lines.warnings:
+        yield f"ncu warned: {said}"
+    if lines.left_out:
+        number = len(lines.left_out)
+        yield (
+            f"Left out, for not of ncu's table: {number} line{'' if number == 1 else 's'} below the header, first line"
+            f" {lines.left_out[0]}."
+        )
+
+
+def _most(*numbers: int | None) -> int | None:
+    return max((number for number in numbers if number is not None), default=None)

@@ -1,0 +1,197 @@
+"""How a file writes its numbers: ``1,234.5`` or ``1.234,5``. Decided once for the whole file, from all of its numbers.
+
+Profilers print in the language of the system they ran on, so ``117.344`` may be 117,344. What a single number can't
+tell, its neighbours do; where none does, or two contradict each other, the file is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from roofline.profilers.ncu.program import print_command
+
+Mark = Literal[".", ","]
+
+TELL = "or say with --decimal point or --decimal comma which it is."
+
+
+class NumberFormatError(ValueError):
+    """The numbers don't tell how they are written, or tell two ways."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberFormat:
+    """``decimal``: what stands before the decimals. Groups of digits are set off by the other one, by a blank or by an
+    apostrophe.
+    """
+
+    decimal: Mark
+
+    def parse(self, text: str) -> float:
+        """The number. It may be too large for a float, and infinite then.
+
+        :raises ValueError: it is none that is written so.
+        """
+        pattern = _PATTERNS[self.decimal]
+        if pattern.fullmatch(text) is None:
+            bare = _without_blanks(text)
+            if pattern.fullmatch(bare) is None:
+                raise ValueError(text)
+            text = bare
+        return float(text.replace(_other(self.decimal), "").replace(self.decimal, "."))
+
+
+def _number(group: str, decimal: str) -> str:
+    # Groups of three; in Indian English those before the last are of two.
+    whole = rf"(?:\d{{1,3}}(?:{group}\d{{3}})+|\d{{1,2}}(?:{group}\d{{2}})+{group}\d{{3}}|\d+)"
+    return rf"[+-]?{whole}(?:{decimal}\d*)?(?:[eE][+-]?\d{{1,3}})?"
+
+
+_BETWEEN = "\x1f"
+"""Stands in no cell."""
+
+
+def _row(number: str) -> str:
+    """Cells that are numbers written so, or have neither mark in them."""
+    return rf"(?>(?:{number}|[^.,{_BETWEEN}]*){_BETWEEN})*"
+
+
+_POINT, _COMMA = _number(",", r"\."), _number(r"\.", ",")
+_PATTERNS: dict[Mark, re.Pattern[str]] = {".": re.compile(_POINT, re.ASCII), ",": re.compile(_COMMA, re.ASCII)}
+_ROWS: dict[Mark, re.Pattern[str]] = {".": re.compile(_row(_POINT), re.ASCII), ",": re.compile(_row(_COMMA), re.ASCII)}
+
+POINT = NumberFormat(decimal=".")
+COMMA = NumberFormat(decimal=",")
+
+_BLANKS = re.compile(r"(?<=\d)[\s\u00a0\u2007\u2009\u202f'\u2019](?=\d)")
+"""What sets groups off in French, Swedish, Swiss ... and takes no part in the question."""
+
+_SHAPE = re.compile(r"[+-]?(?P<lead>\d+)(?P<tail>(?:[.,]\d+)+)(?P<exponent>[eE][+-]?\d{1,3})?", re.ASCII)
+_LONG = 5
+"""Digits from which every language sets groups off that does so at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    text: str
+    line: int
+
+
+class Evidence:
+    """What the numbers of one file tell of how they are written."""
+
+    def __init__(self) -> None:
+        self._decimal: dict[Mark, _Seen] = {}
+        self._undecided: dict[Mark, _Seen] = {}
+        self._ungrouped = False
+
+    def add_all(self, texts: Sequence[str], line: int) -> None:
+        """Take cells into account that may be anything: a row of a table."""
+        if len(self._decimal) == 1 and _ROWS[next(iter(self._decimal))].fullmatch(_BETWEEN.join((*texts, ""))):
+            # All are written as those before, which is what most rows are: they tell nothing new.
+            return
+        for text in texts:
+            self.add(text, line)
+
+    def add(self, text: str, line: int, *, whole: bool = False) -> None:
+        """Take a cell into account; one that is no number tells nothing.
+
+        :param whole: it is known to be a whole number, such as a count.
+        """
+        if "." not in text and "," not in text:
+            if not self._ungrouped:
+                bare = _without_blanks(text)
+                self._ungrouped = len(bare) >= _LONG and bare.isdigit()
+            return
+        if len(self._decimal) == 1:
+            (mark,) = self._decimal
+            if not (whole and mark in text) and _PATTERNS[mark].fullmatch(text):
+                return
+        bare = _without_blanks(text.strip())
+        match = _SHAPE.fullmatch(bare)
+        if match is None:
+            return
+        marks = [mark for mark in match["tail"] if mark in ".,"]
+        parts = re.split("[.,]", match["tail"])[1:]
+        grouped = len(match["lead"]) <= 3 and match["lead"][0] != "0" and len(parts[-1]) == 3
+        if len(set(marks)) == 2:
+            decimal = self._with_both(bare, marks)
+        elif len(marks) > 1:
+            decimal = self._with_groups(bare, marks[0])
+        elif match["exponent"] or not grouped:
+            decimal = marks[0]
+        elif whole:
+            decimal = _other(marks[0])
+        else:
+            self._undecided.setdefault(_mark(marks[0]), _Seen(text=text, line=line))
+            return
+        if decimal is not None:
+            self._decimal.setdefault(_mark(decimal), _Seen(text=text, line=line))
+
+    @staticmethod
+    def _with_both(bare: str, marks: list[str]) -> str | None:
+        """The last one stands before the decimals, if it is a number at all."""
+        return marks[-1] if _PATTERNS[_mark(marks[-1])].fullmatch(bare) else None
+
+    @staticmethod
+    def _with_groups(bare: str, mark: str) -> str | None:
+        """What stands several times sets groups off."""
+        return _other(mark) if _PATTERNS[_other(mark)].fullmatch(bare) else None
+
+    def decide(self, told: NumberFormat | None = None) -> NumberFormat:
+        """How the file's numbers are written.
+
+        :param told: what the user knows.
+        :raises NumberFormatError: nothing tells, or the file contradicts itself or the user.
+        """
+        if len(self._decimal) == 2:
+            point, comma = self._decimal["."], self._decimal[","]
+            raise NumberFormatError(
+                f"its numbers contradict each other: {point.text!r} in line {point.line} has a decimal point,"
+                f" {comma.text!r} in line {comma.line} a decimal comma. Is it put together from two files? {_remedy()}."
+            )
+        if told is not None:
+            against = self._decimal.get(_other(told.decimal))
+            if against is not None:
+                raise NumberFormatError(
+                    f"{against.text!r} in line {against.line} has no decimal {_word(told.decimal)}, which is what"
+                    f" --decimal {_word(told.decimal)} says. Leave --decimal out."
+                )
+            return told
+        if self._decimal:
+            return POINT if "." in self._decimal else COMMA
+        if len(self._undecided) == 1 and self._ungrouped:
+            # Long numbers are not set in groups here: the mark stands before decimals.
+            return POINT if "." in self._undecided else COMMA
+        if self._undecided:
+            first = min(self._undecided.values(), key=lambda seen: seen.line)
+            bare = _without_blanks(first.text.strip())
+            small, large = (float(re.sub("[.,]", mark, bare, count=1)) for mark in (".", ""))
+            raise NumberFormatError(
+                f"{first.text!r} in line {first.line} may be {small:g} or {large:,.0f}, and no other number of the file"
+                f" tells which. {_remedy()}, {TELL}"
+            )
+        return POINT
+
+
+def _remedy() -> str:
+    return f"Have ncu print them anew with LC_ALL=C and --print-units base ({print_command()})"
+
+
+def _without_blanks(text: str) -> str:
+    return _BLANKS.sub("", text)
+
+
+def _mark(text: str) -> Mark:
+    return "." if text == "." else ","
+
+
+def _other(mark: str) -> Mark:
+    return "," if mark == "." else "."
+
+
+def _word(mark: Mark) -> str:
+    return "point" if mark == "." else "comma"

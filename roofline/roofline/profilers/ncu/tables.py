@@ -1,0 +1,175 @@
+"""What ``roofline ncu`` shows: a table of kernels with their sums, or the same as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from roofline.counters.figures import QUANTITIES
+from roofline.profilers.ncu.figures import Counted, Kernel
+from roofline.show.columns import percent_of, prefixed
+from roofline.show.operation_notes import kernel as shortened
+from roofline.show.tables import Column, Table
+from roofline.text.printable import printable
+from roofline.text.units import scaled, significant
+
+_WIDE, _NARROW = 48, 22
+"""Characters of a kernel's name that a terminal shows; CSV and JSON have all of them."""
+
+_SHOWN_NOTES = 12
+
+_RATE = ".per_cycle_elapsed"
+_ROUNDED = (
+    "FLOP are made of rates, which the CSV has to 0.01 a cycle: of a kernel with few of them they may round to 0."
+)
+
+_NAMES = {"time_s": "time", "flop": "FLOP", "dram_byte": "DRAM bytes"}
+"""What a table shows; JSON tells of all that is missing."""
+
+
+def document(counted: Counted, kernels: Sequence[Kernel]) -> str:
+    """As JSON, in SI base units: null with a reason in ``missing``, never 0 and never NaN."""
+    total = counted.total
+    content = {
+        "kernels": [_plain(one) for one in kernels],
+        "total": {"kernels": total.launches, **{key: value for key, value in _plain(total).items() if key in _TOTAL}},
+        "metrics": dict(counted.metrics),
+        "not_counted": list(counted.not_counted),
+        "passes": counted.passes,
+        "passes_by_file": {printable(file): passes for file, passes in counted.passes_by_file.items()},
+        "notes": notes(counted),
+    }
+    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total: bool) -> Table[Kernel]:
+    """A row a kernel, and one for all together.
+
+    :param what: heading of the first column: kernel, kind or launch.
+    """
+    total = counted.total
+    time_s = total.time_s
+
+    def share(one: Kernel) -> float | None:
+        return one.time_s / time_s if one.time_s is not None and time_s else None
+
+    name: Column[Kernel] = Column(
+        name=what,
+        title=what,
+        get=lambda one: one.name,
+        show=lambda text: shortened(text, _WIDE),
+        narrow=lambda text: shortened(text, _NARROW),
+        right=False,
+    )
+    shown = [
+        name,
+        *([] if what == "kind" else [_KIND]),
+        _LAUNCHES,
+        _TIME,
+        _number("share_of_time", "% of\ntime", share, percent_of),
+        _FLOP,
+        _DRAM,
+        _INTENSITY,
+        _TENSOR_CORES,
+    ]
+    amounts = ((time_s, "s"), (total.flop, "FLOP"), (total.dram_byte, "B of DRAM traffic"))
+    sums = [scaled(amount, unit) for amount, unit in amounts if amount is not None]
+    return Table(
+        title=f"{total.launches} launch{'' if total.launches == 1 else 'es'} under ncu: {', '.join(sums) or 'no sums'}",
+        columns=[*shown, *_MORE],
+        rows=[*kernels, *([total] if with_total else [])],
+        display=shown,
+        notes=notes(counted),
+    )
+
+
+def notes(counted: Counted) -> list[str]:
+    """What the figures rest on, and what is missing with the reason."""
+    lines = ["Times are under the profiler, which replays kernels one by one: they are no timing."]
+    if counted.total.flop is not None and counted.not_counted:
+        lines.append(f"Not collected, or not in full: {', '.join(counted.not_counted)}. FLOP are without them.")
+    if any(_RATE in metric for metric in counted.metrics.values()):
+        lines.append(_ROUNDED)
+    lines += _lacking(counted)
+    return [*lines, *counted.notes]
+
+
+def _lacking(counted: Counted) -> list[str]:
+    reasons: dict[tuple[str, str], int] = {}
+    for one in counted.kernels:
+        for quantity, why in one.missing.items():
+            if quantity in _NAMES:
+                reasons[quantity, why] = reasons.get((quantity, why), 0) + one.launches
+    every = counted.total.launches
+    lines = [
+        f"No {_NAMES[quantity]}{'' if launches == every else f' of {launches} of {every} launches'}: {why}."
+        for (quantity, why), launches in reasons.items()
+    ]
+    if len(lines) > _SHOWN_NOTES:
+        lines[_SHOWN_NOTES:] = [f"and {len(lines) - _SHOWN_NOTES} more reasons, all in --format json"]
+    return [*lines, *_ask(counted)]
+
+
+def _ask(counted: Counted) -> list[str]:
+    """What to do where the file has none of a quantity at all."""
+    had = counted.metrics.keys()
+    if {"time_s", "dram_byte"} <= had and any(name.startswith("flop_by_pipe.") for name in had):
+        return []
+    return [f"`roofline ncu --ask {counted.compute_capability or 'CC'}` lists the metrics to collect."]
+
+
+def _plain(one: Kernel) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "kind": one.kind,
+        "launches": one.launches,
+        **{quantity: getattr(one, quantity) for quantity in QUANTITIES},
+        "flop_by_pipe": None if one.flop_by_pipe is None else dict(one.flop_by_pipe),
+        "intensity": one.intensity,
+        "tensor_cores": one.tensor_cores,
+        "missing": dict(one.missing),
+    }
+
+
+_TOTAL = {*QUANTITIES, "flop_by_pipe", "intensity", "tensor_cores", "missing"}
+
+
+def _number(
+    name: str, title: str, get: Callable[[Kernel], Any], show: Callable[[Any], str] = str, drop: int = 0
+) -> Column[Kernel]:
+    return Column(name=name, title=title, get=get, show=show, drop=drop)
+
+
+def _pipes(one: Kernel) -> list[str] | None:
+    return None if one.flop_by_pipe is None else [f"{pipe}={flop:g}" for pipe, flop in one.flop_by_pipe.items()]
+
+
+_KIND: Column[Kernel] = Column(
+    name="kind",
+    title="kind",
+    get=lambda one: one.kind,
+    narrow=lambda kind: kind.replace("convolution ", "conv. "),
+    right=False,
+)
+_LAUNCHES = _number("launches", "launches", lambda one: one.launches, drop=1)
+_TIME = _number("time_s", "time", lambda one: one.time_s, lambda value: scaled(value, "s"))
+_FLOP = _number("flop", "FLOP", lambda one: one.flop, prefixed)
+_DRAM = _number("dram_byte", "DRAM byte", lambda one: one.dram_byte, prefixed)
+_INTENSITY = _number("intensity_flop_per_byte", "FLOP/\nbyte", lambda one: one.intensity, significant)
+_TENSOR_CORES: Column[Kernel] = Column(
+    name="tensor_cores",
+    title="tensor\ncores",
+    get=lambda one: one.tensor_cores,
+    show=lambda used: "yes" if used else "no",
+    right=False,
+    drop=2,
+)
+_MORE: tuple[Column[Kernel], ...] = (
+    _number("dram_read_byte", "read", lambda one: one.dram_read_byte),
+    _number("dram_write_byte", "written", lambda one: one.dram_write_byte),
+    _number("l2_byte", "L2", lambda one: one.l2_byte),
+    _number("l1_byte", "L1", lambda one: one.l1_byte),
+    _number("flop_by_pipe", "by pipe", _pipes),
+    _number("missing", "missing", lambda one: [f"{name}: {why}" for name, why in one.missing.items()]),
+)

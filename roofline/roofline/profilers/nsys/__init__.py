@@ -1,0 +1,1 @@
+"""What Nsight Systems exported or printed: a timeline out."""

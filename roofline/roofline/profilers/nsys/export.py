@@ -1,0 +1,274 @@
+"""nsys's SQLite export (``nsys export --type sqlite``) read: kernels, copies, busy time of each GPU, DRAM traffic,
+NVTX ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roofline.profilers.busy import NS_PER_S, Busy, busy
+from roofline.profilers.nsys.activities import COPIES, FILLS, GRAPHS, KERNELS, Activities, activities
+from roofline.profilers.nsys.database import MAJOR, NEWEST_MINOR, Database, opened
+from roofline.profilers.nsys.devices import NOT_TOLD, Gpu, Gpus, gpus_of
+from roofline.profilers.nsys.dram import about_dram, dram_rows
+from roofline.profilers.nsys.ranges import about_ranges, range_rows
+from roofline.profilers.timeline import (
+    MOST_BYTE,
+    OK,
+    CopyRow,
+    DeviceRow,
+    KernelRow,
+    Section,
+    Timeline,
+    copies_first,
+    direction,
+    kernel_rows,
+    with_faults,
+)
+
+if TYPE_CHECKING:
+    from numpy import bool_, int64
+    from numpy.typing import NDArray
+
+EMPTY = "empty_capture"
+
+HOW_TO_CAPTURE = (
+    "Profile with --trace=cuda, let the program end by itself or call torch.cuda.synchronize() before it does, and"
+    " trace its children (--trace-fork-before-exec=true) if they do the work; where a new nsys traces by hardware, try"
+    " --trace=cuda-sw."
+)
+_HOW_TO_SEE_NODES = "Profile with --cuda-graph-trace=node to see the kernels in them."
+
+_DIRECTIONS = {
+    1: "Host-to-Device",
+    2: "Device-to-Host",
+    3: "Host-to-Array",
+    4: "Array-to-Host",
+    5: "Array-to-Array",
+    6: "Array-to-Device",
+    7: "Device-to-Array",
+    8: "Device-to-Device",
+    9: "Host-to-Host",
+    10: "Peer-to-Peer",
+}
+"""Of copies, by number (CUPTI's ``CUpti_ActivityMemcpyKind``), for an export that lacks the table of their names."""
+
+_LOSSES = ("dropped", "lost", "incomplete", "not all", "might not")
+"""Words by which one of nsys's own messages tells that there is less in the file than happened."""
+
+
+def read_export(path: Path) -> Timeline:
+    """Read an export.
+
+    :raises ReadError: as `opened` does.
+    """
+    with opened(path) as database:
+        name = next((one for one in ("demangledName", "shortName") if database.has(KERNELS, one)), "demangledName")
+        kernels = activities(database, KERNELS, name)
+        graphs = activities(database, GRAPHS)
+        copies = activities(database, COPIES, "copyKind")
+        fills = activities(database, FILLS)
+        gpus = gpus_of(database)
+        everything = [kernels, graphs, copies, fills]
+        devices, spans, unsure = _devices(everything, gpus)
+        dram, dram_section = dram_rows(database, gpus, spans)
+        ranges, range_section = range_rows(database, kernels, len(graphs) + graphs.lost)
+        kernel_table, kernel_section = _kernels(database, kernels, name, graphs)
+        moves = [*_copies(database, copies), *_fills(fills)]
+        unsized = [*_unsized(database, COPIES, copies), *_unsized(database, FILLS, fills)]
+        empty = not any(len(rows) + rows.lost for rows in (kernels, graphs))
+        return Timeline(
+            path=path,
+            layout="nsys_export",
+            tool=database.product,
+            schema=database.schema,
+            sections={
+                "kernels": kernel_section,
+                "memcpy": with_faults(_section([copies, fills], "copy or fill"), unsized),
+                "devices": _section(everything, "GPU work"),
+                "dram": dram_section,
+                "nvtx": range_section,
+            },
+            kernels=kernel_table,
+            copies=copies_first(moves),
+            devices=devices,
+            dram=dram,
+            ranges=ranges,
+            error=EMPTY if empty else None,
+            notes=(*_about(database, empty), *unsure, *about_dram(dram), *about_ranges(ranges)),
+        )
+
+
+def _kernels(
+    database: Database, kernels: Activities, name: str, graphs: Activities
+) -> tuple[tuple[KernelRow, ...], Section]:
+    """:param graphs: whose kernels are in no row."""
+    launched = len(graphs) + graphs.lost
+    if not len(kernels):
+        if not kernels.lost:
+            reason = _nodes_missing(graphs) if launched else f"no kernel was recorded. {HOW_TO_CAPTURE}"
+            return (), Section(state="skipped", reason=reason)
+        return (), _section([kernels], "kernel")
+    import numpy as np
+
+    numbers, index = np.unique(kernels.of("what"), return_inverse=True)
+    texts = database.texts(KERNELS, name)
+    names = [texts.get(number, f"(string {number})") for number in numbers.tolist()]
+    known = {text: place for place, text in enumerate(dict.fromkeys(names))}
+    places: NDArray[int64] = np.array([known[text] for text in names])[index]
+    rows = kernel_rows(list(known), places, kernels.of("end") - kernels.of("start"))
+    nameless = sum(number not in texts for number in numbers.tolist())
+    faults = [
+        *([_lost([kernels], "kernel")] if kernels.lost else []),
+        *([f"kernels without a name in StringIds: {nameless}"] if nameless else []),
+        *([f"shown are the kernels outside of graphs: {_nodes_missing(graphs)}"] if launched else []),
+    ]
+    return rows, Section(state="partial", reason="; ".join(faults)) if faults else OK
+
+
+def _nodes_missing(graphs: Activities) -> str:
+    took = f", {_seconds_of(graphs):.6g} s" if len(graphs) else ""
+    return f"graph launches seen, no node detail ({len(graphs) + graphs.lost} of them{took}). {_HOW_TO_SEE_NODES}"
+
+
+def _seconds_of(rows: Activities) -> float:
+    return float((rows.of("end") - rows.of("start")).sum(dtype=float)) / NS_PER_S
+
+
+def _copies(database: Database, copies: Activities) -> list[CopyRow]:
+    import numpy as np
+
+    labels: Mapping[int, str] = _DIRECTIONS
+    if database.has("ENUM_CUDA_MEMCPY_OPER", "id", "label"):
+        told = database.rows("SELECT id, label FROM ENUM_CUDA_MEMCPY_OPER WHERE label IS NOT NULL")
+        labels = {**_DIRECTIONS, **{number: str(label) for number, label in told}}
+    kinds = copies.of("what")
+    return [
+        _copied(direction(labels.get(number, f"kind {number}")), copies, kinds == number)
+        for number in np.unique(kinds).tolist()
+    ]
+
+
+def _fills(fills: Activities) -> list[CopyRow]:
+    import numpy as np
+
+    return [_copied("memset", fills, np.ones(len(fills), np.bool_))] if len(fills) else []
+
+
+def _copied(kind: str, rows: Activities, chosen: NDArray[bool_]) -> CopyRow:
+    byte = rows.of("byte")[chosen]
+    time_ns = (rows.of("end") - rows.of("start"))[chosen]
+    return CopyRow(
+        kind=kind,
+        count=len(byte),
+        total_s=float(time_ns.sum(dtype=float)) / NS_PER_S,
+        byte=None if (byte == NOT_TOLD).any() else float(byte.sum(dtype=float)),
+    )
+
+
+def _unsized(database: Database, table: str, rows: Activities) -> list[str]:
+    """Why a direction of a table has no bytes."""
+    lost = int((rows.of("byte") == NOT_TOLD).sum())
+    if not lost:
+        return []
+    if not database.has(table, "bytes"):
+        return [f"no bytes, for {table} has no column bytes"]
+    return [
+        f"no sum of bytes, for {lost} of {len(rows)} rows of {table} have no whole number from 0 to {MOST_BYTE} in the"
+        " column bytes"
+    ]
+
+
+def _section(parts: Sequence[Activities], what: str) -> Section:
+    """The state of what was read of some tables."""
+    usable = sum(map(len, parts))
+    lacking = [part.lacks for part in parts if part.lacks is not None and part.lost]
+    if lacking:
+        reason = f"the export has no column {' and no column '.join(lacking)}, by which this version reads a {what}"
+        return Section(state="partial" if usable else "failed", reason=reason)
+    if any(part.lost for part in parts):
+        return Section(state="partial" if usable else "failed", reason=_lost(parts, what))
+    return OK if usable else Section(state="skipped", reason=f"no {what} was recorded")
+
+
+def _lost(parts: Sequence[Activities], what: str) -> str:
+    lost = sum(part.lost for part in parts)
+    return (
+        f"{lost} of {lost + sum(map(len, parts))} rows left out: without a start and an end after it, a {what} has no"
+        " time"
+    )
+
+
+def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, ...], Mapping[Gpu, Busy], list[str]]:
+    """A row a GPU, its busy time, and what can't be told apart.
+
+    :param parts: the first one are kernels, the second one graphs.
+    """
+    import numpy as np
+
+    rows = np.concatenate([part.columns for part in parts])
+    kernel, graph = (np.repeat([part is one for part in parts], list(map(len, parts))) for one in parts[:2])
+    pairs, index = _groups(rows, "process", "device")
+    places: dict[Gpu, list[int]] = {}
+    for place, (process, device) in enumerate(pairs):
+        places.setdefault(gpus.of(process, device), []).append(place)
+    found: list[DeviceRow] = []
+    spans: dict[Gpu, Busy] = {}
+    for gpu in sorted(places, key=lambda gpu: (not gpu.told, gpu.number)):
+        chosen = np.isin(index, places[gpu])
+        own, kernels = rows[chosen], rows[chosen & kernel]
+        one = busy(own["start"], own["end"])
+        assert one is not None
+        spans[gpu] = one
+        streams = len(_groups(own, "process", "stream")[0])
+        alone = busy(kernels["start"], kernels["end"])
+        found.append(
+            DeviceRow(
+                device=gpus.label(gpu),
+                streams=streams,
+                events=len(own),
+                busy=one,
+                kernel_busy_s=None if (chosen & graph).any() else alone.busy_s if alone else 0.0,
+            )
+        )
+    unsure = [
+        f"{len(own)} processes called a GPU {gpu.number}, and the export doesn't tell whether it was the same one:"
+        " they are taken together"
+        for gpu, own in places.items()
+        if not gpu.told and len(own) > 1
+    ]
+    return tuple(found), spans, unsure
+
+
+def _groups(rows: NDArray[Any], *fields: str) -> tuple[list[tuple[int, ...]], NDArray[int64]]:
+    """The different values that the fields have together, and of each row which of them it has.
+
+    One field after the other: numpy sorts rows of several fields far slower than whole numbers.
+    """
+    import numpy as np
+
+    index = np.zeros(len(rows), np.int64)
+    first = np.zeros(0, np.int64)
+    for field in fields:
+        values, place = np.unique(rows[field], return_inverse=True)
+        _, first, index = np.unique(index * len(values) + place, return_index=True, return_inverse=True)
+    return [tuple(int(rows[field][row]) for field in fields) for row in first.tolist()], index
+
+
+def _about(database: Database, empty: bool) -> list[str]:
+    """What nsys itself said of the capture, and what is unusual about the file."""
+    notes = []
+    if database.schema is None:
+        notes.append("the export doesn't say which schema it has: columns were taken by their names")
+    if database.newer:
+        notes.append(
+            f"schema {database.schema} is newer than {MAJOR}.{NEWEST_MINOR}, the newest looked at: columns were taken"
+            " by their names"
+        )
+    if database.has("DIAGNOSTIC_EVENT", "text"):
+        said = [str(text) for (text,) in database.rows("SELECT DISTINCT text FROM DIAGNOSTIC_EVENT LIMIT 10000")]
+        words = (*_LOSSES, "cuda", "cupti") if empty else _LOSSES
+        told = [" ".join(text.split()) for text in said if any(word in text.lower() for word in words)]
+        notes += [f"nsys said: {text}" for text in told[:5]]
+    return notes

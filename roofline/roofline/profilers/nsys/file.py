@@ -1,0 +1,45 @@
+"""A file of nsys, whichever it is: its first bytes tell, not its name."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from roofline.files.text import ReadError
+from roofline.profilers.captured_text import captured, decoded
+from roofline.profilers.nsys.database import how_to_export
+from roofline.profilers.nsys.export import read_export
+from roofline.profilers.nsys.stats import read_stats
+from roofline.profilers.timeline import Timeline
+
+_SQLITE = b"SQLite format 3\0"
+_OWN_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
+"""Of nsys's own reports: of today, until 2021, and one that wasn't finished."""
+
+
+def read_nsys(path: Path) -> Timeline:
+    """Read an SQLite export, or what ``nsys stats`` printed.
+
+    :raises ReadError: it is neither, and what it is, or it can't be read.
+    """
+    if _begins_with(path, _SQLITE):
+        return read_export(path)
+    if path.suffix in _OWN_SUFFIXES:
+        raise ReadError(
+            f"{path}: nsys's own report, which only nsys reads. Export it, and give the export: {how_to_export(path)}"
+        )
+    return read_stats(path, decoded(captured(path)))
+
+
+def _begins_with(path: Path, mark: bytes) -> bool:
+    """False for a pipe or a device, which might never end; `captured` refuses it.
+
+    :raises ReadError: it can't be opened: of a folder that says why it couldn't be looked into.
+    """
+    try:
+        if not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode)):
+            return False
+        with path.open("rb") as file:
+            return file.read(len(mark)) == mark
+    except OSError as error:
+        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error

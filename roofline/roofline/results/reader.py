@@ -1,0 +1,454 @@
+"""Result files in: pytest-benchmark JSON, of this suite or of any other project, old and new.
+
+`read` takes files and folders and returns what could be read and what could not. A file without this project's record
+still gives its times, and a record that can't be read costs its row alone. JSON as Python writes it, with NaN and
+Infinity, is accepted: such values become None, and their paths are reported.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from roofline.files.paths import files_under, folders_without
+from roofline.files.text import ReadError, content_of, decoded, encoding_of
+from roofline.results import journal
+from roofline.results.loose_json import BEYOND, strict
+from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record_json import Part, RecordError, decode, from_json, without_nonfinite
+from roofline.schema.statistics import Stats
+from roofline.timing.step_time import by_median
+
+_WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
+_UNITS = ("unit", "time_unit")
+"""Keys under which other tools' files say what their times are in."""
+
+_NO_COMMIT = "unversioned"
+"""What pytest-benchmark writes for a commit outside of a repository."""
+
+_NOTHING_YET = (
+    "A run is writing it, or was stopped before its first case; or the copy is incomplete: wait, or run or copy again."
+)
+_CUT_OFF = "The run that wrote it was probably stopped, or the copy is incomplete: run or copy again."
+
+
+class NoResultError(ReadError):
+    """JSON of another tool: nothing says that it was ever meant to be a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """One row of the file. ``record`` is None where another project wrote it, or where it can't be read.
+
+    ``fault`` says why a record can't be read: the times stay, and the row counts as invalid. ``params`` are the test's
+    parameters as the file has them; None where it has none. ``extra_info`` is what it has there beside the record.
+    """
+
+    name: str
+    fullname: str
+    group: str | None
+    stats: Stats
+    record: Record | None
+    fault: str | None = None
+    params: Mapping[str, Any] | None = None
+    extra_info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What pytest-benchmark itself says of the machine."""
+
+    node: str | None
+    cpu: str | None
+    system: str | None
+    python: str | None
+    cpus: int | None = None
+    architecture: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFile:
+    """One run. ``machine`` and ``session`` are None where another project wrote the file.
+
+    ``nonfinite`` lists the paths of values that were NaN or infinite and count as missing.
+    """
+
+    path: Path
+    host: Host
+    machine: Machine | None
+    session: Session | None
+    benchmarks: tuple[Benchmark, ...]
+    written_at: str | None
+    commit: str | None
+    commit_dirty: bool | None
+    pytest_benchmark_version: str | None
+    nonfinite: tuple[str, ...]
+
+    @property
+    def machine_key(self) -> str:
+        """Equal for files of one machine, and for those only: rows of different keys are never pooled."""
+        if self.machine is not None:
+            return self.machine.fingerprint
+        parts = (self.host.node, self.host.cpu, self.host.system)
+        return "unproven:" + "|".join(part or "?" for part in parts)
+
+    @property
+    def machine_label(self) -> str:
+        if self.machine is not None:
+            return self.machine.label
+        return self.host.node or self.host.cpu or self.path.stem
+
+    @property
+    def when(self) -> str:
+        """When the run began; of another project's file when it was written. ISO 8601 in UTC, whatever offset the file
+        has it in, so that the order of texts is that of times. Empty where no time is told.
+        """
+        return _in_utc(self.session.started_at if self.session is not None else self.written_at or "")
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why records of this file can't be read, with the place of each."""
+        return tuple(benchmark.fault for benchmark in self.benchmarks if benchmark.fault is not None)
+
+
+def _in_utc(time: str) -> str:
+    """ISO 8601; a time without an offset is taken for UTC. Empty for what is no time."""
+    try:
+        moment = datetime.fromisoformat(time)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):  # the second: at either end of the calendar
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What came of the paths that were given. ``skipped`` says which files of a folder were left out and why;
+    ``unreadable`` are those of them that should be results.
+    """
+
+    files: tuple[ResultFile, ...]
+    skipped: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
+
+
+def read(paths: Iterable[Path]) -> Reading:
+    """Read files and, recursively, the ``*.json`` of folders; each file once.
+
+    :raises ReadError: a named file can't be read, or nothing at all could be. A file found in a folder that can't be
+        read is skipped with its reason instead: a run that crashed must not block the others.
+    """
+    files: dict[Path, ResultFile] = {}
+    skipped: list[str] = []
+    unreadable: list[str] = []
+    paths = tuple(paths)
+    for path, named in result_files(paths):
+        try:
+            files[path] = read_file(path)
+        except ReadError as error:
+            if named:
+                raise
+            skipped.append(str(error))
+            unreadable += [] if isinstance(error, NoResultError) else [str(error)]
+    if not files:
+        searched = ", ".join(map(str, paths)) or "no path given"
+        none = "" if skipped else " No file there ends in .json."
+        raise ReadError(f"{searched}: no result file to read.{none}", *skipped)
+    skipped += (without := folders_without_results(paths))
+    unreadable += without
+    return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
+
+
+_RESULTS = (".json", journal.SUFFIX)
+
+
+def result_files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """As `files_under`: results, and the journals in folders whose runs have not made their JSON."""
+    for path, named in files_under(paths, _RESULTS):
+        if named or not journal.is_superseded(path):
+            yield path, named
+
+
+def folders_without_results(paths: Iterable[Path]) -> list[str]:
+    """Say of each named folder in which there is none that it adds nothing."""
+    return folders_without(paths, _RESULTS)
+
+
+def read_file(path: Path) -> ResultFile:
+    """Read one file.
+
+    :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, not pytest-benchmark's, no benchmarks in it, or
+        none with a record that this version reads.
+    """
+    document = _document(path)
+    nonfinite: list[str] = []
+    machine_info = _parts(document.machine_info)
+    machine = session = None
+    try:
+        if (own := machine_info.pop(KEY, None)) is not None:
+            machine = _own(Machine, own, f"{path}: machine_info", "machine_info", nonfinite)
+        if document.roofline is not msgspec.UNSET:
+            session = _own(Session, document.roofline, str(path), "", nonfinite)
+        host = host_of(_each(machine_info, "machine_info", nonfinite))
+        commit, dirty = commit_of(_each(_parts(document.commit_info), "commit_info", nonfinite))
+        benchmarks = tuple(
+            _benchmark(row, str(path), index, nonfinite) for index, row in enumerate(document.benchmarks)
+        )
+    except RecordError as error:
+        raise ReadError(str(error)) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nested too deep
+        raise _unreadable(path, error) from error
+    faults = [benchmark.fault for benchmark in benchmarks if benchmark.fault is not None]
+    if faults and len(faults) == len(benchmarks):
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise ReadError(f"{path}: no usable record in it. {faults[0]}{more}")
+    if not benchmarks:
+        incomplete = None if session is None else session.why_incomplete
+        why = _why_empty(session) if incomplete is None else f" {incomplete[0].upper()}{incomplete[1:]}."
+        raise ReadError(f"{path}: no benchmarks in it.{why}")
+    return ResultFile(
+        path=path,
+        host=host,
+        machine=machine,
+        session=session,
+        benchmarks=benchmarks,
+        written_at=_string(document.datetime),
+        commit=commit,
+        commit_dirty=dirty,
+        pytest_benchmark_version=_string(document.version),
+        nonfinite=tuple(nonfinite),
+    )
+
+
+_NOTHING = msgspec.Raw(b"{}")
+
+
+class _Document(msgspec.Struct):
+    """The parts of a file, each still JSON text: what is wrong in one doesn't touch the others."""
+
+    benchmarks: list[msgspec.Raw]
+    machine_info: msgspec.Raw = _NOTHING
+    commit_info: msgspec.Raw = _NOTHING
+    roofline: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    datetime: Any = None
+    version: Any = None
+
+
+class _Row(msgspec.Struct):
+    """The same of a benchmark."""
+
+    name: Any = None
+    fullname: Any = None
+    group: Any = None
+    stats: msgspec.Raw = _NOTHING
+    extra_info: msgspec.Raw = _NOTHING
+    params: msgspec.Raw = _NOTHING
+    unit: Any = None
+    time_unit: Any = None
+
+
+_DOCUMENT = msgspec.json.Decoder(_Document)
+_ROW = msgspec.json.Decoder(_Row)
+_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _document(path: Path) -> _Document:
+    """The parts of a file; of a journal, those of the file that its run would have made.
+
+    :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, or not pytest-benchmark's.
+    """
+    content = _json_of(path)
+    try:
+        return _DOCUMENT.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return _DOCUMENT.decode(strict(content))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _why_not(path, content) or _unreadable(path, error) from error
+
+
+def _json_of(path: Path) -> bytes:
+    """The JSON of a file in UTF-8, without a byte order mark; whether it is such a text shows when it is decoded.
+
+    :raises ReadError: missing, empty, or a journal of which nothing can be used.
+    """
+    try:
+        content = content_of(path, _WHAT_WE_READ)
+    except ReadError as error:
+        left = path.with_suffix(journal.SUFFIX)
+        if left != path and os.path.exists(left):
+            raise ReadError(f"{error} Its run did not end and left {left}: give that.") from error
+        raise
+    if not content.strip():
+        raise ReadError(f"{path}: empty. {_NOTHING_YET}")
+    if journal.is_journal(path):
+        try:
+            return json.dumps(journal.document(decoded(path, content, _WHAT_WE_READ, journal.ERRORS))).encode()
+        except journal.JournalError as error:
+            raise ReadError(f"{path}: {error}. Run again.") from error
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(path, error) from error
+    if encoding_of(content) == "utf-16":
+        return decoded(path, content, _WHAT_WE_READ).encode()
+    return content.removeprefix(codecs.BOM_UTF8)
+
+
+def _why_not(path: Path, content: bytes) -> ReadError | None:
+    """Say what is wrong with JSON that is no result file; None where Python's reader finds nothing wrong.
+
+    :raises ReadError: it isn't text.
+    """
+    text = decoded(path, content, _WHAT_WE_READ)
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+            return ReadError(f"{path}:{error.lineno}: truncated, the JSON ends in the middle. {_CUT_OFF}")
+        return ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}")
+    except (ValueError, RecursionError) as error:
+        return _unreadable(path, error)
+    if isinstance(found, dict) and isinstance(found.get("benchmarks"), list):
+        return None
+    return NoResultError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
+
+
+def _unreadable(path: Path, error: Exception) -> ReadError:
+    return ReadError(f"{path}: JSON that can't be read ({error}). {_WHAT_WE_READ}")
+
+
+def _parts(part: msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """The values of an object by their keys, each still JSON text; none of what is no object."""
+    try:
+        return _PARTS.decode(part)
+    except msgspec.ValidationError:
+        return {}
+
+
+def _each(parts: Mapping[str, msgspec.Raw], place: str, nonfinite: list[str]) -> dict[str, Any]:
+    return {key: _values(part, f"{place}.{key}", nonfinite) for key, part in parts.items()}
+
+
+def _values(part: msgspec.Raw, place: str, nonfinite: list[str]) -> Any:
+    """The JSON values of a part. The paths of those that aren't finite are added to ``nonfinite``."""
+    try:
+        return msgspec.json.decode(part)
+    except msgspec.ValidationError:  # a number that no float holds
+        return without_nonfinite(json.loads(bytes(part)), nonfinite, place)
+
+
+def _own(kind: type[Part], part: msgspec.Raw, where: str, place: str, nonfinite: list[str]) -> Part:
+    """:raises RecordError: as `roofline.schema.record_json.decode`."""
+    if BEYOND in bytes(part):
+        return from_json(kind, _values(part, f"{place}.{KEY}".lstrip("."), nonfinite), where)
+    return decode(kind, part, where)
+
+
+def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -> Benchmark:
+    place = f"benchmarks[{index}]"
+    try:
+        row = _ROW.decode(item)
+    except msgspec.ValidationError:  # no object
+        row = _Row()
+    name = _string(row.name)
+    if name is None:
+        raise ReadError(f"{path}: {place}: a benchmark without a name. {_WHAT_WE_READ}")
+    extra = _parts(row.extra_info)
+    record: Record | None = None
+    fault: str | None = None
+    if (own := extra.pop(KEY, None)) is not None:
+        try:
+            record = by_median(_own(Record, own, f"{path}: {place} ({name})", f"{place}.extra_info", nonfinite))
+        except RecordError as error:
+            # One bad row must not hide the others.
+            fault = str(error)
+    stats = _mapping(_values(row.stats, f"{place}.stats", nonfinite))
+    return Benchmark(
+        name=name,
+        fullname=_string(row.fullname) or name,
+        group=_string(row.group),
+        stats=_stats(row, stats),
+        record=record,
+        fault=fault,
+        params=_each(_parts(row.params), f"{place}.params", nonfinite) or None,
+        extra_info=_each(extra, f"{place}.extra_info", nonfinite),
+    )
+
+
+def _stats(row: _Row, stats: Mapping[str, Any]) -> Stats:
+    """:param stats: of the benchmark ``row``, as the file has them."""
+    times = stats.get("data")
+    units = (*(stats.get(key) for key in _UNITS), row.unit, row.time_unit)
+    return Stats(
+        mean_s=_number(stats.get("mean")),
+        stddev_s=_number(stats.get("stddev")),
+        median_s=_number(stats.get("median")),
+        min_s=_number(stats.get("min")),
+        max_s=_number(stats.get("max")),
+        iqr_s=_number(stats.get("iqr")),
+        q1_s=_number(stats.get("q1")),
+        q3_s=_number(stats.get("q3")),
+        total_s=_number(stats.get("total")),
+        iterations_per_s=_number(stats.get("ops")),
+        rounds=_number(stats.get("rounds")),
+        iterations=_number(stats.get("iterations")),
+        round_times_s=tuple(map(_number, times)) if isinstance(times, list) else None,
+        unit=next((unit for one in units if (unit := _string(one))), None),
+    )
+
+
+def commit_of(commit_info: Mapping[str, Any]) -> tuple[str | None, bool | None]:
+    """The commit, and whether there were changes beside it. None: not told, or no repository.
+
+    :param commit_info: as the file has it.
+    """
+    commit, dirty = _string(commit_info.get("id")), commit_info.get("dirty")
+    return None if commit == _NO_COMMIT else commit, dirty if isinstance(dirty, bool) else None
+
+
+def host_of(machine_info: Mapping[str, Any]) -> Host:
+    """:param machine_info: as the file has it."""
+    cpu = _mapping(machine_info.get("cpu"))
+    system = " ".join(part for key in ("system", "release") if (part := _string(machine_info.get(key))))
+    count = cpu.get("count")
+    return Host(
+        node=_string(machine_info.get("node")),
+        # "brand" until py-cpuinfo 5, "brand_raw" since.
+        cpu=_string(cpu.get("brand_raw")) or _string(cpu.get("brand")) or _string(machine_info.get("processor")),
+        system=system or None,
+        python=_string(machine_info.get("python_version")),
+        cpus=count if isinstance(count, int) and not isinstance(count, bool) else None,
+        architecture=_string(machine_info.get("machine")),
+    )
+
+
+def _why_empty(session: Session | None) -> str:
+    if session is None or not session.not_measured:
+        return " Every test was skipped or failed before it measured, or none used the benchmark fixture."
+    shown = "; ".join(f"{case.id}: {case.why}" for case in session.not_measured[:3])
+    more = len(session.not_measured) - 3
+    return f" Not measured: {shown}" + (f"; and {more} more." if more > 0 else ".")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _string(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond the range of floats
+        return None

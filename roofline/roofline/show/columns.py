@@ -1,0 +1,419 @@
+"""Every figure of a benchmark that a table can show: its name, unit, heading and format have their home here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+from roofline.model.bounds import input_share
+from roofline.model.counted import counters_of, tensor_share
+from roofline.model.points import Point
+from roofline.results.reader import ResultFile
+from roofline.schema.record import (
+    Memory,
+    Record,
+    Rounds,
+    Session,
+    Timing,
+    Work,
+)
+from roofline.show.tables import Column, Dtype
+from roofline.text.printable import printable
+from roofline.text.units import percent, scaled, shares, significant
+from roofline.timing import readings
+from roofline.timing.step_time import step_time
+
+Get = Callable[[Point], Any]
+
+
+def pick(*names: str) -> list[Column[Point]]:
+    """The columns of these names, in this order."""
+    return [_BY_NAME[name] for name in names]
+
+
+def parameters_of(points: Iterable[Point]) -> list[Column[Point]]:
+    """A column for each parameter of the tests without a record, of which nothing else tells what they measured."""
+    names = dict.fromkeys(name for point in points for name in _parameters(point))
+    return [_text(f"param_{name}", printable(name), _parameter(name), drop=8) for name in names]
+
+
+def _parameter(name: str) -> Get:
+    return lambda point: _parameters(point).get(name)
+
+
+def _parameters(point: Point) -> Mapping[str, Any]:
+    """What a column can't show as one value is JSON."""
+    if point.benchmark.record is not None:
+        return {}
+    return {
+        name: json.dumps(value) if isinstance(value, dict | list) else value
+        for name, value in (point.benchmark.params or {}).items()
+    }
+
+
+def between(low: float | None, high: float | None, show: Callable[[float], str]) -> str | None:
+    """A range as text, one number where both ends look the same: ``12-34``."""
+    if low is None or high is None:
+        return None
+    first, last = show(low), show(high)
+    return first if first == last else f"{first}-{last}"
+
+
+def percent_of(fraction: float) -> str:
+    """Under a heading that says percent: ``percent_of(0.0712)`` is ``7.1``."""
+    return significant(100 * fraction, 2)
+
+
+def prefixed(value: float) -> str:
+    """Under a heading that says the unit: ``prefixed(1.2e12)`` is ``1.20 T``."""
+    return scaled(value, "").strip()
+
+
+def _figure(
+    name: str,
+    title: str,
+    source: str | Get,
+    show: Callable[[Any], str] = str,
+    *,
+    by: Callable[[Any], Any] | None = None,
+    dtype: Dtype,
+    drop: int = 0,
+) -> Column[Point]:
+    """A column.
+
+    :param source: where the value stands: a path from the point (see `_ROOTS`), or what gets it.
+    :param by: what makes the value of what stands there, where that isn't None.
+    """
+    path, get = (source, _at(source, by)) if isinstance(source, str) else ("", source)
+    right = dtype in ("Float64", "Int64")
+    return Column(name=name, title=title, get=get, show=show, right=right, drop=drop, dtype=dtype, path=path)
+
+
+_text = partial(_figure, dtype="string")
+_kind = partial(_figure, dtype="category")
+_truth = partial(_figure, dtype="boolean")
+_number = partial(_figure, dtype="Float64")
+_count = partial(_figure, dtype="Int64")
+
+
+def _seconds(name: str, title: str, source: str | Get, **changes: Any) -> Column[Point]:
+    return _number(name, title, source, lambda value: scaled(value, "s"), **changes)
+
+
+def _bytes(name: str, title: str, source: str | Get, **changes: Any) -> Column[Point]:
+    return _count(name, title, source, lambda value: scaled(value, "B"), **changes)
+
+
+def _hertz(value: float) -> str:
+    return scaled(value, "Hz")
+
+
+def _version(name: str) -> Column[Point]:
+    return _text(f"version_{name}", name, "machine.versions", by=lambda versions: versions.get(name))
+
+
+_ROOTS: dict[str, Get] = {
+    "record": lambda point: point.benchmark.record,
+    "counted": lambda point: None if point.benchmark.record is None else counters_of(point.benchmark.record),
+    "session": lambda point: point.result.session,
+    "machine": lambda point: point.result.machine,
+}
+"""What a path may begin with beside the attributes of a point; ``counted`` are counters that were read."""
+
+
+def _at(path: str, by: Callable[[Any], Any] | None) -> Get:
+    """Follow a path. Each part of it may be None; then so is the value."""
+    first, *rest = path.split(".")
+    root = _ROOTS.get(first, attrgetter(first))
+
+    def get(point: Point) -> Any:
+        value = root(point)
+        for name in rest:
+            if value is None:
+                return None
+            value = getattr(value, name)
+        return value if value is None or by is None else by(value)
+
+    return get
+
+
+def why_missing(point: Point, column: Column[Point]) -> str:
+    """Say why a point has no value in a column."""
+    record = point.benchmark.record
+    first, *rest = column.path.split(".")
+    if record is None:
+        return point.benchmark.fault or "the benchmark has no record of pytest-roofline"
+    if first == "counted" and record.counters is not None:
+        return record.counters.reason or f"counters: {record.counters.status}"
+    if first in ("placement", "sol"):
+        return point.placement.why_not or point.sol.why_none or _NOT_RECORDED
+    path = ["counters"] if first == "counted" else rest if first == "record" else ["timing", *rest]
+    reasons = (record.missing.get(".".join(path[:end])) for end in range(len(path), 0, -1))
+    return next((reason for reason in reasons if reason), _NOT_RECORDED)
+
+
+_NOT_RECORDED = "not recorded, or not applicable"
+
+
+def _setting(name: str) -> Callable[[Record], Any]:
+    """Of the case's config. The loader's options stand under ``loader`` there, where the case is more than a loader."""
+
+    def get(record: Record) -> Any:
+        config = record.case.config
+        loader = config.get("loader")
+        return loader[name] if isinstance(loader, Mapping) and name in loader else config.get(name)
+
+    return get
+
+
+# What has to be worked out of several fields.
+
+
+def _samples_sd(point: Point) -> float | None:
+    rate, spread = point.samples_per_s, point.spread
+    return None if rate is None or spread is None else rate * spread
+
+
+def _elapsed_s(timing: Timing) -> float:
+    return sum(timing.rounds.wall_s)
+
+
+def _steps(timing: Timing) -> int:
+    return timing.rounds.steps * len(timing.rounds.wall_s)
+
+
+def _mean_of_all(point: Point) -> float | None:
+    """pytest-benchmark's mean: of all rounds, disturbed ones too."""
+    timing = None if point.benchmark.record is None else point.benchmark.record.timing
+    if timing is None:
+        return point.benchmark.stats.mean_s
+    found = step_time(timing.rounds)
+    return None if found is None else found.mean_s
+
+
+def _rounds_left_out(point: Point) -> int | None:
+    """Of the step time, because something disturbed them; None where nobody looked."""
+    timing = None if point.benchmark.record is None else point.benchmark.record.timing
+    found = None if timing is None or timing.rounds.disturbed is None else step_time(timing.rounds)
+    return None if found is None else found.left_out
+
+
+def _shares(flop: Mapping[str, float]) -> str | None:
+    return shares(flop) or None
+
+
+def _throttle_reasons(rounds: Rounds) -> list[str] | str | None:
+    return readings.throttle_reasons(rounds) or None
+
+
+def _uncovered_s(work: Work) -> float | None:
+    """Time of a step in operations without a formula; None where one of them wasn't timed."""
+    times = [one.time_s for one in work.uncovered]
+    return None if None in times else sum(time_s for time_s in times if time_s is not None)
+
+
+def _peak_over_predicted(memory: Memory) -> float | None:
+    """Above 1 by the scratch memory of kernels and what an allocator rounds up."""
+    measured, predicted = memory.peak_allocated_byte, memory.peak_predicted_byte
+    return None if measured is None or not predicted else measured / predicted
+
+
+def started_at(result: ResultFile) -> str | None:
+    """When a run began; of one without a record, when its file was written."""
+    return result.written_at if result.session is None else result.session.started_at
+
+
+def _place_in_set(session: Session) -> str | None:
+    return None if session.set is None else f"{session.set.index}/{session.set.count}"
+
+
+def _intensity(point: Point) -> str | None:
+    text = between(point.placement.intensity_low, point.placement.intensity_high, lambda value: significant(value, 2))
+    # An estimate from time alone must not look like a count.
+    return f"({text})" if text is not None and point.placement.provenance == "time_only" else text
+
+
+def _of_roof(point: Point) -> str | None:
+    return between(point.placement.fraction_low, point.placement.fraction_high, percent_of)
+
+
+_ALL: tuple[Column[Point], ...] = (
+    # What was run, and where
+    _text("case", "case", "id"),
+    _kind("machine", "machine", "result.machine_label", drop=9),
+    _text("fingerprint", "fingerprint", "result.machine_key"),
+    _text("host", "host", "result.host.node"),
+    _kind("device_kind", "kind", "record.device.kind"),
+    _kind("device", "device", "record.device.name"),
+    _kind("model", "model", "record.case.model"),
+    _kind("mode", "mode", "record.case.mode"),
+    _count("batch", "batch", "record.case.batch"),
+    _kind("precision", "precision", "record.case.precision"),
+    _kind("layout", "layout", "record.case.layout"),
+    _kind("data", "data", "record.case.data", drop=5),
+    _count("seed", "seed", "record", by=_setting("seed")),
+    _count("threads", "threads", "record", by=_setting("threads")),
+    _count("grad_accum_steps", "accumulated", "record", by=_setting("grad_accum_steps")),
+    _truth("deterministic", "deterministic", "record", by=_setting("deterministic")),
+    _truth("cudnn_benchmark", "cuDNN benchmark", "record", by=_setting("cudnn_benchmark")),
+    _count("workers", "workers", "record", by=_setting("workers")),
+    _truth("pin_memory", "pinned", "record", by=_setting("pin_memory")),
+    _count("prefetch_factor", "prefetch", "record", by=_setting("prefetch_factor")),
+    _truth("augment", "augmented", "record", by=_setting("augment")),
+    _text("workload_hash", "workload", "record.case.workload_hash"),
+    _count("samples_per_step", "samples", "record.case.samples_per_step"),
+    _kind("sample_unit", "unit", "record.case.sample_unit"),
+    _kind("label", "label", "session.label"),
+    _figure("started_at", "started", lambda point: started_at(point.result), dtype="datetime64[us, UTC]"),
+    _text("session", "session", "session", by=_place_in_set),
+    _text("session_set", "set", "session", by=lambda session: None if session.set is None else session.set.id),
+    _text("commit", "commit", "result.commit"),
+    _text("file", "file", "result.path.name"),
+    _text("test", "test", "benchmark.fullname"),
+    # How it was timed
+    _kind("protocol", "protocol", "record.timing.protocol"),
+    _count("warmup_steps", "warm-up\nsteps", "record.timing.warmup_steps", drop=7),
+    _seconds("warmup_s", "warm-up", "record.timing.warmup_s"),
+    _count("measured_steps", "steps", "record.timing", by=_steps, drop=6),
+    _seconds("elapsed_s", "elapsed", "record.timing", by=_elapsed_s, drop=3),
+    _seconds("step_time_s", "step", "step_time_s", drop=2),
+    _seconds("step_time_sd_s", "± sd", "record.timing.step_time_sd_s"),
+    _number("spread", "sd\n%", "spread", percent_of, drop=6),
+    _seconds("step_time_mean_s", "mean of\nall rounds", _mean_of_all),
+    _count("rounds", "rounds", "record.timing", by=lambda timing: len(timing.rounds.wall_s)),
+    _count("rounds_left_out", "left out", _rounds_left_out),
+    _number("margin", "margin", "record.timing.margin", percent),
+    _number("confidence", "confidence", "record.timing.confidence"),
+    _kind("stop_reason", "stopped by", "record.timing.stop_reason"),
+    _number("samples_per_s", "samples\n/s", "samples_per_s", significant),
+    _number("samples_per_s_sd", "± sd", _samples_sd, lambda value: significant(value, 2), drop=2),
+    _seconds("latency_median_s", "latency", "record.timing.latency.median_s", drop=3),
+    _seconds("latency_p95_s", "p95", "record.timing.latency.p95_s"),
+    _seconds("latency_p99_s", "p99", "record.timing.latency.p99_s"),
+    _seconds("input_wait_s", "input wait", "record.timing.input_wait_s"),
+    _number("input_share", "input\nwait", "record", percent, by=input_share, drop=4),
+    _number("device_share", "device\nbusy", "placement.device_share", percent),
+    _seconds("input_startup_s", "input\nstart-up", "record.timing.input_startup_s"),
+    _seconds("compile_s", "compile", "record.timing.compile_s"),
+    _text(
+        "repeat_step_time_s",
+        "repeats",
+        "record.timing.repeat_step_time_s",
+        lambda times: ", ".join(scaled(time, "s") for time in times),
+        by=lambda times: list(times) or None,
+    ),
+    # The process, as /usr/bin/time has it
+    _seconds("real_s", "real", "record.timing", by=lambda timing: timing.warmup_s + _elapsed_s(timing)),
+    _seconds("user_s", "user", "record.process.user_s", drop=5),
+    _seconds("system_s", "sys", "record.process.system_s", drop=6),
+    _bytes("max_rss_byte", "max RSS", "record.process.max_rss_byte", drop=4),
+    _count("voluntary_switches", "voluntary\nswitches", "record.process.voluntary_switches"),
+    _count("involuntary_switches", "switches", "record.process.involuntary_switches"),
+    _bytes("peak_predicted_byte", "predicted peak", "record.memory.peak_predicted_byte"),
+    _bytes("peak_allocated_byte", "peak memory", "record.memory.peak_allocated_byte"),
+    _number("peak_over_predicted", "peak /\npredicted", "record.memory", significant, by=_peak_over_predicted),
+    _bytes("peak_reserved_byte", "reserved", "record.memory.peak_reserved_byte"),
+    _number("energy_j_per_step", "J/step", "record.energy_j_per_step", significant),
+    _number("energy_j_per_sample", "J/sample", "record", significant, by=readings.energy_j_per_sample),
+    # What the machine told meanwhile
+    _number("sm_clock_hz", "SM clock", "record.timing.rounds.sm_clock_hz", _hertz, by=readings.mean),
+    _number("memory_clock_hz", "memory clock", "record.timing.rounds.memory_clock_hz", _hertz, by=readings.mean),
+    _number("power_w", "power", "record.timing.rounds.power_w", lambda watt: scaled(watt, "W"), by=readings.mean),
+    _number("temperature_c", "°C", "record.timing.rounds.temperature_c", significant, by=readings.most),
+    _bytes("device_memory_byte", "in use", "record.timing.rounds.device_memory_byte", by=readings.most),
+    _number("throttle_share", "throttled", "record.timing.rounds", percent, by=readings.throttle_share),
+    _text(
+        "throttle_reasons",
+        "clocks held by",
+        "record.timing.rounds",
+        by=lambda rounds: readings.throttle_reasons(rounds) or None,
+    ),
+    _seconds("power_held_s", "held by power", "record.timing.rounds.power_held_s", by=readings.total),
+    _seconds("heat_held_s", "held by heat", "record.timing.rounds.heat_held_s", by=readings.total),
+    _seconds("throttled_s", "CPU throttled", "record.process.throttled_s"),
+    _kind("host_counter_status", "perf stat", "record.host_counters.status"),
+    _number("instructions_per_cycle", "IPC", "record.host_counters", significant, by=readings.instructions_per_cycle),
+    _number("cache_miss_share", "cache misses", "record.host_counters", percent, by=readings.cache_miss_share),
+    _number("branch_miss_share", "branch misses", "record.host_counters", percent, by=readings.branch_miss_share),
+    # The work
+    _number("flop_per_step", "FLOP", "record.work.flop_per_step", prefixed),
+    _text("flop_by_dtype", "FLOP of", "record.work.flop_by_dtype", by=_shares),
+    _number("other_flop_per_step", "other FLOP", "record.work.other_flop_per_step", prefixed),
+    _text("uncovered", "no formula", "record.work", by=lambda work: [operation.name for operation in work.uncovered]),
+    _seconds("uncovered_s", "without formula", "record.work", by=_uncovered_s),
+    _number("byte_low_per_step", "least byte", "record.work.byte_low_per_step", prefixed),
+    _number("byte_high_per_step", "most byte", "record.work.byte_high_per_step", prefixed),
+    _count("parameter_count", "parameters", "record.work.parameter_count", prefixed),
+    _bytes("parameter_byte", "parameters", "record.work.parameter_byte"),
+    _bytes("activation_byte", "activations", "record.work.activation_byte"),
+    _bytes("saved_for_backward_byte", "saved", "record.work.saved_for_backward_byte"),
+    _kind("counter_status", "counters", "record.counters.status"),
+    _text("counter_source", "counters of", "record.counters.source"),
+    _text("counter_reason", "why not counted", "record.counters.reason"),
+    _number("counter_flop_per_step", "FLOP counter", "counted.flop", prefixed),
+    _number("counter_dram_byte_per_step", "DRAM counter", "counted.dram_byte", prefixed),
+    _number("counter_dram_read_byte_per_step", "DRAM read", "counted.dram_read_byte", prefixed),
+    _number(
+        "counter_dram_write_byte_per_step",
+        "DRAM written",
+        "counted.dram_write_byte",
+        prefixed,
+    ),
+    _number("counter_l2_byte_per_step", "L2 counter", "counted.l2_byte", prefixed),
+    _number("counter_l1_byte_per_step", "L1 counter", "counted.l1_byte", prefixed),
+    _number("tensor_share", "tensor cores", "counted.flop_by_pipe", percent, by=tensor_share),
+    _text(
+        "counter_flop_by_pipe", "FLOP of", "counted", by=lambda counters: shares(counters.flop_by_pipe or {}) or None
+    ),
+    # The pass under the profiler
+    _kind("profile_source", "times of", "record.profile.source"),
+    _seconds("profiled_step_s", "profiled step", "record.profile.step_s"),
+    _seconds("operations_s", "in operations", "record.profile.operations_s"),
+    _seconds("device_busy_s", "device busy", "record.profile.device_busy_s"),
+    _seconds("longest_gap_s", "longest gap", "record.profile.longest_gap_s"),
+    # Where it stands
+    _number("attained_flop_per_s", "FLOP/s", "placement.attained_flop_per_s", prefixed, drop=2),
+    _text("intensity", "FLOP/\nbyte", _intensity, drop=3),
+    _number("intensity_low_flop_per_byte", "least", "placement.intensity_low", significant),
+    _number("intensity_high_flop_per_byte", "most", "placement.intensity_high", significant),
+    _kind("provenance", "bytes from", "placement.provenance"),
+    _kind("flop_source", "FLOP from", "placement.flop_source"),
+    _kind("time_basis", "time of", "placement.time_basis"),
+    _number("compute_roof_flop_per_s", "compute roof", "placement.compute_flop_per_s", prefixed),
+    _number("memory_roof_byte_per_s", "memory roof", "placement.memory_byte_per_s", prefixed),
+    _kind("memory_level", "level", "placement.memory_level"),
+    _kind("roof_source", "roofs", "placement.roof_source"),
+    _number("knee_flop_per_byte", "knee", "placement.knee", significant),
+    _text("fraction_of_roof", "% of\nroof", _of_roof),
+    _number("fraction_of_roof_low", "% of roof", "placement.fraction_low", percent_of),
+    _number("fraction_of_roof_high", "% of roof", "placement.fraction_high", percent_of),
+    _number("fraction_of_compute_roof", "% of peak", "placement.fraction_of_compute", percent_of),
+    _seconds("speed_of_light_s", "speed of light", "sol.time_s"),
+    _number("fraction_of_speed_of_light", "% of\nSOL", "fraction_of_sol", percent_of, drop=1),
+    replace(_kind("bound", "bound", "bound.kind"), narrow=lambda kind: "undet." if kind == "undetermined" else kind),
+    _text("bound_why", "why", "bound.why"),
+    _text("bound_evidence", "evidence", "bound.evidence"),
+    replace(_truth("plottable", "placed", lambda point: point.why_not_drawn is None), right=True),
+    _text("why_not_plottable", "not placed", "why_not_drawn"),
+    replace(_truth("valid", "valid", "valid"), right=True),
+    replace(
+        # Where space is short the first is named alone: one that makes the row invalid.
+        _text(
+            "flags",
+            "flags",
+            lambda point: [flag.name for flag in sorted(point.flags, key=lambda flag: not flag.invalid)],
+            ", ".join,
+        ),
+        narrow=lambda names: " ".join([*names[:1], *([f"+{len(names) - 1}"] if len(names) > 1 else [])]),
+    ),
+    *(_version(name) for name in ("python", "torch", "torchvision", "cuda", "cudnn", "driver")),
+)
+
+_BY_NAME = {column.name: column for column in _ALL}
+
+CASE_COLUMNS = tuple(column for column in _ALL if column.name not in ("intensity", "fraction_of_roof"))
+"""Those with a value: the two ranges, which are texts, have a column for either end."""

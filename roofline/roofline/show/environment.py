@@ -1,0 +1,108 @@
+"""The environment of a run as Markdown: what a report's section on reproducibility needs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+from roofline.results.reader import ResultFile
+from roofline.schema.record import Machine, Session
+from roofline.show.tables import cell
+from roofline.text.printable import markdown_text
+from roofline.text.units import percent, scaled
+
+_UNIT_ENDINGS = {"_byte": "B", "_w": "W", "_hz": "Hz", "_s": "s"}
+
+
+def environment(result: ResultFile) -> str:
+    """Markdown of one file: machine, device, versions, limits, run."""
+    lines = [f"# Environment: {markdown_text(result.machine_label)}", "", f"From {markdown_text(result.path.name)}."]
+    if result.machine is None:
+        lines += ["", "Written by another project: only what pytest-benchmark records is known.", ""]
+        host = result.host
+        pairs = [("host", host.node), ("processor", host.cpu), ("system", host.system), ("python", host.python)]
+        lines += _table(pairs)
+    else:
+        lines += _machine(result.machine)
+    lines += ["", "## Run", ""]
+    commit = None if result.commit is None else result.commit + (" (with changes)" if result.commit_dirty else "")
+    pairs = [("commit", commit), ("pytest-benchmark", result.pytest_benchmark_version)]
+    if result.session is None:
+        lines += _table([("written", result.written_at), *pairs])
+    else:
+        lines += _table([*_run(result.session), *pairs])
+        lines += _not_measured(result.session)
+    return "\n".join(lines) + "\n"
+
+
+def _machine(machine: Machine) -> list[str]:
+    device = machine.device
+    known: list[tuple[str, Any]] = [
+        ("label", machine.label),
+        ("fingerprint", machine.fingerprint),
+        ("operating system", machine.os),
+        ("processor", machine.cpu),
+        ("logical processors", machine.cpu_count),
+        ("memory", _byte(machine.memory_byte)),
+        ("device", f"{device.name} ({device.kind}{'' if device.index is None else f':{device.index}'})"),
+        ("device memory", _byte(device.memory_byte)),
+        ("last-level cache", _byte(device.last_level_cache_byte)),
+        *([("compute capability", device.compute_capability)] if device.compute_capability else []),
+    ]
+    lines = ["", "## Machine", "", *_table(known)]
+    versions = [(name, _value(f"versions.{name}", value, machine)) for name, value in machine.versions.items()]
+    lines += ["", "## Versions", "", *_table(versions)]
+    limits = [(_words(key), _value(f"limits.{key}", value, machine)) for key, value in machine.limits.items()]
+    threads = [(f"threads, {_words(key)}", value) for key, value in machine.threads.items()]
+    return [*lines, "", "## Threads and limits", "", *_table([*threads, *limits])]
+
+
+def _run(session: Session) -> list[tuple[str, Any]]:
+    place, share = session.set, None
+    if session.wall_s and session.measuring_s is not None:
+        share = f"{scaled(session.measuring_s, 's')} ({percent(session.measuring_s / session.wall_s)} of the wall time)"
+    return [
+        ("label", session.label),
+        ("started", session.started_at),
+        *([("session", f"{place.index} of {place.count} of the set {place.id}")] if place is not None else []),
+        ("wall time", None if session.wall_s is None else scaled(session.wall_s, "s")),
+        ("warm-up and timed rounds", share),
+        ("arguments", shlex.join(session.arguments) or None),
+        *([("incomplete", session.why_incomplete)] if session.why_incomplete is not None else []),
+        *(("note", note) for note in session.notes),
+    ]
+
+
+def _not_measured(session: Session) -> list[str]:
+    if not session.not_measured:
+        return []
+    return ["", "## Not measured", "", *_table((case.id, case.why) for case in session.not_measured)]
+
+
+def _table(pairs: Iterable[tuple[str, Any]]) -> list[str]:
+    rows = [f"| {cell(name)} | {cell('not known' if value is None else str(value))} |" for name, value in pairs]
+    return ["| what | value |", "| --- | --- |", *rows]
+
+
+def _value(path: str, value: Any, machine: Machine) -> str | None:
+    """As text: with the unit that the path's ending says; the reason where there is none."""
+    if value is None:
+        reason = machine.missing.get(path)
+        return None if reason is None else f"not known: {reason}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    unit = next((unit for ending, unit in _UNIT_ENDINGS.items() if path.endswith(ending)), None)
+    # A whole number in a file may be beyond the range of floats: shown as it stands.
+    fits = isinstance(value, int | float) and abs(value) < 1e300
+    return scaled(value, unit) if unit is not None and fits else str(value)
+
+
+def _words(key: str) -> str:
+    for ending in _UNIT_ENDINGS:
+        key = key.removesuffix(ending)
+    return key.replace("_", " ")
+
+
+def _byte(value: int | None) -> str | None:
+    return None if value is None else scaled(value, "B")

@@ -1,0 +1,237 @@
+"""Machines side by side: the same workload on each. Nothing is pooled: a row is one run of one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from roofline.model.points import Point, cases, newest
+from roofline.schema.amounts import usable
+from roofline.show.columns import pick
+from roofline.show.tables import Column, Table
+from roofline.text.units import significant, some_of
+
+
+class Machine(NamedTuple):
+    """A device of a machine, as rows are told apart.
+
+    A user gives one machine two labels to compare two ways of running it, such as with one thread and with two.
+    """
+
+    key: str
+    kind: str
+    device: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A workload on one machine. ``speed_up`` is over the same workload on the first machine.
+
+    ``sources_differ_in`` names the columns in which the sources of the fraction of the roof are others than those of
+    the first row of the workload that has a fraction; None in that row, and where there is no fraction.
+    """
+
+    point: Point
+    machine: str
+    speed_up: float | None
+    sources_differ_in: tuple[str, ...] | None
+
+
+def machine_of(point: Point) -> Machine:
+    """Equal for points of the same device of the same machine under the same label, and for those only."""
+    record = point.benchmark.record
+    kind, device = ("", "") if record is None else (record.device.kind, record.device.name)
+    return Machine(point.result.machine_key, kind, device, point.result.machine_label)
+
+
+def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
+    """A name for each machine, in order of appearance: its label, with more where labels are not unique."""
+    names: dict[Machine, str] = {}
+    for point in points:
+        names.setdefault(machine_of(point), point.result.machine_label)
+    names = _told_apart(names, lambda machine, label: f"{label} ({machine.device})")
+    return _told_apart(names, lambda machine, label: f"{label} [{machine.key[-6:]}]")
+
+
+def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[Row]:
+    """The workloads that were measured on more than one machine, with notes on what could not be compared.
+
+    Invalid rows are left out and named.
+
+    Rows of one workload hash stand together; the same name with another hash is another workload. The first machine
+    given is the one the others are held against.
+
+    :param verbose: name every case that a note is about. Else the first, and how many more.
+    """
+    listed = ", ".join if verbose else some_of
+    shown, notes = newest(cases(points))
+    names = machine_names(shown)
+    order = list(names)
+    by_workload: dict[tuple[str, str], list[Point]] = {}
+    for point in sorted(_valid(shown), key=lambda point: order.index(machine_of(point))):
+        by_workload.setdefault(point.workload, []).append(point)
+    alone = len(names) == 1
+    rows = [
+        Row(
+            point=point,
+            machine=names[machine_of(point)],
+            speed_up=_speed_up(group[0], point, order[0]),
+            sources_differ_in=_differing(group, point),
+        )
+        for group in by_workload.values()
+        if alone or len({machine_of(point) for point in group}) > 1
+        for point in group
+    ]
+    first = next(iter(names.values()), "")
+    return Table(
+        title=f"{first}: no other machine beside it" if alone else f"Machines side by side; speed-up over {first}",
+        columns=[*_of(*_KEY), _MACHINE, *_of(*_RATE), _SPEED_UP, *_of(*_ROOF, *_SOURCES), _DIFFERING, *_of(*_STANDING)],
+        rows=rows,
+        display=[_MACHINE, *_of("samples_per_s", "samples_per_s_sd"), _SPEED_UP, *_of(*_SHOWN)],
+        section=lambda row: row.point.id,
+        section_title="case",
+        notes=[
+            *notes,
+            *_invalid(shown, names, listed),
+            *_not_compared(by_workload, names, shown, listed),
+            *_other_sources(by_workload.values(), names, listed),
+            *_differences(shown, names),
+        ],
+    )
+
+
+_KEY = ("case", "workload_hash", "device")
+_RATE = ("samples_per_s", "samples_per_s_sd", "sample_unit")
+_ROOF = ("fraction_of_roof_low", "fraction_of_roof_high")
+_SOURCES = ("flop_source", "provenance", "roof_source", "time_basis")
+"""What a fraction of the roof rests on: with another source it may be another number on the same machine."""
+_STANDING = (
+    *("fraction_of_speed_of_light", "bound", "bound_why"),
+    *("step_time_s", "latency_median_s", "latency_p95_s", "latency_p99_s", "valid", "flags", "started_at", "file"),
+)
+_SHOWN = ("fraction_of_roof", "bound", "latency_median_s")
+_MACHINE: Column[Row] = Column(name="machine", title="machine", get=lambda row: row.machine, right=False)
+_SPEED_UP: Column[Row] = Column(
+    name="speed_up", title="speed-up", get=lambda row: row.speed_up, show=lambda value: f"{significant(value)}x"
+)
+_DIFFERING: Column[Row] = Column(name="sources_differ_in", title="other sources", get=lambda row: row.sources_differ_in)
+
+
+def _point(row: Row) -> Point:
+    return row.point
+
+
+def _of(*names: str) -> list[Column[Row]]:
+    return [column.of(_point) for column in pick(*names)]
+
+
+def _told_apart(names: dict[Machine, str], more: Callable[[Machine, str], str]) -> dict[Machine, str]:
+    taken = list(names.values())
+    return {key: more(key, label) if taken.count(label) > 1 else label for key, label in names.items()}
+
+
+def _valid(points: Iterable[Point]) -> list[Point]:
+    return [point for point in points if point.valid]
+
+
+Listed = Callable[[list[str]], str]
+
+
+def _invalid(points: Iterable[Point], names: dict[Machine, str], listed: Listed) -> list[str]:
+    """A note for each machine with rows that nothing may be compared with."""
+    rows: dict[str, list[str]] = {}
+    for point in points:
+        if not point.valid:
+            flags = ", ".join(flag.name for flag in point.flags if flag.invalid)
+            rows.setdefault(names[machine_of(point)], []).append(f"{point.id} ({flags})")
+    return [f"Invalid on {machine}, left out: {listed(named)}" for machine, named in rows.items()]
+
+
+def _speed_up(first: Point, point: Point, reference: Machine) -> float | None:
+    if first is point or machine_of(first) != reference or first.step_time_s is None or point.step_time_s is None:
+        return None
+    if not usable(first.step_time_s) or not usable(point.step_time_s):
+        return None
+    # The same workload has the same samples a step: times say what throughputs say, and are there without a record.
+    return first.step_time_s / point.step_time_s
+
+
+def _not_compared(
+    by_workload: dict[tuple[str, str], list[Point]], names: dict[Machine, str], shown: Sequence[Point], listed: Listed
+) -> list[str]:
+    """:param by_workload: the valid rows of ``shown``."""
+    if len(names) == 1:
+        return []
+    notes = []
+    hashes: dict[str, set[str]] = {}
+    for name, digest in by_workload:
+        hashes.setdefault(name, set()).add(digest)
+    changed = sorted(name for name, found in hashes.items() if len(found) > 1)
+    if changed:
+        notes.append(f"Another workload under the same name (model, shapes or options differ): {listed(changed)}")
+    invalid = {point.workload for point in shown if not point.valid}
+    for key, machine in names.items():
+        only = [
+            group[0]
+            for (name, _), group in by_workload.items()
+            if {machine_of(point) for point in group} == {key} and name not in changed
+        ]
+        for where, found in (
+            ("Only on", [point.id for point in only if point.workload not in invalid]),
+            ("Valid only on", [point.id for point in only if point.workload in invalid]),
+        ):
+            if found:
+                notes.append(f"{where} {machine}: {listed(found)}")
+    if any(point.benchmark.record is None for group in by_workload.values() for point in group):
+        notes.append(
+            "Rows without a record were matched by the test's name alone: that the work is the same isn't proven"
+        )
+    return notes
+
+
+def _placed(group: Iterable[Point]) -> list[Point]:
+    """Those that have a fraction of the roof."""
+    return [point for point in group if point.placement.fraction_low is not None]
+
+
+def _differing(group: Sequence[Point], point: Point) -> tuple[str, ...] | None:
+    """:param group: all rows of the workload of ``point``."""
+    placed = _placed(group)
+    if not placed or point is placed[0] or point.placement.fraction_low is None:
+        return None
+    return tuple(column.name for column in pick(*_SOURCES) if column.get(point) != column.get(placed[0]))
+
+
+def _other_sources(groups: Iterable[Sequence[Point]], names: dict[Machine, str], listed: Listed) -> list[str]:
+    """Workloads whose fractions of the roof don't compare, those with the same sources in one note."""
+    told: dict[str, list[str]] = {}
+    for group in groups:
+        placed = _placed(group)
+        differing = [column for column in pick(*_SOURCES) if len({column.get(point) for point in placed}) > 1]
+        if differing:
+            what = "; ".join(f"{column.title} {_by_machine(column, placed, names)}" for column in differing)
+            told.setdefault(what, []).append(placed[0].id)
+    return [
+        f"% of roof doesn't compare between these machines, as it rests on other sources: {what}: {listed(ids)}"
+        for what, ids in told.items()
+    ]
+
+
+def _by_machine(column: Column[Point], points: Iterable[Point], names: dict[Machine, str]) -> str:
+    return ", ".join(f"{column.get(point)} on {names[machine_of(point)]}" for point in points)
+
+
+def _differences(points: Sequence[Point], names: dict[Machine, str]) -> list[str]:
+    """Versions that differ between the machines and so may explain a difference."""
+    notes = []
+    for package in ("torch", "cuda", "cudnn"):
+        found = {
+            names[machine_of(point)]: version
+            for point in points
+            if point.result.machine is not None and (version := point.result.machine.versions.get(package)) is not None
+        }
+        if len(set(found.values())) > 1:
+            notes.append(f"{package} differs: " + ", ".join(f"{version} on {name}" for name, version in found.items()))
+    return notes

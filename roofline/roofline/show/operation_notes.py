@@ -1,0 +1,238 @@
+"""What is said below the tables of a step taken apart: its facts in sentences, and what makes them less certain."""
+
+from __future__ import annotations
+
+from roofline.model.operations import DISAGREEMENT, Breakdown, TimedOperation, seen_outside
+from roofline.model.points import Point
+from roofline.model.sol import compiled
+from roofline.schema.amounts import usable, usable_or_zero
+from roofline.schema.record import Profile
+from roofline.text.units import counted, percent, scaled, shares, significant
+from roofline.text.wrapping import begin_of
+
+OUTSIDE = "outside of operations"
+
+RESERVATIONS = ("margin", "unsteady", "disturbed", "bimodal")
+"""Flags of the timing that say how far the step's time is to be trusted."""
+
+_LISTED = 4
+
+
+def heading(point: Point) -> str:
+    """Case, time of the step, its speed of light."""
+    record = point.benchmark.record
+    name = f"{point.id} (compiled)" if record is not None and compiled(record) else point.id
+    text = f"{name}: {scaled(point.step_time_s, 's')} a step"
+    if point.sol.time_s is None:
+        return f"{text}, no speed of light"
+    return f"{text}, speed of light {scaled(point.sol.time_s, 's')} ({percent(point.fraction_of_sol)})"
+
+
+def short(name: str) -> str:
+    """An operation's name without torch's own namespace."""
+    return name.removeprefix("aten::")
+
+
+def kernel(name: str, width: int) -> str:
+    """A kernel's name in at most ``width`` columns of a terminal. It keeps its end, for those of inductor's end in a
+    number:
+
+    >>> kernel("triton_red_fused_convolution_backward_17", 24)
+    'triton_red_fus…ckward_17'
+    """
+    if begin_of(name, width) == name:
+        return name
+    begin, end = begin_of(name, width - 10), begin_of(name[::-1], 9)
+    return f"{begin}…{end[::-1]}"
+
+
+def about_step(point: Point, step: Breakdown) -> list[str]:
+    """Below the table of bounds."""
+    lines = [*_invalid(point), *_reservations(point), *_one_point(point, step), *_light(step), *_dtypes(step)]
+    return [*lines, *_outside(step), *_uncovered(point), *about_profile(step.profile, step.step_s)]
+
+
+def about_operations(step: Breakdown) -> list[str]:
+    """Below the table of operations: those that beat their speed of light."""
+    fast = sorted(step.too_fast, key=lambda one: one.above_s or 0.0)
+    if not fast:
+        return []
+    time_s = sum(one.time_s for one in fast)
+    head = (
+        f"Faster than their own speed of light: {counted(len(fast), 'operation')} with"
+        f" {part_of_step(step, time_s)}. There a roof or a count is wrong, or a nearer cache held"
+        " the data:"
+    )
+    lines = [f"  {short(one.operation.name)} {one.operation.shape}: {_why_too_fast(one)}" for one in fast[:_LISTED]]
+    if len(fast) > _LISTED:
+        lines.append(f"  and {len(fast) - _LISTED} more (--format csv has all)")
+    return [head, *lines]
+
+
+def about_untimed(profile: Profile, step_s: float, why: str) -> list[str]:
+    """Below the table of what the profiler saw of a step whose operations have no times."""
+    return [
+        f"No speed of light for each of these: {why}. What one of them computes is not known, so neither is what it has"
+        " to take; the step's own is the larger of all its arithmetic and its least traffic",
+        *about_profile(profile, step_s),
+        *about_busy(profile, step_s),
+    ]
+
+
+def about_profile(profile: Profile, step_s: float) -> list[str]:
+    """How the times came about, and whether they agree with the timed step."""
+    whose = "of operators on the host" if profile.source == "operators" else "of kernels on the device"
+    times = (
+        f"Times {whose}: medians of {counted(profile.steps, 'step')} under the profiler, in a pass of its own"
+        f" ({scaled(profile.step_s, 's') if usable(profile.step_s) else 'not known how long'} a step there)"
+    )
+    skipped = len(profile.outside) - len(seen_outside(profile))
+    unusable = f"Left out of what the profiler saw: {counted(skipped, 'line')} whose time or calls are no usable number"
+    return [times, *([unusable] if skipped else []), *disagreement(profile, step_s)]
+
+
+def about_busy(profile: Profile, step_s: float | None) -> list[str]:
+    """How much of the timed step the device was busy, and its longest gap; nothing where that isn't known.
+
+    The share is of the step as it was timed: under the profiler launching takes longer, and gaps are wider.
+    """
+    busy_s, gap_s = profile.device_busy_s, profile.longest_gap_s
+    if busy_s is None or step_s is None or not usable(busy_s) or not usable(step_s):
+        return []
+    told = f"The device was busy for {percent(busy_s / step_s)} of the step: {scaled(busy_s, 's')} of kernels, copies"
+    told += " and fills, those at the same time counted once"
+    if gap_s is not None and usable(gap_s):
+        told += f". The longest gap between two, under the profiler, which widens them: {scaled(gap_s, 's')}"
+    return [told]
+
+
+def disagreement(profile: Profile, step_s: float) -> list[str]:
+    """The notice where all that the profiler saw and the timed step are more than 10 % apart, else nothing."""
+    if not usable(profile.step_s) or not usable_or_zero(profile.operations_s):
+        return ["The profile's own totals are no usable numbers: whether it agrees with the timed step isn't known"]
+    total = profile.operations_s + sum(one.time_s for one in seen_outside(profile))
+    apart = total / step_s - 1
+    if abs(apart) <= DISAGREEMENT:
+        return []
+    both = (
+        f"The profiler's times add up to {scaled(total, 's')}, the timed step took {scaled(step_s, 's')}"
+        f" ({'+' if apart > 0 else '-'}{percent(abs(apart))}):"
+    )
+    reasons = [*_pace(profile, step_s), *_inside(profile, total)]
+    return [f"{both} {'; '.join(reasons) or 'partly another pace there, partly the host'}"]
+
+
+def _pace(profile: Profile, step_s: float) -> list[str]:
+    """Where the whole step took another time under the profiler than it was timed at."""
+    there = f"the whole step took {scaled(profile.step_s, 's')} there"
+    if profile.step_s < (1 - DISAGREEMENT) * step_s:
+        return [f"{there}, so the machine was busier while it was timed"]
+    if profile.step_s > (1 + DISAGREEMENT) * step_s:
+        return [f"{there}, for the profiler slows small operations down, or other programs did"]
+    return []
+
+
+def _inside(profile: Profile, total: float) -> list[str]:
+    """What of the step under the profiler its operations don't explain, or explain twice."""
+    rest = profile.step_s - total
+    if rest > DISAGREEMENT * profile.step_s:
+        return [f"{scaled(rest, 's')} of that step were the host's (Python, gaps between operations, waiting)"]
+    if rest >= 0:
+        return []
+    if profile.source == "kernels":
+        return ["more than the step there, so kernels overlapped (streams)"]
+    return ["more than the step there: each is a median by itself, and the steps' pace changed"]
+
+
+def _invalid(point: Point) -> list[str]:
+    return [f"The row is invalid: {flag.name}: {flag.evidence}" for flag in point.flags if flag.invalid]
+
+
+def _reservations(point: Point) -> list[str]:
+    return [f"{flag.name}: {flag.evidence}" for flag in point.flags if flag.name in RESERVATIONS]
+
+
+def _one_point(point: Point, step: Breakdown) -> list[str]:
+    """What the whole step's single point says, against what its operations say."""
+    place = point.placement
+    if place.intensity_low is None or place.intensity_high is None or place.fraction_of_compute is None:
+        return []
+    low, high = significant(place.intensity_low, 2), significant(place.intensity_high, 2)
+    knee = "" if place.knee is None else f", knee {significant(place.knee, 2)}"
+    by = "" if place.work_source in ("analytic", "time_only") else f" by {place.work_source}"
+    return [
+        f"As one point: {point.bound.kind} ({low if low == high else f'{low} to {high}'} FLOP/byte{by}{knee}), at"
+        f" {percent(place.fraction_of_compute)} of its compute roof. Taken apart:"
+        f" {part_of_step(step, step.time_of('compute'))} is in operations bound by compute"
+    ]
+
+
+def _light(step: Breakdown) -> list[str]:
+    compute, memory, total = step.light_s("compute"), step.light_s("memory"), step.sol.time_s
+    if compute is None or memory is None or not total:
+        return [f"No speed of light: {step.sol.why_none}"]
+    launches = ""
+    if step.launch_s is not None:
+        share = percent(step.launch_s / step.step_s)
+        launches = f"; launches alone take {scaled(step.launch_s, 's')} ({share} of the step)"
+    arithmetic, traffic = percent(compute / total), percent(memory / total)
+    return [
+        f"Speed of light: {arithmetic} of it for arithmetic, {traffic} for traffic{launches}",
+        *step.sol.reservations,
+    ]
+
+
+def _dtypes(step: Breakdown) -> list[str]:
+    flop: dict[str, float] = {}
+    for one in step.operations:
+        flop[one.operation.dtype] = flop.get(one.operation.dtype, 0.0) + one.operation.flop
+    return [f"FLOPs: {text}"] if (text := shares(flop)) else []
+
+
+def _outside(step: Breakdown) -> list[str]:
+    lines = []
+    if step.input_wait_s:
+        wait = f"{scaled(step.input_wait_s, 's')} ({percent(step.input_wait_s / step.step_s)} of the step)"
+        lines.append(f"{OUTSIDE.capitalize()}: {wait} waiting for the next batch")
+    if step.outside_s < 0:
+        lines.append(f"{OUTSIDE.capitalize()}: negative, for the operations' times add up to more than the timed step")
+    if not step.has_shares:
+        lines.append(NO_SHARES)
+    seen = seen_outside(step.profile)
+    if seen:
+        listed = "; ".join(f"{one.name} {one.calls:g} x, {scaled(one.time_s, 's')}" for one in seen[:_LISTED])
+        more = f"; and {len(seen) - _LISTED} more" if len(seen) > _LISTED else ""
+        lines.append(
+            f"Seen by the profiler in no counted operation: {scaled(step.seen_outside_s, 's')}: {listed}{more}"
+        )
+    return lines
+
+
+def _uncovered(point: Point) -> list[str]:
+    return [f"uncovered: {flag.evidence}" for flag in point.flags if flag.name == "uncovered"]
+
+
+def _why_too_fast(one: TimedOperation) -> str:
+    took = f"{scaled(one.time_s, 's')} for {scaled(one.least_s, 's')}"
+    if one.time_s == 0 or one.least is None:
+        return f"{took}: the profiler saw no time of it"
+    compute_s, memory_s = one.least.compute_s or 0.0, one.least.memory_s or 0.0
+    if one.time_s < compute_s:
+        dtype = one.operation.dtype
+        return f"{took} of arithmetic: the {dtype} roof is too low, or it takes fewer operations than counted"
+    if one.least.level == "llc":
+        return f"{took} of traffic: the last-level cache's roof is too low, or its data lay in a nearer cache"
+    if one.time_s >= memory_s * one.byte_low / one.operation.byte:
+        return f"{took} of traffic: part of its data may have lain in the last-level cache"
+    return f"{took} of traffic, more than the last-level cache can hide: the DRAM roof is too low"
+
+
+NO_SHARES = (
+    "No shares of the step: operations were timed in the profiler's pass and the step in rounds of its own, at another"
+    " pace or with kernels that overlap"
+)
+
+
+def part_of_step(step: Breakdown, time_s: float) -> str:
+    """A share of the step in words; the time itself where the step has no shares."""
+    return f"{percent(step.share(time_s))} of the step" if step.has_shares else scaled(time_s, "s")

@@ -1,0 +1,399 @@
+"""The tables of `roofline ops`: a step taken apart by operation, by kind and by what bounds it; and a line a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from roofline.model.operations import (
+    Breakdown,
+    Group,
+    Limit,
+    TimedOperation,
+    break_down,
+    exceeds,
+    seen_outside,
+    why_untimed,
+)
+from roofline.model.points import Point
+from roofline.schema.record import Operation, OutsideTime, Profile
+from roofline.show import kernel_notes, operation_notes
+from roofline.show.columns import percent_of, prefixed
+from roofline.show.tables import Column, Table
+from roofline.text.units import scaled, significant
+from roofline.text.wrapping import cut
+
+_WIDE, _NARROW = 40, 33
+"""Characters of a name or shape that a terminal shows; CSV and JSON have all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A case whose step could be taken apart."""
+
+    point: Point
+    step: Breakdown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One row: an operation, several together, or time that is in none. What doesn't apply to a row is None.
+
+    ``limit_share``, of several operations, is the share of their time that is bound by ``limit``.
+    """
+
+    case: Taken
+    name: str
+    time_s: float
+    least_s: float | None = None
+    above_s: float | None = None
+    calls: int | None = None
+    operations: int | None = None
+    one: TimedOperation | None = None
+    limit: Limit | None = None
+    limit_share: float | None = None
+
+
+def taken_apart(points: Sequence[Point]) -> tuple[list[Taken], list[tuple[Point, str]]]:
+    """The cases whose step can be taken apart, and the others with the reason."""
+    taken: list[Taken] = []
+    left_out: list[tuple[Point, str]] = []
+    for point in points:
+        record = point.benchmark.record
+        step = None if record is None else break_down(record, point.roofs, point.sol)
+        if step is not None:
+            taken.append(Taken(point=point, step=step))
+        else:
+            left_out.append((point, "no record of its work" if record is None else why_untimed(record) or "not timed"))
+    return taken, left_out
+
+
+def operations_table(taken: Sequence[Taken], notes: Sequence[str] = ()) -> Table[Line]:
+    """Every operation of every case, the worst of each case first: what ``operations.csv`` holds."""
+    rows = [_operation(case, one) for case in taken for one in case.step.operations]
+    return Table(title="Operations", columns=_OPERATIONS, rows=rows, notes=notes)
+
+
+def kinds_table(taken: Sequence[Taken], notes: Sequence[str] = ()) -> Table[Line]:
+    """Every kind of operation of every case."""
+    rows = [_group(case, group) for case in taken for group in case.step.by_kind()]
+    return Table(title="Kinds of operations", columns=_KINDS, rows=rows, notes=notes)
+
+
+def limits_table(case: Taken) -> Table[Line]:
+    """Where the time of the step goes, by what bounds its operations; the rows add up to the step."""
+    rows = [_group(case, group) for group in case.step.by_limit()]
+    return Table(
+        title=operation_notes.heading(case.point),
+        columns=_KINDS,
+        rows=[*rows, _outside(case), _whole(case)],
+        display=[_named("bound by"), *_pick("operations", "calls", *_TIMES)],
+        notes=[*operation_notes.about_step(case.point, case.step), *_counters(case.point)],
+    )
+
+
+def worst_table(case: Taken, top: int, *, by_kind: bool) -> Table[Line]:
+    """The rows with the most time above their speed of light; the others in one, so that the columns add up."""
+    groups = case.step.by_kind() if by_kind else [Group(name="", operations=(one,)) for one in case.step.operations]
+    lines = [_group(case, group) if by_kind else _operation(case, group.operations[0]) for group in groups]
+    rest = Group(name="others", operations=tuple(one for group in groups[top:] for one in group.operations))
+    what = "kind" if by_kind else "operation"
+    others = [_group(case, rest, f"{len(groups) - top} other {what}{'s' if len(groups) - top > 1 else ''}")]
+    return Table(
+        title="What to fix first, by kind" if by_kind else "What to fix first",
+        columns=_KINDS if by_kind else _OPERATIONS,
+        rows=[*lines[:top], *(others if rest.operations else []), _outside(case), _whole(case)],
+        display=[_named(what), *_pick("calls", *_TIMES, "bound")],
+        notes=operation_notes.about_operations(case.step),
+    )
+
+
+def outside_table(
+    point: Point, profile: Profile, step_s: float, why: str, top: int | None = None
+) -> Table[OutsideTime]:
+    """What the profiler saw of a step whose operations have no times of their own, such as a compiled one.
+
+    :param top: rows to show before all others stand in one; None: all.
+    """
+    seen = seen_outside(profile)
+    shown = len(seen) if top is None else top
+    rows, rest = list(seen[:shown]), seen[shown:]
+    if rest:
+        calls, time_s = sum(one.calls for one in rest), sum(one.time_s for one in rest)
+        rows.append(OutsideTime(name="all others", calls=calls, time_s=time_s))
+    whole_s = None if exceeds(sum(one.time_s for one in seen), step_s) else step_s
+    columns: list[Column[OutsideTime]] = [
+        Column(
+            name="name",
+            title="kernel" if profile.source == "kernels" else "operator",
+            get=lambda one: one.name,
+            show=lambda name: operation_notes.kernel(name, 2 * _WIDE),
+            narrow=lambda name: operation_notes.kernel(name, 54),
+            right=False,
+        ),
+        Column(name="calls", title="calls", get=lambda one: one.calls, show=lambda calls: f"{calls:g}"),
+        Column(name="time_s", title="time", get=lambda one: one.time_s, show=_seconds),
+        Column(
+            name="share_of_step",
+            title="% of\nstep",
+            get=lambda one: None if whole_s is None else one.time_s / whole_s,
+            show=percent_of,
+        ),
+    ]
+    return Table(
+        title=operation_notes.heading(point),
+        columns=columns,
+        rows=rows,
+        notes=operation_notes.about_untimed(profile, step_s, why),
+    )
+
+
+def cases_table(taken: Sequence[Taken], notes: Sequence[str]) -> Table[Taken]:
+    """A line a case: which shares of its step's time are bound by what, and its worst operation."""
+    machine = () if len({case.point.result.machine_key for case in taken}) == 1 else ("machine",)
+    names = ("case", *machine, "step_time_s", "fraction_of_speed_of_light", *_SHARES, "worst_operation")
+    by_name = {column.name: column for column in _CASES}
+    return Table(
+        title="Where the time goes",
+        columns=_CASES,
+        rows=taken,
+        display=[by_name[name] for name in names],
+        # An id in one piece says more than the name of an operation that its own table has too.
+        key_width=max((len(case.point.id) for case in taken), default=0),
+        notes=["Shares, in %, of the step's time by what bounds its operations. Name a case to see them.", *notes],
+    )
+
+
+def _counters(point: Point) -> list[str]:
+    record = point.benchmark.record
+    return [] if record is None else kernel_notes.about_status(record)
+
+
+def _operation(case: Taken, one: TimedOperation) -> Line:
+    return Line(
+        case=case,
+        name=operation_notes.short(one.operation.name),
+        time_s=one.time_s,
+        least_s=one.least_s,
+        above_s=one.above_s,
+        calls=one.operation.calls,
+        operations=1,
+        one=one,
+        limit=one.limit,
+    )
+
+
+def _group(case: Taken, group: Group, name: str | None = None) -> Line:
+    limit, time_s = group.main_limit
+    return Line(
+        case=case,
+        name=name or group.name,
+        time_s=group.time_s,
+        least_s=group.least_s,
+        above_s=group.above_s,
+        calls=group.calls,
+        operations=len(group.operations),
+        limit=limit,
+        limit_share=time_s / group.time_s if group.time_s else None,
+    )
+
+
+def _outside(case: Taken) -> Line:
+    outside_s = case.step.outside_s
+    bounded = case.step.sol.time_s is not None
+    # No operation has to run there: all of it is above the speed of light.
+    return Line(case=case, name=operation_notes.OUTSIDE, time_s=outside_s, above_s=outside_s if bounded else None)
+
+
+def _whole(case: Taken) -> Line:
+    step = case.step
+    return Line(
+        case=case,
+        name="step",
+        time_s=step.step_s,
+        least_s=step.sol.time_s,
+        above_s=None if step.sol.time_s is None else step.step_s - step.sol.time_s,
+        calls=sum(one.operation.calls for one in step.operations),
+        operations=len(step.operations),
+    )
+
+
+def _seconds(value: float) -> str:
+    return scaled(value, "s")
+
+
+def _name(line: Line) -> list[str]:
+    """Two lines for an operation: which it is, and on what."""
+    if line.one is None:
+        return [line.name]
+    return [line.name, f"  {line.one.operation.dtype} {_brief(line.one.operation.shape)}"]
+
+
+def _brief(shape: str) -> str:
+    """The first tensor and the last that is no vector, with the groups: a convolution's data and weights.
+
+    >>> _brief("16x96x56x56, 16x96x112x112, 96x1x3x3, stride 2, padding 1, groups 96, gradient of input and weight")
+    '16x96x56x56 96x1x3x3 g96'
+    """
+    parts = shape.split(", ")
+    tensors = [part for part in parts if part.replace("x", "").isdigit()]
+    last = [part for part in tensors[1:] if "x" in part][-1:]
+    groups = [f"g{part.removeprefix('groups ')}" for part in parts if part.startswith("groups ")]
+    return " ".join([*tensors[:1], *last, *groups]) or shape
+
+
+def _named(title: str) -> Column[Line]:
+    def show(lines: Sequence[str]) -> str:
+        return "\n".join(cut(line, _WIDE) for line in lines)
+
+    def narrow(lines: Sequence[str]) -> str:
+        return "\n".join(cut(line.replace("undetermined: ", "undet.: "), _NARROW) for line in lines)
+
+    return Column(name="name", title=title, get=_name, show=show, narrow=narrow, right=False)
+
+
+def _bound(line: Line) -> str | None:
+    """What bounds a row; of several operations with the share of their time that it has."""
+    if line.limit is None:
+        return None
+    return line.limit if line.limit_share is None else f"{line.limit} {percent_of(line.limit_share)} %"
+
+
+def _shortened(text: str) -> str:
+    return text.partition(" ")[0].replace("undetermined", "undet.")
+
+
+def _words(name: str, get: Callable[[Line], Any]) -> Column[Line]:
+    return Column(name=name, title=name, get=get, right=False)
+
+
+def _number(
+    name: str, title: str, get: Callable[[Line], Any], show: Callable[[Any], str] = str, drop: int = 0
+) -> Column[Line]:
+    return Column(name=name, title=title, get=get, show=show, drop=drop)
+
+
+def _fraction(line: Line) -> float | None:
+    return line.least_s / line.time_s if line.least_s is not None and line.time_s > 0 else None
+
+
+def _of(get: Callable[[Operation], Any]) -> Callable[[Line], Any]:
+    return lambda line: None if line.one is None else get(line.one.operation)
+
+
+def _timed(get: Callable[[TimedOperation], Any]) -> Callable[[Line], Any]:
+    return lambda line: None if line.one is None else get(line.one)
+
+
+def _rate(line: Line) -> float | None:
+    return line.one.operation.flop / line.time_s if line.one is not None and line.time_s > 0 else None
+
+
+def _intensity(operation: Operation) -> float | None:
+    return operation.flop / operation.byte if operation.byte else None
+
+
+_WHERE = (
+    _words("machine", lambda line: line.case.point.result.machine_label),
+    _words("case", lambda line: line.case.point.id),
+)
+
+_RUN = (
+    _words("valid", lambda line: line.case.point.valid),
+    _words("file", lambda line: line.case.point.result.path.name),
+)
+
+_MEASURED = (
+    _number("time_s", "time", lambda line: line.time_s, _seconds),
+    _number("share_of_step", "% of\nstep", lambda line: line.case.step.share(line.time_s), percent_of),
+    _number("speed_of_light_s", "SOL", lambda line: line.least_s, _seconds, drop=1),
+    _number("fraction_of_speed_of_light", "% of\nSOL", _fraction, percent_of),
+    _number("above_speed_of_light_s", "above\nSOL", lambda line: line.above_s, _seconds),
+    Column(name="bound", title="bound", get=_bound, narrow=_shortened, right=False),
+)
+_TIMES = tuple(column.name for column in _MEASURED[:-1])
+_COUNTED = (
+    _number("operations", "operations", lambda line: line.operations, drop=3),
+    _number("calls", "calls", lambda line: line.calls, drop=2),
+)
+
+_OPERATIONS: tuple[Column[Line], ...] = (
+    *_WHERE,
+    _words("operation", _of(lambda operation: operation.name)),
+    _words("kind", _of(lambda operation: operation.kind)),
+    _words("dtype", _of(lambda operation: operation.dtype)),
+    _words("shape", _of(lambda operation: operation.shape)),
+    _COUNTED[1],
+    _number("flop", "FLOP", _of(lambda operation: operation.flop), prefixed),
+    _number("byte_low", "least byte", _timed(lambda one: one.byte_low), prefixed),
+    _number("byte_high", "most byte", _of(lambda operation: operation.byte), prefixed),
+    _number("working_set_byte", "working set", _of(lambda operation: operation.working_set_byte), prefixed),
+    _number("intensity_flop_per_byte", "FLOP/byte", _of(_intensity), significant),
+    _number("attained_flop_per_s", "FLOP/s", _rate, prefixed),
+    *_MEASURED,
+    _words("bound_why", _timed(lambda one: one.why)),
+    _words("memory_level", _timed(lambda one: None if one.least is None else one.least.level)),
+    _words("faster_than_speed_of_light", _timed(lambda one: one.too_fast)),
+    *_RUN,
+)
+
+_KINDS: tuple[Column[Line], ...] = (
+    *_WHERE,
+    _words("kind", lambda line: line.name),
+    *_COUNTED,
+    *_MEASURED[:-1],
+    _words("bound", lambda line: line.limit),
+    _number("bound_share", "bound share", lambda line: line.limit_share, percent_of),
+    *_RUN,
+)
+
+_SHOWN = {column.name: column for column in (*_COUNTED, *_MEASURED)}
+
+
+def _pick(*names: str) -> list[Column[Line]]:
+    return [_SHOWN[name] for name in names]
+
+
+def _share_of(limit: Limit) -> Callable[[Taken], float | None]:
+    return lambda case: case.step.share(case.step.time_of(limit))
+
+
+def _light_share(case: Taken) -> float | None:
+    compute, total = case.step.light_s("compute"), case.step.sol.time_s
+    return compute / total if compute is not None and total else None
+
+
+def _rounded(share: float) -> str:
+    """Under a heading that says percent, to be compared with its neighbours."""
+    return f"{100 * share:.0f}" if abs(share) >= 0.0995 else f"{100 * share:.1f}"
+
+
+def _case(name: str, title: str, get: Callable[[Taken], Any], show: Callable[[Any], str] = _rounded) -> Column[Taken]:
+    return Column(name=name, title=title, get=get, show=show)
+
+
+_CASES: tuple[Column[Taken], ...] = (
+    Column(name="case", title="case", get=lambda case: case.point.id, right=False),
+    Column(name="machine", title="machine", get=lambda case: case.point.result.machine_label, right=False, drop=2),
+    _case("step_time_s", "step", lambda case: case.step.step_s, _seconds),
+    _case("speed_of_light_s", "SOL", lambda case: case.step.sol.time_s, _seconds),
+    _case("fraction_of_speed_of_light", "% of\nSOL", lambda case: case.step.fraction),
+    _case("compute_share_of_speed_of_light", "compute\nof SOL", _light_share),
+    _case("share_compute", "com-\npute", _share_of("compute")),
+    _case("share_memory", "mem-\nory", _share_of("memory")),
+    _case("share_launch", "launch", _share_of("launch")),
+    _case("share_undetermined", "undet.", _share_of("undetermined")),
+    _case("share_outside", "out-\nside", lambda case: case.step.share(case.step.outside_s)),
+    _case("device_share", "device\nbusy", lambda case: case.point.placement.device_share),
+    Column(
+        name="worst_operation",
+        title="most above\nSOL",
+        get=lambda case: operation_notes.short(case.step.operations[0].operation.name),
+        narrow=lambda name: cut(name, 13),
+        right=False,
+        drop=1,
+    ),
+    _case("worst_above_speed_of_light_s", "above", lambda case: case.step.operations[0].above_s, _seconds),
+)
+_SHARES = ("share_compute", "share_memory", "share_launch", "share_undetermined", "share_outside")

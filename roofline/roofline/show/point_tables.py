@@ -1,0 +1,343 @@
+"""The tables of cases: `points` (where each stands), `metrics` (everything known of each) and the summary of a run."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from roofline.machine.roofs import Roofs, doubts
+from roofline.model import input_pipeline
+from roofline.model.bounds import NEAR_KNEE, STRADDLES
+from roofline.model.points import Point
+from roofline.results.reader import ResultFile
+from roofline.schema.record import NotMeasured, Roof
+from roofline.show.columns import parameters_of, pick, prefixed, started_at
+from roofline.show.tables import Column, Table
+from roofline.text.units import counted, percent, scaled, significant, some_of
+
+_POINT_COLUMNS = pick(
+    *("machine", "device_kind", "device", "case", "workload_hash", "model", "mode", "batch", "precision", "layout"),
+    *(
+        "data",
+        "samples_per_s",
+        "samples_per_s_sd",
+        "sample_unit",
+        "step_time_s",
+        "step_time_sd_s",
+        "margin",
+        "rounds_left_out",
+    ),
+    *("flop_per_step", "byte_low_per_step", "byte_high_per_step", "attained_flop_per_s", "time_basis", "provenance"),
+    *("flop_source", "counter_status", "tensor_share", "counter_dram_byte_per_step", "counter_dram_read_byte_per_step"),
+    *("counter_dram_write_byte_per_step", "counter_l2_byte_per_step", "counter_l1_byte_per_step"),
+    *("intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "compute_roof_flop_per_s"),
+    *("memory_roof_byte_per_s", "memory_level", "roof_source", "knee_flop_per_byte", "fraction_of_roof_low"),
+    *("fraction_of_roof_high", "fraction_of_compute_roof", "speed_of_light_s", "fraction_of_speed_of_light"),
+    *(
+        "bound",
+        "bound_why",
+        "bound_evidence",
+        "plottable",
+        "why_not_plottable",
+        "valid",
+        "flags",
+        "label",
+        "started_at",
+    ),
+    *("session", "session_set", "file", "test"),
+)
+
+_METRIC_COLUMNS = pick(
+    *("label", "machine", "host", "fingerprint", "device_kind", "device", "case", "model", "mode", "batch"),
+    *("precision", "layout", "data", "workload_hash", "seed", "threads", "grad_accum_steps", "deterministic"),
+    *("cudnn_benchmark", "workers", "pin_memory", "prefetch_factor", "augment", "protocol", "warmup_steps"),
+    *("measured_steps", "warmup_s", "elapsed_s", "real_s", "user_s", "system_s", "max_rss_byte"),
+    *("voluntary_switches", "involuntary_switches", "step_time_s", "step_time_sd_s", "margin", "confidence"),
+    *("step_time_mean_s", "rounds", "rounds_left_out"),
+    *("repeat_step_time_s", "stop_reason", "samples_per_s", "samples_per_s_sd", "sample_unit", "samples_per_step"),
+    *("latency_median_s", "latency_p95_s", "latency_p99_s", "input_wait_s", "input_share", "input_startup_s"),
+    *("device_share", "compile_s", "peak_predicted_byte", "peak_allocated_byte", "peak_over_predicted"),
+    *("peak_reserved_byte",),
+    *("energy_j_per_step", "energy_j_per_sample", "sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c"),
+    *("device_memory_byte", "throttle_share", "throttle_reasons", "power_held_s", "heat_held_s", "throttled_s"),
+    *("host_counter_status", "instructions_per_cycle", "cache_miss_share", "branch_miss_share", "flop_per_step"),
+    *("flop_by_dtype", "other_flop_per_step", "uncovered", "uncovered_s", "profile_source", "profiled_step_s"),
+    *("operations_s", "byte_low_per_step", "byte_high_per_step", "counter_status", "counter_source"),
+    *("counter_reason", "counter_flop_per_step", "counter_flop_by_pipe", "tensor_share", "counter_dram_byte_per_step"),
+    *("counter_dram_read_byte_per_step", "counter_dram_write_byte_per_step", "counter_l2_byte_per_step"),
+    *("counter_l1_byte_per_step", "device_busy_s", "longest_gap_s", "attained_flop_per_s", "time_basis", "provenance"),
+    *("flop_source", "intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "parameter_count"),
+    *("parameter_byte", "activation_byte", "saved_for_backward_byte", "valid", "flags", "version_python"),
+    *("version_torch", "version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at"),
+    *("session", "session_set", "commit", "file", "test"),
+)
+
+
+def _rate(point: Point) -> tuple[float, float | None] | None:
+    """Samples per second, and the margin of the step time, which is theirs."""
+    return None if point.samples_per_s is None else (point.samples_per_s, point.margin)
+
+
+def _with_margin(rate: tuple[float, float | None]) -> str:
+    value, margin = rate
+    return significant(value) if margin is None else f"{significant(value)} ±{significant(100 * margin, 2)}%"
+
+
+def _with_rounded_margin(rate: tuple[float, float | None]) -> str:
+    value, margin = rate
+    if margin is None:
+        return significant(value)
+    return f"{significant(value)} ±{significant(100 * margin, 1 if margin < 0.1 else 2)}%"
+
+
+def _without_blank(value: float) -> str:
+    return prefixed(value).replace(" ", "")
+
+
+def _without_zeros(text: str) -> str:
+    """``.21-.31`` for ``0.21-0.31``."""
+    return re.sub(r"\b0\.", ".", text)
+
+
+_STANDING: tuple[Column[Point], ...] = (
+    # Throughput and margin in one column: neither gives way to another.
+    Column(name="throughput", title="samples/s\n± margin", get=_rate, show=_with_margin, narrow=_with_rounded_margin),
+    *(replace(column, narrow=_without_blank) for column in pick("attained_flop_per_s")),
+    *(replace(column, narrow=_without_zeros) for column in pick("intensity", "fraction_of_roof")),
+    *pick("fraction_of_speed_of_light", "bound"),
+)
+"""What a case's row shows after its name: how fast, how far from its limits, and which limit it is."""
+
+
+def _unit(roof: Roof) -> str:
+    return {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}[roof.kind]
+
+
+def _when(roof: Roof) -> str | None:
+    return None if roof.measured_at is None else roof.measured_at[:16].replace("T", " ")
+
+
+ROOF_COLUMNS: tuple[Column[Roof], ...] = (
+    Column(name="roof", title="roof", get=lambda roof: roof.name, right=False),
+    Column(name="value", title="value", get=lambda roof: roof.value),
+    Column(name="unit", title="unit", get=_unit, right=False),
+    Column(name="spread", title="spread", get=lambda roof: roof.spread, show=percent),
+    Column(name="source", title="source", get=lambda roof: roof.source, right=False),
+    Column(name="measured_at", title="when", get=lambda roof: roof.measured_at, right=False),
+    Column(name="from_file", title="from", get=lambda roof: roof.from_file, right=False),
+    Column(name="disturbed", title="disturbed", get=lambda roof: roof.disturbed, right=False),
+    Column(name="kernel", title="kernel", get=lambda roof: roof.kernel, right=False),
+    Column(name="detail", title="how counted", get=lambda roof: roof.detail, right=False),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Annotated:
+    """A point and the numbers of the notes below the table that speak of it."""
+
+    point: Point
+    notes: tuple[int, ...]
+
+
+def points_table(points: Sequence[Point]) -> Table[Point]:
+    """A row a case: what ``roofline_points.csv`` holds. Those of several runs stand below their run's heading."""
+    parameters = parameters_of(points)
+    return Table(
+        title="Points on the roofline",
+        columns=[*_POINT_COLUMNS, *parameters],
+        rows=points,
+        display=[*pick("case"), *parameters, *_standing(points), *pick("flags")],
+        section=_run_of(points),
+        section_title="run",
+        notes=_doubtful_roofs(points),
+    )
+
+
+def _doubtful_roofs(points: Sequence[Point]) -> list[str]:
+    """At most a line: which roofs over the points may be wrong."""
+    found = {
+        point.result.path: doubtful
+        for point in points
+        if (doubtful := doubts(point.roofs.roofs, point.roofs.published))
+    }
+    names = sorted({name for doubtful in found.values() for name in doubtful})
+    if not found:
+        return []
+    files = some_of([path.name for path in found])
+    return [f"Doubtful roofs ({', '.join(names)}) in {files}: `roofline summary` says why"]
+
+
+def metrics_table(points: Sequence[Point]) -> Table[Point]:
+    """A row a benchmark, roofs included: what ``metrics.csv`` holds. Those of several runs stand below their run's
+    heading.
+    """
+    parameters = parameters_of(points)
+    run = _run_of(points)
+    return Table(
+        title="Metrics",
+        columns=[*_METRIC_COLUMNS, *parameters],
+        rows=points,
+        display=[
+            *pick("case", *(("machine",) if run is None else ())),
+            *parameters,
+            *pick("warmup_steps", "measured_steps", "elapsed_s", "user_s", "system_s", "max_rss_byte", "samples_per_s"),
+            *pick("samples_per_s_sd", "step_time_s", "latency_median_s", "input_share", "data"),
+        ],
+        section=run,
+        section_title="run",
+    )
+
+
+def _run_of(points: Sequence[Point]) -> Callable[[Point], str] | None:
+    """What heads the rows of a run; None where all are of one. Runs that nothing else tells apart have their path."""
+    headings = {point.result.path: _heading(point.result) for point in points}
+    if len(headings) < 2:
+        return None
+    alike = {heading for heading, count in Counter(headings.values()).items() if count > 1}
+    named = {path: f"{one} ({path})" if one in alike else one for path, one in headings.items()}
+    return lambda point: named[point.result.path]
+
+
+def _standing(points: Sequence[Point]) -> list[Column[Point]]:
+    """The heading of the throughput speaks of a margin where a row has one."""
+    throughput, *others = _STANDING
+    if all(point.margin is None for point in points):
+        throughput = replace(throughput, title="samples\n/s")
+    return [throughput, *others]
+
+
+def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool = False) -> Table[_Annotated]:
+    """A row a case of one run, with notes: what is said against a number, and why a bound is not determined.
+
+    :param verbose: with the evidence of each case. Else a note is a line, and what is invalid has its first evidence.
+    """
+    texts: dict[str, list[tuple[str, str]]] = {}
+    rows = []
+    for point in points:
+        for heading, evidence in _remarks(point):
+            texts.setdefault(heading, []).extend([(point.id, evidence)] if evidence else [])
+        numbers = [list(texts).index(heading) + 1 for heading, _ in _remarks(point)]
+        rows.append(_Annotated(point=point, notes=tuple(numbers)))
+    columns = [column.of(_point) for column in (*pick("case"), *parameters_of(points), *_standing(points))]
+    columns.append(
+        Column(
+            name="notes",
+            title="flags",
+            get=lambda row: sorted(row.notes),
+            show=lambda numbers: ",".join(map(str, numbers)),
+            right=False,
+        )
+    )
+    notes = []
+    for number, heading in enumerate(texts, 1):
+        with_it = sum(number in row.notes for row in rows)
+        notes += _note(number, heading, texts[heading], None if verbose else with_it)
+    notes += [f"input: {line}" for line in input_pipeline.lines(result, verbose=verbose)]
+    notes += _not_measured(result, verbose=verbose)
+    if not verbose and any(texts.values()):
+        notes.append(f"Evidence of each case: roofline summary {result.path} -v")
+    return Table(title=_heading(result), columns=columns, rows=rows, notes=notes)
+
+
+def roofs_table(points: Sequence[Point]) -> Table[Roof]:
+    """The roofs over these points, each with its source; published ones only where a point needs them.
+
+    :param points: of one device.
+    """
+    roofs = points[0].roofs
+    needed = {dtype for point in points for dtype in _dtypes(point)} | {"dram"}
+    shown = [roof for roof in roofs.roofs if roof.source == "measured" or roof.name in needed]
+    display: list[Column[Roof]] = [
+        Column(name="roof", title="roof", get=lambda roof: roof.name, right=False),
+        Column(name="value", title="value", get=lambda roof: scaled(roof.value, _unit(roof))),
+        Column(name="knee", title="knee\nFLOP/byte", get=lambda roof: _knee(roof, roofs), show=significant, drop=4),
+        Column(name="spread", title="spread", get=lambda roof: roof.spread, show=percent, drop=3),
+        Column(name="source", title="source", get=lambda roof: roof.source, right=False),
+        Column(name="when", title="when (UTC)", get=_when, right=False, drop=1),
+        Column(name="by", title="kernel or document", get=lambda roof: roof.kernel or roof.detail, right=False, drop=5),
+    ]
+    older = sorted({roof.from_file for roof in shown if roof.from_file is not None})
+    notes = [f"Taken over from an earlier run of this machine: {', '.join(older)}"] if older else []
+    notes += roofs.notices
+    if not shown:
+        notes.append(f"None: {roofs.why_none}")
+    return Table(title="Roofs", columns=ROOF_COLUMNS, rows=shown, display=display, notes=notes)
+
+
+def _point(row: _Annotated) -> Point:
+    return row.point
+
+
+def _knee(roof: Roof, roofs: Roofs) -> float | None:
+    return roofs.knee_flop_per_byte(roof.name) if roof.kind == "flop" else None
+
+
+def _dtypes(point: Point) -> tuple[str, ...]:
+    record = point.benchmark.record
+    if record is None or record.work is None:
+        return ()
+    return tuple(dtype for dtype, flop in record.work.flop_by_dtype.items() if flop > 0)
+
+
+def _remarks(point: Point) -> list[tuple[str, str | None]]:
+    """Headings, equal for what can stand under one number, and the evidence of this case."""
+    remarks: list[tuple[str, str | None]] = [
+        (f"{flag.name}{_INVALID if flag.invalid else ''}", flag.evidence) for flag in point.flags
+    ]
+    timing = None if point.benchmark.record is None else point.benchmark.record.timing
+    if timing is not None and timing.compile_s is not None:
+        remarks.append(("compiled", f"{scaled(timing.compile_s, 's')} before its first step was done"))
+    bound = point.bound
+    if bound.kind == "undetermined" and not any(flag.evidence in bound.evidence for flag in point.flags):
+        # Range and knee stand in the tables already.
+        known = bound.why in (STRADDLES, NEAR_KNEE) or point.mode == "input"
+        remarks.append((f"undetermined: {bound.why}", None if known else bound.evidence))
+    if point.sol.time_s is None and point.roofs.roofs and point.mode in ("train", "infer"):
+        remarks.append((f"no speed of light: {point.sol.why_none}", None))
+    return remarks
+
+
+def _note(number: int, heading: str, lines: Sequence[tuple[str, str]], count: int | None) -> list[str]:
+    """The heading and the evidence of each case; evidence that is the same for several stands there once.
+
+    :param count: say only how many cases these are.
+    """
+    if count is not None:
+        first = f", first {': '.join(lines[0])}" if lines and heading.endswith(_INVALID) else ""
+        return [f"[{number}] {heading}: {counted(count, 'case')}{first}"]
+    cases: dict[str, list[str]] = {}
+    for case, evidence in lines:
+        cases.setdefault(evidence, []).append(case)
+    return [f"[{number}] {heading}", *(f"    {', '.join(named)}: {evidence}" for evidence, named in cases.items())]
+
+
+_INVALID = " (invalid)"
+
+
+def _heading(result: ResultFile) -> str:
+    parts = [result.machine_label]
+    if result.machine is not None and result.machine.device.name not in parts[0]:
+        parts.append(result.machine.device.name)
+    if (when := started_at(result)) is not None:
+        parts.append(when)
+    if result.session is not None and result.session.set is not None:
+        parts.append(f"session {result.session.set.index} of {result.session.set.count}")
+    if result.commit:
+        parts.append(f"commit {result.commit[:10]}{' (changed)' if result.commit_dirty else ''}")
+    return ", ".join(parts)
+
+
+def _not_measured(result: ResultFile, *, verbose: bool) -> list[str]:
+    """:param verbose: a line a case. Else a line for all that are of one outcome, which of a single case says why."""
+    outcomes: dict[str, list[NotMeasured]] = {}
+    for case in () if result.session is None else result.session.not_measured:
+        outcomes.setdefault(case.outcome, []).append(case)
+    lines: list[str] = []
+    for outcome, of in outcomes.items():
+        if verbose or len(of) == 1:
+            lines += [f"{case.id}: {case.why}" for case in of]
+        else:
+            lines.append(f"{outcome.replace('_', ' ')}: {len(of)} cases ({some_of([case.id for case in of], 2)})")
+    return lines

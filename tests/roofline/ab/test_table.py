@@ -1,0 +1,192 @@
+"""What is shown of a comparison."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from roofline.ab.gate import gate
+from roofline.ab.table import as_json, sentence, verdict_table
+from roofline.ab.trial import CaseTrial, Rules, Trial
+from roofline.show.tables import Format, render
+from tests.roofline.ab.made import (
+    BUSY,
+    FAILED,
+    NEW,
+    OPEN,
+    REMOVED,
+    SAME,
+    SCATTERED,
+    SKIPPED,
+    SLOWER,
+    TIMELESS,
+    case,
+    trial,
+    turns,
+)
+
+
+def shown(made: Trial, form: Format = "table", width: int = 200) -> str:
+    return render(verdict_table(made, exit_code(made)), form, width)
+
+
+def exit_code(made: Trial) -> int:
+    return gate(made, allow_removed=False, strict=False).exit_code
+
+
+def test_the_worst_comes_first() -> None:
+    """A row a case."""
+    made = trial(SAME, SLOWER, OPEN, FAILED, REMOVED, NEW, SKIPPED)
+    table = verdict_table(made, 1)
+    assert [row.case for row in table.rows] == ["slow", "failed", "old", "open", "same", "young", "left"]
+
+
+@pytest.mark.parametrize(
+    ("cases", "title"),
+    [
+        ((SAME, OPEN), "Passed: {}: no case shown to be slower (1 inconclusive, 1 same)"),
+        ((OPEN,), "Passed, but nothing was settled: {} (1 inconclusive)"),
+        ((SLOWER, SAME, REMOVED), "Regression: {}: 1 case slower, of 2 compared (1 slower, 1 removed, 1 same)"),
+        ((SLOWER, case("b", turns(1.2), turns(1.2))), "Regression: {}: 2 cases slower, of 2 compared (2 slower)"),
+        (
+            (SAME, REMOVED),
+            "Not passed: {}: no case shown to be slower, but not all of it settled (1 removed, 1 same)",
+        ),
+        ((BUSY, SKIPPED), "Cannot compare: {}: no case could be judged (1 inconclusive, 1 skipped)"),
+        ((TIMELESS,), "Cannot compare: {}: no case could be judged (1 inconclusive)"),
+    ],
+)
+def test_the_title_says_whether_it_passed(cases: tuple[CaseTrial, ...], title: str) -> None:
+    """As that of ``roofline check`` does; then which sides, and the verdicts, the worst first."""
+    made = trial(*cases)
+    assert sentence(made, exit_code(made)) == title.format("the new against the base")
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_it_fits_the_terminal(width: int) -> None:
+    """Times, change, interval and verdict at 80 columns, too."""
+    lines = shown(trial(SLOWER, SAME), width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    row = next(line for line in lines if line.startswith("slow"))
+    assert row.split()[:6] == ["slow", "10.00", "ms", "11.00", "ms", "+10.0"]
+    assert "slower" in row
+
+
+def test_the_reasons_stand_below() -> None:
+    """Of every case that has one, each line of it; and which code was run."""
+    text = shown(trial(SLOWER, OPEN, FAILED), width=100)
+    assert "failed: not comparable: new: failed: precision" in text
+    assert "    | it ran in tf32" in text
+    assert "open: inconclusive: anything from" in text
+    assert "base: the base; 3 files" in text
+    assert "Less than 2.0 % doesn't matter." in " ".join(text.split())
+
+
+def test_why_the_change_is_not_that_of_the_times_is_told() -> None:
+    """The times are medians, the change is that of the ratios: with a few turns far out the two differ. In words that
+    hold where the times are not shown, too.
+    """
+    told = "change: step time of new over base, of the turns' ratios and not of the sides' medians;"
+    for width in (200, 40):
+        assert told in " ".join(shown(trial(SAME), width=width).split())
+
+
+def test_a_percentage_is_spelled_in_one_way() -> None:
+    """In the cells and in the notes below them: a blank before the sign, an interval with ``to`` and the sign once."""
+    text = shown(trial(SLOWER, OPEN, SCATTERED))
+    assert " %" in text
+    assert "%" not in text.replace(" %", "")
+    assert "perhaps the machine is too busy: its pairs of processes lie from -20.0 to +40.0 %," in text
+    assert " .. " not in text
+
+
+def test_the_confidence_of_the_intervals_is_told() -> None:
+    """One for all where there is one look; else that of the last and of those before, and a row has its own."""
+    noisy = [turns(1.0, noise=0.1)] * 3
+    ends = {}
+    for pairs in (3, 5):
+        table = verdict_table(trial(case("a", *noisy), rules=Rules(pairs=pairs)), 0)
+        (row,) = json.loads(render(table, "json", 80))["rows"]
+        ends[pairs] = row["change_low"], row["change_high"]
+        assert row["confidence"] == pytest.approx({3: 0.99, 5: 0.999}[pairs])
+        note = " ".join(table.notes[0].split())
+        assert {3: "interval: at 99 %.", 5: "at 99.2 % after 5 pairs, at 99.9 % after fewer, so that all"}[
+            pairs
+        ] in note
+    assert ends[5][0] < ends[3][0] < ends[3][1] < ends[5][1]
+
+
+def test_a_row_has_its_numbers_in_every_form() -> None:
+    """In SI units, with the turns that were left out and those that were disturbed and are in it all the same."""
+    made = trial(SLOWER, BUSY)
+    first, second = json.loads(shown(made, "json"))["rows"]
+    assert first["base_step_time_s"] == pytest.approx(0.01)
+    assert first["change"] == pytest.approx(0.1)
+    assert first["change_low"] < 0.1 < first["change_high"]
+    names = ("verdict", "turns", "pairs", "left_out", "disturbed")
+    assert [first[name] for name in names] == ["slower", 18, 2, 0, 0]
+    assert [second[name] for name in names] == ["inconclusive", 18, 2, 0, 18]
+    assert "18 of 18 turns were disturbed" in second["why"]
+    assert shown(made, "markdown").startswith("**Regression: the new against the base: 1 case slower, of 2 compared (")
+
+
+def test_a_turn_that_was_left_out_is_counted_as_that() -> None:
+    """Not as one that was disturbed and counts."""
+    marked = replace(turns(count=40), new_disturbed=("noise", *[None] * 39))
+    (row,) = json.loads(shown(trial(case("a", marked, marked)), "json"))["rows"]
+    assert (row["turns"], row["left_out"], row["disturbed"]) == (78, 2, 0)
+
+
+def test_its_json_says_what_came_of_it() -> None:
+    """The exit code and why, how many cases have which verdict, and by which settings: a job needn't read the title."""
+    made = trial(SAME, OPEN, REMOVED)
+    outcome = gate(made, allow_removed=True, strict=False)
+    content = json.loads(as_json(made, outcome))
+    assert content["title"] == sentence(made, 0)
+    assert (content["exit_code"], content["strict"], content["allow_removed"]) == (0, False, True)
+    assert (content["failures"], content["warnings"]) == ([], list(outcome.warnings))
+    assert content["verdicts"] == {
+        "slower": 0,
+        "not_comparable": 0,
+        "removed": 1,
+        "inconclusive": 1,
+        "faster": 0,
+        "same": 1,
+        "new": 0,
+        "skipped": 0,
+    }
+    assert content["settings"] == {"least_effect": 0.02, "confidence": 0.99, "pairs": 2, "max_time_s": 60.0}
+    table = json.loads(shown(made, "json"))
+    assert {name: content[name] for name in ("rows", "notes")} == {name: table[name] for name in ("rows", "notes")}
+
+
+def test_what_would_settle_it_is_told_as_options() -> None:
+    """More pairs need more time, for it is shared out among them: each is to take as long as those there were."""
+    few = case("few", *(turns(ratio) for ratio in (1.02, 1.04, 1.03)))
+    made = trial(few, rules=Rules(pairs=3, max_time_s=60.0, least=0.01, confidence=0.9999))
+    (settled,) = made.cases
+    assert settled.verdict is not None
+    assert settled.verdict.more_sessions is not None
+    pairs = 3 + settled.verdict.more_sessions
+    told = " ".join(shown(made).split())
+    assert (
+        f"(if the estimate stays, some {settled.verdict.more_sessions} more pairs would settle it: --pairs {pairs} "
+        f"--max-time {20 * pairs})"
+    ) in told
+
+
+def test_a_case_that_only_the_others_leave_open_says_so() -> None:
+    """Its interval is its own, and the verdict is over all cases: why an interval beyond 0 is no slowdown is told."""
+    ratios = (1.015, 1.025, 1.02)
+    rules = Rules(pairs=3, least=0.005, confidence=0.99)
+    alone = case("a", *map(turns, ratios))
+    others = [case(f"b{number}", *[turns()] * 3) for number in range(59)]
+    assert [one.outcome for one in trial(alone, rules=rules).of("slower")] == ["slower"]
+    made = trial(alone, *others, rules=rules)
+    (case_,) = (one for one in made.of("inconclusive") if one.case == alone.case)
+    assert case_.effect is not None
+    assert case_.effect.interval(rules.confidence)[0] > 1.005
+    text = " ".join(shown(made).split())
+    assert "a: inconclusive: by itself beyond chance, but among 60 cases together it could still be chance" in text

@@ -1,0 +1,369 @@
+"""The program: its commands and those plugged in, what they print and write."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import EntryPoint, PackageNotFoundError
+from pathlib import Path
+
+import click
+import pytest
+
+import roofline
+from roofline.cli import program as cli
+from tests.roofline import build
+from tests.roofline.conftest import Run
+
+TABLES = (
+    *("points none", "metrics none", "summary none", "machines none", "sessions none", "ops none", "audit none"),
+    *("check none --baseline none", "compare none --with none", "ncu none", "nsys none", "trace none", "devices"),
+    *("ab --base none", "selftest"),
+)
+"""Command lines that show tables; what they name isn't there."""
+
+
+def _child(*arguments: object, code: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1]), "PYTHONIOENCODING": "utf-8"}
+    command = ["-c", code] if code is not None else ["-m", "roofline", *map(str, arguments)]
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, encoding="utf-8", env=environment, check=False
+    )
+
+
+def test_module_runs_and_help_loads_nothing_heavy() -> None:
+    """``python -m roofline --help`` lists every command without loading one, or any library that takes long."""
+    code = (
+        "import sys; sys.argv = ['roofline', '--help']; from roofline.cli.program import main; code = main();"
+        "heavy = {'numpy', 'pandas', 'matplotlib', 'rich', 'msgspec', 'torch', 'scipy'} & set(sys.modules);"
+        "assert not heavy, heavy;"
+        "assert {name for name in sys.modules if name.startswith('roofline.cli.')} == {'roofline.cli.program'};"
+        "sys.exit(code)"
+    )
+    answer = _child(code=code)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout == _child("--help").stdout
+    for name in ("points", "metrics", "plot", "report", "summary", "machines", "env", "devices"):
+        assert f"\n  {name} " in answer.stdout
+
+
+def test_summary_loads_no_plotting(one: Path) -> None:
+    """It runs after every measurement and must be quick."""
+    code = (
+        f"import sys; from roofline.cli.program import main; code = main(['summary', {str(one)!r}]);"
+        "heavy = {'numpy', 'pandas', 'matplotlib', 'torch', 'scipy'} & set(sys.modules);"
+        "assert not heavy, heavy; sys.exit(code)"
+    )
+    assert _child(code=code).stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("points", "--help"), ("devices", "--help")])
+def test_help(run: Run, arguments: tuple[str, ...]) -> None:
+    """Of the program and of each command."""
+    code, out, _ = run(*arguments)
+    assert code == 0
+    assert out.startswith("Usage: roofline")
+
+
+def test_version(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version of the package; a source tree that is only on the path has none, and says so."""
+    monkeypatch.setattr(cli, "version", lambda name: {"pytest-roofline": "1.2.3"}[name])
+    assert run("--version") == (0, "pytest-roofline 1.2.3\n", "")
+
+    def not_installed(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(cli, "version", not_installed)
+    assert run("--version") == (0, "pytest-roofline, from source (not installed)\n", "")
+
+
+def test_summary(run: Run, one: Path) -> None:
+    """Cases, then roofs, in the width asked for."""
+    code, out, err = run("summary", one, "--width", 80)
+    assert (code, err) == (0, "")
+    assert out.startswith("a100, NVIDIA A100-SXM4-80GB")
+    assert "\nRoofs\n" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["points", "metrics"])
+def test_a_file_is_written_only_where_asked(run: Run, results: Path, command: str) -> None:
+    """The table alone, else every row and column."""
+    code, out, err = run(command, results)
+    assert (code, err, list(Path.cwd().iterdir())) == (0, "", [])
+    assert out
+    assert run(command, results, "-o", "x.csv") == (0, "", "wrote x.csv\n")
+    with Path("x.csv").open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == 84
+
+
+@pytest.mark.parametrize("command", ["summary", "env"])
+def test_a_folder_shows_each_of_its_runs(run: Run, results: Path, one: Path, command: str) -> None:
+    """As the file alone does, one below the other."""
+    code, out, _ = run(command, results)
+    assert code == 0
+    assert out.startswith(run(command, one)[1].partition("\n")[0] + "\n")
+    assert "epyc-2cpu" in out.partition("\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        *((f"{line} -o x.xlsx", ".txt, .csv, .json, .md, or give --format.") for line in TABLES),
+        ("summary none -o x.XLSX", ".txt, .csv, .json, .md, or give --format."),
+        ("env none -o x.xlsx", ".md, .txt."),
+        ("lock none -o x.json", ".toml."),
+        ("ops none --plot x.pdf", ".png."),
+        *((f"{line} -o x.xlsx", ".txt, .csv, .json, .md, or give --format.") for line in ("doctor", "roofs measure")),
+    ],
+)
+def test_an_unknown_ending_is_refused_first(run: Run, line: str, known: str) -> None:
+    """Before anything is read, with those that are known."""
+    code, out, err = run(*line.split())
+    assert (code, out) == (2, "")
+    assert err.rstrip().endswith(f"is no known ending. Use {known}")
+
+
+@pytest.mark.parametrize("line", ["plot none -o", "report none -o", "complexity --model no_such_model -o"])
+def test_the_name_of_a_file_is_no_folder(run: Run, line: str) -> None:
+    """Refused before anything is read or made; a folder that is there may have any name, and other names have dots."""
+    code, out, err = run(*line.split(), "x.xlsx")
+    assert (code, out) == (2, "")
+    assert "Name a folder, such as x, or make this one first." in " ".join(err.split())
+    Path("x.xlsx").mkdir()
+    for name in ("x.xlsx", "v1.2", "run.report"):
+        assert "Name a folder" not in run(*line.split(), name)[2]
+
+
+def test_help_groups_the_commands(run: Run) -> None:
+    """By what one wants to do; no command is in two groups, none in no group."""
+    out = run("--help")[1]
+    headings = [line for line in out.splitlines() if line.endswith(":") and line[0] != " "]
+    assert headings == [
+        *("Options:", "Prepare:", "Read results:", "Compare and gate:", "Read profilers' files:", "Audit:"),
+    ]
+    assert out.count("\n  ops ") == out.count("\n  doctor ") == 1
+
+
+@pytest.mark.parametrize(("typed", "told"), [("pionts", "Did you mean points"), ("xyz", "Commands: ")])
+def test_an_unknown_command_is_answered_with_near_names(run: Run, typed: str, told: str) -> None:
+    """Or all names, where none is near."""
+    code, _, err = run(typed)
+    assert code == 2
+    assert f"No such command '{typed}'. {told}" in err
+
+
+@pytest.mark.parametrize("command", ["points", "metrics", "machines", "summary"])
+def test_every_format_of_every_table(run: Run, results: Path, one: Path, command: str) -> None:
+    """On stdout, and nothing else is written."""
+    given_path = one if command == "summary" else results
+    code, out, _ = run(command, given_path, "--format", "csv")
+    assert code == 0
+    assert len(next(csv.reader(out.splitlines()))) > 5
+    code, out, _ = run(command, given_path, "--format", "markdown")
+    assert out.startswith("**")
+    code, out, _ = run(command, given_path, "--format", "json")
+    document = json.loads(out, parse_constant=pytest.fail)
+    assert code == 0
+    assert document
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("x.csv", "machine,"), ("x.json", "{"), ("x.md", "**Points"), ("x.txt", "Points")]
+)
+def test_the_ending_of_the_file_decides(run: Run, results: Path, name: str, start: str) -> None:
+    """A folder that isn't there is made."""
+    code, out, err = run("points", results, "-o", f"new/{name}")
+    assert (code, out, err) == (0, "", f"wrote new/{name}\n")
+    assert Path("new", name).read_text(encoding="utf-8").startswith(start)
+
+
+def test_format_before_ending(run: Run, results: Path) -> None:
+    """What is said counts before what is guessed."""
+    run("points", results, "-o", "x.txt", "--format", "json")
+    assert json.loads(Path("x.txt").read_text(encoding="utf-8"))["rows"]
+
+
+def test_machines(run: Run, results: Path) -> None:
+    """Exit 0: other machines are shown, not judged."""
+    code, out, _ = run("machines", results)
+    assert code == 0
+    assert out.startswith("Machines side by side; speed-up over a100")
+    assert "Only on epyc-2cpu: resnet18-train-b8-fp32" in out
+
+
+def test_env(run: Run, one: Path) -> None:
+    """Markdown on stdout or in a file."""
+    code, out, _ = run("env", one)
+    assert code == 0
+    assert out.startswith("# Environment: a100\n")
+    code, _, err = run("env", one, "-o", "env.md")
+    assert (code, err) == (0, "wrote env.md\n")
+    assert Path("env.md").read_text(encoding="utf-8") == out
+
+
+def test_plot_prints_its_paths(run: Run, one: Path) -> None:
+    """The default folder is ``figures``."""
+    code, out, _ = run("plot", one)
+    assert (code, out.split()) == (0, ["figures/roofline-a100.png", "figures/throughput-a100.png"])
+    assert all(Path(line).stat().st_size > 10_000 for line in out.split())
+
+
+def test_report(run: Run, results: Path) -> None:
+    """Tables on the terminal, everything in one folder, and the paths last."""
+    code, out, _ = run("report", results, "-o", "all")
+    assert code == 0
+    assert "Machines side by side" in out
+    paths = out.split("\n\n")[-1].split()
+    assert paths == [
+        "all/roofline-a100.png",
+        "all/throughput-a100.png",
+        "all/roofline-epyc-2cpu.png",
+        "all/throughput-epyc-2cpu.png",
+        "all/roofline_points.csv",
+        "all/metrics.csv",
+        "all/env.md",
+        "all/summary.md",
+    ]
+    assert sorted(paths) == sorted(str(path) for path in Path("all").iterdir())
+    assert Path("all/env.md").read_text(encoding="utf-8").count("# Environment:") == 2
+
+
+def test_devices(run: Run) -> None:
+    """Peak per precision of one card, as in a specification table."""
+    code, out, _ = run("devices", "nvidia a100 80gb pcie")
+    assert code == 0
+    assert "NVIDIA A100 80GB PCIe (NVIDIA A100 Tensor Core GPU, data sheet, 2021)" in out
+    assert [line.split() for line in out.splitlines() if "tf32" in line] == [
+        ["tf32", "156.0", "TFLOP/s", "tensor", "or", "matrix", "cores", "fp32"]
+    ]
+    assert "memory      1.935 TB/s" in out
+
+
+def test_devices_all_as_csv(run: Run) -> None:
+    """Value, accumulation, dense, tensor, source and date of each figure; a laptop card has a note and no value."""
+    _, out, _ = run("devices", "--format", "csv")
+    rows = list(csv.DictReader(out.splitlines()))
+    fp16 = [row for row in rows if row["device"] == "NVIDIA GeForce RTX 4090" and row["roof"] == "fp16"]
+    assert [(row["value"], row["accumulate"], row["tensor"], row["dense"]) for row in fp16] == [
+        ("165200000000000.0", "fp32", "true", "true"),
+        ("330300000000000.0", "fp16", "true", "true"),
+    ]
+    (laptop,) = (row for row in rows if row["device"] == "NVIDIA GeForce RTX 4090 Laptop GPU")
+    assert (laptop["value"], laptop["roof"]) == ("", "")
+    assert "Measure the roofs" in laptop["note"]
+
+
+def test_a_part_of_a_name_shows_every_device_that_has_it(run: Run) -> None:
+    """In any case. A whole name shows that device alone, though another contains it."""
+
+    def shown(*arguments: str) -> set[str]:
+        code, out, _ = run("devices", *arguments, "--format", "csv")
+        assert code == 0
+        return {row["device"] for row in csv.DictReader(out.splitlines())}
+
+    assert {"NVIDIA A100 80GB PCIe", "NVIDIA A100-SXM4-40GB"} <= shown("a100")
+    assert all("A100" in name for name in shown("a100"))
+    assert shown("GeForce RTX 4090") == {"NVIDIA GeForce RTX 4090"}
+
+
+def test_a_misspelled_device_is_answered_with_near_names(run: Run) -> None:
+    """Nothing is shown in its place."""
+    code, out, err = run("devices", "RTX 4909")
+    assert (code, out) == (2, "")
+    assert "RTX 4090" in err
+
+
+@pytest.mark.parametrize(("asked", "near"), [("A1O0", "A100"), ("H1O0", "H100"), ("L4OS", "L40S")])
+def test_names_but_for_one_wrong_character_are_offered_first(run: Run, asked: str, near: str) -> None:
+    """A letter O for a zero, before shorter names that have fewer characters of it."""
+    _, _, err = run("devices", asked)
+    assert near in err.partition("Near it: ")[2].partition(",")[0]
+
+
+def test_an_unknown_device_is_a_usage_error(run: Run) -> None:
+    """With what to do."""
+    code, _, err = run("devices", "NVIDIA FooBar 9000")
+    assert code == 2
+    assert "no published figures for 'NVIDIA FooBar 9000'" in err
+    assert "--devices FILE" in err
+
+
+def test_a_users_device_file_gives_roofs(run: Run, tmp_path: Path) -> None:
+    """An unknown device is placed by what its owner wrote down."""
+    own = tmp_path / "own.toml"
+    own.write_text(
+        '[[device]]\nname = "AMD EPYC 7B13"\nsource = "box"\ndate = "2026"\nroofs = [{ name = "dram", value = 1e11 },'
+        ' { name = "fp32", value = 1e13, accumulate = "fp32", tensor = false }]\n'
+    )
+    path = build.write(tmp_path / "a.json", build.document([build.record()], of=build.session(), on=build.machine()))
+    _, out, _ = run("points", path, "--format", "json", "--devices", own)
+    assert json.loads(out)["rows"][0]["fraction_of_roof_low"] == pytest.approx(0.1)
+    _, out, _ = run("points", path, "--format", "json")
+    assert json.loads(out)["rows"][0]["fraction_of_roof_low"] is None
+
+
+def test_interrupt(run: Run, one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is neither a regression (1) nor a usage error (2)."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("roofline.cli.summary.read_results", interrupted)
+    assert run("summary", one)[0] == 130
+
+
+def _entry(value: str, name: str = "extra") -> EntryPoint:
+    return EntryPoint(name=name, value=value, group=cli.GROUP)
+
+
+@click.command()
+def extra_command() -> int:
+    """A command of another package."""
+    return 3
+
+
+def test_a_plugged_in_command_is_listed_and_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listing doesn't load it: what it needs may not be there."""
+    entries = [_entry("tests.roofline.cli.test_program:extra_command"), _entry("not_installed:command", "missing")]
+    monkeypatch.setattr(cli, "entry_points", lambda group: entries if group == cli.GROUP else [])
+    _, out, _ = run("--help")
+    assert "  extra     (from tests.roofline.cli.test_program:extra_command)" in out
+    assert "  missing   (from not_installed:command)" in out
+    assert run("extra")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("not_installed:command", "can't be loaded (No module named 'not_installed')"),
+        ("tests.roofline.cli.test_program:nothing", "can't be loaded"),
+        ("tests.roofline.cli.test_program:_entry", "is no click command"),
+    ],
+)
+def test_a_plugged_in_command_that_cannot_be_loaded(
+    run: Run, monkeypatch: pytest.MonkeyPatch, value: str, told: str
+) -> None:
+    """A usage error that names the command and what is missing, not a traceback."""
+    monkeypatch.setattr(cli, "entry_points", lambda group: [_entry(value)] if group == cli.GROUP else [])
+    code, _, err = run("extra")
+    assert code == 2
+    assert "the command 'extra'" in err
+    assert told in err
+
+
+def test_a_plugged_in_command_cannot_replace_ours(run: Run, one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a built-in command is taken."""
+    entries = [_entry("tests.roofline.cli.test_program:extra_command", "summary")]
+    monkeypatch.setattr(cli, "entry_points", lambda **_: entries)
+    assert run("summary", one)[0] == 0
+    assert run("--help")[1].count("\n  summary ") == 1
+
+
+def test_the_measuring_sides_command_is_described(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line stands in the list without loading it."""
+    entry = _entry("pytest_roofline.complexity.command:complexity", "complexity")
+    monkeypatch.setattr(cli, "entry_points", lambda group: [entry] if group == cli.GROUP else [])
+    assert "  complexity  FLOPs, parameters and memory of models" in run("--help")[1]

@@ -1,0 +1,112 @@
+"""Which metrics are asked for on which chip, and which in the place of one that an ncu doesn't know."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.counters.metrics import byte_metrics, flop_metrics, instead
+from roofline.counters.terms import TIME, dimension
+
+SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+TENSOR = "sm__ops_path_tensor_src_{}.sum"
+CUDA = ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul", "hfma")
+AMPERE = ("bf16_dst_fp32", "fp16_dst_fp16", "fp16_dst_fp32", "fp64", "tf32_dst_fp32")
+
+
+@pytest.mark.parametrize(
+    ("capability", "dram"),
+    [
+        ("7.5", ("dram__bytes_read.sum", "dram__bytes_write.sum")),
+        ("8.0", ("dram__bytes_read.sum", "dram__bytes_write.sum")),
+        ("9.0", ("dram__bytes_read.sum", "dram__bytes_write.sum")),
+        ("10.3", ("dram__bytes_read.sum", "dram__bytes_write.sum")),
+        (
+            "12.0",
+            ("dram__bytes_op_read.sum", "dram__bytes_read.sum", "dram__bytes_op_write.sum", "dram__bytes_write.sum"),
+        ),
+        ("12.1", ()),
+    ],
+)
+def test_bytes_and_time_are_one_request(capability: str, dram: tuple[str, ...]) -> None:
+    """With the DRAM counters that the chip may answer to: 12.0 has two names, 12.1 none."""
+    rest = ("lts__t_bytes.sum", "l1tex__t_bytes.sum", "gpu__time_duration.sum")
+    assert byte_metrics(capability) == (*dram, *rest)
+
+
+def test_of_an_unknown_chip_both_names_are_asked_for() -> None:
+    """So that one of them answers."""
+    for capability in (None, "", "5.2", "99.0", "eight"):
+        assert set(byte_metrics(capability)) >= set(byte_metrics("12.0"))
+
+
+@pytest.mark.parametrize(
+    ("capability", "tensor", "packed"),
+    [
+        ("7.5", ("fp16_bf16_tf32_dst_fp32", "fp16_dst_fp16"), False),
+        ("8.0", AMPERE, False),
+        ("8.7", AMPERE, False),
+        ("8.9", (*AMPERE, "fp8"), False),
+        ("9.0", ("bf16_dst_fp32", "fp16", "fp64", "fp8", "tf32_dst_fp32"), False),
+        ("10.0", (*AMPERE, "fp4_dst_fp32", "fp4_fp6_fp8_dst_fp16", "fp4_fp6_fp8_dst_fp32"), True),
+    ],
+)
+def test_flop_metrics(capability: str, tensor: tuple[str, ...], packed: bool) -> None:
+    """Nine kinds of instructions, three more where they come packed, and the chip's own tensor counters."""
+    cuda = [SASS.format(name) for name in (*CUDA, *(("fadd2", "fmul2", "ffma2") if packed else ()))]
+    assert list(flop_metrics(capability, tensor=False)) == cuda
+    assert list(flop_metrics(capability, tensor=True)) == [*cuda, *(TENSOR.format(name) for name in tensor)]
+
+
+def test_a_chip_between_listed_ones_is_the_older() -> None:
+    """And never one of another generation."""
+    assert flop_metrics("12.7", tensor=True) == flop_metrics("12.1", tensor=True)
+    assert flop_metrics("7.0", tensor=True) == flop_metrics(None, tensor=True)
+
+
+def test_every_metric_asked_for_is_understood() -> None:
+    """One table says what to ask for and what a name means."""
+    for capability in (None, "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "10.3", "12.0", "12.1"):
+        names = (*byte_metrics(capability), *flop_metrics(capability, tensor=True))
+        assert len(names) == len(set(names))
+        assert {dimension(name) for name in names} == {"byte", "time", "count"}
+
+
+@pytest.mark.parametrize(
+    ("unknown", "others"),
+    [
+        (["dram__bytes_read.sum"], ("dram__bytes_op_read.sum",)),
+        (["dram__bytes_op_read.sum"], ("dram__bytes_read.sum",)),
+        (["dram__bytes_read.sum", "dram__bytes_op_read.sum"], ("dram__sectors_read.sum",)),
+        (["dram__bytes_read.sum", "dram__bytes_op_read.sum", "dram__sectors_read.sum"], ("dram__bytes.sum",)),
+        (["l1tex__t_bytes.sum"], ("l1tex__t_sectors.sum",)),
+        (
+            ["lts__t_bytes.sum", "lts__t_sectors.sum"],
+            tuple(f"lts__t_sectors_op_{op}.sum" for op in ("read", "write", "atom", "red")),
+        ),
+        (["lts__t_bytes.sum", "lts__t_sectors.sum", "lts__t_sectors_op_atom.sum"], ()),
+        ([SASS.format("ffma")], ("sm__sass_thread_inst_executed_op_ffma_pred_on.sum",)),
+        ([SASS.format("ffma2")], ("sm__sass_thread_inst_executed_op_ffma2_pred_on.sum",)),
+        ([SASS.format("ffma"), "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"], ()),
+        ([TENSOR.format("fp16")], (TENSOR.format("fp16_dst_fp16"), TENSOR.format("fp16_dst_fp32"))),
+        ([TENSOR.format("fp16_dst_fp32")], (TENSOR.format("fp16"),)),
+        ([TENSOR.format("fp16_dst_fp32"), TENSOR.format("fp16")], ()),
+        ([TENSOR.format("bf16_dst_fp32")], ()),
+        ([TIME], ("gpu__time_active.sum",)),
+        ([TIME, "gpu__time_active.sum"], ("sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second")),
+        (["somebody__elses.sum"], ()),
+    ],
+)
+def test_what_tells_the_same_as_a_metric_that_is_not_known(unknown: list[str], others: tuple[str, ...]) -> None:
+    """The next of its quantity, all of it; no other form of a counter that is not known, and nothing that counts more:
+    a metric of three types is none of the one.
+    """
+    assert instead(unknown[0], set(unknown)) == others
+
+
+def test_what_is_asked_for_instead_is_understood() -> None:
+    """Its values are read as the first choice's would be."""
+    for capability in ("8.0", "9.0", "12.0"):
+        names = (*byte_metrics(capability), *flop_metrics(capability, tensor=True))
+        others = {other for name in names for other in instead(name, {name})}
+        assert len(others) > len(CUDA)
+        assert {dimension(other) for other in others} == {"byte", "count", "time"}

@@ -1,0 +1,210 @@
+"""A bound is concluded where one thing can be named, and is undetermined, with the reason, everywhere else."""
+
+import math
+from typing import Any
+
+import pytest
+
+from roofline.machine.roofs import Roofs
+from roofline.model.bounds import Bound, judge
+from roofline.model.flags import derived
+from roofline.model.placement import place
+from roofline.model.sol import speed_of_light
+from roofline.schema.record import Device, Flag, Memory, Record, Rounds
+from tests.roofline import build
+
+# Knee 100 FLOP/byte.
+_ROOFS = Roofs(roofs=build.roofs(1e13, 1e11))
+
+
+def _judge(record: Record | None, roofs: Roofs = _ROOFS, *more: Flag) -> Bound:
+    placement = place(record, roofs)
+    if record is None:
+        return judge(None, placement, roofs, speed_of_light(build.record(work=None), roofs, resident=False), ())
+    sol = speed_of_light(record, roofs, resident=placement.cache_resident)
+    return judge(record, placement, roofs, sol, (*record.flags, *derived(record, placement, roofs, sol), *more))
+
+
+def _at(intensity: float, of_roof: float, high: float | None = None, **changes: Any) -> Record:
+    """A step at one intensity (or a range up to ``high``) and a fraction of the roof at its low end."""
+    flop = 1e11
+    attained = of_roof * min(1e13, 1e11 * intensity)
+    return build.record(
+        work=build.work(flop, flop / (high or intensity), flop / intensity),
+        timing=build.timing(flop / attained),
+        **changes,
+    )
+
+
+@pytest.mark.parametrize(
+    ("intensity", "of_roof", "kind"),
+    [(10, 0.8, "memory"), (1000, 0.7, "compute"), (95, 0.5, "undetermined"), (10, 0.01, "launch")],
+)
+def test_the_four_classes(intensity: float, of_roof: float, kind: str) -> None:
+    """Peak 1e13, bandwidth 1e11: below the knee, above it, near it, and far below every roof."""
+    assert _judge(_at(intensity, of_roof)).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kind", "why"),
+    [
+        (115, 115, "compute", "above the knee"),
+        (114.9, 114.9, "undetermined", "within 15 % of the knee"),
+        (85, 85, "memory", "below the knee (DRAM)"),
+        (85.1, 85.1, "undetermined", "within 15 % of the knee"),
+        (90, 110, "undetermined", "within 15 % of the knee"),
+        (50, 200, "undetermined", "range straddles the knee"),
+        (10, 84, "memory", "below the knee (DRAM)"),
+        (10, 86, "undetermined", "within 15 % of the knee"),
+        (114, 900, "undetermined", "within 15 % of the knee"),
+        (116, 900, "compute", "above the knee"),
+    ],
+)
+def test_a_range_must_lie_on_one_side(low: float, high: float, kind: str, why: str) -> None:
+    """15 % around the knee is no side, and only a range with the knee in it straddles it."""
+    bound = _judge(_at(low, 0.5, high))
+    assert (bound.kind, bound.why) == (kind, why)
+    assert "knee 100 (dram; analytic)" in bound.evidence
+
+
+def test_seven_percent_of_peak_can_still_be_compute() -> None:
+    """Report 002's cases: far above the knee, at 7 % of peak."""
+    assert _judge(_at(1000, 0.07)).kind == "compute"
+
+
+def test_far_below_with_launches_that_explain_it_not() -> None:
+    """1 % of the roof, and 10 calls x 1 us are a thousandth of the step: neither roofs nor launches."""
+    roofs = Roofs(roofs=(*_ROOFS.roofs, build.roof("latency", "launch", 1e-6)))
+    bound = _judge(_at(10, 0.01, operations=(build.operation(calls=10, flop=1e11, byte=1e10),)), roofs)
+    assert (bound.kind, bound.why) == ("undetermined", "far below its roofs")
+    assert "launches explain" in bound.evidence
+
+
+def test_launches_that_fill_the_step() -> None:
+    """1000 calls x 5 us = 5 ms of a step of 10 ms, whose arithmetic needs far less."""
+    roofs = Roofs(roofs=(*_ROOFS.roofs, build.roof("latency", "launch", 5e-6)))
+    record = build.record(
+        work=build.work(1e9, 1e7, 1e7),
+        timing=build.timing(10e-3),
+        operations=(build.operation(calls=1000, flop=1e9, byte=1e7),),
+    )
+    bound = _judge(record, roofs)
+    assert bound.kind == "launch"
+    assert bound.evidence == "1000 calls x 5.00 µs = 50 % of the step"
+
+
+def test_launches_hidden_behind_the_work_are_no_bound() -> None:
+    """The same calls, but the operations alone need longer than the launches."""
+    roofs = Roofs(roofs=(*_ROOFS.roofs, build.roof("latency", "launch", 5e-6)))
+    operation = build.operation(calls=1000, flop=7e10, byte=1e7, working_set_byte=1e8)
+    record = build.record(work=build.work(7e10, 1e8, 1e8), timing=build.timing(8e-3), operations=(operation,))
+    assert _judge(record, roofs).kind == "compute"
+
+
+def test_host_bound_is_launch() -> None:
+    """Wall 0.24 ms, device 0.09 ms."""
+    rounds = Rounds(steps=1, wall_s=(0.24e-3,), device_s=(0.09e-3,))
+    bound = _judge(build.record(timing=build.timing(0.24e-3, rounds=rounds), work=build.work(1e8, 1e5, 1e5)))
+    assert (bound.kind, bound.why) == ("launch", "host-bound")
+
+
+def test_gaps_between_kernels_are_launch() -> None:
+    """The device's events saw no gap; the profiler saw kernels in 60 ms of a step of 100."""
+    rounds = Rounds(steps=1, wall_s=(0.1,), device_s=(0.099,))
+    profile = build.profile(source="kernels", step_s=0.3, device_busy_s=0.06)
+    bound = _judge(build.record(timing=build.timing(0.1, rounds=rounds), profile=profile))
+    assert (bound.kind, bound.why) == ("launch", "host-bound")
+    assert bound.evidence == "the device is busy for 60 % of the wall time: the host sets the pace"
+
+
+@pytest.mark.parametrize(("wait", "kind"), [(0.0, "compute"), (0.099, "compute"), (0.1, "input"), (0.9, "input")])
+def test_waiting_for_data(wait: float, kind: str) -> None:
+    """From a tenth of the step on the loader is the limit, whatever the intensity."""
+    record = build.record(timing=build.timing(1.0, input_wait_s=wait), work=build.work(1e12, 1e8, 1e8))
+    assert _judge(record).kind == kind
+
+
+def test_input_comes_before_launch() -> None:
+    """A device that is idle because no data comes is not launch-bound."""
+    rounds = Rounds(steps=1, wall_s=(1.0,), device_s=(0.2,))
+    assert _judge(build.record(timing=build.timing(1.0, rounds=rounds, input_wait_s=0.7))).kind == "input"
+
+
+def test_full_memory_is_capacity() -> None:
+    """19 GB reserved of 16: neither compute nor memory bandwidth."""
+    memory = Memory(peak_reserved_byte=19 * 10**9, device_total_byte=16 * 10**9)
+    assert _judge(_at(1000, 0.5, memory=memory)).kind == "capacity"
+
+
+def test_memory_that_spilled_is_capacity() -> None:
+    """What the measuring side saw of the whole device decides, though this process had reserved less."""
+    bound = _judge(_at(1000, 0.5), _ROOFS, Flag(name="spilled", evidence="15.8 GB in use by all programs of 16.0 GB"))
+    assert (bound.kind, bound.evidence) == ("capacity", "15.8 GB in use by all programs of 16.0 GB")
+
+
+def test_a_cliff_is_not_classified() -> None:
+    """A throughput that fell for an unknown reason is nobody's bound."""
+    bound = _judge(_at(1000, 0.5), _ROOFS, Flag(name="throughput_cliff", evidence="12 times less"))
+    assert (bound.kind, bound.why, bound.evidence) == ("undetermined", "throughput cliff", "12 times less")
+
+
+def test_an_invalid_row_is_not_classified() -> None:
+    """The flag that makes it invalid is the reason."""
+    bound = _judge(_at(1000, 0.5, flags=(Flag(name="wrong_device", evidence="ran on cpu", invalid=True),)))
+    assert (bound.kind, bound.why) == ("undetermined", "invalid")
+    assert "wrong_device: ran on cpu" in bound.evidence
+
+
+def test_faster_than_peak_is_not_classified() -> None:
+    """A flag found by the analysis counts like the record's own."""
+    assert _judge(_at(1000, 600)).why == "invalid"
+
+
+def test_a_loader_alone_has_no_bound() -> None:
+    """No model ran: there is nothing to bound."""
+    bound = _judge(build.record(case=build.case(mode="input"), work=None))
+    assert (bound.kind, bound.why) == ("undetermined", "loader alone")
+
+
+def _cached(intensity: float) -> Record:
+    device = Device(kind="cuda", name="x", last_level_cache_byte=50 * 10**6)
+    return build.record(
+        device=device, work=build.work(32e6 * intensity, 32e6, 32e6), timing=build.timing(32e6 * intensity / 4e12)
+    )
+
+
+def test_cache_resident_is_not_bound_by_dram() -> None:
+    """A third of DRAM's knee would say memory; but the data never comes from there."""
+    bound = _judge(_cached(30))
+    assert (bound.kind, bound.why) == ("undetermined", "cache-resident")
+
+
+@pytest.mark.parametrize(("llc", "kind"), [(2e11, "memory"), (1e12, "compute")])
+def test_a_known_cache_roof_decides(llc: float, kind: str) -> None:
+    """The knee of the cache counts then: 50 or 10 FLOP/byte."""
+    bound = _judge(_cached(30), Roofs(roofs=(*_ROOFS.roofs, build.roof("byte", "llc", llc))))
+    assert bound.kind == kind
+    assert "(llc; analytic)" in bound.evidence
+    if kind == "memory":
+        assert bound.why == "below the knee (last-level cache)"
+
+
+@pytest.mark.parametrize(
+    ("record", "roofs", "why"),
+    [
+        (None, _ROOFS, "no record"),
+        (build.record(timing=None), _ROOFS, "no time"),
+        (build.record(timing=build.timing(math.nan)), _ROOFS, "no time"),
+        (build.record(work=None), _ROOFS, "not placed"),
+        (build.record(work=build.work(0.0)), _ROOFS, "not placed"),
+        (build.record(work=build.work(low=math.nan, high=math.nan)), _ROOFS, "time only"),
+        (build.record(), Roofs(roofs=(), why_none="unknown device"), "no roofs"),
+        (build.record(work=build.work(dtype="bf16")), _ROOFS, "no compute roof"),
+        (build.record(), Roofs(roofs=(build.roof("flop", "fp32", 1e13),)), "no memory roof"),
+    ],
+)
+def test_nothing_to_conclude_from(record: Record | None, roofs: Roofs, why: str) -> None:
+    """Each lack has its own words and a sentence."""
+    bound = _judge(record, roofs)
+    assert (bound.kind, bound.why) == ("undetermined", why)
+    assert bound.evidence

@@ -1,0 +1,152 @@
+"""How a file writes its numbers is decided once, from all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from roofline.profilers.ncu.number_format import COMMA, POINT, Evidence, NumberFormat, NumberFormatError
+
+
+def _decided(texts: Sequence[str], *, whole: bool = False, told: NumberFormat | None = None) -> NumberFormat:
+    evidence = Evidence()
+    for number, text in enumerate(texts, 1):
+        evidence.add(text, number, whole=whole)
+    return evidence.decide(told)
+
+
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["65,77", "117.344"], COMMA),
+        (["27.595.520", "117.344"], COMMA),
+        (["1.234,50"], COMMA),
+        (["65.77", "117,344"], POINT),
+        (["4,963,609,951.19"], POINT),
+        (["0.123"], POINT),
+        (["1234.567"], POINT),
+        (["12,34,567"], POINT),
+        (["1.5e+10"], POINT),
+        (["1\u202f234,5", "117,344"], COMMA),
+        (["2'000.50"], POINT),
+        ([], POINT),
+        (["128", "n/a", "CachePreferNone", "NVIDIA GeForce RTX 4060", "127.0.0.1"], POINT),
+    ],
+)
+def test_the_file_tells(texts: list[str], form: NumberFormat) -> None:
+    """Two marks, a mark that stands twice, or decimals that are no group of three settle it for the whole file."""
+    assert _decided(texts) == form
+
+
+def test_numbers_without_groups_tell_too() -> None:
+    """Where a long number stands without groups, a mark before three digits stands before decimals."""
+    assert _decided(["602720", "117.344"]) == POINT
+    assert _decided(["602720", "117,344"]) == COMMA
+    assert _decided(["27 595 520", "117,344"]) == COMMA
+    with pytest.raises(NumberFormatError):
+        _decided(["6027", "117,344"])
+
+
+def test_a_whole_number_has_no_decimals() -> None:
+    """117.344 nanoseconds of a counter that counts whole ones are 117,344."""
+    assert _decided(["117.344"], whole=True) == COMMA
+    assert _decided(["117,344"], whole=True) == POINT
+    assert _decided(["375,000.00"], whole=True) == POINT
+
+
+@pytest.mark.parametrize("texts", [["117.344"], ["117,344"], ["117.344", "1,234"]])
+def test_what_nothing_tells_is_refused(texts: list[str]) -> None:
+    """With the number, its line, both readings and what to do."""
+    with pytest.raises(NumberFormatError) as caught:
+        _decided(["12", *texts])
+    said = str(caught.value)
+    assert f"{texts[0]!r} in line 2 may be 117.344 or 117,344" in said
+    assert "LC_ALL=C" in said
+    assert "--print-units base" in said
+    assert "--decimal point or --decimal comma" in said
+
+
+def test_a_contradiction_is_refused() -> None:
+    """Both numbers are named with their lines: 1.234,5 is not 1.2345."""
+    with pytest.raises(NumberFormatError) as caught:
+        _decided(["2,000.00", "10,000.00", "1.234,5"])
+    assert "'2,000.00' in line 1 has a decimal point, '1.234,5' in line 3 a decimal comma" in str(caught.value)
+
+
+def test_what_the_user_tells_settles_it() -> None:
+    """Unless the file says otherwise."""
+    assert _decided(["117.344"], told=COMMA) == COMMA
+    assert _decided(["117.344"], told=POINT) == POINT
+    with pytest.raises(NumberFormatError, match=r"'65,77' in line 1 has no decimal point.*Leave --decimal out"):
+        _decided(["65,77"], told=POINT)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "value"),
+    [
+        (POINT, "4,963,609,951.19", 4963609951.19),
+        (POINT, "1 234.5", 1234.5),
+        (POINT, "12,34,567.5", 1234567.5),
+        (POINT, "602720", 602720.0),
+        (POINT, "1.5e-3", 0.0015),
+        (COMMA, "27.595.520", 27595520.0),
+        (COMMA, "65,77", 65.77),
+        (COMMA, "117\u00a0344,5", 117344.5),
+        (COMMA, "117'344", 117344.0),
+    ],
+)
+def test_numbers_are_read(form: NumberFormat, text: str, value: float) -> None:
+    """Whatever sets the groups off."""
+    assert form.parse(text) == value
+
+
+@pytest.mark.parametrize("text", ["x", "n/a", "1.234,5", "1,23", "12,3456", "1..5", "0x10", "1_000", "infinity", "٣"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    """Python's float would take some of them."""
+    with pytest.raises(ValueError, match=re.escape(text)):
+        POINT.parse(text)
+
+
+@given(st.lists(st.text(alphabet="0123456789.,' eE-n/a", max_size=8), max_size=12))
+def test_rows_tell_what_their_cells_tell(texts: list[str]) -> None:
+    """Taken all at once or one by one, and after other rows."""
+    rows, cells = Evidence(), Evidence()
+    for evidence in (rows, cells):
+        evidence.add("65.77", 1)
+    rows.add_all(texts, 2)
+    for text in texts:
+        cells.add(text, 2)
+    said: list[str] = []
+    for evidence in (rows, cells):
+        try:
+            said.append(evidence.decide().decimal)
+        except NumberFormatError as error:
+            said.append(str(error))
+    assert said[0] == said[1]
+
+
+def test_a_row_of_the_other_format_is_seen() -> None:
+    """In the last cell of the last row, among cells that are no numbers at all."""
+    evidence = Evidence()
+    evidence.add_all(["", "python3.11", "1.50", "(1, 2)"], 1)
+    evidence.add_all(["", "8K", "1,234,567.5", "n/a"], 2)
+    assert evidence.decide() == POINT
+    evidence.add_all(["", "8K", "1.50", "65,77"], 3)
+    with pytest.raises(NumberFormatError, match="'65,77' in line 3 a decimal comma"):
+        evidence.decide()
+
+
+@given(text=st.text(alphabet="0123456789.,' eE+-n/a", max_size=14), whole=st.booleans())
+@example(text="1.00'0", whole=False)
+def test_evidence_takes_any_cell(text: str, whole: bool) -> None:
+    """A number that is undecided either way is the only one that a file of its own is refused for."""
+    try:
+        form = _decided([text], whole=whole)
+    except NumberFormatError:
+        assert POINT.parse(text.strip()) != COMMA.parse(text.strip())
+        return
+    assert form in (POINT, COMMA)

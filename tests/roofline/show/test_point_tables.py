@@ -1,0 +1,614 @@
+"""The tables of cases carry what the reports need, and the summary says what speaks against a number."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.machine.published import load
+from roofline.model.points import Point, cases, newest, points_of
+from roofline.results.reader import ResultFile, read_file
+from roofline.schema.record import (
+    Counters,
+    Device,
+    Flag,
+    HostCounters,
+    Memory,
+    NotMeasured,
+    Process,
+    Record,
+    Rounds,
+    Uncovered,
+)
+from roofline.show.point_tables import metrics_table, points_table, roofs_table, summary_table
+from roofline.show.tables import Table, render
+from tests.roofline import build
+
+
+def _all(tmp_path: Path, *records: Record | None, **session: Any) -> tuple[ResultFile, tuple[Point, ...]]:
+    result = build.result(tmp_path / "a.json", records, of=build.session(build.roofs(), **session))
+    return result, points_of(result, load())
+
+
+def _csv(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_points_csv(tmp_path: Path) -> None:
+    """Range, provenance, roofs with their source, fractions, bound and evidence of each case."""
+    _, points = _all(tmp_path, build.record())
+    (row,) = _csv(render(points_table(points), "csv", 80))
+    expected = {
+        "machine": "epyc-2cpu",
+        "device": "AMD EPYC 7B13",
+        "case": "resnet50-train-b32-fp32",
+        "samples_per_s": "320.0",
+        "attained_flop_per_s": "1000000000000.0",
+        "intensity_low_flop_per_byte": "25.0",
+        "intensity_high_flop_per_byte": "100.0",
+        "provenance": "analytic",
+        "flop_source": "analytic",
+        "roof_source": "measured",
+        "knee_flop_per_byte": "100.0",
+        "fraction_of_roof_low": "0.1",
+        "bound": "undetermined",
+        "bound_why": "range straddles the knee",
+        "plottable": "true",
+        "valid": "true",
+        "file": "a.json",
+    }
+    assert {key: row[key] for key in expected} == expected
+
+
+def test_metrics_csv_has_what_the_driver_of_the_reports_logged(tmp_path: Path) -> None:
+    """Host label, device, model, batch, precision, steps, elapsed, real/user/sys, RSS, throughput, sd, data, label."""
+    process = Process(user_s=12.0, system_s=1.5, max_rss_byte=10**9, voluntary_switches=None, involuntary_switches=None)
+    _, points = _all(tmp_path, build.record(process=process))
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "label": "test",
+        "host": "epyc-2cpu",
+        "device_kind": "cpu",
+        "model": "resnet50",
+        "batch": "32",
+        "precision": "fp32",
+        "mode": "train",
+        "data": "synthetic",
+        "warmup_steps": "12",
+        "measured_steps": "100",
+        "elapsed_s": "10.0",
+        "user_s": "12.0",
+        "system_s": "1.5",
+        "max_rss_byte": "1000000000",
+        "version_torch": "2.14.1",
+        "version_cuda": "",
+    }
+    assert {key: row[key] for key in expected} == expected
+    assert float(row["real_s"]) == pytest.approx(11.2)
+    assert float(row["samples_per_s_sd"]) == pytest.approx(6.4)
+
+
+def test_metrics_csv_has_what_a_roofline_is_made_from(tmp_path: Path) -> None:
+    """FLOPs, bytes, what counters read, attained, intensity, parameters, activations, switches, waiting for input."""
+    record = build.record(
+        timing=build.timing(input_wait_s=0.004),
+        work=build.work(parameter_count=10, parameter_byte=40, activation_byte=300, saved_for_backward_byte=200),
+        counters=Counters(status="ok", source="ncu", flop=2e11, dram_byte=4e9),
+        process=Process(user_s=1.0, system_s=1.0, max_rss_byte=1, voluntary_switches=7, involuntary_switches=3),
+    )
+    _, points = _all(tmp_path, record)
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "flop_per_step": "100000000000.0",
+        "byte_low_per_step": "1000000000.0",
+        "byte_high_per_step": "4000000000.0",
+        "counter_status": "ok",
+        "counter_source": "ncu",
+        "counter_flop_per_step": "200000000000.0",
+        "counter_dram_byte_per_step": "4000000000.0",
+        "attained_flop_per_s": "2000000000000.0",
+        "intensity_low_flop_per_byte": "50.0",
+        "intensity_high_flop_per_byte": "50.0",
+        "provenance": "counters",
+        "flop_source": "counters",
+        "parameter_count": "10",
+        "parameter_byte": "40",
+        "activation_byte": "300",
+        "saved_for_backward_byte": "200",
+        "voluntary_switches": "7",
+        "involuntary_switches": "3",
+        "input_wait_s": "0.004",
+        "margin": "0.008",
+    }
+    assert {key: row[key] for key in expected} == expected
+
+
+def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None:
+    """Repeats and how long the loader took to start; power, heat, clocks and what held them down, energy a sample, a
+    quota's waiting, and perf's ratios.
+    """
+    rounds = Rounds(
+        steps=1,
+        wall_s=(0.1, 0.1),
+        sm_clock_hz=(1.2e9, 1.4e9),
+        memory_clock_hz=(2.6e9, 2.6e9),
+        power_w=(300.0, 320.0),
+        temperature_c=(70.0, 84.0),
+        device_memory_byte=(10**9, 2 * 10**9),
+        throttle=("SW Power Cap", None),
+        power_held_s=(0.0625, 0.03125),
+        heat_held_s=(0.0, 0.0),
+    )
+    process = Process(
+        user_s=1.0, system_s=1.0, max_rss_byte=1, voluntary_switches=1, involuntary_switches=1, throttled_s=0.25
+    )
+    events = HostCounters(status="missing_metric", cycles=2e9, instructions=3e9, branches=100.0, branch_misses=1.0)
+    record = build.record(
+        timing=build.timing(rounds=rounds, repeat_step_time_s=(0.25, 0.5), input_startup_s=1.5),
+        process=process,
+        host_counters=events,
+        energy_j_per_step=64.0,
+    )
+    _, points = _all(tmp_path, record)
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "repeat_step_time_s": "0.25; 0.5",
+        "input_startup_s": "1.5",
+        "energy_j_per_sample": "2.0",
+        "sm_clock_hz": "1300000000.0",
+        "memory_clock_hz": "2600000000.0",
+        "power_w": "310.0",
+        "temperature_c": "84.0",
+        "device_memory_byte": "2000000000",
+        "throttle_share": "0.5",
+        "throttle_reasons": "SW Power Cap",
+        "power_held_s": "0.09375",
+        "heat_held_s": "0.0",
+        "throttled_s": "0.25",
+        "host_counter_status": "missing_metric",
+        "instructions_per_cycle": "1.5",
+        "cache_miss_share": "",
+        "branch_miss_share": "0.01",
+    }
+    assert {key: row[key] for key in expected} == expected
+
+
+def test_metrics_csv_has_what_a_time_roofline_is_made_from(tmp_path: Path) -> None:
+    """FLOPs by dtype, what no formula tells and its time, predicted peak, and the pass under the profiler."""
+    uncovered = (Uncovered(name="my::op", calls=2, time_s=0.01), Uncovered(name="my::other", calls=1, time_s=0.02))
+    work = build.work(flop_by_dtype={"fp32": 1e9, "bf16": 99e9}, other_flop_per_step=5.0, uncovered=uncovered)
+    record = build.record(
+        work=work,
+        profile=build.profile(step_s=0.11, operations_s=0.09),
+        memory=Memory(peak_predicted_byte=80, peak_allocated_byte=100),
+    )
+    _, points = _all(tmp_path, record)
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "flop_by_dtype": "99.0 % bf16, 1.00 % fp32",
+        "other_flop_per_step": "5.0",
+        "uncovered": "my::op; my::other",
+        "uncovered_s": "0.03",
+        "profile_source": "operators",
+        "profiled_step_s": "0.11",
+        "operations_s": "0.09",
+        "peak_predicted_byte": "80",
+        "peak_over_predicted": "1.25",
+    }
+    assert {key: row[key] for key in expected} == expected
+
+
+def test_what_counters_read_has_columns(tmp_path: Path) -> None:
+    """Bytes of each level, reads and writes, tensor cores; and how busy the device was by the profiler."""
+    counters = Counters(
+        status="ok",
+        flop=4e11,
+        flop_by_pipe={"tensor_bf16": 3e11, "fp32": 1e11},
+        dram_byte=4e9,
+        dram_read_byte=3e9,
+        dram_write_byte=1e9,
+        l2_byte=8e9,
+        l1_byte=2e10,
+    )
+    profile = build.profile(source="kernels", device_busy_s=0.09, longest_gap_s=0.001)
+    _, points = _all(tmp_path, build.record(counters=counters, profile=profile))
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    expected = {
+        "counter_status": "ok",
+        "counter_reason": "",
+        "counter_flop_by_pipe": "75.0 % tensor_bf16, 25.0 % fp32",
+        "tensor_share": "0.75",
+        "counter_dram_byte_per_step": "4000000000.0",
+        "counter_dram_read_byte_per_step": "3000000000.0",
+        "counter_dram_write_byte_per_step": "1000000000.0",
+        "counter_l2_byte_per_step": "8000000000.0",
+        "counter_l1_byte_per_step": "20000000000.0",
+        "device_busy_s": "0.09",
+        "longest_gap_s": "0.001",
+    }
+    assert {key: row[key] for key in expected} == expected
+    assert float(row["device_share"]) == pytest.approx(0.9)
+    (point,) = _csv(render(points_table(points), "csv", 80))
+    shared = ("counter_status", "tensor_share", "counter_l2_byte_per_step", "counter_dram_write_byte_per_step")
+    assert {key: point[key] for key in shared} == {key: row[key] for key in shared}
+
+
+def test_counters_that_were_refused_have_a_reason_and_no_numbers(tmp_path: Path) -> None:
+    """Whatever stands beside the status."""
+    counters = Counters(status="permission_denied", reason="ERR_NVGPUCTRPERM", flop=1.0, l2_byte=0.0)
+    _, points = _all(tmp_path, build.record(counters=counters))
+    (row,) = json.loads(render(metrics_table(points), "json", 80))["rows"]
+    assert (row["counter_status"], row["counter_reason"]) == ("permission_denied", "ERR_NVGPUCTRPERM")
+    numbers = ("counter_flop_per_step", "counter_l2_byte_per_step", "counter_dram_byte_per_step", "tensor_share")
+    assert [row[name] for name in numbers] == [None] * 4
+
+
+def test_time_without_a_formula_is_not_guessed(tmp_path: Path) -> None:
+    """One of two was not timed: there is no sum."""
+    uncovered = (Uncovered(name="my::op", calls=2, time_s=0.01), Uncovered(name="my::other", calls=1))
+    _, points = _all(tmp_path, build.record(work=build.work(uncovered=uncovered)))
+    (row,) = json.loads(render(metrics_table(points), "json", 80))["rows"]
+    assert row["uncovered_s"] is None
+
+
+_LOADER = {"workers": 2, "pin_memory": True, "prefetch_factor": 4, "augment": False}
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        pytest.param(
+            {"seed": 1, "threads": 3, "grad_accum_steps": 2, "augment": True, "loader": _LOADER},
+            {"seed": 1, "threads": 3, "grad_accum_steps": 2, **_LOADER},
+            id="a model fed by a loader",
+        ),
+        pytest.param(_LOADER, {"seed": None, "threads": None, "grad_accum_steps": None, **_LOADER}, id="loader alone"),
+        pytest.param(
+            {"seed": 0, "loader": None, "augment": None, "deterministic": False, "cudnn_benchmark": True},
+            {"seed": 0, **dict.fromkeys(_LOADER), "deterministic": False, "cudnn_benchmark": True},
+            id="ready tensors",
+        ),
+    ],
+)
+def test_metrics_have_the_settings_of_the_run(tmp_path: Path, config: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Wherever the case keeps them; null where there is no loader."""
+    _, points = _all(tmp_path, build.record(case=build.case(config=config)))
+    (row,) = json.loads(render(metrics_table(points), "json", 80))["rows"]
+    assert {key: row[key] for key in expected} == expected
+
+
+def test_foreign_rows_have_empty_cells(tmp_path: Path) -> None:
+    """What is not known is empty in CSV and null in JSON; the time is there."""
+    _, points = _all(tmp_path, None)
+    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    assert (row["case"], row["step_time_s"], row["model"], row["samples_per_s"]) == ("test_0", "0.1", "", "")
+    document = json.loads(render(points_table(points), "json", 80))
+    assert document["rows"][0]["model"] is None
+    assert (
+        document["rows"][0]["why_not_plottable"]
+        == "no record of the work: a plain benchmark, without the fixture roofline"
+    )
+
+
+def test_parameters_of_foreign_rows_are_columns(tmp_path: Path) -> None:
+    """Nothing else tells what they measured: the same test with others is another workload."""
+    content = build.document([None, None, build.record()])
+    for row, params in zip(
+        content["benchmarks"], ({"batch": 8}, {"batch": 32, "shape": [3, 4]}, {"x": 1}), strict=True
+    ):
+        row.update(params=params, name="test_a", fullname="t.py::test_a")
+    result = read_file(build.write(tmp_path / "a.json", content))
+    points = points_of(result, load())
+    for table in (metrics_table(points), points_table(points)):
+        rows = json.loads(render(table, "json", 80))["rows"]
+        assert [(row["param_batch"], row["param_shape"]) for row in rows] == [(8, None), (32, "[3, 4]"), (None, None)]
+        assert "param_x" not in rows[0]
+    assert "batch" in render(summary_table(result, points), "table", 300)
+    assert len(newest(points)[0]) == 3
+
+
+@pytest.mark.parametrize("table_of", [points_table, metrics_table])
+def test_rows_stand_below_the_heading_of_their_run(
+    tmp_path: Path, table_of: Callable[[tuple[Point, ...]], Table[Any]]
+) -> None:
+    """Its machine and its time (UTC). A copy, which has both in common, is told by its path; of one run none is said.
+    In CSV and JSON columns tell the file.
+    """
+    names = ("a.json", "b.json", "copy.json")
+    times = ("2026-01-01T10:00:00+00:00", "2026-01-02T10:00:00+00:00", "2026-01-02T10:00:00+00:00")
+    results = [
+        build.result(tmp_path / name, [build.record()], of=build.session(build.roofs(), started_at=time))
+        for name, time in zip(names, times, strict=True)
+    ]
+    table = table_of(tuple(point for result in results for point in points_of(result, load())))
+    assert table.section is not None
+    first, *others = [table.section(row) for row in table.rows]
+    assert (first.split(", ")[0], first.split(", ")[2]) == ("epyc-2cpu", times[0])
+    assert str(tmp_path) not in first
+    assert [heading.endswith(f"({result.path})") for heading, result in zip(others, results[1:], strict=True)] == [
+        True
+    ] * 2
+    assert first in render(table, "table", 200).splitlines()
+    rows = _csv(render(table, "csv", 80))
+    assert [(row["file"], row["started_at"]) for row in rows] == list(zip(names, times, strict=True))
+    assert table_of(points_of(results[0], load())).section is None
+
+
+def test_many_flags_take_the_room_of_one_where_space_is_short(tmp_path: Path) -> None:
+    """The one that makes the row invalid is named; where there is room, and in JSON, all are."""
+    flags = [Flag(name=name, evidence="x", invalid=name == "wrong_device") for name in ("margin", "wrong_device", "gc")]
+    _, points = _all(
+        tmp_path, build.record(flags=tuple(flags)), build.record(case=build.case(batch=2), flags=(flags[0],))
+    )
+    table = points_table(points)
+    assert "wrong_device +2" in (narrow := render(table, "table", 80))
+    assert "Not shown" not in narrow
+    assert "wrong_device, margin, gc" in render(table, "table", 200)
+    rows = json.loads(render(table, "json", 80))["rows"]
+    assert [len(row["flags"]) for row in rows] == [3, 1]
+
+
+def test_the_heading_speaks_of_a_margin_where_a_row_has_one(tmp_path: Path) -> None:
+    without = build.record(case=build.case(batch=2), timing=build.timing(0.1, margin=None))
+    result, points = _all(tmp_path, build.record(), without)
+    for some, said in ((points, True), (points[1:], False)):
+        for table in (points_table(some), summary_table(result, some)):
+            assert ("margin" in render(table, "table", 100).partition("─")[0]) is said
+
+
+def test_a_row_without_statistics_is_invalid(tmp_path: Path) -> None:
+    """It is shown, with its flag."""
+    content = build.document([None, None])
+    content["benchmarks"][0]["stats"] = {}
+    result = read_file(build.write(tmp_path / "a.json", content))
+    points = points_of(result, load())
+    assert [point.why_invalid for point in points] == ["invalid: no_statistics", None]
+    assert "no_statistics (invalid)" in render(summary_table(result, points), "table", 100)
+
+
+def test_a_missing_number_is_null_in_every_form(tmp_path: Path) -> None:
+    """A count that was not finite never becomes NaN in an export."""
+    _, points = _all(tmp_path, build.record(work=build.work(float("nan"), float("nan"), float("nan"))))
+    for table in (points_table(points), metrics_table(points)):
+        json.loads(render(table, "json", 80), parse_constant=pytest.fail)
+        assert all(cell != "nan" for row in _csv(render(table, "csv", 80)) for cell in row.values())
+
+
+def test_an_estimate_from_time_alone_looks_like_one(tmp_path: Path) -> None:
+    """Its intensity stands in brackets, and it has no percent of the roof."""
+    result, points = _all(tmp_path, build.record(work=build.work(low=float("nan"), high=float("nan"))))
+    line = render(summary_table(result, points), "table", 120).splitlines()[4]
+    assert "(10)" in line
+    assert line.split()[-2:] == ["undetermined", "1,2"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_the_summary_has_every_column_from_80_columns_on(tmp_path: Path, width: int) -> None:
+    """Throughput, margin, attained, intensity, roof, speed of light, bound and flags."""
+    cpu, cuda = build.two_machines(tmp_path)
+    for path in (cpu, cuda):
+        result = read_file(path)
+        text = render(summary_table(result, cases(points_of(result, load()))), "table", width)
+        assert max(map(len, text.splitlines())) <= width
+        assert text.splitlines()[1].split() == ["samples/s", "FLOP/", "%", "of", "%", "of"]
+        assert text.splitlines()[2].split() == [
+            "case",
+            "±",
+            "margin",
+            "FLOP/s",
+            "byte",
+            "roof",
+            "SOL",
+            "bound",
+            "flags",
+        ]
+        assert "Too narrow" not in text
+
+
+def test_the_widest_rows_fit_into_80_columns(tmp_path: Path) -> None:
+    """A fast small net, a wide range and four remarks: throughput and margin stay, rounded where they must be."""
+    flags = tuple(Flag(name=name, evidence="x") for name in ("margin", "disturbed", "unsteady"))
+    result, points = _all(
+        tmp_path,
+        build.record(
+            case=build.case(model="mobilenet_v2", data="sample", batch=1024, id="mobilenet_v2-train-b1024-fp32-sample"),
+            timing=build.timing(1024 / 130275, margin=0.1234),
+            work=build.work(1e8, 1e8 / 2055, 1e8 / 95),
+            flags=flags,
+        ),
+        build.record(
+            case=build.case(model="mobilenet_v2", batch=64),
+            timing=build.timing(1e9 / 5.3e8),
+            work=build.work(1e9, 1e9 / 8.2, 1e9 / 1.7),
+        ),
+        build.record(case=build.case(batch=2), timing=build.timing(0.1, margin=0.0456)),
+        build.record(case=build.case(batch=3), timing=build.timing(0.1, margin=None)),
+    )
+    lines = render(summary_table(result, points), "table", 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "Too narrow" not in "\n".join(lines)
+    rows = [line.split() for line in lines[4:12]]
+    assert rows[0][:5] == ["mobilenet_v2", "130275", "±12%", "12.7G", "95-2055"]
+    assert any(row[3:6] == ["530M", "1.7-8.2", ".065-.31"] for row in rows)
+    assert any("±5%" in row for row in rows)
+    wide = render(summary_table(result, points), "table", 120)
+    assert "20.0 ±4.6%" in wide
+    assert "130275 ±12%" in wide
+    assert "12.7 G" in wide
+    assert "0.065-0.31" in wide
+
+
+def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
+    """One number and one line for one kind of remark, with how many cases have it; when asked, the evidence of each."""
+    flagged = [
+        build.record(case=build.case(batch=batch), flags=(Flag(name="disturbed", evidence=f"{batch} rounds"),))
+        for batch in range(1, 7)
+    ]
+    result, points = _all(tmp_path, *flagged)
+    table = summary_table(result, points)
+    assert table.notes == [
+        "[1] disturbed: 6 cases",
+        "[2] undetermined: range straddles the knee: 6 cases",
+        f"Evidence of each case: roofline summary {result.path} -v",
+    ]
+    assert render(table, "table", 120).splitlines()[4].split()[-1] == "1,2"
+    assert summary_table(result, points, verbose=True).notes == [
+        "[1] disturbed",
+        *(f"    resnet50-train-b{batch}-fp32: {batch} rounds" for batch in range(1, 7)),
+        "[2] undetermined: range straddles the knee",
+    ]
+
+
+def test_a_heading_on_two_lines_is_named_on_one(tmp_path: Path) -> None:
+    """In Markdown and where a column is left out."""
+    result, points = _all(tmp_path, build.record())
+    assert " FLOP/byte |" in render(summary_table(result, points), "markdown", 0)
+    assert "FLOP/byte" in render(summary_table(result, points), "table", 60).partition("Not shown at this width")[2]
+
+
+def test_the_summary_says_the_same_thing_once(tmp_path: Path) -> None:
+    """Evidence shared by several cases names them."""
+    flagged = [
+        build.record(
+            case=build.case(batch=batch), flags=(Flag(name="margin", evidence="few" if batch < 7 else "none"),)
+        )
+        for batch in range(1, 8)
+    ]
+    result, points = _all(tmp_path, *flagged)
+    notes = summary_table(result, points, verbose=True).notes
+    ids = ", ".join(f"resnet50-train-b{batch}-fp32" for batch in range(1, 7))
+    assert notes[:3] == ["[1] margin", f"    {ids}: few", "    resnet50-train-b7-fp32: none"]
+
+
+def test_the_summary_marks_an_invalid_row(tmp_path: Path) -> None:
+    """With the evidence of the first case, once: the bound's reason would only repeat it."""
+    wrong = [
+        build.record(
+            case=build.case(batch=batch), flags=(Flag(name="wrong_device", evidence="ran on cpu", invalid=True),)
+        )
+        for batch in (1, 2)
+    ]
+    result, points = _all(tmp_path, *wrong)
+    text = render(summary_table(result, points), "table", 120)
+    assert "[1] wrong_device (invalid): 2 cases, first resnet50-train-b1-fp32: ran on cpu" in text
+    assert text.count("ran on cpu") == 1
+
+
+def test_the_summary_tells_what_was_not_measured(tmp_path: Path) -> None:
+    """A single case with its reason; of several of one outcome how many, and when asked the reason of each."""
+    skipped = tuple(NotMeasured(id=f"case{number}", outcome="skipped", reason=f"r{number}") for number in range(3))
+    left_out = (NotMeasured(id="vgg16-train-b512-fp32", outcome="out_of_memory", reason="needs 22 GB"), *skipped)
+    result, points = _all(tmp_path, build.record(), not_measured=left_out)
+    notes = summary_table(result, points).notes
+    assert "vgg16-train-b512-fp32: out of memory: needs 22 GB" in notes
+    assert "skipped: 3 cases (case0, case1 and 1 more)" in notes
+    notes = summary_table(result, points, verbose=True).notes
+    assert [f"case{number}: skipped: r{number}" for number in range(3)] == notes[-3:]
+
+
+def test_the_summary_says_why_there_is_no_speed_of_light(tmp_path: Path) -> None:
+    """A roof is missing for the dtype it ran in."""
+    result, points = _all(tmp_path, build.record(work=build.work(dtype="bf16")))
+    assert "no speed of light: no compute roof for bf16" in render(summary_table(result, points), "table", 120)
+
+
+def test_the_summary_says_whether_input_bounds_the_step(tmp_path: Path) -> None:
+    """A step fed by a loader beside the same on ready tensors, and the loader alone."""
+    config = {"test": "input_pipeline"}
+    result, points = _all(
+        tmp_path,
+        build.record(case=build.case(id="ready", config=config)),
+        build.record(
+            case=build.case(id="fed", data="sample", config=config), timing=build.timing(0.2, input_wait_s=0.1)
+        ),
+        build.record(case=build.case(id="alone", mode="input", data="sample"), work=None),
+    )
+    assert "input: 1 step fed: Input bounds the step." in summary_table(result, points).notes
+    text = " ".join(render(summary_table(result, points, verbose=True), "table", 120).split())
+    assert "input: resnet50-train-b32-fp32 on sample: 160 images/s, 50 % less than on ready tensors;" in text
+    assert "Input bounds the step." in text
+    assert "undetermined: loader alone" in text
+    assert "alone: no model ran" not in text
+
+
+def test_the_roofs_in_use(tmp_path: Path) -> None:
+    """Value, knee, spread, source, time and kernel of each."""
+    _, points = _all(tmp_path, build.record())
+    lines = render(roofs_table(points), "table", 120).splitlines()
+    assert lines[4].split() == (
+        ["fp32", "10.0", "TFLOP/s", "100", "3.0", "%", "measured", "2026-11-20", "10:00", "matmul", "4096x4096x4096"]
+    )
+    assert lines[5].split()[:3] == ["dram", "100", "GB/s"]
+
+
+def test_a_cache_slower_than_memory_is_told_below_the_roofs(tmp_path: Path) -> None:
+    """The row stays as it was measured; the note says that it bounds nothing."""
+    roofs = [*build.roofs(), build.roof("byte", "llc", 5e10)]
+    result = build.result(tmp_path / "a.json", [build.record()], of=build.session(roofs))
+    text = " ".join(render(roofs_table(points_of(result, load())), "table", 120).split())
+    assert "llc 50.0 GB/s" in text
+    assert "llc (50.0 GB/s, less than dram's 100 GB/s)" in text
+
+
+def test_doubtful_roofs_are_one_line_below_the_points(tmp_path: Path) -> None:
+    """Of however many cases."""
+    roofs = [*build.roofs(), build.roof("byte", "llc", 5e10)]
+    result = build.result(tmp_path / "a.json", [build.record(), build.record()], of=build.session(roofs))
+    assert points_table(points_of(result, load())).notes == [
+        "Doubtful roofs (llc) in a.json: `roofline summary` says why"
+    ]
+
+
+def test_roofs_of_an_earlier_run_are_marked(tmp_path: Path) -> None:
+    """Taken over: the file they come from is named."""
+    roofs = [build.roof("flop", "fp32", 1e13, from_file="20261101T000000Z-abc.json")]
+    result = build.result(tmp_path / "a.json", [build.record()], of=build.session(roofs))
+    text = render(roofs_table(points_of(result, load())), "table", 120)
+    assert "Taken over from an earlier run of this machine: 20261101T000000Z-abc.json" in text
+
+
+def test_a_published_roof_shows_its_document_where_a_case_needs_it(tmp_path: Path) -> None:
+    """fp32 ran: its figure and the bandwidth are shown, bf16's would only be clutter."""
+    result = build.result(
+        tmp_path / "a.json",
+        [build.record(device=build.CUDA)],
+        of=build.session(),
+        on=build.machine(device=build.CUDA),
+    )
+    text = render(roofs_table(points_of(result, load())), "table", 140)
+    assert "NVIDIA A100 Tensor Core GPU, data sheet, 2021" in text
+    assert "fp32" in text
+    assert "bf16" not in text
+
+
+def test_no_roofs_say_why(tmp_path: Path) -> None:
+    """And what to do."""
+    device = Device(kind="cuda", name="NVIDIA FooBar 9000")
+    result = build.result(tmp_path / "a.json", [build.record(device=device)], of=build.session(notes=("x",)))
+    text = render(roofs_table(points_of(result, load())), "table", 200)
+    assert "None: none measured in this file and none published for 'NVIDIA FooBar 9000'" in text
+
+
+def test_what_the_roofline_leaves_out_is_not_plottable(tmp_path: Path) -> None:
+    """An invalid row has a place there, and so has one of a full memory; neither is drawn, for another reason each."""
+    invalid = build.record(flags=(Flag(name="wrong_device", evidence="x", invalid=True),))
+    full = build.record(device=build.CUDA, memory=Memory(peak_reserved_byte=80 * 10**9))
+    _, points = _all(tmp_path, invalid, full)
+    rows = json.loads(render(points_table(points), "json", 80))["rows"]
+    assert [(row["plottable"], row["why_not_plottable"]) for row in rows] == [
+        (False, "invalid: wrong_device"),
+        (False, "device memory full: its time is not the device's"),
+    ]
+
+
+def test_the_time_to_compile_stands_below_the_summary(tmp_path: Path) -> None:
+    """Apart from the step's; of an eager case nothing is said."""
+    compiled = build.record(case=build.case(model="vgg16"), timing=build.timing(compile_s=14.6))
+    text = render(summary_table(*_all(tmp_path, build.record(), compiled), verbose=True), "table", 100)
+    assert "compiled\n" in text
+    assert "vgg16-train-b32-fp32: 14.6 s before its first step was done" in text
+    assert "resnet50-train-b32-fp32: 14.6" not in text

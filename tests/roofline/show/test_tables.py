@@ -1,0 +1,333 @@
+"""One table, four forms: raw values for programs, shown ones for people, and a width that is kept."""
+
+import csv
+import io
+import json
+import re
+from typing import Any, NamedTuple
+
+import pytest
+from rich.cells import cell_len
+
+from roofline.show.tables import FORMATS, Column, Format, Table, broken, render
+
+
+class _Row(NamedTuple):
+    name: str
+    value: float | None
+    group: str = "g"
+
+
+_NAME: Column[_Row] = Column(name="case", title="case", get=lambda row: row.name, right=False)
+_VALUE: Column[_Row] = Column(name="value_s", title="value", get=lambda row: row.value, show=lambda v: f"{v:.1f} s")
+_FLAGS: Column[_Row] = Column(name="flags", title="flags", get=lambda _: ["a", "b"], show=", ".join, right=False)
+_TRUTH: Column[_Row] = Column(name="ok", title="ok", get=lambda row: row.value is not None)
+
+
+def _table(*rows: _Row, **changes: Any) -> Table[_Row]:
+    values: dict[str, Any] = {
+        "title": "Title",
+        "columns": (_NAME, _VALUE, _FLAGS, _TRUTH),
+        "rows": rows,
+        "display": (_NAME, _VALUE, _FLAGS),
+        **changes,
+    }
+    return Table(**values)
+
+
+_ROWS = (_Row("resnet50-train-b32-fp32", 1.25), _Row("mlp", None))
+
+
+def test_csv_has_raw_values_of_every_column() -> None:
+    """Nothing is rounded; a missing value is empty; a list is one cell; truth is lower case."""
+    rows = list(csv.reader(io.StringIO(render(_table(*_ROWS), "csv", 80))))
+    assert rows == [
+        ["case", "value_s", "flags", "ok"],
+        ["resnet50-train-b32-fp32", "1.25", "a; b", "true"],
+        ["mlp", "", "a; b", "false"],
+    ]
+
+
+def test_json_has_raw_values_and_names() -> None:
+    """Null for a missing value, lists as lists, and it is strict."""
+    document = json.loads(render(_table(*_ROWS, notes=["n"]), "json", 80), parse_constant=pytest.fail)
+    assert document["rows"][0] == {"case": "resnet50-train-b32-fp32", "value_s": 1.25, "flags": ["a", "b"], "ok": True}
+    assert document["rows"][1]["value_s"] is None
+    assert document["notes"] == ["n"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_is_not_finite_is_missing(value: float) -> None:
+    """Null, empty or ``-``: strict JSON has no NaN, and whoever reads CSV can't calculate with one."""
+    rows = [_Row("x", value)]
+    assert json.loads(render(_table(*rows), "json", 80), parse_constant=pytest.fail)["rows"][0]["value_s"] is None
+    assert list(csv.reader(io.StringIO(render(_table(*rows), "csv", 80))))[1][1] == ""
+    assert "| x | - |" in render(_table(*rows), "markdown", 80)
+    assert render(_table(*rows), "table", 80).splitlines()[3].split() == ["x", "-", "a,", "b"]
+
+
+def test_markdown() -> None:
+    """The displayed columns, shown; a bar in a value is escaped."""
+    text = render(_table(_Row("a|b", 1.25), notes=["see"]), "markdown", 80)
+    assert text == ("**Title**\n\n| case | value | flags |\n| --- | ---: | --- |\n| a\\|b | 1.2 s | a, b |\n\n- see\n")
+
+
+def test_markdown_notes_are_a_nested_list() -> None:
+    """An indented note is an item below the one before it, not a block of code."""
+    text = render(_table(*_ROWS, notes=["[1] flag", "    a: why", "    b: why", "last"]), "markdown", 80)
+    assert text.splitlines()[-4:] == [r"- \[1\] flag", "  - a: why", "  - b: why", "- last"]
+
+
+def test_terminal() -> None:
+    """Headings, a rule, numbers to the right, notes below."""
+    text = render(_table(*_ROWS, notes=["see this"]), "table", 80)
+    assert text.splitlines() == [
+        "Title",
+        "case                     value  flags",
+        "─────────────────────────────────────",
+        "resnet50-train-b32-fp32  1.2 s  a, b",
+        "mlp                          -  a, b",
+        "  see this",
+    ]
+
+
+def test_an_empty_table_has_no_header() -> None:
+    """Title and notes say what there is to say."""
+    assert render(_table(notes=["nothing"]), "table", 80) == "Title\n  nothing\n"
+
+
+def test_a_long_key_is_broken_before_columns_are_dropped() -> None:
+    """Where 40 columns are short, the id goes on two lines and everything is still there."""
+    text = render(_table(_Row("mobilenet_v2-train-b128-torch_default", 1.0)), "table", 40)
+    assert text.splitlines()[3:] == [
+        "mobilenet_v2-train-b128  1.0 s  a, b",
+        "  -torch_default",
+    ]
+    assert "Not shown" not in text
+
+
+def test_columns_are_dropped_in_their_order_and_named() -> None:
+    """The one with the highest number goes first; what is not shown is said."""
+    wide = [
+        Column(name=f"c{drop}", title=f"column{drop}", get=lambda _: "x" * 12, right=False, drop=drop)
+        for drop in (0, 1, 2)
+    ]
+    text = render(_table(_Row("k", 1.0), columns=(_NAME, *wide), display=(_NAME, *wide)), "table", 40)
+    assert "column0" in text.splitlines()[1]
+    assert "column1" in text.splitlines()[1]
+    assert "column2" not in text.splitlines()[1]
+    assert "Not shown at this width: column2 (use --width 46 or --format csv)" in " ".join(text.split())
+    table = _table(_Row("k", 1.0), columns=(_NAME, *wide), display=(_NAME, *wide))
+    assert "(use --width 46 or all.csv)" in " ".join(render(table, "table", 40, complete="all.csv").split())
+    assert "(use COLUMNS=46)" in " ".join(render(table, "table", 40, complete="", wider="COLUMNS={}").split())
+
+
+def test_the_width_that_is_named_is_the_least_that_shows_everything() -> None:
+    """With the key in lines and the shorter texts."""
+    columns: list[Column[_Row]] = [
+        Column(name="a", title="a", get=lambda _: "x" * 20, narrow=lambda text: text[:15], drop=1),
+        Column(name="b", title="b", get=lambda _: "y" * 20, drop=2),
+    ]
+    table = _table(_Row("resnet50-train-b32-fp32", 1.0), columns=(_NAME, *columns), display=(_NAME, *columns))
+    shown = " ".join(render(table, "table", 40).split())
+    told = re.search(r"Not shown at this width: b \(use --width (\d+) or --format csv\)", shown)
+    assert told is not None
+    assert int(told[1]) == len("resnet50-train") + 2 + 15 + 2 + 20
+    assert "Not shown" in render(table, "table", int(told[1]) - 1)
+    assert "Not shown" not in render(table, "table", int(told[1]))
+
+
+def test_a_key_that_matters_more_keeps_its_width() -> None:
+    """Columns that may give way do so before it is broken below that; where none may, it is broken all the same."""
+    key = "a" * 10 + "-" + "b" * 10
+    drop: Column[_Row] = Column(name="c", title="c", get=lambda _: "x" * 20, drop=1)
+    stays: Column[_Row] = Column(name="d", title="d", get=lambda _: "y" * 18)
+    narrow, kept, tight = (
+        render(_table(_Row(key, 1.0), display=(_NAME, drop, stays), key_width=width), "table", columns)
+        for width, columns in ((14, 56), (21, 56), (21, 36))
+    )
+    assert f"\n{'a' * 10}" in narrow
+    assert "x" * 20 in narrow
+    assert key in kept
+    assert "Not shown at this width: c " in kept
+    assert key not in tight
+    assert "Not shown at this width: c " in tight
+
+
+def test_a_narrow_form_is_used_before_dropping() -> None:
+    """A shorter text keeps its column."""
+    column: Column[_Row] = Column(
+        name="bound", title="bound", get=lambda _: "undetermined", narrow=lambda _: "undet.", right=False, drop=1
+    )
+    table = _table(_Row("a" * 18, 1.0), display=(_NAME, _VALUE, _FLAGS, column))
+    assert "undetermined" in render(table, "table", 80)
+    narrow = render(table, "table", 42)
+    assert "undet." in narrow
+    assert "undetermined" not in narrow
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_no_line_is_wider_than_asked(width: int) -> None:
+    """Whatever the table, the terminal's width is kept."""
+    many = [
+        Column(name=f"c{index}", title=f"heading\n{index}", get=lambda row: row.value, right=True, drop=index + 1)
+        for index in range(12)
+    ]
+    rows = [_Row("vit_b_16-train-b64-amp_bf16-channels_last-sample", 1234.5), _Row("mlp", None)]
+    text = render(_table(*rows, columns=many, display=(_NAME, *many), notes=["note " * 60]), "table", width)
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_wide_characters_take_two_columns() -> None:
+    """Of a terminal: a column that no longer fits is named, not cut."""
+    first: Column[str] = Column(name="a", title="a", get=str, right=False)
+    second: Column[str] = Column(name="b", title="b", get=str, drop=1)
+    table = Table(title="t", columns=[first, second], rows=["核" * 12])
+    narrow = render(table, "table", 40)
+    assert "核" * 12 in narrow
+    assert "Not shown at this width: b (" in narrow
+    assert "Not shown" not in render(table, "table", 50)
+
+
+def test_sections() -> None:
+    """A block has one heading, its rows are indented, and the columns stay in line."""
+    rows = (_Row("a", 1.0, "first"), _Row("b", 2.0, "first"), _Row("c", 33.0, "second"))
+    table = _table(*rows, display=(_NAME, _VALUE), section=lambda row: row.group, section_title="block")
+    assert render(table, "table", 80).splitlines() == [
+        "Title",
+        "case   value",
+        "────────────",
+        "first",
+        "  a    1.0 s",
+        "  b    2.0 s",
+        "second",
+        "  c   33.0 s",
+    ]
+    assert "| first | b | 2.0 s |" in render(table, "markdown", 80).splitlines()
+    assert "| block | case | value |" in render(table, "markdown", 80).splitlines()
+
+
+def test_a_long_note_hangs() -> None:
+    """What doesn't fit stands below, further in; a word with dashes is not broken."""
+    text = render(_table(notes=["[1] flag", "    resnet50-train: the quick brown fox jumps"]), "table", 40)
+    assert text.splitlines()[1:] == [
+        "  [1] flag",
+        "      resnet50-train: the quick brown",
+        "        fox jumps",
+    ]
+
+
+def test_color_is_only_on_request() -> None:
+    """Files and pipes get plain text."""
+    assert "\x1b" not in render(_table(*_ROWS), "table", 80)
+    assert "\x1b[1m" in render(_table(*_ROWS), "table", 80, color=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("resnet50-train-b32-fp32", 40, ["resnet50-train-b32-fp32"]),
+        ("resnet50-train-b32-fp32", 18, ["resnet50-train-b32", "  -fp32"]),
+        ("resnet50-train-b32-fp32", 10, ["resnet50", "  -train", "  -b32", "  -fp32"]),
+        ("a_name_without_any_break", 10, ["a_name_without_any_break"]),
+        ("", 10, [""]),
+    ],
+)
+def test_broken(text: str, width: int, lines: list[str]) -> None:
+    """Before a dash, later lines indented; what has no dash stays whole."""
+    assert broken(text, width) == lines
+
+
+def test_of_takes_a_column_to_a_larger_row() -> None:
+    """The same column, for rows that have the small one as a part."""
+    larger = _VALUE.of(lambda pair: pair[1])
+    assert larger.get(("x", _ROWS[0])) == 1.25
+    assert (larger.name, larger.title, larger.show(1.0)) == ("value_s", "value", "1.0 s")
+
+
+def test_formats_are_the_four() -> None:
+    """What --format offers."""
+    assert FORMATS == ("table", "csv", "json", "markdown")
+
+
+@pytest.mark.parametrize("width", range(40, 100, 10))
+def test_no_figure_is_cut_off(width: int) -> None:
+    """However long a key without a dash is: it is broken anywhere, and what doesn't fit goes and is named."""
+    names = ("change", "interval", "verdict", "base", "new")
+    columns: list[Column[str]] = [Column(name="case", title="case", get=str, right=False)]
+    columns += [Column(name=name, title=name, get=lambda _row: "+1150.75 %") for name in names]
+    key = "test_training_step[resnet50_imagenet_batch64_amp_bf16_channels_last_compile]"
+    text = render(Table(title="t", columns=columns, rows=[key, "核" * 30]), "table", width)
+    head, _, note = text.partition("Not shown at this width: ")
+    shown = [name for name in names if name in head]
+    assert shown == list(names[: len(shown)])
+    assert all(name in note for name in names[len(shown) :])
+    assert head.count("+1150.75 %") == 2 * len(shown)
+    assert key in "".join(line.split(" +")[0].strip() for line in head.splitlines())
+    assert all(cell_len(line) <= width for line in text.splitlines())
+
+
+@pytest.mark.parametrize(("form", "times"), [("table", 4), ("markdown", 4), ("csv", 1), ("json", 0)])
+def test_what_a_terminal_would_obey_is_escaped(form: Format, times: int) -> None:
+    """In title, section, cell and note; JSON has escapes of its own, from which a program gets the name as it was."""
+    name = "a\x1b\u202e\nb"
+    table = _table(_Row(name, 1.0, name), title=name, notes=[name], section=lambda row: row.group, section_title="s")
+    text = render(table, form, 80)
+    assert text.replace("\n", "").isprintable()
+    shown = r"a\\x1b\\u202e\\nb" if form == "markdown" else r"a\x1b\u202e\nb"
+    assert text.count(shown) == times
+    assert (json.loads(text)["rows"][0]["case"] if form == "json" else name) == name
+
+
+def test_a_line_break_that_showing_makes_stays() -> None:
+    """A cell may have several lines, and a list an item on each; a line break in the value makes none."""
+    lines: Column[list[str]] = Column(name="c", title="c", get=list, show="\n".join, right=False)
+    table = Table(title="t", columns=[lines], rows=[["one\ntwo", "three"]])
+    assert render(table, "table", 80).splitlines()[3:] == [r"one\ntwo", "three"]
+
+
+@pytest.mark.parametrize("note", ["核" * 50, "核核 " * 20, "e\u0301" * 100, "    " + "核 e\u0301e\u0301 " * 30])
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_a_note_of_wide_letters_keeps_the_width(note: str, width: int) -> None:
+    """Counted in columns of the terminal, of which some letters take two and others none."""
+    lines = render(_table(notes=[note]), "table", width).splitlines()[1:]
+    assert len(lines) > 1
+    assert all(cell_len(line) <= width for line in lines)
+    assert max(map(cell_len, lines)) > width - 10
+
+
+def test_a_legend_goes_with_its_column() -> None:
+    """Where that is not shown nobody looks for what its signs mean; whoever reads all columns is told all."""
+    shown: list[Column[str]] = [
+        Column(name="key", title="key", get=lambda row: row, right=False),
+        Column(name="wide", title="wide", get=lambda _: "x" * 40, drop=1),
+    ]
+    table = Table(title="t", columns=shown, rows=["a"], notes=["A note"], legends={"wide": "wide: so many x"})
+    assert render(table, "table", 80).splitlines()[-2:] == ["  A note", "  wide: so many x"]
+    assert "so many x" not in render(table, "table", 40)
+    assert render(table, "markdown", 0).splitlines()[-2:] == ["- A note", "- wide: so many x"]
+    assert json.loads(render(table, "json", 0))["notes"] == ["A note", "wide: so many x"]
+
+
+def test_breaking_a_long_name_looks_at_each_letter_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured anew with each part that is put to a line, a name of 100,000 letters took minutes."""
+    measured = 0
+
+    def counting(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return len(text)
+
+    monkeypatch.setattr("rich.cells.cell_len", counting)
+    name = "a-bc" * 1000
+    assert "".join(broken(name, len(name))) == name
+    assert measured == len(name)
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown"])
+def test_text_is_escaped_for_its_format(form: Format) -> None:
+    """A name may be a formula and an image; a number below zero stays one."""
+    text = render(_table(_Row("=1<img>", -1.5, "g")), form, 80)
+    assert ("'=1<img>" if form == "csv" else "=1&lt;img>") in text
+    assert "-1.5" in text
+    assert "'-1.5" not in text

@@ -1,0 +1,76 @@
+"""What a terminal, Markdown or a spreadsheet would obey is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.text.printable import markdown_text, printable, printable_lines, spreadsheet_text
+
+
+@pytest.mark.parametrize("text", ["", "ampere_sgemm_128x64_tn", "Faltung größer als 3", "核 #1", "a b"])
+def test_what_a_terminal_shows_stays(text: str) -> None:
+    """Letters of any script, marks and blanks are as they were."""
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("red \x1b[31m", r"red \x1b[31m"),
+        ("two\nlines\r", r"two\nlines\r"),
+        ("\ttab", r"\ttab"),
+        ("\x00\x7f\x9b", r"\x00\x7f\x9b"),
+        ("right to left \u202e", r"right to left \u202e"),
+        ("no width\u200b", r"no width\u200b"),
+        ("half a pair \ud800", r"half a pair \ud800"),
+        ("a name in a locale without letters \udcc3\udca9", "a name in a locale without letters é"),
+        ("a byte that is no UTF-8 \udcff", r"a byte that is no UTF-8 \xff"),
+        ("a control in bytes \udcc2\udc9b", r"a control in bytes \x9b"),
+        ("private \U000f0000", r"private \U000f0000"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_escaped(text: str, shown: str) -> None:
+    """Controls, marks of direction, characters without a shape and half surrogate pairs are spelled out."""
+    assert printable(text) == shown
+    assert printable(text).isprintable()
+
+
+def test_of_several_lines_the_breaks_stay() -> None:
+    """And nothing else that isn't shown; other marks that end a line for some programs are no line breaks of ours."""
+    assert printable_lines("one\ttwo\n\n three\x1b\u2028\r\n") == "one\\ttwo\n\n three\\x1b\\u2028\\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("resnet50-train-b32-amp_bf16 1.5 % -2.0 49-131", "resnet50-train-b32-amp_bf16 1.5 % -2.0 49-131"),
+        ("<img src=x>&amp;", "&lt;img src=x>&amp;amp;"),
+        ("![a](b) [x]", r"!\[a\](b) \[x\]"),
+        ("a|b `c` *d* _e_ __f__ ~~g~~ $h$ \\", r"a\|b \`c\` \*d\* \_e\_ \_\_f\_\_ \~\~g\~\~ \$h\$ \\"),
+        ("@octocat", "@&#8203;octocat"),
+        ("https://a.b WWW.c.d", "https:&#8203;//a.b WWW&#8203;.c.d"),
+        ("# a", r"\# a"),
+        ("> a", r"\> a"),
+        ("- a", r"\- a"),
+        ("12. a", r"12\. a"),
+        ("two\nlines", r"two\\nlines"),
+    ],
+)
+def test_markdown_shows_the_text_letter_by_letter(text: str, escaped: str) -> None:
+    """No HTML, link, image, code, mention, address or list comes of a name."""
+    assert markdown_text(text) == escaped
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "=cmd|' /C calc'!A0", "-"])
+def test_no_spreadsheet_takes_a_text_for_a_formula(text: str) -> None:
+    """An apostrophe in front makes it text."""
+    assert spreadsheet_text(text) == f"'{text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [("-1.5e-3", "-1.5e-3"), ("+7", "+7"), ("a=1", "a=1"), ("", ""), ("\t=1", r"\t=1"), ("\r=1", r"\r=1")],
+)
+def test_other_cells_stay(text: str, same: str) -> None:
+    """Numbers among them; a tab or carriage return in front is spelled out anyway."""
+    assert spreadsheet_text(text) == same

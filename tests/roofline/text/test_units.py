@@ -1,0 +1,75 @@
+"""Numbers are shown with an SI prefix and significant digits, and never with an exponent."""
+
+import pytest
+
+from roofline.text.units import counted, first_lines, named, percent, scaled, shares, significant, some_of
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "-"),
+        (0, "0 s"),
+        (2.5e-3, "2.50 ms"),
+        (1.0, "1.00 s"),
+        (12.3456, "12.3 s"),
+        (3e-9, "3.00 ns"),
+        (3e-12, "0.00300 ns"),
+        (1e18, "1000 Ps"),
+        (-2.5e-3, "-2.50 ms"),
+    ],
+)
+def test_scaled(value: float | None, shown: str) -> None:
+    """The largest prefix that leaves at least 1 is chosen; beyond the last one the number grows."""
+    assert scaled(value, "s") == shown
+
+
+def test_rounding_may_change_the_prefix() -> None:
+    """999.96 rounds to 1000, which is 1.00 k and not 1000."""
+    assert scaled(999.96, "B") == "1.00 kB"
+    assert scaled(999.4, "B") == "999 B"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "-"), (0, "0"), (12345.6, "12346"), (0.0123456, "0.0123"), (9.999, "10.0"), (100, "100")],
+)
+def test_significant(value: float | None, shown: str) -> None:
+    """Three digits count, and digits before the point are never cut."""
+    assert significant(value) == shown
+
+
+def test_percent() -> None:
+    """A fraction of 1 is 100 %."""
+    assert percent(0.0712) == "7.1 %"
+    assert percent(1.0, 3) == "100 %"
+    assert percent(None) == "-"
+
+
+def test_shares() -> None:
+    """Of the sum, the largest first; what has nothing is not named."""
+    assert shares({"fp32": 1.0, "bf16": 3.0, "int64": 0.0}) == "75.0 % bf16, 25.0 % fp32"
+    assert shares({"fp32": 0.0}) == ""
+
+
+def test_counted() -> None:
+    """One thing is no plural; none of them are."""
+    assert [counted(count, "case") for count in (0, 1, 2)] == ["0 cases", "1 case", "2 cases"]
+
+
+def test_some_of() -> None:
+    """Three of them, where nobody says how many."""
+    names = ["a", "b", "c", "d", "e"]
+    assert [some_of(names[:count]) for count in (1, 3, 5)] == ["a", "a, b, c", "a, b, c and 2 more"]
+    assert [some_of(names[:count], 1) for count in (1, 3)] == ["a", "a and 2 more"]
+
+
+def test_two_of_a_kind_are_shown_unless_all_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is counted, by how many each line is of."""
+    lines = [("a", 1), ("b", 4), ("c", 2), ("d", 3)]
+    assert first_lines("slower", lines, in_full=False) == ["a", "b", "slower: and 5 more (-v shows all)"]
+    monkeypatch.setenv("ROOFLINE_VERBOSE_BY", "--gate-options=-v")
+    assert first_lines("slower", lines, in_full=False)[-1] == "slower: and 5 more (--gate-options=-v shows all)"
+    assert first_lines("slower", lines, in_full=True) == ["a", "b", "c", "d"]
+    assert first_lines("slower", lines[:2], in_full=False) == ["a", "b"]
+    assert [named(["a", "b", "c"], in_full=in_full) for in_full in (False, True)] == ["a, b and 1 more", "a, b, c"]

@@ -1,0 +1,72 @@
+"""Columns of a terminal are counted, not characters."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from roofline.text.wrapping import begin_of, cut, wrapped
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("   ", []),
+        ("one two", ["one two"]),
+        ("one two three", ["one two", "three"]),
+        ("one-two-three", ["one-two-t", "hree"]),
+        ("1 one-two-three", ["1", "one-two-t", "hree"]),
+        ("a  b         c", ["a  b", "c"]),
+        ("核核核核 核", ["核核核核", "核"]),
+        ("核核核核核核", ["核核核核", "核核"]),
+        ("e\u0301" * 9 + " e", ["e\u0301" * 9, "e"]),
+    ],
+)
+def test_lines_of_nine_columns(text: str, lines: list[str]) -> None:
+    """Broken at blanks, else anywhere; a character of two columns counts twice, a mark above another not at all."""
+    assert wrapped(text, 9) == lines
+
+
+def test_lines_may_begin_with_something() -> None:
+    """The first with one text, the others with another, both within the width; a long word fits with either."""
+    assert wrapped("one two three", 9, first="- ", rest="    ") == ["- one two", "    three"]
+    assert wrapped("0123456789", 9, first="- ", rest="    ") == ["- 01234", "    56789"]
+
+
+def test_a_word_may_have_to_stay_whole() -> None:
+    """A path that is cut in two can't be copied."""
+    assert wrapped("in /a/long/path of", 9, rest="  ", break_words=False) == ["in", "  /a/long/path", "  of"]
+
+
+@pytest.mark.parametrize("width", range(4, 40))
+@pytest.mark.parametrize("text", ["the quick 茶色の brown 狐が犬を飛び越える fox", "日本語" * 20, "a" * 99, "é" * 50])
+def test_nothing_is_wider_nothing_is_lost(text: str, width: int) -> None:
+    """Whatever the text and the width."""
+    lines = wrapped(text, width, first=" ", rest="  ")
+    assert all(cell_len(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("short", 5, "short"),
+        ("longer", 5, "long…"),
+        ("核核核", 6, "核核核"),
+        ("核核核", 5, "核核…"),
+        ("核核核", 4, "核…"),
+        ("e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301"),
+    ],
+)
+def test_cut(text: str, width: int, shown: str) -> None:
+    """What fits stays as it is; else a mark says that something is missing."""
+    assert cut(text, width) == shown
+
+
+def test_begin_of() -> None:
+    """As much as fits: half a wide character is none, a mark stays with its letter."""
+    assert begin_of("ab核", 3) == "ab"
+    assert begin_of("ab核", 4) == "ab核"
+    assert begin_of("e\u0301x", 1) == "e\u0301"
+    assert begin_of("x", 0) == ""
