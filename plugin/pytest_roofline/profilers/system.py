@@ -11,10 +11,10 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO, Literal, NoReturn, Protocol
+from typing import BinaryIO, Literal, Protocol
 
 import pytest_roofline
 import roofline
@@ -74,15 +74,16 @@ def run_program(
     try:
         # Files and no pipes: a grandchild that survived would hold a pipe open, and the reader would wait for it.
         with unwound_when_terminated(), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env=dict(environment),
-                cwd=cwd,
-                start_new_session=True,
-            )
+            with _starting():
+                process = subprocess.Popen(
+                    [str(part) for part in command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    env=dict(environment),
+                    cwd=cwd,
+                    start_new_session=True,
+                )
             code = _wait(process, timeout_s)
             return Ended(code=code, out=_text(out), err=_text(err), fault="timeout" if code is None else None)
     except OSError as error:
@@ -91,6 +92,26 @@ def run_program(
 
 class _Terminated(BaseException):
     """A signal asks this process to end."""
+
+
+@dataclass
+class _Signals:
+    """What came in. While a program is being started nobody could end it: a signal then waits until it has a name."""
+
+    starting: bool = False
+    received: list[int] = field(default_factory=list)
+
+
+_signals = _Signals()
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    _signals.starting = threading.current_thread() is threading.main_thread()
+    try:
+        yield
+    finally:
+        _signals.starting = False
 
 
 @contextmanager
@@ -105,13 +126,13 @@ def unwound_when_terminated() -> Iterator[None]:
         yield
         return
     ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
-    met: list[int] = []
 
-    def unwind(number: int, _frame: FrameType | None) -> NoReturn:
-        met.append(number)
+    def unwind(number: int, _frame: FrameType | None) -> None:
+        _signals.received.append(number)
         for one in ours:  # a second one is not to break off what the first has begun
             signal.signal(one, signal.SIG_IGN)
-        raise _Terminated
+        if not _signals.starting:
+            raise _Terminated
 
     try:
         for one in ours:
@@ -120,13 +141,15 @@ def unwound_when_terminated() -> Iterator[None]:
     finally:
         for one in ours:
             signal.signal(one, signal.SIG_DFL)
-        if met:
-            signal.raise_signal(met[0])
+        if ours and _signals.received:
+            signal.raise_signal(_signals.received.pop(0))
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
     """The program's exit code; None where it had to be stopped."""
     try:
+        if _signals.received and threading.current_thread() is threading.main_thread():
+            raise _Terminated
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
         return None

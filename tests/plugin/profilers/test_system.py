@@ -225,6 +225,33 @@ def test_a_terminated_process_leaves_nothing_running_and_no_folder(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+TERMINATED_EARLY = """
+import signal, subprocess, sys
+from pathlib import Path
+from pytest_roofline.profilers.system import run_program
+
+start = subprocess.Popen
+
+def interrupted(*arguments, **options):
+    process = start(*arguments, **options)
+    Path(sys.argv[1], "pid").write_text(str(process.pid))
+    signal.raise_signal(signal.SIGTERM)
+    return process
+
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+subprocess.Popen = interrupted
+run_program(["sleep", "600"], timeout_s=600, environment={"PATH": "/usr/bin:/bin"})
+"""
+"""A process that is terminated while its program is started already, and has not been handed over."""
+
+
+def test_a_process_terminated_while_it_starts_a_program_leaves_nothing_running(tmp_path: Path) -> None:
+    """The signal waits until the program can be ended."""
+    ended = subprocess.run([sys.executable, "-c", TERMINATED_EARLY, str(tmp_path)], timeout=120, check=False)
+    assert ended.returncode == -signal.SIGTERM
+    assert _ends(int((tmp_path / "pid").read_text()))
+
+
 def test_signals_are_as_they_were_after_it() -> None:
     """Nested, too: the inner one leaves the outer one's alone."""
     with unwound_when_terminated():
