@@ -259,6 +259,9 @@ def _both(
     changed, fitting = _same_work(usable_base, usable_new, by)
     if changed is not None:
         return because("not comparable", f"{changed} ({_files(usable_base)} -> {_files(usable_new)})")
+    unchecked = _unchecked(fitting, usable_new)
+    if unchecked is not None:
+        return because("not comparable", unchecked)
     counted = counted_otherwise(fitting, usable_new)
     if counted and by == "roof":
         # The least time that the roofs allow is worked out from the count: the case would be judged by that.
@@ -285,6 +288,16 @@ def _both(
         counted=counted,
         blind=_files(blind) if blind else "",
     )
+
+
+def _unchecked(base: Sequence[Seen], new: Sequence[Seen]) -> str | None:
+    """Say which claims the baseline's records have a check of, and a new one's doesn't; None where each has all."""
+    claims = frozenset.intersection(*(seen.checks for seen in base))
+    lacking = {seen.run.file: sorted(lacks) for seen in new if (lacks := claims - seen.checks)}
+    if not lacking:
+        return None
+    names = ", ".join(dict.fromkeys(name for lacks in lacking.values() for name in lacks))
+    return f"not proven: no check of {names} in {some_of(list(lacking), 1)}, the baseline has it"
 
 
 def _contradiction(side: str, seen: Sequence[Seen]) -> str | None:

@@ -88,7 +88,8 @@ class Seen:
     from. ``step_time_s`` is always seconds. ``fastest_s`` and ``slowest_s`` are of the session's rounds. ``counted`` is
     the work as its operations were counted, by roof what the case was placed by; None where there is none. ``marked``:
     it was looked for what disturbed the rounds from outside; where some of them or most of the session's were,
-    ``all_rounds_s`` are the step times of all of them, for `roofline.comparison.marks`.
+    ``all_rounds_s`` are the step times of all of them, for `roofline.comparison.marks`. ``checks`` are the names of the
+    claims that the record has a check of.
     """
 
     run: Run
@@ -112,6 +113,7 @@ class Seen:
     marked: bool = False
     all_rounds_s: Sequence[float] = ()
     params: Mapping[str, Any] | None = None
+    checks: frozenset[str] = frozenset()
 
     @property
     def fraction_of_roof(self) -> float | None:
@@ -189,6 +191,7 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
         observation=None,
         bimodal=next((flag.evidence for flag in flags if flag.name == "bimodal"), ""),
         counted=_counted(record),
+        checks=frozenset(check.name for check in record.checks),
     )
     why = why_kept_out(flags)
     if why is not None:

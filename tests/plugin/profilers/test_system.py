@@ -58,7 +58,7 @@ def test_gvisor_by_its_kernels_name(tmp_path: Path, release: str, platform: str,
 
 def test_another_process_finds_these_packages(tmp_path: Path) -> None:
     """By folders that go before the user's own."""
-    code = "import pytest_roofline.profilers.system, roofline.schema.record, mine"
+    code = "import pytest_roofline.profilers.system, roofline.text.units, mine"
     (tmp_path / "mine.py").touch()
     system = Stubs(tmp_path / "bin").system(environment={"PYTHONPATH": str(tmp_path)})
     assert system.python_path.endswith(f"{os.pathsep}{tmp_path}")

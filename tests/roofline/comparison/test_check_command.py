@@ -426,3 +426,21 @@ def test_a_record_without_proofs_or_of_work_that_cannot_be_does_not_pass(
     code, _, err = run("check", *new, "--baseline", *base)
     assert code == 0
     assert f"Warning: invalid: {ID}: baseline: {flag}: " in err
+
+
+def test_a_proof_that_the_baseline_has_and_a_new_session_lacks_does_not_pass(
+    run: Run, base: list[Path], new: list[Path]
+) -> None:
+    """Whatever else is proven. What no baseline session proved isn't asked for."""
+    proof = {"name": "device", "status": "passed", "evidence": "every operation ran on cpu"}
+
+    def prove(content: dict[str, Any]) -> None:
+        sessions.record_of(content)["checks"].append(proof)
+
+    for path in (*base, *new[1:]):
+        sessions.edited(path, prove)
+    code, _, err = run("check", *new, "--baseline", *base)
+    assert code == 3
+    assert f"Error: not comparable: {ID}: not proven: no check of device in {new[0]}, the baseline has it" in err
+    sessions.edited(new[0], prove)
+    assert run("check", *new, "--baseline", *base)[0] == 0
