@@ -179,11 +179,13 @@ def cell(text: str) -> str:
 
 
 def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wider: str) -> str:
-    columns, dropped, needed = _fitting(table, width)
-    texts = _texts(table, columns)
-    room = width - sum(_GAP + one for one in _widths(columns, texts)[1:])
-    rows = [["\n".join(_squeezed(row[0], room)), *row[1:]] for row in texts]
-    widths = _widths(columns, rows)
+    cells = _Cells(table)
+    columns, dropped, needed = _fitting(cells, width)
+    first, *rest = columns
+    room = width - sum(_GAP + cells.width(column) for column in rest)
+    keys = ["\n".join(_squeezed(text, room)) for text in cells.keys(first)]
+    widths = [_width(first, keys), *map(cells.width, rest)]
+    rows = list(zip(keys, *map(cells.texts, rest), strict=True))
     notes = _noted(table, columns)
     if dropped:
         ways = " or ".join(filter(None, (wider.format(needed), complete)))
@@ -196,7 +198,7 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wide
     for heading, block in groupby(zip(table.rows, rows, strict=True), lambda pair: _heading(table, pair[0])):
         if heading is not None:
             lines += bold(wrapped(printable(heading), width))
-        lines += [line for _, cells in block for line in _side_by_side(columns, widths, cells)]
+        lines += [line for _, texts in block for line in _side_by_side(columns, widths, texts)]
     lines += [line for note in notes for line in _wrapped(note, width)]
     return "\n".join(lines) + "\n"
 
@@ -239,44 +241,69 @@ def _justified(text: str, width: int, right: bool) -> str:
     return blanks + text if right else text + blanks
 
 
-def _fitting(table: Table[Any], width: int) -> tuple[list[Column[Any]], list[str], int]:
+class _Cells:
+    """The texts of a table's cells, and how wide they are, worked out once a column."""
+
+    def __init__(self, table: Table[Any]) -> None:
+        self.table = table
+        self._texts: dict[Column[Any], list[str]] = {}
+        self._widths: dict[Column[Any], int] = {}
+
+    def texts(self, column: Column[Any]) -> list[str]:
+        """Of a column, row by row."""
+        if column not in self._texts:
+            self._texts[column] = [_shown(column, row) for row in self.table.rows]
+        return self._texts[column]
+
+    def keys(self, column: Column[Any]) -> list[str]:
+        """The same of the first column, indented below a heading."""
+        indent = "" if self.table.section is None else "  "
+        return [indent + text for text in self.texts(column)]
+
+    def width(self, column: Column[Any]) -> int:
+        """With the heading."""
+        if column not in self._widths:
+            self._widths[column] = _width(column, self.texts(column))
+        return self._widths[column]
+
+    def least_width(self, columns: Sequence[Column[Any]], *, squeezed: bool = False) -> int:
+        """Of these columns side by side, with the first one's texts broken into lines."""
+        first, *rest = columns
+        keys = (
+            _squeezed(text, _LEAST_KEY_WIDTH) if squeezed else broken(text, self.table.key_width)
+            for text in self.keys(first)
+        )
+        widths = [_width(first, ("\n".join(lines) for lines in keys)), *map(self.width, rest)]
+        return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _width(column: Column[Any], texts: Iterable[str]) -> int:
+    # Some characters take two columns of a terminal, others none.
+    from rich.cells import cell_len
+
+    return max(cell_len(line) for text in (column.title, *texts) for line in text.split("\n"))
+
+
+def _fitting(cells: _Cells, width: int) -> tuple[list[Column[Any]], list[str], int]:
     """The displayed columns that fit, with the key broken into lines if need be; the titles of those that don't; and
     the width in which all would.
     """
-    columns = table.displayed()
+    columns = cells.table.displayed()
     dropped: list[str] = []
-    if _least_width(table, columns) > width:
+    needed = cells.least_width(columns)
+    if needed > width:
         columns = [replace(column, show=column.narrow) if column.narrow else column for column in columns]
-    needed = _least_width(table, columns)
-    while _least_width(table, columns) > width:
+        needed = cells.least_width(columns)
+    while cells.least_width(columns) > width:
         last = max(columns[1:], key=lambda column: column.drop, default=columns[0])
         if last.drop == 0:
             break
         columns.remove(last)
         dropped.append(_on_one_line(last.title))
-    while len(columns) > 1 and _least_width(table, columns, squeezed=True) > width:
+    while len(columns) > 1 and cells.least_width(columns, squeezed=True) > width:
         # A figure that is cut off reads as another one.
         dropped.append(_on_one_line(columns.pop().title))
     return columns, dropped, needed
-
-
-def _least_width(table: Table[Any], columns: Sequence[Column[Any]], *, squeezed: bool = False) -> int:
-    def key(text: str) -> list[str]:
-        return _squeezed(text, _LEAST_KEY_WIDTH) if squeezed else broken(text, table.key_width)
-
-    texts = [["\n".join(key(row[0])), *row[1:]] for row in _texts(table, columns)]
-    widths = _widths(columns, texts)
-    return sum(widths) + _GAP * (len(widths) - 1)
-
-
-def _widths(columns: Sequence[Column[Any]], texts: Sequence[Sequence[str]]) -> list[int]:
-    # Some characters take two columns of a terminal, others none.
-    from rich.cells import cell_len
-
-    return [
-        max(cell_len(line) for text in (column.title, *(row[index] for row in texts)) for line in text.split("\n"))
-        for index, column in enumerate(columns)
-    ]
 
 
 def broken(text: str, width: int) -> list[str]:
@@ -317,12 +344,6 @@ def _filled(parts: Iterable[str], width: int) -> list[str]:
         line.append(part)
         used += size
     return [*lines, "".join(line)]
-
-
-def _texts(table: Table[Any], columns: Sequence[Column[Any]]) -> list[list[str]]:
-    indent = "" if table.section is None else "  "
-    first, *rest = columns
-    return [[indent + _shown(first, row), *(_shown(column, row) for column in rest)] for row in table.rows]
 
 
 def _shown(column: Column[Any], row: Any) -> str:
