@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,24 @@ def test_analysis_never_imports_the_measuring_side() -> None:
     """Not even late, inside a function: results are the only border."""
     offenders = [f"{where} {name}" for where, name in imports_of(ANALYSIS) if name.partition(".")[0] in MEASURING]
     assert offenders == []
+
+
+def _folder(name: str) -> str:
+    """Of a module of the analysis: ``roofline.model`` of ``roofline.model.points``; a module of the root is its own."""
+    return ".".join(name.split(".")[:2])
+
+
+def test_imports_between_folders_run_one_way() -> None:
+    """No folder imports one that, however indirectly, imports it: there is an order in which they can be read."""
+    graph: dict[str, set[str]] = {}
+    for path in sorted(ANALYSIS.rglob("*.py")):
+        module = ".".join(path.relative_to(ANALYSIS.parent).with_suffix("").parts)
+        package = module.rpartition(".")[0]
+        for _, name in imported(path.read_text(encoding="utf-8"), package):
+            if name.startswith("roofline.") and _folder(name) != _folder(module):
+                graph.setdefault(_folder(module), set()).add(_folder(name))
+    order = list(TopologicalSorter(graph).static_order())
+    assert order.index("roofline.schema") < order.index("roofline.model") < order.index("roofline.cli")
 
 
 def test_plugin_takes_only_what_both_sides_share() -> None:
