@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -161,6 +162,17 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+@pytest.fixture
+def no_window() -> Iterator[None]:
+    """Figures are made where there is no display, and closed at the end."""
+    from matplotlib import pyplot, rc_context
+
+    with rc_context({"backend": "agg"}):
+        yield
+        pyplot.close("all")
+
+
+@pytest.mark.usefixtures("no_window")
 def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell of it, one after the other, in the root of the repository."""
     monkeypatch.chdir(ROOT)
@@ -172,6 +184,7 @@ def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names["results"].cases.shape[0] > 10  # type: ignore[attr-defined]
 
 
+@pytest.mark.usefixtures("no_window")
 def test_the_readme_s_lines_for_a_notebook_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """On the committed results."""
     (code,) = re.findall(r"```python\n(import roofline as rl.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)

@@ -84,9 +84,11 @@ def test_plugin_entry_loads_nothing_heavy() -> None:
 
 
 def test_the_public_names_load_what_they_need() -> None:
-    """``import roofline`` by itself loads nothing; asking for a name loads no pandas: only making a frame does."""
+    """``import roofline`` by itself loads nothing; asking for a name loads neither pandas nor
+    matplotlib: only making a frame or a figure does."""
     assert packages(loaded_by("import roofline")) & HEAVY == set()
     assert "pandas" not in packages(loaded_by("import roofline; roofline.load"))
+    assert packages(loaded_by("import roofline; roofline.plot.roofline")) & {"pandas", "matplotlib", "numpy"} == set()
 
 
 def test_foreign_project_loads_nothing_heavy(tmp_path: Path) -> None:

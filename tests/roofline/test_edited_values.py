@@ -14,7 +14,7 @@ from roofline.machine.published import load
 from roofline.model.points import Point, cases, points_of
 from roofline.plots.files import draw
 from roofline.plots.levels import levels_figure, why_no_levels
-from roofline.plots.operations import operations_figure
+from roofline.plots.operations import step_figure
 from roofline.results.reader import read_file
 from roofline.schema.record import (
     KEY,
@@ -250,8 +250,7 @@ def test_a_wait_that_is_no_usable_number_bounds_nothing(tmp_path: Path, value: f
 def test_the_figure_stands_with_the_largest_and_the_least_time_that_count(tmp_path: Path, value: float) -> None:
     """As far from the step as the numbers go that are calculated with."""
     result = read_file(build.write(tmp_path / "a.json", _edited(("record", "operations", 0, "time_s"), value)))
-    (case,), _ = taken_apart(points_of(result, load())[:1])
-    operations_figure(case.point, case.step).draw_without_rendering()
+    step_figure(points_of(result, load())[0]).draw_without_rendering()
 
 
 @pytest.mark.parametrize("value", [-1, 0])
@@ -260,7 +259,9 @@ def test_a_case_without_a_real_number_of_samples_is_not_drawn(tmp_path: Path, na
     """It has no throughput, and no place on an axis of batch sizes; the case beside it has both."""
     result = read_file(build.write(tmp_path / "a.json", _edited(("record", "case", name), value)))
     paths, _ = draw(points_of(result, load()), tmp_path)
-    assert [path.name for path in paths] == ["roofline-epyc-2cpu.png", "throughput-epyc-2cpu.png"]
+    assert [path.name for path in paths] == [
+        f"{kind}-epyc-2cpu.png" for kind in ("roofline", "throughput", "variability")
+    ]
 
 
 @pytest.mark.parametrize("value", [-1.0, 1e308])
@@ -269,4 +270,4 @@ def test_a_deviation_that_is_no_usable_number_has_no_bar(tmp_path: Path, value: 
     result = read_file(build.write(tmp_path / "a.json", _edited(("record", "timing", "step_time_sd_s"), value)))
     points = points_of(result, load())
     assert points[0].spread is None
-    assert len(draw(points, tmp_path)[0]) == 2
+    assert len(draw(points, tmp_path)[0]) == 3

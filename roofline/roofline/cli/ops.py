@@ -274,21 +274,11 @@ def _draw(points: Sequence[Point], path: Path) -> None:
             printable(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
         )
     # matplotlib takes half a second to load.
-    from roofline.plots.operations import kernels_figure, operations_figure
+    from roofline.plots.operations import step_figure
     from roofline.plots.style import save
 
-    (point,) = points
-    taken, _ = taken_apart(points)
-    record, step_s = point.benchmark.record, point.step_time_s
-    if taken:
-        figure = operations_figure(point, taken[0].step)
-    else:
-        assert record is not None
-        assert record.profile is not None
-        assert step_s is not None
-        figure = kernels_figure(point, record.profile, step_s)
     try:
-        save(figure, path)
+        save(step_figure(points[0]), path)
     except OSError as error:
         raise click.UsageError(printable(f"{path}: can't be written ({error.strerror or error}).")) from error
     say(f"wrote {path}", err=True)

@@ -30,7 +30,9 @@ from roofline.text.printable import printable, say
 )
 @devices_option
 def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: Path | None) -> None:
-    """Draw for each machine of RESULTS (files or folders) its roofline and its throughput against batch size."""
+    """Draw for each machine of RESULTS (files or folders) its roofline, its throughput against batch size, and how far
+    rounds and sessions of a case differ.
+    """
     for path in draw_figures(read_points(results, devices), folder, levels=levels):
         say(str(path))
 

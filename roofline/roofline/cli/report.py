@@ -39,9 +39,9 @@ from roofline.text.printable import say
 def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: Path | None) -> None:
     """Show the table of RESULTS (files or folders) and write figures, CSVs and the environment to one folder.
 
-    Written: roofline-MACHINE.png and throughput-MACHINE.png for each machine, roofline_points.csv, metrics.csv,
-    operations.csv and kernels.csv (where these were timed or counted), env.md, summary.md. The paths are printed at
-    the end.
+    Written: roofline-MACHINE.png, throughput-MACHINE.png and variability-MACHINE.png for each machine,
+    roofline_points.csv, metrics.csv, operations.csv and kernels.csv (where these were timed or counted), env.md,
+    summary.md. The paths are printed at the end.
     """
     files = read_results(results)
     table = device_table(devices)

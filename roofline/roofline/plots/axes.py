@@ -14,6 +14,7 @@ from roofline.text.units import scaled, significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.transforms import Transform
 
 _CLOSE = 2.0
 _LINE_STYLES: dict[str, Any] = {
@@ -85,13 +86,15 @@ def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], us
         # Lines this close leave no room for a label between them: the lower one's goes below it.
         below = strong and any(1 < other.value / level.value < _CLOSE for other in levels)
         at = start * (1.6 if below else 1.15)
-        axes.annotate(
+        axes.text(
+            math.log10(at),
+            math.log10(at * level.value),
             f"{name} {scaled(level.value, 'B/s')}{'' if level.source == 'measured' else ' (published)'}",
-            (at, at * level.value),
-            xytext=(0, -4 if below else 4),
-            textcoords="offset points",
+            transform=_in_logarithms(axes, up=-4 if below else 4),
             va="top" if below else "baseline",
-            rotation=math.degrees(math.atan(_slope(axes))),
+            # A roof rises by one decade a decade, whatever shape the axes are given later.
+            rotation=45,
+            transform_rotates_text=True,
             rotation_mode="anchor",
             fontsize=8.5,
             color=DARK if strong else "#7A7A7A",
@@ -117,14 +120,13 @@ def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], us
     _label_ceilings(axes, ceilings, dram, used)
 
 
-def _slope(axes: Axes) -> float:
-    """Rise over run on paper of a line of slope 1 in the logarithms."""
-    box = axes.get_position()
-    figure_width, figure_height = axes.get_figure(root=True).get_size_inches()  # type: ignore[union-attr]
-    x_low, x_high = axes.get_xlim()
-    y_low, y_high = axes.get_ylim()
-    per_decade_up = box.height * figure_height / math.log10(y_high / y_low)
-    return float(per_decade_up / (box.width * figure_width / math.log10(x_high / x_low)))
+def _in_logarithms(axes: Axes, *, up: float) -> Transform:
+    """Places by the logarithms of x and y, moved by points."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return axes.transLimits + axes.transAxes + ScaledTranslation(0, up / 72, figure.dpi_scale_trans)
 
 
 def _label_ceilings(axes: Axes, ceilings: Sequence[Roof], dram: float | None, used: Collection[str]) -> None:

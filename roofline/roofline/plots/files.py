@@ -8,32 +8,27 @@ from pathlib import Path
 from roofline.model.points import Point, cases, newest
 from roofline.plots.levels import levels_figure, why_no_levels
 from roofline.plots.roofline import roofline_figure
-from roofline.plots.style import save, slug, style_for
+from roofline.plots.style import save, slug, style_of
 from roofline.plots.throughput import throughput_figure
-from roofline.plots.variants import variant
-from roofline.show.machines import machine_names, machine_of
+from roofline.plots.variability import variability_figure
+from roofline.show.machines import Machine, machine_names, machine_of
 from roofline.text.units import some_of
 
 
 def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
-    """Write a roofline and a throughput figure for each device; the paths, and notes on what was left out.
+    """Write roofline, throughput and variability of each device; the paths, and notes on what was left out.
 
     :raises OSError: a file can't be written.
     """
-    shown, notes = newest(cases(points))
-    records = [point.benchmark.record for point in shown if point.benchmark.record is not None]
-    style = style_for(
-        (record.case.model for record in records),
-        (record.case.precision for record in records),
-        map(variant, records),
-    )
-    names = machine_names(shown)
+    sessions = cases(points)
+    shown, notes = newest(sessions)
+    style = style_of(point.benchmark.record for point in shown)
     paths: list[Path] = []
-    remarks = list(notes)
-    for key, name in names.items():
+    remarks = [f"{note}; variability has all" for note in notes]
+    for key, name in machine_names(shown).items():
         own = [point for point in shown if machine_of(point) == key]
         drawable = [point for point in own if point.mode in ("train", "infer") or point.benchmark.record is None]
-        title = name if not key.device or key.device in name else f"{name} · {key.device}"
+        title = title_of(key, name)
         if drawable:
             paths.append(save(roofline_figure(drawable, title, style), folder / f"roofline-{slug(name)}.png"))
         figure = throughput_figure(own, title, style)
@@ -41,7 +36,17 @@ def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
             remarks.append(f"{name}: no throughput to draw: no case has a record with a time")
         else:
             paths.append(save(figure, folder / f"throughput-{slug(name)}.png"))
+        figure = variability_figure([point for point in sessions if machine_of(point) == key], title)
+        if figure is None:
+            remarks.append(f"{name}: no variability to draw: no case has the times of its rounds")
+        else:
+            paths.append(save(figure, folder / f"variability-{slug(name)}.png"))
     return paths, remarks
+
+
+def title_of(machine: Machine, name: str) -> str:
+    """Name the machine above a figure, with its device."""
+    return name if not machine.device or machine.device in name else f"{name} · {machine.device}"
 
 
 def draw_levels(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:

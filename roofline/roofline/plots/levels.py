@@ -8,7 +8,6 @@ its own level's roof is bound by that level.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,8 +16,8 @@ from roofline.counters.counted_kernels import CountedKernel, counted_kernels, wi
 from roofline.model.counted import counters_of, roof_name
 from roofline.model.points import Point
 from roofline.plots.axes import Spot, draw_roofs
-from roofline.plots.style import DARK, FAINT, heading_height, new_figure
-from roofline.plots.style import heading as draw_heading
+from roofline.plots.panel import figure_of
+from roofline.plots.style import DARK, FAINT
 from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters
 from roofline.show.kernel_notes import plain
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# Inches.
-_WIDTH, _LEFT, _RIGHT = 10.5, 1.15, 2.5
-_AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.2, 0.8, 0.1, 0.19
+_AXES_HEIGHT = 5.2
+"""Inches."""
 
 _WHOLE_AREA = 3000.0
 """Points squared of a circle that stands for all of the kernels' time: areas are proportional to time."""
@@ -40,7 +38,6 @@ _LEAST_AREA = 6.0
 _LARGEST = 10
 """Kernels that are drawn and named."""
 _NAME = 64
-_CHARACTERS = 135
 _LINES = ("bytes of each level as hardware counters saw them; crosses: the step, at the FLOP/s of the timed step;",)
 _KERNELS = "circles: its kernels, at the FLOP/s of their time under the counters, area their share of it"
 
@@ -96,44 +93,39 @@ def why_no_levels(point: Point) -> str | None:
     return None if _step(point, counters) is not None else "the counters have no bytes of any level"
 
 
+class Levels:
+    """The step of one case, and its longest kernels, at the intensity of each level; ``footer`` names the kernels.
+
+    :raises ValueError: it has no such figure (see `why_no_levels`).
+    """
+
+    def __init__(self, point: Point) -> None:
+        why_not, record = why_no_levels(point), point.benchmark.record
+        counters = None if record is None else counters_of(record)
+        whole = None if counters is None else _step(point, counters)
+        if why_not is not None or record is None or counters is None or whole is None:
+            raise ValueError(f"{point.id}: {why_not}")
+        kernels = counted_kernels(record, point.roofs)
+        self._point, self._whole, self._drawn = point, whole, _drawable(kernels)
+        self._dtypes = _dtypes(point, counters)
+        self.lines = [*_LINES, _KERNELS] if self._drawn else [_LINES[0].rstrip(";")]
+        self.footer = _footer(point, kernels, self._drawn)
+        self.legend = _legend(whole, self._drawn)
+
+    def draw(self, axes: Axes) -> None:
+        """Draw on ``axes``."""
+        spots = [self._whole.spot, *(one.series.spot for one in self._drawn)]
+        draw_roofs(axes, self._point.roofs, spots, self._dtypes)
+        _draw_kernels(axes, self._drawn)
+        _draw_step(axes, self._whole)
+
+
 def levels_figure(point: Point) -> Figure:
     """The figure of one case.
 
     :param point: one for which `why_no_levels` has no reason.
     """
-    record = point.benchmark.record
-    assert record is not None
-    counters = counters_of(record)
-    assert counters is not None
-    whole = _step(point, counters)
-    assert whole is not None
-    kernels = counted_kernels(record, point.roofs)
-    drawn = _drawable(kernels)
-    lines = [*_LINES, _KERNELS] if drawn else [_LINES[0].rstrip(";")]
-    footer = _footer(point, kernels, drawn)
-    below = _UNDER_AXES + _ROW + len(footer) * _LINE + 0.15
-    height = heading_height(lines) + _AXES_HEIGHT + below
-    figure = new_figure(_WIDTH, height)
-    axes = figure.add_axes((_LEFT / _WIDTH, below / height, (_WIDTH - _LEFT - _RIGHT) / _WIDTH, _AXES_HEIGHT / height))
-    spots = [whole.spot, *(one.series.spot for one in drawn)]
-    draw_roofs(axes, point.roofs, spots, _dtypes(point, counters))
-    _draw_kernels(axes, drawn)
-    _draw_step(axes, whole)
-    draw_heading(figure, _LEFT, heading(point), lines)
-    figure.legend(
-        handles=_legend(whole, drawn),
-        loc="upper left",
-        bbox_to_anchor=(_LEFT / _WIDTH, (below - 0.5) / height),
-        ncols=5,
-        frameon=False,
-        fontsize=9,
-        borderaxespad=0,
-        handletextpad=0.4,
-        columnspacing=1.4,
-    )
-    for index, line in enumerate(reversed(footer)):
-        figure.text(_LEFT / _WIDTH, (0.12 + index * _LINE) / height, line, fontsize=8, color="#666666")
-    return figure
+    return figure_of(Levels(point), heading(point), height=_AXES_HEIGHT)
 
 
 def _step(point: Point, counters: Counters) -> _Series | None:
@@ -258,5 +250,4 @@ def _footer(point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[_Ker
         lines.append("No roof of L1 and L2 is measured.")
     else:
         lines.append("The last-level cache's roof is that of L2; of L1 none is measured.")
-    lines += point.roofs.notices
-    return [part for line in lines for part in textwrap.wrap(line, _CHARACTERS, subsequent_indent="    ")]
+    return [*lines, *point.roofs.notices]

@@ -7,23 +7,26 @@ and the time of each kernel.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.model.operations import Breakdown, TimedOperation, seen_outside
+from roofline.model.operations import Breakdown, TimedOperation, break_down, seen_outside, why_untimed
 from roofline.model.points import Point
 from roofline.plots.axes import Spot, draw_roofs
-from roofline.plots.style import DARK, FAINT, new_figure, tidy
+from roofline.plots.panel import beside, heading, wrapped_footer
+from roofline.plots.style import DARK, FAINT, SMALL, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
-from roofline.show.operation_notes import OUTSIDE, heading, kernel, part_of_step
+from roofline.show.operation_notes import OUTSIDE, kernel, part_of_step
+from roofline.show.operation_notes import heading as title_of
+from roofline.text.printable import printable
 from roofline.text.units import counted, percent, scaled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 # Inches.
 _WIDTH, _LEFT, _LEFT_OF_KERNELS, _RIGHT, _TOP = 10.8, 1.75, 3.3, 2.5, 0.75
@@ -77,68 +80,110 @@ class _Bar:
     color: str
 
 
-def operations_figure(point: Point, step: Breakdown) -> Figure:
-    """The figure of one case that was taken apart.
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step, ready to be drawn: `draw` on the axes of a roofline, `draw_bars` on others.
+
+    ``bars`` stand from the lowest up, and ``left`` is the room for their names in inches.
+    """
+
+    point: Point
+    drawn: Sequence[_Drawn]
+    bars: Sequence[_Bar]
+    lines: Sequence[str]
+    footer: Sequence[str]
+    left: float
+
+    def draw(self, axes: Axes) -> None:
+        """Draw its operations and the whole step under the roofs."""
+        whole = _whole(self.point)
+        spots = [Spot(one.intensity, one.intensity, one.attained) for one in self.drawn] + ([whole] if whole else [])
+        used = {one.one.operation.dtype for one in self.drawn} or _dtypes(self.point)
+        draw_roofs(axes, self.point.roofs, spots, used)
+        _draw_operations(axes, self.drawn, whole)
+
+    def draw_bars(self, axes: Axes) -> None:
+        """Draw where its time goes."""
+        _draw_bars(axes, self.bars)
+
+
+def step_of(point: Point) -> Step:
+    """The step of one case: of its operations; where these have no times of their own, of what the profiler saw.
+
+    :raises ValueError: neither is known, with the reason.
+    """
+    record, step_s = point.benchmark.record, point.step_time_s
+    step = None if record is None else break_down(record, point.roofs, point.sol)
+    if step is not None:
+        return _of_operations(point, step)
+    profile = None if record is None else record.profile
+    if profile is not None and step_s is not None and usable(step_s) and seen_outside(profile):
+        return _of_kernels(point, profile, step_s)
+    raise ValueError(f"{point.id}: {'no record of its work' if record is None else why_untimed(record)}")
+
+
+def step_figure(point: Point) -> Figure:
+    """The figure of one case.
 
     Above: each operation that has FLOPs at FLOP / byte (as if every call read its inputs from memory and wrote its
     results there) and FLOP / time, with an area proportional to its time. Below: the time of each kind of operation,
     those without FLOPs included, and in it the least that the roofs allow.
+
+    Of a case whose operations have no times of their own, such as a compiled one: above, the whole step, for of a fused
+    kernel neither FLOPs nor bytes are known; below, the time of what the profiler saw, longest first, and what of the
+    timed step it did not see.
+
+    :raises ValueError: neither is known, with the reason.
     """
+    step = step_of(point)
+    bars_height = bars_height_of(step)
+    footer = wrapped_footer(step.footer, _WIDTH - 0.5)
+    below = _UNDER + len(footer) * _LINE + 0.15
+    height = _TOP + _AXES_HEIGHT + _BETWEEN + bars_height + below
+    figure = new_figure(_WIDTH, height)
+    start, across = step.left / _WIDTH, (_WIDTH - step.left - _RIGHT) / _WIDTH
+    foot = (below + bars_height + _BETWEEN) / height
+    upper = figure.add_axes((start, foot, across, _AXES_HEIGHT / height))
+    step.draw(upper)
+    draw_legend(upper, step)
+    step.draw_bars(figure.add_axes((start, below / height, across, bars_height / height)))
+    heading(figure, 0.25, title_of(point), step.lines)
+    for index, line in enumerate(reversed(footer)):
+        figure.text(0.25 / _WIDTH, (0.12 + index * _LINE) / height, line, fontsize=8, color=SMALL)
+    return figure
+
+
+def bars_height_of(step: Step) -> float:
+    """Inches of the axes that its bars take."""
+    return len(step.bars) * _BAR
+
+
+def _of_operations(point: Point, step: Breakdown) -> Step:
     drawn = sorted(_drawable(step), key=lambda one: -one.share)
     groups = sorted(step.by_kind(), key=lambda group: group.time_s)
     bars = [
         _Bar(OUTSIDE, step.outside_s, None, FAINT),
         *(_Bar(group.name, group.time_s, group.least_s, _color(group.name)) for group in groups),
     ]
-    subtitle = "each operation of the step; area: its time. Colours are those of the kinds below"
-    return _figure(point, drawn, bars, subtitle, _footer(step, drawn), _LEFT)
+    lines = ["each operation of the step; area: its time. Colours are those of the kinds below"]
+    return Step(point, drawn, bars, lines, _footer(step, drawn), _LEFT)
 
 
-def kernels_figure(point: Point, profile: Profile, step_s: float) -> Figure:
-    """The figure of one case whose operations have no times of their own, such as a compiled one.
-
-    Above: the whole step, for of a fused kernel neither FLOPs nor bytes are known. Below: the time of what the profiler
-    saw, longest first, and what of the timed step it did not see.
-
-    :param step_s: the timed step, above 0.
-    """
+def _of_kernels(point: Point, profile: Profile, step_s: float) -> Step:
+    """:param step_s: the timed step, above 0."""
     seen = sorted(seen_outside(profile), key=lambda one: -one.time_s)
     shown, rest = seen[:_BARS], seen[_BARS:]
-    bars = [_Bar(kernel(one.name, _NAME), one.time_s, None, _COLORS["convolution"]) for one in shown]
+    bars = [_Bar(kernel(printable(one.name), _NAME), one.time_s, None, _COLORS["convolution"]) for one in shown]
     if rest:
         bars.append(_Bar(f"{len(rest)} others", sum(one.time_s for one in rest), None, _OTHER))
     unseen_s = step_s - sum(one.time_s for one in seen)
     bars.append(_Bar("not seen by the profiler", unseen_s, None, FAINT))
     what = "kernels" if profile.source == "kernels" else "operators on the host, each without what it calls"
-    subtitle = f"the step as one point; below the time of its {what}"
+    lines = [f"the step as one point; below the time of its {what}"]
     footer = ["No points for these: what one of them computes and moves is not known."]
     if unseen_s < 0:
         footer.append("Not seen: negative, for the profiler's times add up to more than the timed step.")
-    return _figure(point, (), bars[::-1], subtitle, footer, _LEFT_OF_KERNELS)
-
-
-def _figure(
-    point: Point, drawn: Sequence[_Drawn], bars: Sequence[_Bar], subtitle: str, footer: Sequence[str], left: float
-) -> Figure:
-    """:param left: inches for the names of the bars, which stand from the lowest up."""
-    whole = _whole(point)
-    bars_height = len(bars) * _BAR
-    below = _UNDER + len(footer) * _LINE + 0.15
-    height = _TOP + _AXES_HEIGHT + _BETWEEN + bars_height + below
-    figure = new_figure(_WIDTH, height)
-    start, across = left / _WIDTH, (_WIDTH - left - _RIGHT) / _WIDTH
-    foot = (below + bars_height + _BETWEEN) / height
-    upper = figure.add_axes((start, foot, across, _AXES_HEIGHT / height))
-    spots = [Spot(one.intensity, one.intensity, one.attained) for one in drawn] + ([whole] if whole else [])
-    draw_roofs(upper, point.roofs, spots, {one.one.operation.dtype for one in drawn} or _dtypes(point))
-    _draw_operations(upper, drawn, whole)
-    _draw_bars(figure.add_axes((start, below / height, across, bars_height / height)), bars)
-    figure.text(0.25 / _WIDTH, 1 - 0.32 / height, heading(point), fontsize=12.5, fontweight="bold", color=DARK)
-    figure.text(0.25 / _WIDTH, 1 - 0.55 / height, subtitle, fontsize=9, color="#666666")
-    _draw_legend(figure, ((_WIDTH - _RIGHT + 0.35) / _WIDTH, foot), drawn, whole)
-    for index, line in enumerate(reversed(footer)):
-        figure.text(0.25 / _WIDTH, (0.12 + index * _LINE) / height, line, fontsize=8, color="#666666")
-    return figure
+    return Step(point, (), bars[::-1], lines, footer, _LEFT_OF_KERNELS)
 
 
 def _dtypes(point: Point) -> set[str]:
@@ -219,7 +264,7 @@ def _footer(step: Breakdown, drawn: Sequence[_Drawn]) -> list[str]:
     small = [one for one in step.operations if one.operation.flop and id(one) not in shown]
     lines = [
         f"Operations without matrix products or convolutions, {part_of_step(step, without)}, have no"
-        " FLOPs and stand below only."
+        " FLOPs and stand in the bars only."
     ]
     if small:
         all_s = sum(one.time_s for one in small)
@@ -233,7 +278,7 @@ def _footer(step: Breakdown, drawn: Sequence[_Drawn]) -> list[str]:
             f"Faster than their own speed of light: {counted(len(step.too_fast), 'operation')}, {fast}."
             " There a roof or a count is wrong, or a nearer cache held the data."
         )
-    return [part for line in lines for part in textwrap.wrap(line, 140, subsequent_indent="    ")]
+    return lines
 
 
 def _color(kind: str) -> str:
@@ -250,11 +295,10 @@ def _sizes(drawn: Sequence[_Drawn]) -> list[float]:
     return [lead * decade / 10, before * decade, lead * decade]
 
 
-def _draw_legend(figure: Figure, corner: tuple[float, float], drawn: Sequence[_Drawn], whole: Spot | None) -> None:
-    """To the right of the upper axes: the whole step, and what an area stands for. ``corner``: lower left."""
+def _legend(drawn: Sequence[_Drawn], whole: Spot | None) -> list[Line2D]:
+    """The whole step, and what an area stands for."""
     from matplotlib.lines import Line2D
 
-    across = [math.sqrt(_WHOLE_STEP_AREA * share) for share in _sizes(drawn)]
     handles = [
         Line2D(
             [],
@@ -262,26 +306,39 @@ def _draw_legend(figure: Figure, corner: tuple[float, float], drawn: Sequence[_D
             marker="o",
             linestyle="",
             color=FAINT,
-            markersize=width,
+            markersize=math.sqrt(_WHOLE_STEP_AREA * share),
             label=f"{percent(share)} of the step",
         )
-        for share, width in zip(_sizes(drawn), across, strict=True)
+        for share in _sizes(drawn)
     ]
     if whole is not None:
         step = Line2D(
             [], [], marker="X", linestyle="-", color="black", markeredgecolor="white", markersize=10, label="whole step"
         )
         handles.insert(0, step)
+    return handles
+
+
+def draw_legend(axes: Axes, step: Step, *, kinds: bool = False) -> None:
+    """Draw the legend of the roofline to the right of its axes.
+
+    :param kinds: name the kinds of operations as well: where no bars of the same colours stand below.
+    """
+    from matplotlib.lines import Line2D
+
+    names = dict.fromkeys(one.one.operation.kind for one in step.drawn) if kinds else ()
+    named = [Line2D([], [], marker="o", linestyle="", color=_color(name), markersize=8, label=name) for name in names]
     # A legend doesn't heed the size of its markers. Its distances are in units of the font's size.
+    across = [math.sqrt(_WHOLE_STEP_AREA * share) for share in _sizes(step.drawn)]
     largest = max([*across, 10.0])
     between = max(18.0, sum(across[-2:]) / 2 - _FONT + 4)
-    figure.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=corner,
-        frameon=False,
+    axes.legend(
+        handles=[*named, *_legend(step.drawn, _whole(step.point))],
         fontsize=_FONT,
-        borderaxespad=max(1.0, largest / 2 / _FONT - 1),
         labelspacing=between / _FONT,
         handletextpad=max(2.0, largest / 2 / _FONT),
+        **{
+            **beside(axes, (1, 0), (0.35, 0), "lower left"),
+            "borderaxespad": max(1.0, largest / 2 / _FONT - 1),
+        },
     )

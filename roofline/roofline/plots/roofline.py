@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING
 from roofline.machine.roofs import Roofs
 from roofline.model.points import Point, told_runs
 from roofline.plots.axes import Spot, draw_roofs
-from roofline.plots.style import DARK, FAINT, Style, heading, heading_height, new_figure
+from roofline.plots.panel import figure_of
+from roofline.plots.style import DARK, FAINT, Style
 from roofline.plots.variants import PLAIN, variant
 from roofline.schema.record import Record, Roof
 from roofline.text.units import scaled
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# Inches.
-_WIDTH, _LEFT, _RIGHT = 10.5, 1.15, 2.5
-_AXES_HEIGHT, _UNDER_AXES, _ROW, _LINE = 5.0, 0.8, 0.21, 0.19
-_LEGEND_COLUMNS = 5
-_HEADING_CHARACTERS = 125
+_AXES_HEIGHT = 5.0
+"""Inches."""
 _LISTED = 8
 _LONGEST_NAME = 200
 """Characters of a name below the figure: of a whole one there may be hundreds of lines."""
@@ -43,44 +40,38 @@ class _Drawn:
     attained: float
 
 
-def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure:
-    """The figure of one device's cases. What can't be drawn is listed below it with the reason; this never fails.
+class Roofline:
+    """Cases of one device under its roofs, and in ``footer`` what can't be drawn, with the reason.
 
     :param points: of one device, at least one.
     """
-    drawn, left_out = _sorted_out(points)
-    shown = [one.point for one in drawn] or list(points)
-    roofs, whose = _newest_roofs(shown)
-    lines = ["bar: range of the intensity, from most to least bytes", *_wrapped(told_runs(shown)), *_wrapped(whose)]
-    legend = _legend(drawn, style)
-    footer = _footer(left_out, roofs.notices, roofs.why_none)
-    rows = math.ceil(len(legend) / _LEGEND_COLUMNS)
-    below = _UNDER_AXES + rows * _ROW + len(footer) * _LINE + 0.15
-    height = heading_height(lines) + _AXES_HEIGHT + below
-    figure = new_figure(_WIDTH, height)
-    axes = figure.add_axes((_LEFT / _WIDTH, below / height, (_WIDTH - _LEFT - _RIGHT) / _WIDTH, _AXES_HEIGHT / height))
-    used = {dtype for one in drawn for dtype in _dtypes(one)}
-    draw_roofs(axes, roofs, [Spot(one.low, one.high, one.attained) for one in drawn], used)
-    for one in drawn:
-        _draw_point(axes, one, style)
-    if not drawn:
-        axes.text(0.5, 0.5, "no case can be placed", transform=axes.transAxes, ha="center", color=DARK, fontsize=11)
-    heading(figure, _LEFT, title, lines)
-    if legend:
-        figure.legend(
-            handles=legend,
-            loc="upper left",
-            bbox_to_anchor=(_LEFT / _WIDTH, (below - 0.55) / height),
-            ncols=_LEGEND_COLUMNS,
-            frameon=False,
-            fontsize=9,
-            borderaxespad=0,
-            handletextpad=0.4,
-            columnspacing=1.4,
-        )
-    for index, line in enumerate(reversed(footer)):
-        figure.text(_LEFT / _WIDTH, (0.12 + index * _LINE) / height, line, fontsize=8, color="#666666")
-    return figure
+
+    def __init__(self, points: Sequence[Point], style: Style) -> None:
+        self._drawn, left_out = _sorted_out(points)
+        self._style = style
+        shown = [one.point for one in self._drawn] or list(points)
+        self._roofs, whose = _newest_roofs(shown)
+        about = (told_runs(shown), whose)
+        self.lines = ["bar: range of the intensity, from most to least bytes", *(line for line in about if line)]
+        self.footer = _footer(left_out, self._roofs.notices, self._roofs.why_none)
+        self.legend = _legend(self._drawn, style)
+
+    def draw(self, axes: Axes) -> None:
+        """Draw on ``axes``; no roofs and no points are no error."""
+        used = {dtype for one in self._drawn for dtype in _dtypes(one)}
+        draw_roofs(axes, self._roofs, [Spot(one.low, one.high, one.attained) for one in self._drawn], used)
+        for one in self._drawn:
+            _draw_point(axes, one, self._style)
+        if not self._drawn:
+            axes.text(0.5, 0.5, "no case can be placed", transform=axes.transAxes, ha="center", color=DARK, fontsize=11)
+
+
+def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure:
+    """The figure of one device's cases; this never fails.
+
+    :param points: of one device, at least one.
+    """
+    return figure_of(Roofline(points, style), title, height=_AXES_HEIGHT)
 
 
 def _sorted_out(points: Sequence[Point]) -> tuple[list[_Drawn], list[tuple[Point, str]]]:
@@ -124,16 +115,12 @@ def _newest_roofs(points: Sequence[Point]) -> tuple[Roofs, str | None]:
     )
 
 
-def _wrapped(line: str | None) -> list[str]:
-    return [] if line is None else textwrap.wrap(line, _HEADING_CHARACTERS)
-
-
 def _footer(left_out: Sequence[tuple[Point, str]], notices: Sequence[str], why_no_roofs: str | None) -> list[str]:
     lines = [f"No roofs: {why_no_roofs}", *notices] if why_no_roofs else list(notices)
     lines += [f"Not drawn: {cut(point.id, _LONGEST_NAME)}: {reason}" for point, reason in left_out[:_LISTED]]
     if len(left_out) > _LISTED:
         lines.append(f"and {len(left_out) - _LISTED} more: `roofline points` lists all with the reason")
-    return [part for line in lines for part in textwrap.wrap(line, 135, subsequent_indent="    ")]
+    return lines
 
 
 def _dtypes(one: _Drawn) -> set[str]:

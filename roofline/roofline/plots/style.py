@@ -1,4 +1,4 @@
-"""What all figures share: colours, markers, number labels, legends that stand beside each other, saving.
+"""What all figures share: colours, markers, number labels, labels that stand beside each other, saving.
 
 Colour is the model, from the palette of Okabe and Ito, which colour-blind readers can tell apart; the marker is the
 precision; how it is filled is the variant (data source, layout, compiled). All are the same in every figure of one
@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from roofline.plots.variants import PLAIN, described
+from roofline.plots.variants import PLAIN, described, variant
+from roofline.schema.record import Record
 from roofline.text.printable import printable
 from roofline.text.units import scaled, significant
 from roofline.text.wrapping import cut
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -57,9 +59,9 @@ DARK = "#333333"
 MIDDLE = "#7A7A7A"
 """Of a marker in the legend that stands for any model: told from every other half that it may have."""
 FAINT = "#B0B0B0"
+SMALL = "#666666"
+"""Of the lines around a figure."""
 DPI = 150
-_LINE = 0.19
-"""Inches from one line of small text to the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,14 @@ def style_for(models: Iterable[str], precisions: Iterable[str], variants: Iterab
     )
 
 
+def style_of(records: Iterable[Record | None]) -> Style:
+    """The style of records' cases."""
+    known = [record for record in records if record is not None]
+    return style_for(
+        (record.case.model for record in known), (record.case.precision for record in known), map(variant, known)
+    )
+
+
 def _tinted(color: str, tint: float) -> str:
     """A colour (``#rrggbb``) by the share ``tint`` nearer to white, or to black where it is negative."""
     towards = 255 if tint > 0 else 0
@@ -168,35 +178,28 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=DPI)
 
 
-def heading(figure: Figure, left: float, title: str, lines: Sequence[str]) -> None:
-    """The title and the lines under it, which take `heading_height` inches from the top. ``left`` is in inches."""
-    width, height = figure.get_size_inches()
-    figure.text(left / width, 1 - 0.33 / height, title, fontsize=12.5, fontweight="bold", color=DARK)
-    for number, line in enumerate(lines):
-        figure.text(left / width, 1 - (0.56 + number * _LINE) / height, line, fontsize=9, color="#666666")
-
-
-def heading_height(lines: Sequence[str]) -> float:
-    """Inches from the top of the figure to below a `heading` of these lines."""
-    return 0.56 + len(lines) * _LINE
-
-
 def save(figure: Figure, path: Path) -> Path:
     """Write a PNG.
 
     :raises OSError: the file can't be written.
     """
-    from matplotlib.text import Text
-
-    for text in figure.findobj(Text):
-        assert isinstance(text, Text)
-        text.set_parse_math(False)  # a name may hold dollar signs, and is no formula
-        text.set_text("\n".join(cut(printable(line), _LONGEST_LINE) for line in text.get_text().split("\n")))
+    show_as_written(figure)
     path.parent.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
         figure.savefig(path, format="png", dpi=DPI)
     return path
+
+
+def show_as_written(artist: Artist) -> None:
+    """Make all texts in ``artist`` show what they say: a name may hold dollar signs, and is no formula."""
+    from matplotlib.text import Text
+
+    for text in artist.findobj(Text):
+        assert isinstance(text, Text)
+        if "$" in text.get_text():
+            text.set_parse_math(False)
+        text.set_text("\n".join(cut(printable(line), _LONGEST_LINE) for line in text.get_text().split("\n")))
 
 
 _LONGEST_LINE = 200

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from roofline.model.points import Point, told_runs
-from roofline.plots.style import DARK, Style, heading, heading_height, new_figure, number_axis, tidy
+from roofline.plots.panel import beside, heading, heading_height, width_of, wrapped_heading
+from roofline.plots.style import DARK, Style, new_figure, number_axis, tidy
 from roofline.plots.variants import PLAIN, variant
 from roofline.schema.record import Mode
 from roofline.text.units import significant
@@ -18,14 +18,14 @@ from roofline.text.units import significant
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 # Inches.
 _LEFT, _BETWEEN, _PANEL, _RIGHT = 0.95, 0.75, 4.6, 2.1
 _OVER_AXES, _AXES_HEIGHT, _UNDER_AXES = 0.25, 2.95, 0.75
-_CHARACTERS_AN_INCH = 13
 _LEGEND_ROWS = 15
 _SIDE_STEP, _MOST_BESIDE, _NEAR_SHARE = 0.07, 0.32, 0.6
-_MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
+MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,47 +39,72 @@ class _Measured:
     deviation: float
 
 
+class Throughput:
+    """Throughput of one device's cases of one mode. Error bars are one standard deviation.
+
+    :param points: of one device; those without a throughput, and those of other modes, aren't drawn.
+        At least one has one (see `modes_of`).
+    """
+
+    footer = ()
+
+    def __init__(self, points: Sequence[Point], mode: Mode, style: Style) -> None:
+        found = [(point, one) for point in points if (one := _measured(point)) is not None and one.mode == mode]
+        self.points = [point for point, _ in found]
+        self.measured = [one for _, one in found]
+        self.mode, self._style = mode, style
+        self.lines = [_READ_IT, *filter(None, [told_runs(self.points)])]
+        self.legend = _legend(self.measured, style)
+
+    def draw(self, axes: Axes) -> None:
+        """Draw on ``axes``."""
+        _draw(axes, self.measured, self._style)
+        axes.set_title(MODES[self.mode], fontsize=10.5, color=DARK, loc="left")
+        axes.set_ylabel("samples/s", fontsize=10, color=DARK)
+
+
+_READ_IT = "median of the rounds, bars: one standard deviation; what stands around a tick is of that batch size"
+
+
+def modes_of(points: Sequence[Point]) -> list[Mode]:
+    """List the modes of which a case has a throughput. A loader alone is no case: it has no throughput of a model."""
+    found = {one.mode for point in points if (one := _measured(point)) is not None}
+    return [mode for mode in MODES if mode in found]
+
+
 def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figure | None:
-    """The figure of one device's cases, or None where no case has a throughput. Error bars are one standard deviation.
+    """The figure of one device's cases, a panel for each mode, or None where no case has a throughput.
 
     :param points: of one device.
     """
-    # A loader alone is no case: it has no throughput of a model.
-    found = [(point, one) for point in points if (one := _measured(point)) is not None and one.mode in _MODES]
-    measured = [one for _, one in found]
-    modes = [mode for mode in _MODES if any(one.mode == mode for one in measured)]
-    if not modes:
+    panels = [Throughput(points, mode, style) for mode in modes_of(points)]
+    if not panels:
         return None
-    handles = style.model_handles(one.model for one in measured)
-    handles += style.precision_handles(one.precision for one in measured)
-    handles += style.variant_handles((one.variant for one in measured), lines=True)
+    handles = _legend([one for panel in panels for one in panel.measured], style)
     legend_columns = math.ceil(len(handles) / _LEGEND_ROWS)
     right = legend_columns * _RIGHT
-    width = _LEFT + len(modes) * _PANEL + (len(modes) - 1) * _BETWEEN + right
-    lines = ["median of the rounds, bars: one standard deviation; what stands around a tick is of that batch size"]
-    if (runs := told_runs(point for point, _ in found)) is not None:
-        lines += textwrap.wrap(runs, int(_CHARACTERS_AN_INCH * (width - _LEFT)))
+    width = _LEFT + len(panels) * _PANEL + (len(panels) - 1) * _BETWEEN + right
+    runs = told_runs(point for panel in panels for point in panel.points)
+    lines = wrapped_heading([_READ_IT, *filter(None, [runs])], width - _LEFT)
     top = heading_height(lines) + _OVER_AXES
     height = top + _AXES_HEIGHT + _UNDER_AXES
     figure = new_figure(width, height)
-    for index, mode in enumerate(modes):
+    for index, panel in enumerate(panels):
         left = (_LEFT + index * (_PANEL + _BETWEEN)) / width
         axes = figure.add_axes((left, _UNDER_AXES / height, _PANEL / width, _AXES_HEIGHT / height))
-        _panel(figure, axes, [one for one in measured if one.mode == mode], style)
-        axes.set_title(_MODES[mode], fontsize=10.5, color=DARK, loc="left")
-        if index == 0:
-            axes.set_ylabel("samples/s", fontsize=10, color=DARK)
+        panel.draw(axes)
+        if index > 0:
+            axes.set_ylabel("")
     heading(figure, _LEFT, title, lines)
-    figure.legend(
-        handles=handles,
-        ncols=legend_columns,
-        loc="upper left",
-        bbox_to_anchor=((width - right + 0.2) / width, (height - top + 0.15) / height),
-        frameon=False,
-        fontsize=9,
-        borderaxespad=0,
-    )
+    axes.legend(handles=handles, ncols=legend_columns, fontsize=9, **beside(axes, (1, 1), (0.2, 0.15)))
     return figure
+
+
+def _legend(measured: Sequence[_Measured], style: Style) -> list[Line2D]:
+    handles = style.model_handles(one.model for one in measured)
+    handles += style.precision_handles(one.precision for one in measured)
+    handles += style.variant_handles((one.variant for one in measured), lines=True)
+    return handles
 
 
 def _measured(point: Point) -> _Measured | None:
@@ -91,9 +116,11 @@ def _measured(point: Point) -> _Measured | None:
     return _Measured(case.model, case.mode, case.precision, variant(record), case.batch, rate, deviation)
 
 
-def _panel(figure: Figure, axes: Axes, measured: Sequence[_Measured], style: Style) -> None:
+def _draw(axes: Axes, measured: Sequence[_Measured], style: Style) -> None:
     from matplotlib.transforms import ScaledTranslation
 
+    figure = axes.get_figure(root=True)
+    assert figure is not None
     tidy(axes)
     rates = [one.rate for one in measured]
     batches = sorted({one.batch for one in measured})
@@ -108,7 +135,7 @@ def _panel(figure: Figure, axes: Axes, measured: Sequence[_Measured], style: Sty
         axes.yaxis.set_major_formatter(lambda value, _: significant(value, 2) if value % 1 else f"{value:.0f}")
     axes.set_xlabel("batch size", fontsize=10, color=DARK)
     series = sorted({(one.model, one.precision, one.variant) for one in measured})
-    step = _side_step(batches, len(series))
+    step = _side_step(batches, len(series), width_of(axes))
     for index, (model, precision, named) in enumerate(series):
         aside = (index - (len(series) - 1) / 2) * step
         line = sorted(
@@ -135,9 +162,12 @@ def _panel(figure: Figure, axes: Axes, measured: Sequence[_Measured], style: Sty
         )
 
 
-def _side_step(batches: Sequence[int], series: int) -> float:
-    """How far apart, in inches, points of one batch size stand: all of them nearer to their tick than to the next."""
+def _side_step(batches: Sequence[int], series: int, across: float) -> float:
+    """How far apart, in inches, points of one batch size stand: all of them nearer to their tick than to the next.
+
+    :param across: width of the axes in inches.
+    """
     octaves = math.log2(1.4**2 * batches[-1] / batches[0])
     nearest = min((math.log2(high / low) for low, high in pairwise(batches)), default=octaves)
-    room = min(_MOST_BESIDE, _NEAR_SHARE * nearest / octaves * _PANEL)
+    room = min(_MOST_BESIDE, _NEAR_SHARE * nearest / octaves * across)
     return min(_SIDE_STEP, room / max(series - 1, 1))

@@ -207,7 +207,10 @@ def test_env(run: Run, one: Path) -> None:
 def test_plot_prints_its_paths(run: Run, one: Path) -> None:
     """The default folder is ``figures``."""
     code, out, _ = run("plot", one)
-    assert (code, out.split()) == (0, ["figures/roofline-a100.png", "figures/throughput-a100.png"])
+    assert (code, out.split()) == (
+        0,
+        [f"figures/{kind}-a100.png" for kind in ("roofline", "throughput", "variability")],
+    )
     assert all(Path(line).stat().st_size > 10_000 for line in out.split())
 
 
@@ -220,8 +223,10 @@ def test_report(run: Run, results: Path) -> None:
     assert paths == [
         "all/roofline-a100.png",
         "all/throughput-a100.png",
+        "all/variability-a100.png",
         "all/roofline-epyc-2cpu.png",
         "all/throughput-epyc-2cpu.png",
+        "all/variability-epyc-2cpu.png",
         "all/roofline_points.csv",
         "all/metrics.csv",
         "all/env.md",

@@ -17,6 +17,22 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
+def shown_texts(figure: Figure) -> list[Any]:
+    """All that can be read: without the labels of ticks that lie outside their axis."""
+    figure.draw_without_rendering()
+    hidden = set()
+    for axes in figure.axes:
+        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+            hidden |= {id(tick.label1) for tick in ticks if not low <= tick.get_loc() <= high}
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    return [text for text in texts if id(text) not in hidden]
+
+
+def box_of(text: Any) -> Any:
+    return Text.get_window_extent(text)  # an annotation's own would include its arrow
+
+
 def overlapping(boxes: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
     """Pairs of texts that lie on each other by more than a pixel.
 

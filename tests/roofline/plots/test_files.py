@@ -15,7 +15,7 @@ from roofline.plots.variants import variant
 from roofline.results.reader import read, read_file
 from roofline.schema.record import Case, Device, Flag, Memory, Record
 from tests.roofline import build
-from tests.roofline.plots.figure_texts import overlapping
+from tests.roofline.plots.figure_texts import box_of, overlapping, shown_texts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,28 +38,8 @@ def _style(points: tuple[Point, ...]) -> Any:
     return style_for((case.model for case in found), (case.precision for case in found), variants)
 
 
-def _texts(figure: "Figure") -> list[Any]:
-    """All that can be read: without the labels of ticks that lie outside their axis."""
-    from matplotlib.text import Text
-
-    figure.draw_without_rendering()
-    hidden = set()
-    for axes in figure.axes:
-        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-            ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
-            hidden |= {id(tick.label1) for tick in ticks if not low <= tick.get_loc() <= high}
-    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    return [text for text in texts if id(text) not in hidden]
-
-
-def _box(text: Any) -> Any:
-    from matplotlib.text import Text
-
-    return Text.get_window_extent(text)  # an annotation's own would include its arrow
-
-
 def _words(figure: "Figure") -> str:
-    return "\n".join(text.get_text() for text in _texts(figure))
+    return "\n".join(text.get_text() for text in shown_texts(figure))
 
 
 def _heading(figure: "Figure") -> str:
@@ -77,7 +57,7 @@ def _lines(figure: "Figure") -> list[tuple[list[float], list[float]]]:
 
 
 def _overlaps(figure: "Figure") -> list[tuple[str, str]]:
-    boxes = [(text.get_text(), _box(text), text.get_rotation()) for text in _texts(figure)]
+    boxes = [(text.get_text(), box_of(text), text.get_rotation()) for text in shown_texts(figure)]
     # The box of a slanted text is mostly empty: the two labels along the memory roofs are looked at by eye.
     return overlapping((text, box) for text, box, rotation in boxes if rotation in (0, 90))
 
@@ -90,8 +70,8 @@ def test_texts_of_the_examples_do_not_overlap(tmp_path: Path, which: int) -> Non
     for figure in figures:
         assert figure is not None
         assert _overlaps(figure) == []
-        for text in _texts(figure):
-            box = _box(text)
+        for text in shown_texts(figure):
+            box = box_of(text)
             assert figure.bbox.x0 <= box.x0, text
             assert box.x1 <= figure.bbox.x1, text
             assert figure.bbox.y0 <= box.y0, text
@@ -328,7 +308,7 @@ def test_throughputs_of_several_runs_are_told_from_those_of_one(tmp_path: Path) 
     )
     assert "runs" not in _heading(alone)
     assert _overlaps(figure) == []
-    assert all(_box(text).x1 <= figure.bbox.x1 for text in _texts(figure))
+    assert all(box_of(text).x1 <= figure.bbox.x1 for text in shown_texts(figure))
 
 
 def test_no_variant_looks_like_another_in_the_legend() -> None:
@@ -348,18 +328,20 @@ def test_no_variant_looks_like_another_in_the_legend() -> None:
 def test_a_name_with_dollar_signs_is_no_formula(tmp_path: Path) -> None:
     """Whatever a model or a machine is called, the figures are written."""
     paths, _ = draw(_points(tmp_path, build.record(case=build.case(model="$x^$ and $y_$"))), tmp_path)
-    assert len(paths) == 2
+    assert len(paths) == 3
 
 
-def test_draw_writes_two_pictures_a_machine(tmp_path: Path) -> None:
-    """Roofline and throughput, named after the machine."""
+def test_draw_writes_three_pictures_a_machine(tmp_path: Path) -> None:
+    """Roofline, throughput and variability, named after the machine."""
     build.two_machines(tmp_path / "results")
     paths, notes = draw(place_all(read([tmp_path / "results"]).files, load()), tmp_path / "new" / "figures")
     assert [path.name for path in paths] == [
         "roofline-a100.png",
         "throughput-a100.png",
+        "variability-a100.png",
         "roofline-epyc-2cpu.png",
         "throughput-epyc-2cpu.png",
+        "variability-epyc-2cpu.png",
     ]
     assert all(path.read_bytes().startswith(_PNG) for path in paths)
     assert notes == []
@@ -379,4 +361,7 @@ def test_draw_says_what_has_no_throughput(tmp_path: Path) -> None:
     """A file of another project gives the roofline's list and a note."""
     paths, notes = draw(_points(tmp_path, None), tmp_path)
     assert [path.name for path in paths] == ["roofline-epyc-2cpu.png"]
-    assert notes == ["epyc-2cpu: no throughput to draw: no case has a record with a time"]
+    assert notes == [
+        "epyc-2cpu: no throughput to draw: no case has a record with a time",
+        "epyc-2cpu: no variability to draw: no case has the times of its rounds",
+    ]

@@ -8,9 +8,8 @@ from matplotlib.text import Text
 
 from roofline.machine.published import load
 from roofline.model.points import points_of
-from roofline.plots.operations import kernels_figure, operations_figure
+from roofline.plots.operations import step_figure
 from roofline.schema.record import Device, Operation, OutsideTime, Record
-from roofline.show.operation_tables import taken_apart
 from tests.roofline import build
 from tests.roofline.plots.figure_texts import overlapping, words
 
@@ -26,8 +25,8 @@ def _operation(time_s: float, **changes: Any) -> Operation:
 
 def _figure(tmp_path: Path, record: Record, roofs: Any = None) -> "Figure":
     session = build.session(build.roofs(1e12, 1e10) if roofs is None else roofs)
-    taken, _ = taken_apart(points_of(build.result(tmp_path / "a.json", [record], of=session), load()))
-    return operations_figure(taken[0].point, taken[0].step)
+    (point,) = points_of(build.result(tmp_path / "a.json", [record], of=session), load())
+    return step_figure(point)
 
 
 def _step() -> Record:
@@ -114,7 +113,9 @@ def test_texts_keep_apart_and_inside(tmp_path: Path) -> None:
 
 
 def _legend(figure: "Figure") -> list[str]:
-    return [text.get_text() for text in figure.legends[0].get_texts()]
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
 
 
 @pytest.mark.parametrize(
@@ -154,8 +155,7 @@ def _kernels_figure(tmp_path: Path, *times_s: float) -> "Figure":
     )
     session = build.session(build.roofs(1e12, 1e10))
     (point,) = points_of(build.result(tmp_path / "a.json", [record], of=session), load())
-    assert record.profile is not None
-    return kernels_figure(point, record.profile, 0.1)
+    return step_figure(point)
 
 
 def test_a_compiled_step_is_one_point_and_the_times_of_its_kernels(tmp_path: Path) -> None:

@@ -1,0 +1,266 @@
+"""Every timed round of cases as a figure: how far rounds, repeats and sessions lie from the case's median.
+
+A row has the rounds of one case on one machine in their order, from top to bottom, those of all its sessions one after
+the other. Of a single case each session has a row of its own.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from roofline.model.points import Point
+from roofline.plots.panel import figure_of
+from roofline.plots.style import DARK, FAINT, tidy
+from roofline.schema.amounts import usable
+from roofline.show.machines import machine_names, machine_of
+from roofline.text.printable import printable
+from roofline.text.units import counted, significant
+from roofline.text.wrapping import cut
+from roofline.timing.step_time import has_times, plain_times_s
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+MOST_ROWS = 60
+_ROW, _LEAST_HEIGHT, _LEFT, _RIGHT = 0.32, 1.6, 3.5, 2.7
+"""Inches."""
+_NAME = 44
+"""Characters of a name that there is room for."""
+_TAKEN = 0.7
+"""Share of its row that a case's rounds take."""
+_LINEAR = 0.3
+"""Up to differences of this the axis is linear; beyond, it is logarithmic above `_KNEE`."""
+_KNEE = 0.1
+_TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, 1e3, 1e6)
+_ROUND, _DISTURBED, _STEP_TIME = "#0072B2", "#D55E00", "#000000"
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """Times of one step in seconds: of each round, of each repeat, and the session's own."""
+
+    point: Point
+    step_s: float
+    rounds_s: Sequence[float]
+    disturbed: Sequence[bool]
+    repeats_s: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    label: str
+    median_s: float
+    sessions: tuple[_Session, ...]
+
+    @property
+    def furthest(self) -> float:
+        """The largest difference of a round from the median, relative."""
+        times = [time_s for one in self.sessions for time_s in (*one.rounds_s, *one.repeats_s, one.step_s)]
+        return max(abs(time_s / self.median_s - 1) for time_s in times)
+
+
+class Variability:
+    """Rounds of cases relative to each case's median, by machine: the median of its sessions' step times.
+
+    :param points: all sessions of the cases. Above `MOST_ROWS` cases, those that vary most are drawn.
+    :raises ValueError: no case has rounds with times.
+    """
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        rows = _rows_of(points)
+        if not rows:
+            raise ValueError("no rounds to draw: no case has the times of its rounds")
+        kept = {id(row) for row in sorted(rows, key=lambda row: -row.furthest)[:MOST_ROWS]}
+        self.rows = [row for row in rows if id(row) in kept]
+        self.lines = [
+            "time of a step in each round, relative to the case's median; in a row, rounds in their order from the top"
+        ]
+        self.footer = [f"Not drawn: {counted(len(rows) - len(kept), 'case')} that vary less"] * (len(rows) > len(kept))
+        sessions = [one for row in self.rows for one in row.sessions]
+        self.legend = _legend(
+            disturbed=any(any(one.disturbed) for one in sessions), repeats=any(one.repeats_s for one in sessions)
+        )
+
+    @property
+    def height(self) -> float:
+        """Inches that the axes should be high."""
+        return max(_LEAST_HEIGHT, _ROW * len(self.rows))
+
+    def draw(self, axes: Axes) -> None:
+        """Draw on ``axes``."""
+        tidy(axes)
+        axes.grid(visible=False, axis="y")
+        for place, row in enumerate(self.rows):
+            _draw_row(axes, place, row)
+        axes.axvline(0, color=FAINT, linewidth=1, zorder=1)
+        axes.set_ylim(len(self.rows) - 0.4, -0.6)
+        axes.set_yticks(range(len(self.rows)), [row.label for row in self.rows], fontsize=8.5)
+        _scale(axes, self.rows)
+        axes.set_xlabel("step time relative to the case's median", fontsize=10, color=DARK)
+
+
+def variability_figure(points: Sequence[Point], title: str) -> Figure | None:
+    """The figure of one device's cases; None where none has rounds.
+
+    :param points: all sessions of the cases.
+    """
+    try:
+        panel = Variability(points)
+    except ValueError:
+        return None
+    return figure_of(panel, title, height=panel.height, left=_LEFT, right=_RIGHT)
+
+
+def _rows_of(points: Sequence[Point]) -> list[_Row]:
+    names = machine_names(points)
+    groups: dict[tuple[object, ...], list[_Session]] = {}
+    for point in sorted(points, key=lambda point: point.result.when):
+        session = _session_of(point)
+        if session is not None:
+            groups.setdefault((machine_of(point), *point.workload), []).append(session)
+    several_machines = len({machine_of(one.point) for group in groups.values() for one in group}) > 1
+    one_case = len({one.point.id for group in groups.values() for one in group}) == 1
+    rows = []
+    for group in groups.values():
+        median_s = statistics.median(one.step_s for one in group)
+        point = group[-1].point
+        machine = names[machine_of(point)] if several_machines else ""
+        if one_case and len(group) > 1:
+            rows += [
+                _Row(_label(one.point.result.when or one.point.result.path.name, machine), median_s, (one,))
+                for one in group
+            ]
+        else:
+            label = machine if one_case and machine else _label(point.id, machine)
+            rows.append(_Row(label, median_s, tuple(group)))
+    return rows
+
+
+def _label(name: str, machine: str) -> str:
+    """:param machine: empty where all rows are of one."""
+    end = f" · {cut(printable(machine), _NAME // 2)}" if machine else ""
+    return cut(printable(name), _NAME - len(end)) + end
+
+
+def _session_of(point: Point) -> _Session | None:
+    record, step_s = point.benchmark.record, point.step_time_s
+    if step_s is None or not usable(step_s):
+        return None
+    if record is None:
+        times = plain_times_s(point.benchmark.stats)
+        return _Session(point, step_s, times, [False] * len(times), ()) if times else None
+    if record.timing is None or not has_times(record.timing.rounds):
+        return None
+    rounds = record.timing.rounds
+    times = [wall_s / rounds.steps for wall_s in rounds.wall_s]
+    marks = rounds.disturbed if rounds.disturbed is not None and len(rounds.disturbed) == len(times) else ()
+    disturbed = [mark is not None for mark in marks] or [False] * len(times)
+    repeats = [time_s for time_s in record.timing.repeat_step_time_s if usable(time_s)]
+    return _Session(point, step_s, times, disturbed, repeats)
+
+
+def _draw_row(axes: Axes, place: int, row: _Row) -> None:
+    count = sum(len(one.rounds_s) for one in row.sessions)
+    begin = 0
+    for one in row.sessions:
+        end = begin + len(one.rounds_s)
+        heights = [place + _TAKEN * ((index + 0.5) / count - 0.5) for index in range(begin, end)]
+        middle = place + _TAKEN * ((begin + end) / 2 / count - 0.5)
+        away = [time_s / row.median_s - 1 for time_s in one.rounds_s]
+        for disturbed, marker, color in ((False, "o", _ROUND), (True, "x", _DISTURBED)):
+            chosen = [index for index, mark in enumerate(one.disturbed) if mark is disturbed]
+            if chosen:
+                axes.plot(
+                    [away[index] for index in chosen],
+                    [heights[index] for index in chosen],
+                    marker,
+                    color=color,
+                    markersize=5 if disturbed else 3.2,
+                    markeredgewidth=1.2 if disturbed else 0,
+                    alpha=0.9 if disturbed else 0.5,
+                    zorder=3,
+                    label="_disturbed" if disturbed else "_rounds",
+                )
+        if one.repeats_s:
+            places = [time_s / row.median_s - 1 for time_s in one.repeats_s]
+            axes.plot(places, [middle] * len(places), "D", zorder=5, label="_repeats", **_REPEAT)
+        half = _TAKEN / 2 * (end - begin) / count
+        axes.plot(
+            [one.step_s / row.median_s - 1] * 2,
+            [middle - half, middle + half],
+            color=_STEP_TIME,
+            linewidth=1.8,
+            zorder=4,
+            label="_step time",
+        )
+        begin = end
+    disturbed_rounds = sum(sum(one.disturbed) for one in row.sessions)
+    sessions = f", {len(row.sessions)} sessions" if len(row.sessions) > 1 else ""
+    marked = f", {disturbed_rounds} disturbed" if disturbed_rounds else ""
+    invalid = "" if all(one.point.valid for one in row.sessions) else ", invalid"
+    axes.annotate(
+        f"{counted(count, 'round')}{sessions}{marked}{invalid}",
+        (1, place),
+        xycoords=("axes fraction", "data"),
+        xytext=(6, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8,
+        color=DARK,
+        annotation_clip=False,
+    )
+
+
+_REPEAT: dict[str, Any] = {
+    "markersize": 5,
+    "markerfacecolor": "white",
+    "markeredgecolor": _STEP_TIME,
+    "markeredgewidth": 1.0,
+}
+
+
+def _scale(axes: Axes, rows: Sequence[_Row]) -> None:
+    times = [
+        time_s / row.median_s - 1
+        for row in rows
+        for one in row.sessions
+        for time_s in (*one.rounds_s, *one.repeats_s, one.step_s)
+    ]
+    low, high = min(0.0, *times), max(0.0, *times)
+    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else f"{_percent(value)} %")
+    if max(high, -low) <= _LINEAR:
+        pad = 0.04 * (high - low) or 0.01
+        axes.set_xlim(low - pad, high + pad)
+        axes.locator_params(axis="x", nbins=7)
+        return
+    formatter = axes.xaxis.get_major_formatter()
+    axes.set_xscale("symlog", linthresh=_KNEE, linscale=1.5)
+    axes.set_xlim(1.15 * low - 0.01, 1.15 * high + 0.01)
+    steps = _TICKS if high < 20 else _TICKS[::3]
+    axes.set_xticks([*(-one for one in reversed(steps) if one <= -low), 0, *(one for one in steps if one <= high)])
+    axes.xaxis.set_major_formatter(formatter)
+    axes.minorticks_off()
+
+
+def _percent(share: float) -> str:
+    text = significant(abs(100 * share), 2) if abs(share) < 1 else f"{abs(100 * share):.0f}"
+    return f"{'−' if share < 0 else '+'}{text.rstrip('0').rstrip('.') if '.' in text else text}"  # noqa: RUF001
+
+
+def _legend(*, disturbed: bool, repeats: bool) -> list[Line2D]:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], marker="o", linestyle="", color=_ROUND, alpha=0.6, markersize=4, label="a round"),
+        Line2D([], [], marker="|", linestyle="", color=_STEP_TIME, markersize=11, label="step time of a session"),
+    ]
+    if disturbed:
+        handles.insert(1, Line2D([], [], marker="x", linestyle="", color=_DISTURBED, label="a disturbed round"))
+    if repeats:
+        handles.append(Line2D([], [], marker="D", linestyle="", label="step time of a repeat", **_REPEAT))
+    return handles
