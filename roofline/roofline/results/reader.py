@@ -7,7 +7,6 @@ Infinity, is accepted: such values become None, and their paths are reported.
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,11 +18,11 @@ from typing import Any
 import msgspec
 
 from roofline.files.paths import files_under, folders_without
-from roofline.files.text import ReadError, content_of, decoded, encoding_of
+from roofline.files.text import ReadError, content_of, decoded
 from roofline.results import journal
-from roofline.results.loose_json import BEYOND, strict
+from roofline.results.loose_json import strict
 from roofline.schema.record import KEY, Machine, Record, Session
-from roofline.schema.record_json import Part, RecordError, decode, from_json, without_nonfinite
+from roofline.schema.record_json import RecordError, decode, without_nonfinite
 from roofline.schema.statistics import Stats
 from roofline.timing.step_time import by_median
 
@@ -193,14 +192,16 @@ def read_file(path: Path) -> ResultFile:
     machine = session = None
     try:
         if (own := machine_info.pop(KEY, None)) is not None:
-            machine = _own(Machine, own, f"{path}: machine_info", "machine_info", nonfinite)
+            machine = decode(Machine, own, f"{path}: machine_info", nonfinite, f"machine_info.{KEY}")
         if document.roofline is not msgspec.UNSET:
-            session = _own(Session, document.roofline, str(path), "", nonfinite)
+            session = decode(Session, document.roofline, str(path), nonfinite, KEY)
         host = host_of(_each(machine_info, "machine_info", nonfinite))
         commit, dirty = commit_of(_each(_parts(document.commit_info), "commit_info", nonfinite))
         benchmarks = tuple(
             _benchmark(row, str(path), index, nonfinite) for index, row in enumerate(document.benchmarks)
         )
+        written_at = _text(document.datetime, "datetime", nonfinite)
+        version = _text(document.version, "version", nonfinite)
     except RecordError as error:
         raise ReadError(str(error)) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nested too deep
@@ -219,15 +220,16 @@ def read_file(path: Path) -> ResultFile:
         machine=machine,
         session=session,
         benchmarks=benchmarks,
-        written_at=_string(document.datetime),
+        written_at=written_at,
         commit=commit,
         commit_dirty=dirty,
-        pytest_benchmark_version=_string(document.version),
+        pytest_benchmark_version=version,
         nonfinite=tuple(nonfinite),
     )
 
 
 _NOTHING = msgspec.Raw(b"{}")
+_NULL = msgspec.Raw(b"null")
 
 
 class _Document(msgspec.Struct):
@@ -237,21 +239,21 @@ class _Document(msgspec.Struct):
     machine_info: msgspec.Raw = _NOTHING
     commit_info: msgspec.Raw = _NOTHING
     roofline: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    datetime: Any = None
-    version: Any = None
+    datetime: msgspec.Raw = _NULL
+    version: msgspec.Raw = _NULL
 
 
 class _Row(msgspec.Struct):
     """The same of a benchmark."""
 
-    name: Any = None
-    fullname: Any = None
-    group: Any = None
+    name: msgspec.Raw = _NULL
+    fullname: msgspec.Raw = _NULL
+    group: msgspec.Raw = _NULL
     stats: msgspec.Raw = _NOTHING
     extra_info: msgspec.Raw = _NOTHING
     params: msgspec.Raw = _NOTHING
-    unit: Any = None
-    time_unit: Any = None
+    unit: msgspec.Raw = _NULL
+    time_unit: msgspec.Raw = _NULL
 
 
 _DOCUMENT = msgspec.json.Decoder(_Document)
@@ -276,9 +278,9 @@ def _document(path: Path) -> _Document:
 
 
 def _json_of(path: Path) -> bytes:
-    """The JSON of a file in UTF-8, without a byte order mark; whether it is such a text shows when it is decoded.
+    """The JSON of a file in UTF-8, without a byte order mark.
 
-    :raises ReadError: missing, empty, or a journal of which nothing can be used.
+    :raises ReadError: missing, empty, not UTF-8, or a journal of which nothing can be used.
     """
     try:
         content = content_of(path, _WHAT_WE_READ)
@@ -289,16 +291,14 @@ def _json_of(path: Path) -> bytes:
         raise
     if not content.strip():
         raise ReadError(f"{path}: empty. {_NOTHING_YET}")
-    if journal.is_journal(path):
-        try:
-            return json.dumps(journal.document(decoded(path, content, _WHAT_WE_READ, journal.ERRORS))).encode()
-        except journal.JournalError as error:
-            raise ReadError(f"{path}: {error}. Run again.") from error
-        except (ValueError, RecursionError) as error:
-            raise _unreadable(path, error) from error
-    if encoding_of(content) == "utf-16":
+    if not journal.is_journal(path):
         return decoded(path, content, _WHAT_WE_READ).encode()
-    return content.removeprefix(codecs.BOM_UTF8)
+    try:
+        return json.dumps(journal.document(decoded(path, content, _WHAT_WE_READ, journal.ERRORS))).encode()
+    except journal.JournalError as error:
+        raise ReadError(f"{path}: {error}. Run again.") from error
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from error
 
 
 def _why_not(path: Path, content: bytes) -> ReadError | None:
@@ -344,11 +344,9 @@ def _values(part: msgspec.Raw, place: str, nonfinite: list[str]) -> Any:
         return without_nonfinite(json.loads(bytes(part)), nonfinite, place)
 
 
-def _own(kind: type[Part], part: msgspec.Raw, where: str, place: str, nonfinite: list[str]) -> Part:
-    """:raises RecordError: as `roofline.schema.record_json.decode`."""
-    if BEYOND in bytes(part):
-        return from_json(kind, _values(part, f"{place}.{KEY}".lstrip("."), nonfinite), where)
-    return decode(kind, part, where)
+def _text(part: msgspec.Raw, place: str, nonfinite: list[str]) -> str | None:
+    """The text of a part; None where it is empty or anything else."""
+    return _string(_values(part, place, nonfinite))
 
 
 def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -> Benchmark:
@@ -357,7 +355,7 @@ def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -
         row = _ROW.decode(item)
     except msgspec.ValidationError:  # no object
         row = _Row()
-    name = _string(row.name)
+    name = _text(row.name, f"{place}.name", nonfinite)
     if name is None:
         raise ReadError(f"{path}: {place}: a benchmark without a name. {_WHAT_WE_READ}")
     extra = _parts(row.extra_info)
@@ -365,16 +363,18 @@ def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -
     fault: str | None = None
     if (own := extra.pop(KEY, None)) is not None:
         try:
-            record = by_median(_own(Record, own, f"{path}: {place} ({name})", f"{place}.extra_info", nonfinite))
+            read = decode(Record, own, f"{path}: {place} ({name})", nonfinite, f"{place}.extra_info.{KEY}")
+            record = by_median(read)
         except RecordError as error:
             # One bad row must not hide the others.
             fault = str(error)
     stats = _mapping(_values(row.stats, f"{place}.stats", nonfinite))
+    units = (_text(getattr(row, key), f"{place}.{key}", nonfinite) for key in _UNITS)
     return Benchmark(
         name=name,
-        fullname=_string(row.fullname) or name,
-        group=_string(row.group),
-        stats=_stats(row, stats),
+        fullname=_text(row.fullname, f"{place}.fullname", nonfinite) or name,
+        group=_text(row.group, f"{place}.group", nonfinite),
+        stats=_stats(stats, units),
         record=record,
         fault=fault,
         params=_each(_parts(row.params), f"{place}.params", nonfinite) or None,
@@ -382,10 +382,11 @@ def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -
     )
 
 
-def _stats(row: _Row, stats: Mapping[str, Any]) -> Stats:
-    """:param stats: of the benchmark ``row``, as the file has them."""
+def _stats(stats: Mapping[str, Any], units: Iterable[str | None]) -> Stats:
+    """:param stats: of a benchmark, as the file has them.
+    :param units: what the benchmark says beside them.
+    """
     times = stats.get("data")
-    units = (*(stats.get(key) for key in _UNITS), row.unit, row.time_unit)
     return Stats(
         mean_s=_number(stats.get("mean")),
         stddev_s=_number(stats.get("stddev")),
@@ -400,7 +401,7 @@ def _stats(row: _Row, stats: Mapping[str, Any]) -> Stats:
         rounds=_number(stats.get("rounds")),
         iterations=_number(stats.get("iterations")),
         round_times_s=tuple(map(_number, times)) if isinstance(times, list) else None,
-        unit=next((unit for one in units if (unit := _string(one))), None),
+        unit=next((unit for one in (*map(stats.get, _UNITS), *units) if (unit := _string(one))), None),
     )
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -92,6 +93,36 @@ def test_nonfinite_values_are_missing_and_reported(tmp_path: Path) -> None:
 _TEXT = 'a "quoted": NaN, and a backslash \\'
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400", "-1e400"])
+def test_a_number_that_no_float_holds_is_missing_wherever_it_stands(tmp_path: Path, number: str) -> None:
+    """However it is written, and in the place of a text, too: neither infinite, nor the end of its row or file."""
+    content = build.document([build.timed()], of=build.session(), on=build.machine())
+    row, session = content["benchmarks"][0], content[KEY]
+    content["version"] = content["datetime"] = row["fullname"] = row["group"] = row["unit"] = "HERE"
+    session["wall_s"] = row["stats"]["mean"] = "HERE"
+    row["extra_info"][KEY]["timing"] |= {"margin": "HERE", "warmup_s": "HERE"}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(content).replace('"HERE"', number))
+    result = read_file(path)
+    (benchmark,) = result.benchmarks
+    assert (result.pytest_benchmark_version, result.written_at, result.session and result.session.wall_s) == (None,) * 3
+    assert (benchmark.fullname, benchmark.group, benchmark.stats.unit) == (benchmark.name, None, None)
+    assert benchmark.stats.mean_s is None
+    assert benchmark.record is not None
+    assert benchmark.record.timing is not None
+    assert benchmark.record.timing.margin is None
+    assert math.isnan(benchmark.record.timing.warmup_s)
+    in_row = ("fullname", "group", "unit", "stats.mean")
+    in_timing = ("margin", "warmup_s")
+    assert sorted(result.nonfinite) == sorted(
+        [
+            *("version", "datetime", "roofline.wall_s"),
+            *(f"benchmarks[0].{name}" for name in in_row),
+            *(f"benchmarks[0].extra_info.roofline.timing.{name}" for name in in_timing),
+        ]
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "fault", "remedy"),
     [
@@ -162,6 +193,18 @@ def test_missing_file(tmp_path: Path) -> None:
     """The operating system's reason is told."""
     with pytest.raises(ReadError, match=r"can't be read .*No such file"):
         read_file(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("part", ["name", "options"])
+def test_bytes_that_are_no_text_are_found_in_any_part(tmp_path: Path, part: str) -> None:
+    """One that is read and one that is not: the message says which byte of the file."""
+    content = build.document([None])
+    content["benchmarks"][0][part] = "HERE"
+    whole = json.dumps(content).encode()
+    path = tmp_path / "a.json"
+    path.write_bytes(whole.replace(b"HERE", b"\xff"))
+    with pytest.raises(ReadError, match=rf"a\.json: not UTF-8 text \(byte {whole.index(b'HERE')}\)"):
+        read_file(path)
 
 
 @pytest.mark.parametrize("part", ["record", "machine", "session"])
