@@ -142,6 +142,10 @@ def _rows(legend: Sequence[Line2D], across: float) -> int:
 
 
 def _columns(legend: Sequence[Line2D], across: float) -> int:
-    """As many as there is room for: all are as wide as the longest label at most."""
+    return max(1, min(_MOST_COLUMNS, int(across / column_width(legend))))
+
+
+def column_width(legend: Sequence[Line2D]) -> float:
+    """Inches that a column of a legend takes at most: as much as its longest label."""
     longest = max((len(str(handle.get_label())) for handle in legend), default=0)
-    return max(1, min(_MOST_COLUMNS, int(across / (_LEGEND_MARKER + longest * _LEGEND_CHARACTER))))
+    return _LEGEND_MARKER + longest * _LEGEND_CHARACTER

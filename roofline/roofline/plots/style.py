@@ -62,6 +62,8 @@ FAINT = "#B0B0B0"
 SMALL = "#666666"
 """Of the lines around a figure."""
 DPI = 150
+_NAME = 48
+"""Characters of a model's name in a legend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ class Style:
 
         wanted = set(models)
         return [
-            Line2D([], [], color=self.color(model), marker="o", linestyle="", markersize=8, label=model)
+            Line2D([], [], color=self.color(model), marker="o", linestyle="", markersize=8, label=cut(model, _NAME))
             for model in self.models
             if model in wanted
         ]

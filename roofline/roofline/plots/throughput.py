@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from roofline.model.points import Point, told_runs
-from roofline.plots.panel import beside, heading, heading_height, width_of, wrapped_heading
+from roofline.plots.panel import beside, column_width, heading, heading_height, width_of, wrapped_heading
 from roofline.plots.style import DARK, Style, new_figure, number_axis, tidy
 from roofline.plots.variants import PLAIN, variant
 from roofline.schema.record import Mode
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 # Inches.
-_LEFT, _BETWEEN, _PANEL, _RIGHT = 0.95, 0.75, 4.6, 2.1
+_LEFT, _BETWEEN, _PANEL, _RIGHT, _BETWEEN_COLUMNS = 0.95, 0.75, 4.6, 2.1, 0.3
 _OVER_AXES, _AXES_HEIGHT, _UNDER_AXES = 0.25, 2.95, 0.75
 _LEGEND_ROWS = 15
 _SIDE_STEP, _MOST_BESIDE, _NEAR_SHARE = 0.07, 0.32, 0.6
@@ -82,7 +82,7 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
         return None
     handles = _legend([one for panel in panels for one in panel.measured], style)
     legend_columns = math.ceil(len(handles) / _LEGEND_ROWS)
-    right = legend_columns * _RIGHT
+    right = legend_columns * max(_RIGHT, column_width(handles) + _BETWEEN_COLUMNS)
     width = _LEFT + len(panels) * _PANEL + (len(panels) - 1) * _BETWEEN + right
     runs = told_runs(point for panel in panels for point in panel.points)
     lines = wrapped_heading([_READ_IT, *filter(None, [runs])], width - _LEFT)

@@ -18,7 +18,7 @@ from roofline.schema.amounts import usable
 from roofline.show.machines import machine_names, machine_of
 from roofline.text.printable import printable
 from roofline.text.units import counted, significant
-from roofline.text.wrapping import cut
+from roofline.text.wrapping import begin_of, cut
 from roofline.timing.step_time import has_times, plain_times_s
 
 if TYPE_CHECKING:
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 MOST_ROWS = 60
 _ROW, _LEAST_HEIGHT, _LEFT, _RIGHT = 0.32, 1.6, 3.5, 2.7
 """Inches."""
-_NAME = 44
-"""Characters of a name that there is room for."""
+_NAME, _LAST = 46, 18
+"""Characters of a name that there is room for, and those of its end that are kept."""
 _TAKEN = 0.7
 """Share of its row that a case's rounds take."""
 _LINEAR = 0.3
 """Up to differences of this the axis is linear; beyond, it is logarithmic above `_KNEE`."""
 _KNEE = 0.1
-_TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, 1e3, 1e6)
+_TICKS = (0.05, 0.1, 1.0, 10.0, 100.0)
+"""Beyond `_LINEAR`. More would lie on each other."""
 _ROUND, _DISTURBED, _STEP_TIME = "#0072B2", "#D55E00", "#000000"
 
 
@@ -144,7 +145,12 @@ def _rows_of(points: Sequence[Point]) -> list[_Row]:
 def _label(name: str, machine: str) -> str:
     """:param machine: empty where all rows are of one."""
     end = f" · {cut(printable(machine), _NAME // 2)}" if machine else ""
-    return cut(printable(name), _NAME - len(end)) + end
+    name, room = printable(name), _NAME - len(end)
+    if begin_of(name, room) == name:
+        return name + end
+    # Batch size and precision, by which the cases of a model differ, stand last.
+    last = begin_of(name[::-1], _LAST)[::-1]
+    return f"{begin_of(name, room - _LAST - 1)}…{last}{end}"
 
 
 def _session_of(point: Point) -> _Session | None:
@@ -241,8 +247,7 @@ def _scale(axes: Axes, rows: Sequence[_Row]) -> None:
     formatter = axes.xaxis.get_major_formatter()
     axes.set_xscale("symlog", linthresh=_KNEE, linscale=1.5)
     axes.set_xlim(1.15 * low - 0.01, 1.15 * high + 0.01)
-    steps = _TICKS if high < 20 else _TICKS[::3]
-    axes.set_xticks([*(-one for one in reversed(steps) if one <= -low), 0, *(one for one in steps if one <= high)])
+    axes.set_xticks([*(-one for one in reversed(_TICKS) if one <= -low), 0, *(one for one in _TICKS if one <= high)])
     axes.xaxis.set_major_formatter(formatter)
     axes.minorticks_off()
 

@@ -11,9 +11,10 @@ from roofline.plots.files import draw
 from roofline.plots.roofline import roofline_figure
 from roofline.plots.style import style_for
 from roofline.plots.throughput import throughput_figure
+from roofline.plots.variability import variability_figure
 from roofline.plots.variants import variant
 from roofline.results.reader import read, read_file
-from roofline.schema.record import Case, Device, Flag, Memory, Record
+from roofline.schema.record import Case, Device, Flag, Memory, Record, Rounds
 from tests.roofline import build
 from tests.roofline.plots.figure_texts import box_of, overlapping, shown_texts
 
@@ -148,6 +149,32 @@ def test_invalid_and_spilled_rows_are_kept_out(tmp_path: Path) -> None:
     assert len(_markers(figure)) == 1
     assert "Not drawn: bad: invalid: wrong_device" in _words(figure)
     assert "Not drawn: full: device memory full" in _words(figure)
+
+
+def test_thirty_cases_with_long_names_stay_apart_and_inside(tmp_path: Path) -> None:
+    """In all three figures, with more sessions than one and rounds far away."""
+    points = []
+    for number in range(3):
+        records = []
+        for index in range(30):
+            step_s = 0.1 * (1 + index)
+            wall_s = (step_s, 1.01 * step_s, (1 + index % 7) * step_s)
+            rounds = Rounds(steps=1, wall_s=wall_s, disturbed=(None, None, "another program"))
+            case = build.case(model=f"a_large_network_of_{index}_long_words", batch=2 ** (index % 9))
+            records.append(build.record(case=case, timing=build.timing(step_s, rounds=rounds)))
+        session = build.session(build.roofs(), started_at=f"2026-11-2{number}T10:00:00+00:00")
+        points += points_of(build.result(tmp_path / f"{number}.json", records, of=session), load())
+    style = _style(tuple(points))
+    figures = [
+        *(roofline_figure(points[:30], "title", style), throughput_figure(points[:30], "title", style)),
+        variability_figure(points, "title"),
+    ]
+    for figure in figures:
+        assert figure is not None
+        assert _overlaps(figure) == []
+        for text in shown_texts(figure):
+            assert figure.bbox.x0 <= box_of(text).x0, text
+            assert box_of(text).x1 <= figure.bbox.x1, text
 
 
 def test_a_long_list_is_cut_with_its_number(tmp_path: Path) -> None:
