@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
 def _machine() -> dict[str, object]:
     import torch
 
-    from pytest_roofline.machine import describe
+    from pytest_roofline.device.host import describe
     from roofline.schema.record_json import to_json
 
     return to_json(describe(torch.device("cpu"), None))

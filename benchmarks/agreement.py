@@ -8,8 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from benchmarks.figures import Figure
-from pytest_roofline.models import ModelSpec
-from pytest_roofline.workload import Mode
+from pytest_roofline.workload.models import ModelSpec
+from pytest_roofline.workload.workload import Mode
 
 MODES: tuple[Mode, ...] = ("train", "infer")
 
@@ -80,7 +80,7 @@ def _models() -> list[str]:
 def deviations_of(name: str) -> list[Deviation]:
     """One model's steps, in every mode and precision."""
     from benchmarks.module_count import step_flop
-    from pytest_roofline.models import Registry
+    from pytest_roofline.workload.models import Registry
 
     spec = Registry().find(name)
     batch = spec.min_train_batch
@@ -96,12 +96,12 @@ def _counted(spec: ModelSpec, batch: int, mode: Mode, precision_name: str) -> fl
     """FLOP of the first step, which has the products of all; of its bytes and memory nothing is asked."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    from pytest_roofline import precision
     from pytest_roofline.complexity.fake_workload import fake_model, fake_workload
     from pytest_roofline.counting import tally
     from pytest_roofline.counting.counter import run_counted
     from pytest_roofline.counting.dtypes import Tf32
-    from pytest_roofline.workload import Step
+    from pytest_roofline.workload import precision
+    from pytest_roofline.workload.workload import Step
 
     fake, wanted = FakeTensorMode(), precision.PRECISIONS[precision_name]
     model = fake_model(spec, wanted, fake)

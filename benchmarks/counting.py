@@ -19,8 +19,8 @@ import psutil
 before_byte = psutil.Process().memory_info().rss
 start = time.perf_counter()
 from pytest_roofline.complexity.assessment import Assessment
-from pytest_roofline.models import Registry
-from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.workload.models import Registry
+from pytest_roofline.workload.precision import PRECISIONS
 needs = Assessment(Registry().find("resnet50"), mode="train", precision=PRECISIONS["fp32"]).step(int(sys.argv[1]))
 seconds = time.perf_counter() - start
 peak_byte = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

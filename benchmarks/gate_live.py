@@ -136,7 +136,7 @@ def about(threads: int) -> dict[str, Any]:
     """The machine this runs on, without its name, and which versions are installed."""
     import torch
 
-    from pytest_roofline.machine import describe
+    from pytest_roofline.device.host import describe
 
     machine = describe(torch.device("cpu"), None)
     return {

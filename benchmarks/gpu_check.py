@@ -210,7 +210,7 @@ def preflight() -> list[dict[str, Any]]:
     """Which profilers are usable here, and why not."""
     from pytest_roofline.profilers.preflight import check_all, check_permission
     from pytest_roofline.profilers.system import System
-    from pytest_roofline.run import without_folders
+    from pytest_roofline.session.run import without_folders
 
     system = System.here()
     return [
@@ -225,11 +225,13 @@ def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
     """
     import torch
 
-    from pytest_roofline.profilers import ncu_check, ncu_counters, ncu_pass
-    from pytest_roofline.profilers.ncu_order import Answer
-    from pytest_roofline.profilers.ncu_run import Ncu, NotCounted
+    from pytest_roofline.profilers.ncu import check as ncu_check
+    from pytest_roofline.profilers.ncu import counters as ncu_counters
+    from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
+    from pytest_roofline.profilers.ncu.order import Answer
+    from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
     from pytest_roofline.profilers.system import System
-    from pytest_roofline.run import without_folders
+    from pytest_roofline.session.run import without_folders
     from roofline.counters.metrics import byte_metrics, flop_metrics
 
     end = time.monotonic() + limit_s

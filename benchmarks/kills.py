@@ -114,7 +114,7 @@ def _forked(folder: Path) -> int:
 def _measure(folder: Path) -> None:
     import pytest
 
-    from pytest_roofline.session import SessionHooks
+    from pytest_roofline.session.hooks import SessionHooks
 
     os.chdir(folder)
     os.environ["BEGUN"] = str(folder / "begun")

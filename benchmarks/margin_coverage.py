@@ -30,7 +30,7 @@ from scipy import stats
 
 from benchmarks.figures import Figure
 from benchmarks.margin_series import SERIES
-from pytest_roofline.device_state import DeviceState, HeldDown
+from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring import Plan, measure
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.loop import REPLACED_SHARE

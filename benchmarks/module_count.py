@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torchvision.models import maxvit, swin_transformer
 
-from pytest_roofline.models import ModelSpec
+from pytest_roofline.workload.models import ModelSpec
 
 FLOP_PER_MAC = 2
 

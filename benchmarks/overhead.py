@@ -10,7 +10,7 @@ from benchmarks.figures import Figure
 from benchmarks.pairs import alternate
 from benchmarks.steps import random_batches, training_step
 from perftests import models
-from pytest_roofline.devices import CpuInstruments
+from pytest_roofline.device.selection import CpuInstruments
 from pytest_roofline.measuring import Plan, measure
 
 RESNET_BATCH = 4

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from perftests import models
-from pytest_roofline import precision
-from pytest_roofline.workload import ReadyBatches, Step, Workload, sgd
+from pytest_roofline.workload import precision
+from pytest_roofline.workload.workload import ReadyBatches, Step, Workload, sgd
 
 CPU = torch.device("cpu")
 

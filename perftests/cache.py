@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perftests.data_source import DataError
-from pytest_roofline import kept_roofs
+from pytest_roofline.roofs import kept as kept_roofs
 
 
 def folder(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:

@@ -14,10 +14,10 @@ from types import MappingProxyType
 
 from perftests import data_source, models, toml_tables
 from perftests.toml_tables import Table
-from pytest_roofline.devices import KINDS
-from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.device.selection import KINDS
 from pytest_roofline.settings import with_near
-from pytest_roofline.workload import MODES, case_id
+from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.workload import MODES, case_id
 
 AXES = ("model", "mode", "batch", "precision", "layout", "data")
 

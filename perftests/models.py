@@ -10,7 +10,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pytest_roofline.models import BrokenLibrary, ModelSpec, Registry, UnknownModel, label
+from pytest_roofline.workload.models import BrokenLibrary, ModelSpec, Registry, UnknownModel, label
 
 if TYPE_CHECKING:
     from torch import nn
@@ -118,7 +118,7 @@ def _transformer_encoder() -> ModelSpec:
 
 def _sequence_classifier(name: str, build: Callable[[SequenceConfig], nn.Module], sizes: Sequence[str]) -> ModelSpec:
     from perftests.sequence_nets import SequenceConfig
-    from pytest_roofline.models import losses
+    from pytest_roofline.workload.models import losses
 
     config = SequenceConfig()
     return ModelSpec(

@@ -15,20 +15,23 @@ from perftests import data, data_source, loader_options, matrix, models
 from perftests.data_source import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.options import SETTINGS
-from pytest_roofline import compiling, cpus, device_memory, devices
-from pytest_roofline import precision as precisions
-from pytest_roofline.case import layouts
-from pytest_roofline.models import libraries
+from pytest_roofline.device import cpus
+from pytest_roofline.device import memory as device_memory
+from pytest_roofline.device import selection as devices
 from pytest_roofline.plugin import ANNOUNCED, NOTES, idle_flags, kind_of, options_of, spelled, taken_flags
-from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.settings import SettingError, resolve, source
-from pytest_roofline.workload import Workload, sgd
+from pytest_roofline.workload import compiling
+from pytest_roofline.workload import precision as precisions
+from pytest_roofline.workload.case import layouts
+from pytest_roofline.workload.models import libraries
+from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.workload import Workload, sgd
 from roofline.text.units import scaled
 
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.workload import Batches, Mode
+    from pytest_roofline.workload.workload import Batches, Mode
 
 _SUITE = pytest.StashKey["Suite"]()
 

@@ -66,7 +66,7 @@ class Host:
 
 
 def pytest_configure(config):
-    from pytest_roofline import run
+    from pytest_roofline.session import run
     from pytest_roofline.measuring import loop
 
     host = Host()

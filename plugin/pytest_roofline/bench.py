@@ -7,22 +7,23 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pytest_roofline import cpus, proof
-from pytest_roofline.case import case_of, layout_of
-from pytest_roofline.compiling import fresh_compiler, left_out, refuse_eager
-from pytest_roofline.conditions import conditions
-from pytest_roofline.device_flags import device_flags
-from pytest_roofline.device_memory import is_out_of_memory, peak_memory, reset_peak
+from pytest_roofline.device import cpus
+from pytest_roofline.device.flags import device_flags
+from pytest_roofline.device.memory import is_out_of_memory, peak_memory, reset_peak
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.plan import StepEnd
 from pytest_roofline.measuring.process import ProcessUsage
-from pytest_roofline.missing import explained
-from pytest_roofline.observing import Observed, observe, unobserved
-from pytest_roofline.onlookers import onlookers
 from pytest_roofline.options import Options
 from pytest_roofline.profilers.system import System
-from pytest_roofline.run import Run, without_folders
-from pytest_roofline.workload import Step, Workload
+from pytest_roofline.proof import claims as proof
+from pytest_roofline.proof.missing import explained
+from pytest_roofline.proof.observing import Observed, observe, unobserved
+from pytest_roofline.proof.onlookers import onlookers
+from pytest_roofline.session.run import Run, without_folders
+from pytest_roofline.workload.case import case_of, layout_of
+from pytest_roofline.workload.compiling import fresh_compiler, left_out, refuse_eager
+from pytest_roofline.workload.conditions import conditions
+from pytest_roofline.workload.workload import Step, Workload
 from roofline.schema.record import Counters, Flag, HostCounters, Record
 from roofline.timing.step_time import margin_flag
 

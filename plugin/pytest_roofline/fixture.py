@@ -8,12 +8,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_roofline.case import check_named, named
-from pytest_roofline.expecting import applying, assert_bounds
-from pytest_roofline.precision import PRECISIONS
-from pytest_roofline.proof import flags_of
+from pytest_roofline.proof.claims import flags_of
+from pytest_roofline.session.bounds import applying, assert_bounds
 from pytest_roofline.settings import with_near
-from pytest_roofline.workload import MODES, Mode
+from pytest_roofline.workload.case import check_named, named
+from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.workload import MODES, Mode
 from roofline.schema.record import KEY, Case, Record
 from roofline.schema.record_json import to_json
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from torch import nn
 
     from pytest_roofline.measuring import Measured, Plan
-    from pytest_roofline.run import Run
-    from pytest_roofline.workload import Workload
+    from pytest_roofline.session.run import Run
+    from pytest_roofline.workload.workload import Workload
     from roofline.schema.expected import Expected
 
 
@@ -133,7 +133,7 @@ class Roofline:
         """
         import pytest
 
-        from pytest_roofline.adopt import NotSupported, adopt
+        from pytest_roofline.workload.adopt import NotSupported, adopt
 
         __tracebackhide__ = True  # Of a refused call a user needs his own line and the message.
         given: dict[str, Any] = {"mode": mode, "precision": precision, "batch": batch, "sample_unit": sample_unit}
@@ -165,8 +165,8 @@ class Roofline:
         import pytest
 
         from pytest_roofline.bench import measure_workload
-        from pytest_roofline.compiling import CompilerMissing, LeftEager, NotCompiled
         from pytest_roofline.measuring import InputEnded
+        from pytest_roofline.workload.compiling import CompilerMissing, LeftEager, NotCompiled
 
         self._once()
         workload = replace(workload, compile=workload.compile or self._run.options.compile)
@@ -199,14 +199,14 @@ class Roofline:
         return plan_of(self._run.options)
 
     def roof(self, name: str) -> Record | None:
-        """Measure a roof of the machine, one of `pytest_roofline.roofs.NAMES`.
+        """Measure a roof of the machine, one of `pytest_roofline.roofs.kernels.NAMES`.
 
         :returns: the record, or None where benchmarks are disabled.
         :raises RoofUnavailable: the device has no such roof.
         """
         import pytest
 
-        from pytest_roofline.plain_bench import measure_roof
+        from pytest_roofline.roofs.plain_bench import measure_roof
 
         if self._expected:
             pytest.fail(
@@ -228,9 +228,9 @@ class Roofline:
         """
         import pytest
 
-        from pytest_roofline import proof
         from pytest_roofline.measuring import InputEnded
-        from pytest_roofline.plain_bench import measure_input
+        from pytest_roofline.proof import claims as proof
+        from pytest_roofline.roofs.plain_bench import measure_input
 
         self._once()
         if not self._benchmark.enabled:
@@ -259,8 +259,8 @@ class Roofline:
         return record
 
     def _try_workload(self, workload: Workload) -> None:
-        from pytest_roofline.compiling import fresh_compiler
-        from pytest_roofline.workload import Step
+        from pytest_roofline.workload.compiling import fresh_compiler
+        from pytest_roofline.workload.workload import Step
 
         with fresh_compiler() if workload.compile else nullcontext():
             self._try(Step(workload))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pytest_roofline import devices
+from pytest_roofline.device import selection as devices
 from pytest_roofline.settings import Config, Setting, choice, number, plain, resolve, truth, whole
 
 Counters = Literal["wanted", "require"]

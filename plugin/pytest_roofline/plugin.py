@@ -14,20 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_roofline import cpus, devices, same_project
+from pytest_roofline.device import cpus
+from pytest_roofline.device import selection as devices
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS, Options, options, without_effect
+from pytest_roofline.session import same_project
 from pytest_roofline.settings import LongFlags, Setting, SettingError, TakenFlags, add_flags, source
 
 if TYPE_CHECKING:
     import torch
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from pytest_roofline.expecting import Suite
     from pytest_roofline.fixture import Roofline
-    from pytest_roofline.profilers.ncu_pass import NcuPass
-    from pytest_roofline.run import Run
-    from pytest_roofline.whole_run import Standing
+    from pytest_roofline.profilers.ncu.counting_pass import NcuPass
+    from pytest_roofline.session.bounds import Suite
+    from pytest_roofline.session.run import Run
+    from pytest_roofline.session.whole_run import Standing
 
 _NO_TORCH = (
     "measuring needs torch 2.9 or newer, which can't be imported: {}. "
@@ -97,7 +99,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     chosen = options_of(config)
     if chosen.sessions == 1 and chosen.gate is None:
         return None
-    from pytest_roofline import whole_run
+    from pytest_roofline.session import whole_run
 
     try:
         config.stash[_STANDING] = standing = whole_run.settle(config, chosen)
@@ -173,8 +175,8 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     """Measures a model: ``roofline(model, *inputs)``. One call for each test."""
     import torch
 
-    from pytest_roofline import expecting
     from pytest_roofline.fixture import Roofline, defaults, parameters_of
+    from pytest_roofline.session import bounds as expecting
 
     run = request.config.stash.get(_RUN, None)
     if run is None or not uses_roofline(request.node):
@@ -271,7 +273,7 @@ def _refuse_vacuous(config: pytest.Config, session: pytest.Session, chosen: Opti
         return  # tests that can't be collected have a message of their own
     standing = config.stash.get(_STANDING, None)
     if standing is not None and standing.baseline is not None:
-        from pytest_roofline import gate
+        from pytest_roofline.session import gate
 
         plain = sum("benchmark" in getattr(item, "fixturenames", ()) for item in session.items)
         why = gate.nothing_to_compare(standing.baseline.path, plain)
@@ -312,9 +314,9 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     """Make the session's run: select the device, describe the machine, open the results file."""
     import torch
 
-    from pytest_roofline import results
-    from pytest_roofline.run import Run
-    from pytest_roofline.session import SessionHooks, case_name, commit_info
+    from pytest_roofline.session import results
+    from pytest_roofline.session.hooks import SessionHooks, case_name, commit_info
+    from pytest_roofline.session.run import Run
 
     worker = hasattr(config, "workerinput")
     if chosen.results is not None and not worker:
@@ -384,7 +386,7 @@ def _counting(config: pytest.Config, run: Run) -> NcuPass:
 
     :raises pytest.UsageError: nothing would be measured, or counters are required and can't be had.
     """
-    from pytest_roofline.profilers import ncu_pass
+    from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
     from pytest_roofline.profilers.system import System
 
     asked = spelled(config, "ncu")
@@ -403,7 +405,7 @@ def _bounds(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) ->
 
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
     """
-    from pytest_roofline import expecting
+    from pytest_roofline.session import bounds as expecting
     from roofline.schema.expected_file import ExpectedFileError
 
     asserting, naming = spelled(config, "assert_bounds"), spelled(config, "expected_bounds")

@@ -16,14 +16,16 @@ from perftests import options as suite_options
 from perftests import suite as suites
 from perftests.loader_options import LoaderOptions
 from perftests.suite import Suite
-from pytest_roofline import bench, conditions, cpus
+from pytest_roofline import bench
 from pytest_roofline import options as plugin_options
+from pytest_roofline.device import cpus
 from pytest_roofline.measuring import Plan
 from pytest_roofline.options import Options
 from pytest_roofline.plugin import ANNOUNCED, options_of
-from pytest_roofline.precision import PRECISIONS
 from pytest_roofline.settings import add_flags, add_short_flags
-from pytest_roofline.workload import ReadyBatches, Workload
+from pytest_roofline.workload import conditions
+from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.workload import ReadyBatches, Workload
 
 SETTINGS = (*plugin_options.SETTINGS, *suite_options.SETTINGS)
 CPU = torch.device("cpu")

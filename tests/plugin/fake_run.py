@@ -8,13 +8,13 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from pytest_roofline import roofs
-from pytest_roofline.devices import Wanted
+from pytest_roofline.device.selection import Wanted
 from pytest_roofline.measuring import Plan
 from pytest_roofline.options import Options
-from pytest_roofline.precision import PRECISIONS
-from pytest_roofline.run import Run
-from pytest_roofline.workload import ReadyBatches, Workload, sgd
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.session.run import Run
+from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.workload import ReadyBatches, Workload, sgd
 from roofline.schema.record import Device, Record, Timing
 from tests.plugin.measuring.fakes import Lab
 

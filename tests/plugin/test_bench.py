@@ -13,15 +13,19 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from pytest_roofline import bench, observing, plain_bench, proof, roofs
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline import bench
+from pytest_roofline.device.nvml import Nvml
+from pytest_roofline.device.state import DeviceState
 from pytest_roofline.measuring import Measured
-from pytest_roofline.nvml import Nvml
-from pytest_roofline.profilers.perf_stat import PerfStat
+from pytest_roofline.profilers.perf.stat import PerfStat
 from pytest_roofline.profilers.system import System
-from pytest_roofline.roofs import Candidate, RoofPlan
-from pytest_roofline.run import Run
-from pytest_roofline.workload import ReadyBatches, Step, sgd
+from pytest_roofline.proof import claims as proof
+from pytest_roofline.proof import observing
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import plain_bench
+from pytest_roofline.roofs.kernels import Candidate, RoofPlan
+from pytest_roofline.session.run import Run
+from pytest_roofline.workload.workload import ReadyBatches, Step, sgd
 from roofline.schema.record import Case, Counters, HostCounters, Process, Record, RoofKind
 from roofline.schema.record_json import from_json, to_json
 from tests.plugin.fake_nvml import FakeNvml

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch._dynamo import config
 
-from pytest_roofline import bench, observing
-from pytest_roofline.case import case_of
-from pytest_roofline.compiling import LeftEager, NotCompiled
-from pytest_roofline.precision import PRECISIONS
-from pytest_roofline.workload import ReadyBatches, Step, Workload, sgd
+from pytest_roofline import bench
+from pytest_roofline.proof import observing
+from pytest_roofline.workload.case import case_of
+from pytest_roofline.workload.compiling import LeftEager, NotCompiled
+from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.workload import ReadyBatches, Step, Workload, sgd
 from roofline.schema.record import Check, Record, unexplained
 from tests.plugin.fake_run import CPU, STEP_S, WINDOW, run_on, timing_of
 from tests.plugin.measuring.fakes import Lab

@@ -20,10 +20,12 @@ PROJECT = """
     import torch
     from torch import nn
 
-    from pytest_roofline import observing, precision, proof
+    from pytest_roofline.proof import observing
+    from pytest_roofline.workload import precision
+    from pytest_roofline.proof import claims as proof
     from pytest_roofline.measuring import Plan
-    from pytest_roofline.precision import PRECISIONS
-    from pytest_roofline.workload import ReadyBatches, Workload, sgd
+    from pytest_roofline.workload.precision import PRECISIONS
+    from pytest_roofline.workload.workload import ReadyBatches, Workload, sgd
 
     def batch(size=1.0, rows=4):
         return (torch.full((rows, 8), size),), torch.zeros(rows, dtype=torch.int64)

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 import torch
 
-from pytest_roofline import analysis, gate
-from pytest_roofline.analysis import Answer
 from pytest_roofline.options import SETTINGS
-from pytest_roofline.run import Run
-from pytest_roofline.session import SessionHooks
+from pytest_roofline.session import analysis, gate
+from pytest_roofline.session.analysis import Answer
+from pytest_roofline.session.hooks import SessionHooks
+from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY, SessionSet
 from tests.plugin.fake_run import options
 

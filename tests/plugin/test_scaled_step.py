@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from pytest_roofline import proof
-from pytest_roofline.precision import PRECISIONS
-from pytest_roofline.workload import ReadyBatches, Step, Workload, sgd
+from pytest_roofline.proof import claims as proof
+from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.workload import ReadyBatches, Step, Workload, sgd
 
 CPU = torch.device("cpu")
 SCALE = 65536.0

@@ -16,10 +16,10 @@ from pytest_roofline.complexity.tf32 import in_tf32, switches
 from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import tensors_in
 from pytest_roofline.counting.memory import stored_byte
-from pytest_roofline.missing import told
-from pytest_roofline.models import ModelSpec
-from pytest_roofline.precision import Precision
-from pytest_roofline.workload import Mode, Step, Workload
+from pytest_roofline.proof.missing import told
+from pytest_roofline.workload.models import ModelSpec
+from pytest_roofline.workload.precision import Precision
+from pytest_roofline.workload.workload import Mode, Step, Workload
 from roofline.schema.record import Work
 
 MOST = 1 << 20

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import click
 
 from pytest_roofline.complexity import memory_size, project
-from pytest_roofline.models import ModelSpec, Registry, UnknownModel
-from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
+from pytest_roofline.workload.precision import PRECISIONS
 from roofline.cli.parameters import OutputFolder, format_option, width_option
 from roofline.text.printable import say
 from roofline.text.units import scaled

@@ -6,11 +6,11 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
-from pytest_roofline import precision as precisions
 from pytest_roofline.counting.fake import fake_copy
-from pytest_roofline.models import ModelSpec
-from pytest_roofline.precision import Precision
-from pytest_roofline.workload import Mode, ReadyBatches, Workload, sgd
+from pytest_roofline.workload import precision as precisions
+from pytest_roofline.workload.models import ModelSpec
+from pytest_roofline.workload.precision import Precision
+from pytest_roofline.workload.workload import Mode, ReadyBatches, Workload, sgd
 
 CPU = torch.device("cpu")
 """Where the fake tensors lie: every machine has it."""

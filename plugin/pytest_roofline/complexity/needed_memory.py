@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from pytest_roofline import precision as precisions
 from pytest_roofline.complexity.assessment import Assessment, CannotAssess
-from pytest_roofline.models import ModelSpec
-from pytest_roofline.precision import Precision
-from pytest_roofline.workload import Mode
+from pytest_roofline.workload import precision as precisions
+from pytest_roofline.workload.models import ModelSpec
+from pytest_roofline.workload.precision import Precision
+from pytest_roofline.workload.workload import Mode
 
 _INT64_BYTE = 8
 

@@ -7,7 +7,7 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
-from pytest_roofline.models import Registry
+from pytest_roofline.workload.models import Registry
 
 _FILE = "pyproject.toml"
 
@@ -34,7 +34,7 @@ def registry(folder: Path) -> Registry:
     except (ImportError, AttributeError, ValueError) as error:
         raise ProjectError(f"{where} can't be loaded ({error}); name it as module:attribute") from error
     if not isinstance(found, Registry):
-        raise ProjectError(f"{where} is no pytest_roofline.models.Registry but {type(found).__name__}")
+        raise ProjectError(f"{where} is no pytest_roofline.workload.models.Registry but {type(found).__name__}")
     return found
 
 

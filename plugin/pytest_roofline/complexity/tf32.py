@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pytest_roofline.counting.dtypes import Tf32
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
-from pytest_roofline.precision import Precision
+from pytest_roofline.workload.precision import Precision
 from roofline.schema.record import Operation, Work
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from pytest_roofline.device_state import DeviceState, HeldDown
+from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.options import PROTOCOLS
 from roofline.schema.record import Timing
 
@@ -81,7 +81,7 @@ class Plan:
 
 
 class Instruments(Protocol):
-    """What belongs to the device; see `pytest_roofline.devices`."""
+    """What belongs to the device; see `pytest_roofline.device.selection`."""
 
     def synchronize(self) -> None:
         """Wait until the device has done all it was told to do."""
@@ -114,7 +114,7 @@ class Instruments(Protocol):
 
 
 class Pace(Protocol):
-    """Decides in the plan's place when a round is taken and when there are enough; see `pytest_roofline.interleaving`.
+    """Decides in the plan's place when a round is taken and when there are enough; see `pytest_roofline.ab`.
 
     Nothing else of ours happens between `next_round` and the round but a few steps of warming up again.
     """

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pytest_roofline.cgroup import held_back_s
+from pytest_roofline.device.cgroup import held_back_s
 from pytest_roofline.measuring import proc
 from roofline.schema.record import Process
 from roofline.text.units import scaled

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TypeVar
 
-from pytest_roofline.device_state import DeviceState, HeldDown
+from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring.plan import Clock, Instruments, Step
 from pytest_roofline.measuring.telemetry import Telemetry
 

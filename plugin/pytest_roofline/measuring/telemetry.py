@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pytest_roofline import cpus as usable
+from pytest_roofline.device import cpus as usable
 from pytest_roofline.measuring import proc
 
 try:

@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from pytest_roofline import cgroup, cpu_frequency
-from pytest_roofline import cpus as usable
+from pytest_roofline.device import cgroup, cpu_frequency
+from pytest_roofline.device import cpus as usable
 from pytest_roofline.measuring import proc
 from pytest_roofline.profilers.checkup import Line
-from pytest_roofline.profilers.ncu_status import IN_WSL, OUTSIDE_WSL
+from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL
 from pytest_roofline.profilers.system import System
 from roofline.text.units import percent, scaled
 

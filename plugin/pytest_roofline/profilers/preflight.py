@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_roofline.profilers import probe_kernel, tools
-from pytest_roofline.profilers.ncu_status import (
+from pytest_roofline.profilers import tools
+from pytest_roofline.profilers.ncu import probe_kernel
+from pytest_roofline.profilers.ncu.status import (
     IN_WSL,
     OUTSIDE_WSL,
     Status,

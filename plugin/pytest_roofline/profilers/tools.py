@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
-from pytest_roofline.profilers.ncu_status import Status, Verdict
+from pytest_roofline.profilers.ncu.status import Status, Verdict
 from pytest_roofline.profilers.system import System
 
 VERSION_S = 10.0

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pytest_roofline import cpus, devices
-from pytest_roofline.models import libraries
+from pytest_roofline.device import cpus
+from pytest_roofline.device import selection as devices
+from pytest_roofline.workload.models import libraries
 
 
 def report() -> dict[str, Any]:

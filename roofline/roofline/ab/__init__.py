@@ -5,7 +5,7 @@ of `temporary`, `process` is one measuring process, `stragglers` ends whom it le
 their turns, `provenance` makes sure that each ran its own code, `trial` goes through pairs of processes until the cases
 are settled, `turns_file` keeps every turn, `table` shows what came out.
 
-The measuring is done by pytest processes that load `pytest_roofline.interleaving`; nothing here imports torch or
+The measuring is done by pytest processes that load `pytest_roofline.ab`; nothing here imports torch or
 pytest. So it is no plug-in of the program like the commands that count and measure in its own process, and works as
 well where nothing is installed.
 """

@@ -15,7 +15,7 @@ from roofline.comparison.paired import SideName, least_detectable
 from roofline.show.tables import Column, Table
 from roofline.text.units import counted, percent
 
-SMALL_CASES = "pytest_roofline.interleaving.small_cases"
+SMALL_CASES = "pytest_roofline.ab.small_cases"
 """Shipped with the plugin; a name and not a file, for the analysis knows nothing of where that lies."""
 
 

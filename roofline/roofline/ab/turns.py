@@ -31,7 +31,7 @@ PROTOCOL = 4
 PIPES = "ROOFLINE_TURNS"
 """Environment variable of a measuring process: the numbers of the pipes' ends, to read from and to write to."""
 
-WORKER = "pytest_roofline.interleaving.worker"
+WORKER = "pytest_roofline.ab.worker"
 """The pytest plugin that takes turns; given with ``-p`` to the processes that ``roofline ab`` starts."""
 
 _AT_ONCE = 2**16

@@ -12,8 +12,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytest_roofline.complexity.assessment import MOST, Assessment, CannotAssess, largest_batch
 from pytest_roofline.complexity.fake_workload import Mode, fake_model
-from pytest_roofline.models import ModelSpec, Registry, losses
-from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.workload.models import ModelSpec, Registry, losses
+from pytest_roofline.workload.precision import PRECISIONS
 
 FP32 = PRECISIONS["fp32"]
 

@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pyproject.toml").write_text('[tool.roofline]\nmodels = "own_models_of_a_test:MODELS"\n')
     (tmp_path / "own_models_of_a_test.py").write_text(
         "from torch import nn\n"
-        "from pytest_roofline.models import ModelSpec, Registry, losses\n"
+        "from pytest_roofline.workload.models import ModelSpec, Registry, losses\n"
         "SPEC = ModelSpec(name='own', build=lambda: nn.Linear(8, 2), input_shape=(8,), input_kind='image', classes=2,\n"
         "    sample_unit='image', loss=losses.cross_entropy, loss_name='cross_entropy')\n"
         "MODELS = Registry({'own': lambda: SPEC})\n"
@@ -105,7 +105,7 @@ def test_work_in_another_thread_is_missing_with_the_reason(folder: Path, mode: s
     (folder / f"threaded_models_{mode}.py").write_text(
         "from concurrent.futures import ThreadPoolExecutor\n"
         "from torch import nn\n"
-        "from pytest_roofline.models import ModelSpec, Registry, losses\n"
+        "from pytest_roofline.workload.models import ModelSpec, Registry, losses\n"
         "class Threaded(nn.Module):\n"
         "    def __init__(self):\n"
         "        super().__init__()\n"
@@ -201,7 +201,7 @@ def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     ("named", "message"),
     [
         ('"nowhere_at_all:MODELS"', "can't be loaded .*; name it as module:attribute"),
-        ('"json:dumps"', "is no pytest_roofline.models.Registry but function"),
+        ('"json:dumps"', "is no pytest_roofline.workload.models.Registry but function"),
         ("3", "models = 3 is no text"),
         ('"', "pyproject.toml is no TOML"),
     ],

@@ -8,8 +8,8 @@ from torch import nn
 
 from pytest_roofline.complexity.assessment import Assessment
 from pytest_roofline.complexity.needed_memory import batch_byte, may_be_large, peak_byte
-from pytest_roofline.models import ModelSpec, Registry, losses
-from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.workload.models import ModelSpec, Registry, losses
+from pytest_roofline.workload.precision import PRECISIONS
 
 FP32, BF16 = PRECISIONS["fp32"], PRECISIONS["bf16"]
 

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from pytest_roofline.complexity.assessment import Assessment
 from pytest_roofline.complexity.tf32 import switches
 from pytest_roofline.counting.dtypes import Tf32
-from pytest_roofline.models import ModelSpec, losses
-from pytest_roofline.precision import PRECISIONS
+from pytest_roofline.workload.models import ModelSpec, losses
+from pytest_roofline.workload.precision import PRECISIONS
 
 
 @pytest.mark.parametrize(

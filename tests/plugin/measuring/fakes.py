@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from typing import TypeVar
 
-from pytest_roofline.device_state import DeviceState, HeldDown
+from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring.stopwatch import Round
 from pytest_roofline.measuring.telemetry import Reading
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_roofline.device_state import DeviceState, HeldDown
+from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring import Measured, Plan, measure
 from pytest_roofline.measuring.telemetry import Reading
 from roofline.timing.margin import UNSEEN_S

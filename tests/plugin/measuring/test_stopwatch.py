@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.device_state import DeviceState, HeldDown
+from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring.stopwatch import Stopwatch
 from tests.plugin.measuring.fakes import Lab
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline import cpus
+from pytest_roofline.device import cpus
 from pytest_roofline.measuring import proc
 from pytest_roofline.measuring.telemetry import HostTelemetry
 

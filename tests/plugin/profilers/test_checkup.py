@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from pytest_roofline import nvml
-from pytest_roofline.device_state import DeviceState
+from pytest_roofline.device import nvml
+from pytest_roofline.device.state import DeviceState
 from pytest_roofline.profilers import checkup, torch_report
 from pytest_roofline.profilers.checkup import Line, driver_line, finding_line, nvml_line, torch_lines
 from pytest_roofline.profilers.preflight import Finding

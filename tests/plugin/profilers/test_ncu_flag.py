@@ -18,7 +18,7 @@ from tests.plugin.profilers.stubs import Stubs
 KEPT = ("--roofline-results", "results")
 
 ON_A_CPU = """
-    from pytest_roofline.profilers import ncu_pass
+    from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
     ncu_pass.COUNTED_KINDS = ("cpu",)
 """
 
@@ -168,7 +168,8 @@ HELD = """
     import weakref
     from pathlib import Path
     import pytest, torch
-    from pytest_roofline.profilers import ncu_case, ncu_pass
+    from pytest_roofline.profilers.ncu import case as ncu_case
+    from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
     from pytest_roofline.profilers.preflight import Finding
     from roofline.schema.record import Counters
 

@@ -191,4 +191,4 @@ def test_the_shipped_cases_are_run_without_any_project_s_settings(tmp_path: Path
     arguments = small_case_arguments(tmp_path)
     assert (tmp_path / "pytest.ini").read_text() == "[pytest]\n"
     assert "--noconftest" in arguments
-    assert arguments[-2:] == ("--pyargs", "pytest_roofline.interleaving.small_cases")
+    assert arguments[-2:] == ("--pyargs", "pytest_roofline.ab.small_cases")

@@ -1,0 +1,138 @@
+"""The pytest plugin of ``roofline ab``'s measuring processes, loaded with ``-p`` by them alone.
+
+It tells the parent which tests there are, runs those it is told to in the order it is told, and after each waits for
+the word. What belongs to a whole session (results file, report, sessions, gate) is the parent's business, and left out.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO
+
+import pytest
+
+from pytest_roofline.ab.turns import OtherSide, Turns
+from pytest_roofline.items import uses_roofline
+from pytest_roofline.plugin import change_options, run_of
+from pytest_roofline.session.hooks import case_name
+from pytest_roofline.session.orphan import end_with_parent
+from roofline.ab.turns import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Garbled, Hello
+
+ALONE = f"{WORKER} is for the processes that `roofline ab` starts. Leave -p {WORKER} out."
+
+NOT_LOADED = (
+    "the plugin pytest-roofline is not loaded: it is not installed for {}. Install it there, or give the pytest "
+    "arguments -p pytest_roofline.plugin with its folders on PYTHONPATH."
+)
+
+BESIDE_EACH_OTHER = (
+    "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out of the ini file and of "
+    "PYTEST_ADDOPTS, or give the pytest arguments -n 0 --dist no."
+)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """Become a process of ``roofline ab``, before any other plugin decides what this run is to be.
+
+    :raises pytest.UsageError: this is none, or nothing could be measured.
+    """
+    pipes = os.environ.pop(PIPES, None)
+    if pipes is None:
+        raise pytest.UsageError(ALONE)
+    end_with_parent()
+    if not config.pluginmanager.is_registered(sys.modules["pytest_roofline.plugin"]):
+        raise pytest.UsageError(NOT_LOADED.format(sys.executable))
+    if getattr(config.option, "numprocesses", None) or getattr(config.option, "dist", "no") != "no":
+        raise pytest.UsageError(BESIDE_EACH_OTHER)
+    change_options(config, results=None, roofs="off", report=False, sessions=1, gate=None, ncu=None)
+    reading, writing = (_end(int(number), mode) for number, mode in zip(pipes.split(","), ("rb", "wb"), strict=True))
+    config.pluginmanager.register(Worker(config, Turns(Channel(reading, writing))), "roofline-turns")
+    return (yield)
+
+
+def _end(number: int, mode: str) -> IO[bytes]:
+    # Not for this process's own children: the parent learns from the closed pipe that this one is gone.
+    os.set_inheritable(number, False)
+    return os.fdopen(number, mode)
+
+
+class Worker:
+    """Connects `Turns` to pytest."""
+
+    def __init__(self, config: pytest.Config, turns: Turns) -> None:
+        self._config = config
+        self._turns = turns
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+        """Tests that don't measure a model have nothing to compare."""
+        yield
+        others = [item for item in items if not uses_roofline(item) or item.get_closest_marker("roofs") is not None]
+        if others:
+            self._config.hook.pytest_deselected(items=others)
+            items[:] = [item for item in items if item not in others]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        if session.testsfailed or self._config.option.collectonly:
+            return (yield)
+        run = run_of(self._config)
+        tests = {item.nodeid: item for item in session.items}
+        if run is not None:
+            run.turns = self._turns
+        with _parent():
+            order = self._turns.ask(_hello(tests, self._turns.files()), Begin)
+        assert isinstance(order, Begin)
+        self._turns.begin(order)
+        session.items[:] = [tests[test] for test in order.tests]
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        self._turns.next_test(item.nodeid)
+        result = yield
+        again = False
+        with _parent():
+            again = self._turns.end(self._problem(item))
+        if again:
+            # pytest goes through this list as it is; an item that is run twice gets its fixtures twice.
+            item.session.items.insert(item.session.items.index(item) + 1, item)
+        return result
+
+    def _problem(self, item: pytest.Item) -> str | None:
+        """Why the test didn't pass."""
+        run = run_of(self._config)
+        entries = () if run is None else run.not_measured
+        return next((entry.why for entry in entries if entry.id == case_name(item)), None)
+
+
+@contextmanager
+def _parent() -> Iterator[None]:
+    """End the session when the parent has ended, or is of another mind."""
+    try:
+        yield
+    except Closed:
+        pytest.exit("roofline ab has ended")
+    except (Garbled, OtherSide) as error:
+        pytest.exit(f"roofline ab and this process don't understand each other: {error}")
+
+
+def _hello(tests: Mapping[str, pytest.Item], files: tuple[str, ...]) -> Hello:
+    import torch
+
+    import pytest_roofline
+
+    return Hello(
+        protocol=PROTOCOL,
+        tests=tuple(tests),
+        cases=tuple(map(case_name, tests.values())),
+        files=files,
+        python=platform.python_version(),
+        torch=torch.__version__,
+        plugin=os.path.dirname(os.path.realpath(pytest_roofline.__file__)),
+    )

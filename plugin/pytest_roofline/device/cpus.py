@@ -1,0 +1,86 @@
+"""The CPUs that the process may use: as it was started, and after an OpenMP library has bound its threads.
+
+Under variables such as ``OMP_PROC_BIND`` the library that torch loads binds the main thread to one place, and each of
+its own threads to another. The main thread's CPUs are then not the process's. What it had is read as this module is
+imported, before torch is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_roofline.device import cgroup
+
+if TYPE_CHECKING:
+    from roofline.schema.record import Flag
+
+VARIABLES = ("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_HW_SUBSET", "OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS")
+"""Of the environment: by these, OpenMP libraries choose how many threads run where."""
+
+TASKS = Path("/proc/self/task")
+
+_FILLS_ALL_THREADS = 1 << 20
+"""Elements of an operation that torch divides among its threads."""
+
+
+def of_main_thread() -> frozenset[int]:
+    """Numbers of the CPUs that the main thread may run on now, and what it starts after it."""
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(os.getpid()))
+    return frozenset(range(os.cpu_count() or 1))
+
+
+AT_START = of_main_thread()
+
+
+def affinity(tasks: Path = TASKS) -> frozenset[int]:
+    """Numbers of the CPUs that this process may run on: where its threads are bound, those of all of them.
+
+    :param tasks: has a folder for each thread.
+    """
+    own = of_main_thread()
+    torch = sys.modules.get("torch")
+    if own >= AT_START or torch is None:
+        return own
+    torch.ones(_FILLS_ALL_THREADS).add_(1)  # threads there are only once something was divided among them
+    found = set(own)
+    for task in os.listdir(tasks) if tasks.is_dir() else ():
+        try:
+            found |= os.sched_getaffinity(int(task))
+        except OSError:
+            continue  # it has ended
+    return frozenset(found & AT_START)
+
+
+def effective_cpus() -> int:
+    """Whole CPUs this process can use: its affinity, cut by a container's bandwidth quota, at least 1."""
+    quota, allowed = cgroup.quota_cpus(), len(affinity())
+    return max(1, allowed if quota is None else min(allowed, int(quota)))
+
+
+def variables() -> dict[str, str]:
+    """Those of `VARIABLES` that are set."""
+    return {name: os.environ[name] for name in VARIABLES if name in os.environ}
+
+
+def binding() -> str | None:
+    """How far the main thread's CPUs are fewer than at the start, in words; None where they aren't."""
+    own = of_main_thread()
+    if own >= AT_START:
+        return None
+    told = ", ".join(f"{name}={value}" for name, value in variables().items()) or "a library that was imported"
+    return (
+        f"importing torch left the main thread on {len(own)} of {len(AT_START)} CPUs ({told}): torch's threads use "
+        f"{len(affinity())}, loader workers and other programs that it starts use {len(own)}"
+    )
+
+
+def binding_flags() -> tuple[Flag, ...]:
+    """A flag for a main thread that was bound after the start."""
+    from roofline.schema.record import Flag  # not above: everybody's pytest imports this module
+
+    told = binding()
+    return () if told is None else (Flag(name="bound_threads", evidence=told),)

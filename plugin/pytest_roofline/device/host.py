@@ -1,0 +1,129 @@
+"""What is stable about the machine: its fingerprint, its label, versions and limits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from pytest_roofline.device import cgroup, cpu_frequency, cpus
+from pytest_roofline.device import selection as devices
+from pytest_roofline.device.nvml import NoNvml, Nvml
+from pytest_roofline.profilers.system import System
+from roofline.schema.record import Device, Machine
+
+if TYPE_CHECKING:
+    import torch
+
+_VERSIONS = ("torchvision", "numpy", "pytest", "pytest-benchmark", "pytest-roofline")
+
+
+def describe(device: torch.device, label: str | None) -> Machine:
+    """The machine as the file stores it.
+
+    :param label: the user's name for it; None makes one from the device's name. The host name is never stored.
+    """
+    import psutil
+    import torch
+
+    found = devices.describe(device)
+    cpu = devices.cpu_name()
+    memory = int(psutil.virtual_memory().total)
+    nvml, no_nvml = _nvml(device)
+    limits: dict[str, Any] = {
+        "affinity_cpus": len(cpus.affinity()),
+        "effective_cpus": cpus.effective_cpus(),
+        "cgroup_cpu_quota_cpus": cgroup.quota_cpus(),
+        "container": _in_container(),
+        "cpu_governor": None,
+        **cpu_frequency.settings(cpus.affinity()),
+        "power_limit_w": nvml.power_limit_w() if nvml else None,
+        **cpus.variables(),
+    }
+    reasons = {
+        "power_limit_w": nvml.missing.get("power_limit_w") if nvml else no_nvml,
+        "cgroup_cpu_quota_cpus": "no quota is set",
+        "cpu_governor": "the system doesn't tell how it sets the CPUs' clocks (no cpufreq)",
+    }
+    missing = {f"limits.{name}": why for name, why in reasons.items() if limits[name] is None and why is not None}
+    return Machine(
+        fingerprint=fingerprint(found, cpu, cpus.effective_cpus(), memory),
+        label=label or default_label(found, cpus.effective_cpus()),
+        device=found,
+        cpu=cpu,
+        cpu_count=os.cpu_count() or 1,
+        memory_byte=memory,
+        os=f"{platform.system()} {platform.release()}",
+        versions={
+            "python": platform.python_version(),
+            "torch": str(torch.__version__),  # with the build, which the installed package's version may lack
+            **{name: _version(name) for name in _VERSIONS},
+            "cuda": torch.version.cuda,
+            "cudnn": _cudnn_version() if device.type == "cuda" else None,
+            "driver": nvml.driver() if nvml else None,
+        },
+        threads={"intra_op": torch.get_num_threads(), "inter_op": torch.get_num_interop_threads()},
+        limits=limits,
+        missing=missing,
+    )
+
+
+def fingerprint(device: Device, cpu: str, cpu_count: int, memory_byte: int) -> str:
+    """A hash over what decides the machine's speed: processor, usable cores, memory in GiB, and the device.
+
+    Host name, clock readings, versions and the device's index are left out: they change on the same machine.
+    """
+    parts = {
+        "cpu": cpu,
+        "cpus": cpu_count,
+        "architecture": platform.machine(),
+        "memory_gib": round(memory_byte / 2**30),
+        "device": [
+            device.kind,
+            device.name,
+            device.compute_capability,
+            device.last_level_cache_byte,
+            None if device.memory_byte is None else round(device.memory_byte / 2**30),
+        ],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def default_label(device: Device, cpu_count: int) -> str:
+    """A folder name from the device: ``amd-epyc-2cpu``, ``nvidia-h200``."""
+    name = re.sub(r"\((R|TM|C)\)", "", device.name, flags=re.IGNORECASE)
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or device.kind
+    return f"{slug}-{cpu_count}cpu" if device.kind == "cpu" else slug
+
+
+def _nvml(device: torch.device) -> tuple[Nvml | None, str | None]:
+    """NVML of the device, or why there is none."""
+    try:
+        return devices.nvml_of(device), None
+    except NoNvml as why:
+        return None, str(why)
+
+
+def _in_container() -> bool | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    return System.here().container is not None
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cudnn_version() -> str | None:
+    import torch
+
+    version = torch.backends.cudnn.version()
+    return None if version is None else str(version)

@@ -1,8 +1,0 @@
-"""Models by name, with random weights: torchvision's, timm's and transformers', and those a project adds."""
-
-from __future__ import annotations
-
-from pytest_roofline.models.registry import Registry, label
-from pytest_roofline.models.spec import BrokenLibrary, Loss, ModelSpec, UnknownModel
-
-__all__ = ["BrokenLibrary", "Loss", "ModelSpec", "Registry", "UnknownModel", "label"]

@@ -1,0 +1,1 @@
+"""Cases counted by hardware counters: the order to ncu, its runs, and what they counted."""

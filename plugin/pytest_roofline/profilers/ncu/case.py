@@ -1,0 +1,261 @@
+"""Counting one step of one case: its test once more, in processes of its own under ncu."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pytest_roofline.profilers.ncu import check as ncu_check
+from pytest_roofline.profilers.ncu import counters as ncu_counters
+from pytest_roofline.profilers.ncu.command import pytest_command
+from pytest_roofline.profilers.ncu.order import Answer, Order
+from pytest_roofline.profilers.ncu.run import Ncu, NotCounted, Ran
+from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY, Status, sentences
+from pytest_roofline.profilers.system import unwound_when_terminated
+from pytest_roofline.session.same_project import CommandLine
+from pytest_roofline.workload.precision import PRECISIONS
+from roofline.counters.metrics import byte_metrics, flop_metrics, instead
+from roofline.schema.record import Counters
+
+FOR_ALL: tuple[Status, ...] = ("permission_denied", "unsupported_platform", "not_found")
+"""What one case meets, every other one meets as well."""
+
+_NO_METRIC = re.compile(r"==ERROR==.*failed to find metric(.*)", re.IGNORECASE)
+_METRIC = re.compile(r"\w+__\w+(?:\.\w+)*")
+"""A metric in ncu's words, with or without what it is a sum or a mean of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """How a run was called: what repeats a test of it.
+
+    :param start: interpreter and pytest.
+    :param again: pytest's arguments, with which it finds the same project.
+    :param folder: where.
+    :param rootpath: the project's root, which names of tests start from.
+    :param has_cache: whether pytest keeps its cache.
+    """
+
+    start: Sequence[str]
+    again: CommandLine
+    folder: Path
+    rootpath: Path
+    has_cache: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitCheck:
+    """What a matrix product of known size showed: FLOPs counted over those it has.
+
+    :param ratio: None where it wasn't counted, and ``why``.
+    """
+
+    ratio: float | None = None
+    why: str | None = None
+
+
+class CaseCounter:
+    """Counts steps of tests with one ncu.
+
+    :param device: as torch names it.
+    :param limit_s: for one test.
+    :param clock: seconds.
+    """
+
+    def __init__(
+        self, ncu: Ncu, command: Command, device: str, limit_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._ncu = ncu
+        self._command = command
+        self._device = device
+        self._limit_s = limit_s
+        self._clock = clock
+        self._unit_checks: dict[str, UnitCheck] = {}
+        self._unknown: set[str] = set()
+        """Metrics that this ncu has said not to know."""
+
+    def count(self, test: str, file: Path) -> Counters:
+        """The counters of one step: bytes from a run in which each kernel runs once, for a replay changes what the
+        caches hold; FLOPs from another.
+
+        :param test: node id.
+        :param file: where the test is.
+        :raises NotCounted: there are none, and why.
+        """
+        capability = self._ncu.compute_capability
+        end = self._clock() + self._limit_s
+        with _private_folder() as folder:
+            counted, unknown = self._repeat(test, file, byte_metrics(capability), folder / "bytes.csv", end)
+            ran, no_flop = [counted], None
+            without: tuple[str, ...] = ()
+            try:
+                # Whatever the precision: attention in fp32 may run on tensor cores, a product as three of TF32.
+                flops, without = self._repeat(test, file, flop_metrics(capability, True), folder / "flop.csv", end)
+                ran.append(flops)
+                no_flop = flops.complaint[1] if flops.complaint[0] == "missing_metric" else _lacking(without)
+            except NotCounted as refusal:
+                no_flop = refusal.reason
+            found = self._read(ran, lambda files, source: ncu_counters.of_step(files, source, no_flop=no_flop))
+        if found.status == "missing_metric" and (unknown or without):
+            why = "; ".join(filter(None, (found.reason, _lacking(unknown))))
+            found = replace(found, reason=sentences(why, NO_METRIC_REMEDY))
+        return found
+
+    def unit_check(self, precision: str) -> UnitCheck:
+        """A matrix product of known size, in what the precision computes in: the ratio farthest from 1 where that is
+        more than one type. Each is counted once.
+
+        :raises NotCounted: nothing can be counted here.
+        """
+        dtypes = sorted(PRECISIONS[precision].computes_in)
+        for dtype in dtypes:
+            if dtype not in self._unit_checks:
+                self._unit_checks[dtype] = self._check(dtype)
+        checks = {dtype: self._unit_checks[dtype] for dtype in dtypes}
+        ratios = [check.ratio for check in checks.values() if check.ratio is not None]
+        if not ratios:
+            return UnitCheck(why="; ".join(f"{dtype}: {check.why}" for dtype, check in checks.items()))
+        return UnitCheck(ratio=max(ratios, key=lambda ratio: abs(ratio - 1)))
+
+    def _repeat(
+        self, test: str, file: Path, metrics: Sequence[str], log: Path, end: float
+    ) -> tuple[Ran, tuple[str, ...]]:
+        """One step under ncu.
+
+        :returns: the run, and the metrics that this ncu doesn't know and that nothing stood in for.
+        """
+        command = self._command
+        # Where a test stands outside the root, its name hangs on the paths that were given.
+        within = file.is_file() and file.is_relative_to(command.rootpath)
+        order = Order(test=test, file=file if within else None, answer=log.with_suffix(".answer"))
+        application = pytest_command(
+            command.start,
+            command.again,
+            self._ncu.system.environment,
+            cache=log.parent / "cache" if command.has_cache else None,
+        )
+
+        def run(asked: Sequence[str]) -> Ran:
+            order.answer.unlink(missing_ok=True)
+            return self._ncu.run(
+                application,
+                asked,
+                log=log,
+                variables=order.environment(),
+                limit_s=max(0.0, end - self._clock()),
+                cwd=command.folder,
+            )
+
+        ran, unknown = self._with_known(metrics, run)
+        try:
+            ran.refuse(order.told())
+        except NotCounted as refusal:
+            match refusal.status:
+                case "no_kernels":
+                    reason = f"{refusal.reason}. The test ran on {self._device}"
+                case "timeout":
+                    reason = f"under ncu its test had not ended after {self._limit_s:g} s"
+                case _:
+                    raise
+            raise NotCounted(refusal.status, reason) from refusal
+        return ran, unknown
+
+    def _with_known(self, metrics: Sequence[str], run: Callable[[Sequence[str]], Ran]) -> tuple[Ran, tuple[str, ...]]:
+        """Run with metrics that this ncu knows. It counts nothing where it is asked for one that it doesn't: then the
+        run is repeated, with what tells the same in the place of those that it names, which no later run asks for.
+
+        :returns: the last run, and the metrics that nothing stood in for.
+        """
+        while True:
+            asked = _known(metrics, self._unknown)
+            ran = run(asked)
+            unknown = self._unknown | set(_named(ran, asked))
+            if unknown == self._unknown or not _known(metrics, unknown):
+                return ran, tuple(name for name in metrics if not _known([name], self._unknown))
+            self._unknown = unknown
+            ran.log.unlink(missing_ok=True)
+
+    def _check(self, dtype: str) -> UnitCheck:
+        system = self._ncu.system
+        with _private_folder() as folder:
+
+            def run(asked: Sequence[str]) -> Ran:
+                return self._ncu.run(
+                    (str(system.python), "-P", "-m", ncu_check.__name__, dtype, self._device),
+                    asked,
+                    log=folder / "check.csv",
+                    variables={"PYTHONPATH": system.python_path},
+                    limit_s=self._limit_s,
+                    cwd=self._command.folder,
+                )
+
+            ran, unknown = self._with_known(flop_metrics(self._ncu.compute_capability, True), run)
+            try:
+                ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
+                flop = ncu_counters.of_flops(ran.log)
+            except NotCounted as refusal:
+                if refusal.status in FOR_ALL:
+                    raise
+                return UnitCheck(why=_without(folder, refusal.reason))
+        # FLOPs without one of their parts would pass for a counter that counts something else.
+        return UnitCheck(why=_lacking(unknown)) if unknown else UnitCheck(ratio=flop / ncu_check.FLOP)
+
+    def _read(self, ran: Sequence[Ran], read: Callable[[Sequence[Path], str], Counters]) -> Counters:
+        folder = ran[0].log.parent
+        try:
+            found = read([one.log for one in ran], self._ncu.source)
+            return found if found.reason is None else replace(found, reason=_without(folder, found.reason))
+        except NotCounted as refusal:
+            lacking = next((one.complaint for one in ran if one.complaint[0] == "missing_metric"), None)
+            if lacking is not None:
+                raise NotCounted(*lacking) from refusal
+            raise NotCounted(refusal.status, _without(folder, refusal.reason)) from refusal
+
+
+def _named(ran: Ran, asked: Sequence[str]) -> tuple[str, ...]:
+    """The metrics asked for that ncu says it doesn't know: by their whole names, or by what stands before the dot."""
+    if ran.complaint[0] != "missing_metric":
+        return ()
+    try:
+        words = ran.log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        words = ""
+    told = _NO_METRIC.findall(f"{words}\n{ran.ended.text}".replace("\\", ""))
+    names = {name for rest in told for name in _METRIC.findall(rest)}
+    return tuple(name for name in asked if name in names or name.partition(".")[0] in names)
+
+
+def _known(metrics: Sequence[str], unknown: Set[str]) -> tuple[str, ...]:
+    """What to ask for: the metrics, and what tells the same in the place of those that ncu doesn't know."""
+    asked = ((name,) if name not in unknown else instead(name, unknown) for name in metrics)
+    return tuple(dict.fromkeys(name for names in asked for name in names))
+
+
+def _lacking(metrics: Sequence[str]) -> str | None:
+    """Why what these metrics tell is not there."""
+    return f"this ncu or this GPU lacks {', '.join(metrics)}" if metrics else None
+
+
+def _without(folder: Path, text: str) -> str:
+    """What is said of files, without their folder: it is gone when that is read."""
+    return text.replace(f"{folder}{os.sep}", "")
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """A folder that is this user's alone.
+
+    :raises NotCounted: none can be made.
+    """
+    try:
+        folder = TemporaryDirectory(prefix="roofline-ncu-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise NotCounted("failed", f"no folder for temporary files can be made: {error.strerror or error}") from error
+    with unwound_when_terminated(), folder as name:
+        yield Path(name)

@@ -1,0 +1,52 @@
+"""A matrix product of known size under ncu: does a counter count FLOPs, or half or twice as many?
+
+``python -m pytest_roofline.profilers.ncu.check DTYPE DEVICE``, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from pytest_roofline.profilers.ncu.profiled_range import profiled_range
+
+if TYPE_CHECKING:
+    import torch
+
+SIZE = 4096
+"""Of a square matrix: a multiple of every kernel's tile, so that nothing is computed in vain."""
+
+FLOP = 2.0 * SIZE**3
+"""2 M N K: a multiplication and an addition for each."""
+
+DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+"""What is multiplied, as torch names it, by what it is computed in."""
+
+
+def multiply(dtype: str, device: torch.device, size: int = SIZE) -> torch.Tensor:
+    """Two products of square matrices; the second is the one that is counted.
+
+    :param dtype: one of `DTYPES`.
+    :returns: ``(size, size)``.
+    """
+    import torch
+
+    from pytest_roofline.workload.precision import PRECISIONS, applied
+
+    one, other = (torch.randn(size, size, device=device, dtype=getattr(torch, DTYPES[dtype])) for _ in range(2))
+    with applied(PRECISIONS["tf32" if dtype == "tf32" else "fp32"]):
+        torch.mm(one, other)
+        with profiled_range(device, f"check-{dtype}"):
+            product = torch.mm(one, other)
+    return product
+
+
+def main(arguments: list[str]) -> None:
+    import torch
+
+    dtype, device = arguments
+    multiply(dtype, torch.device(device))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

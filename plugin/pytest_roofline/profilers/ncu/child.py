@@ -1,0 +1,230 @@
+"""The pytest plugin of the process that repeats one test under ncu, loaded with ``-p`` by it alone.
+
+The test runs as it is, up to its call of the ``roofline`` fixture. There, in place of a measurement, one step is taken
+for the counters, and the test ends. What belongs to a run (results, reports, sessions, gate, bounds) is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+from pytest_roofline.profilers.ncu.order import CHILD, Answer, Order, order
+
+if TYPE_CHECKING:
+    from pytest_roofline.session.run import Run
+    from pytest_roofline.workload.workload import Workload
+
+# The plugin itself is imported late: pytest has yet to load it, and to rewrite its assertions, when it loads this one.
+
+ALONE = f"{CHILD} is for the processes that --ncu starts. Leave -p {CHILD} out."
+
+WARMUP_STEPS = 5
+"""After them the optimiser has its state, and memory and the choice of algorithms are settled."""
+
+MOST_WARMUP_STEPS = 30
+"""More of them are taken while the gradient scale is still falling: such a step leaves the optimiser out."""
+
+_OFF: dict[str, Any] = {
+    # A debugger has nobody to ask.
+    "usepdb": False,
+    "trace": False,
+    # Files of the run that this process would begin anew.
+    "basetemp": None,
+    "log_file": os.devnull,
+    "xmlpath": None,
+    "pastebin": None,
+    "report_log": None,  # pytest-reportlog
+    "htmlpath": None,  # pytest-html
+    "json_report": False,  # pytest-json-report
+    "allure_report_dir": None,  # allure-pytest
+    "cov_source": [],  # pytest-cov
+    "benchmark_json": None,
+    "benchmark_save": None,
+    "benchmark_autosave": False,
+    "benchmark_compare": None,
+    "benchmark_compare_fail": [],
+    "benchmark_histogram": False,
+    "benchmark_cprofile": None,
+    # pytest-timeout: replay takes longer than the test that the limit is for.
+    "timeout": 0,
+    # pytest-xdist; and a test that failed fails again.
+    "numprocesses": 0,
+    "reruns": 0,
+}
+"""Options of pytest and of other plugins, where they are there, wherever their values are from."""
+
+_NO_DEBUG = "--debug="
+"""The last one counts, and without a name pytest opens no file. It opens one as soon as the command line is read."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
+    """Switch off what begins before a later hook is called, as pytest-cov does, and pytest's own file of --debug."""
+    _switch_off(early_config.known_args_namespace)
+    args.insert(args.index("--") if "--" in args else len(args), _NO_DEBUG)
+    # After the plugins that are installed and before any conftest.py: pytest configures the last one first.
+    early_config.pluginmanager.register(_StaysOff(), "roofline-ncu-stays-off")
+    return (yield)
+
+
+class _StaysOff:
+    """Switches off what a conftest.py has switched on while it was configured, before the plugins look at it."""
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        _switch_off(config.option)
+
+
+def _switch_off(options: argparse.Namespace) -> None:
+    for name, value in _OFF.items():
+        if hasattr(options, name):
+            setattr(options, name, value)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """Become a process that counts, before any other plugin decides what this run is to be.
+
+    :raises pytest.UsageError: this is none, or there is nothing that could count.
+    """
+    try:
+        given = order(os.environ)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+    if given is None:
+        raise pytest.UsageError(ALONE)
+    plugin = sys.modules.get("pytest_roofline.plugin")
+    if plugin is None or not config.pluginmanager.is_registered(plugin):
+        raise pytest.UsageError(f"the plugin pytest-roofline is not loaded by {sys.executable}")
+    from pytest_roofline.plugin import change_options
+
+    change_options(
+        config,
+        results=None,
+        roofs="off",
+        report=False,
+        sessions=1,
+        gate=None,
+        ncu=None,
+        perf_stat=False,
+        assert_bounds=False,
+        expected_bounds=None,
+    )
+    _switch_off(config.option)
+    if given.file is not None:
+        config.args[:] = [str(given.file)]
+    config.pluginmanager.register(CountingChild(config, given), "roofline-ncu-child")
+    return (yield)
+
+
+class CountingChild:
+    """Connects an order to pytest, and carries it out."""
+
+    def __init__(self, config: pytest.Config, order: Order) -> None:
+        self._config = config
+        self._order = order
+        self._run: Run | None = None
+        self._counted = False
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
+        """All but the one test are left out."""
+        yield
+        others = [item for item in items if item.nodeid != self._order.test]
+        # Of a file that can't be collected pytest itself says why.
+        if len(others) == len(items) and not session.testsfailed:
+            self._order.tell(
+                Answer(problem=f"it was not collected again, {len(items)} others were: its name is another each time")
+            )
+        self._config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item.nodeid == self._order.test][:1]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        from pytest_roofline.plugin import run_of
+
+        for item in session.items:
+            _without_limit(item)
+        self._run = run_of(self._config)
+        if self._run is not None:
+            self._run.counting = self
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        from pytest_roofline.session.hooks import case_name
+
+        result = yield
+        if not self._counted:
+            entries = () if self._run is None else self._run.not_measured
+            why = next((entry.why for entry in entries if entry.id == case_name(item)), "it measured no model")
+            self._order.tell(Answer(problem=why))
+        return result
+
+    def take(self, workload: Workload, case: str) -> NoReturn:
+        """Take the step that is counted, and end the test: what it does with a measurement can't be done.
+
+        :raises pytest.skip.Exception: the step was taken.
+        """
+        from pytest_roofline.workload.compiling import fresh_compiler
+        from pytest_roofline.workload.conditions import conditions
+
+        run = self._run
+        assert run is not None
+        with (
+            fresh_compiler() if workload.compile else nullcontext(),
+            conditions(workload.precision, run.options, run.device, case),
+        ):
+            problem = count_step(workload, case)
+        run.tried += 1
+        self._counted = True
+        self._order.tell(Answer(problem=problem))
+        pytest.skip("one step was taken for the counters")
+
+
+def _without_limit(item: pytest.Item) -> None:
+    """Take the markers of pytest-timeout off, which stand above its option: see `_OFF`."""
+    for node in item.listchain():
+        node.own_markers[:] = [marker for marker in node.own_markers if marker.name != "timeout"]
+
+
+def count_step(workload: Workload, case: str) -> str | None:
+    """Warm up, and take one step in the profiled range, on a batch that lies ready.
+
+    :param case: the name of the NVTX range.
+    :returns: why the step is not the one to count; None where it is.
+    """
+    from pytest_roofline.profilers.ncu.profiled_range import profiled_range
+    from pytest_roofline.workload.workload import Step
+
+    step = Step(workload)
+    warm_up(step, step.scale)
+    step.freeze_scale()
+    scale = step.scale()
+    fetched = step.on_fetched_batches()
+    with profiled_range(workload.device, case):
+        fetched()
+    if scale is not None and fetched.scale() != scale:
+        return f"its optimiser step was skipped: gradients were not finite at the scale {scale:g}"
+    return None
+
+
+def warm_up(step: Callable[[], object], scale: Callable[[], float | None]) -> int:
+    """Take `WARMUP_STEPS`, and more until the gradient scale stands.
+
+    :returns: how many were taken.
+    """
+    for taken in range(1, MOST_WARMUP_STEPS + 1):
+        before = scale()
+        step()
+        if taken >= WARMUP_STEPS and scale() == before:
+            return taken
+    return MOST_WARMUP_STEPS

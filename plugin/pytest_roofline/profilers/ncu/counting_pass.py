@@ -1,0 +1,158 @@
+"""``--ncu``: after a case's test has ended, the same case once more under ncu, for its hardware counters.
+
+Nothing is timed there: replay, and an idle device between kernels, make another time. The record keeps the timing it
+has, and gets the counters.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as TallyOf
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_roofline.device import selection as devices
+from pytest_roofline.profilers.ncu.case import FOR_ALL, CaseCounter, Command
+from pytest_roofline.profilers.ncu.held_memory import release
+from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
+from pytest_roofline.profilers.preflight import Finding, check_ncu
+from pytest_roofline.session.same_project import repeating
+from pytest_roofline.session.sets import started_as
+from roofline.schema.record import KEY, Counters, Record
+from roofline.schema.record_json import from_json
+
+if TYPE_CHECKING:
+    from pytest_roofline.profilers.system import System
+    from pytest_roofline.session.run import Run
+
+COUNTED_KINDS: tuple[devices.Kind, ...] = ("cuda",)
+"""Kinds of device that ncu counts on."""
+
+
+class NotUsable(RuntimeError):
+    """Counters are required and can't be had. The message says why and what to do."""
+
+
+class NcuPass:
+    """Connects counting to pytest.
+
+    :param counter: what counts; or what every record gets, where the check before the run found that nothing can.
+    :param required: the flag that says that every case has to have its counters; None where they needn't.
+    """
+
+    def __init__(self, run: Run, counter: CaseCounter | Counters, *, required: str | None = None) -> None:
+        self._run = run
+        self._counter = counter
+        self._required = required
+        self._refused: Counters | None = None
+        """What a case met that every other one meets as well."""
+        self._became: TallyOf[tuple[str, str | None]] = TallyOf()
+        """Cases by status and reason."""
+
+    # First of all wrappers, so that what others do around a test (a time limit, say) is over.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        before = len(self._run.stats)
+        result = yield
+        # The last one: a test that is run again has a result for each time.
+        for stats in self._run.stats[before:][-1:]:
+            record = from_json(Record, stats.extra_info[KEY], stats.fullname)
+            self._run.give_counters(stats, *self._counters(item, record))
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        try:
+            return (yield)
+        finally:
+            for (status, reason), cases in self._became.items():
+                why = f": {reason}" if reason else ""
+                self._run.printed.append(f"ncu: {cases} case(s) {status}{why}")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        lacking = sum(cases for (status, _), cases in self._became.items() if status != "ok")
+        if self._required is not None and lacking and session.exitstatus == pytest.ExitCode.OK:
+            self._run.printed.append(
+                f"ERROR: {self._required}: counters are required, and {lacking} case(s) don't have all of them."
+            )
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def _counters(self, item: pytest.Item, record: Record) -> tuple[Counters, Mapping[str, str]]:
+        """What a record gets, and why values of it are None where its status doesn't tell, by their names."""
+        if isinstance(self._counter, Counters):
+            return self._counter, {}
+        if record.case.mode not in ("train", "infer"):
+            return Counters(status="not_requested", reason="ncu is asked about the steps of models"), {}
+        if not record.valid:
+            return Counters(status="not_requested", reason="nothing is counted for a row that is invalid"), {}
+        if self._refused is None:
+            counters, missing = self._counted(self._counter, item, record.case.precision)
+        else:
+            counters, missing = self._refused, {}
+        self._became[counters.status, counters.reason] += 1
+        return counters, missing
+
+    def _counted(self, counter: CaseCounter, item: pytest.Item, precision: str) -> tuple[Counters, Mapping[str, str]]:
+        held = release(self._run.device)
+        whys = {"context_byte": held.why}
+        try:
+            check = counter.unit_check(precision)
+            counters = replace(counter.count(item.nodeid, item.path), unit_check=check.ratio)
+            whys["unit_check"] = check.why
+        except NotCounted as refusal:
+            counters = Counters(status=refusal.status, reason=refusal.reason)
+            if refusal.status in FOR_ALL:
+                self._refused = counters
+        # Of a refusal, too: a process that ran out of memory had what this one leaves.
+        return replace(counters, context_byte=held.byte), {name: why for name, why in whys.items() if why is not None}
+
+
+def prepare(config: pytest.Config, run: Run, system: System, *, required: str | None) -> NcuPass:
+    """Look whether there can be counters, before any test, and have them counted after each.
+
+    :param required: the flag that says that there have to be some; None where they needn't.
+    :raises NotUsable: there can't, and they are required.
+    """
+    finding = preflight(run.device.type, system, run.options.ncu_path)
+    if required is not None and not finding.usable:
+        raise NotUsable(f"{required}: counters are required. {finding.line}")
+    run.announced.append(finding.line)
+    if not finding.usable:
+        return NcuPass(run, Counters(status=finding.status, reason=finding.reason))
+    assert finding.path is not None
+    ncu = Ncu(
+        path=finding.path,
+        version=finding.version,
+        system=system,
+        compute_capability=run.machine.device.compute_capability,
+    )
+    command = Command(
+        start=started_as(),
+        again=repeating(config),
+        folder=config.invocation_params.dir,
+        rootpath=config.rootpath,
+        has_cache=config.pluginmanager.hasplugin("cacheprovider"),
+    )
+    counter = CaseCounter(ncu, command, str(run.device), run.options.ncu_timeout)
+    return NcuPass(run, counter, required=required)
+
+
+def preflight(kind: str, system: System, asked: Path | None) -> Finding:
+    """Whether a run on this kind of device can have counters.
+
+    On a CPU it can't. Where an ncu is there and wouldn't work anyway, that is told all the same: whoever tries it on a
+    small CPU run first learns what the GPU's would meet.
+
+    :param asked: the path of ncu that was given.
+    """
+    finding = check_ncu(system, asked)
+    if kind in COUNTED_KINDS:
+        return finding
+    why = f"ncu counts on NVIDIA GPUs; this run measures {kind}"
+    if finding.usable or finding.status in ("not_found", "unsupported_platform"):
+        return replace(finding, status="unsupported_platform", why=why, remedy=None)
+    return replace(finding, why=f"{finding.why} (and {why})")

@@ -1,0 +1,69 @@
+"""What a run and the process that repeats one of its tests under ncu say to each other: an order and an answer.
+
+The order goes through an environment variable and not through the command line, which stays that of the run: so the
+test is found as it was found before, whatever its name holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+
+VARIABLE = "ROOFLINE_NCU_ORDER"
+"""Taken away by the first to read it: no process that the test starts is told to count anything."""
+
+CHILD = "pytest_roofline.profilers.ncu.child"
+"""The pytest plugin that carries an order out, loaded with ``-p``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """``problem``: why no step was counted; None where one was."""
+
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Count one step of one test.
+
+    :param test: its node id.
+    :param file: to collect only this file; None to collect whatever the command line names.
+    :param answer: the file for the answer.
+    """
+
+    test: str
+    file: Path | None
+    answer: Path
+
+    def environment(self) -> dict[str, str]:
+        file = None if self.file is None else str(self.file)
+        return {VARIABLE: json.dumps([self.test, file, str(self.answer)])}
+
+    def tell(self, answer: Answer) -> None:
+        self.answer.write_text(json.dumps([answer.problem]), encoding="utf-8")
+
+    def told(self) -> Answer | None:
+        """The answer; None where the process ended before it gave one."""
+        try:
+            (problem,) = json.loads(self.answer.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return Answer(problem=problem)
+
+
+def order(environment: MutableMapping[str, str]) -> Order | None:
+    """The order this process was started with; None: none was given.
+
+    :raises ValueError: the variable holds something else.
+    """
+    text = environment.pop(VARIABLE, None)
+    if text is None:
+        return None
+    try:
+        test, file, answer = json.loads(text)
+        return Order(test=str(test), file=None if file is None else Path(file), answer=Path(answer))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{VARIABLE} is for the processes that --ncu starts. Unset it.") from error

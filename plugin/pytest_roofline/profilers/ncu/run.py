@@ -1,0 +1,118 @@
+"""One program under ncu: what it wrote, and whether there is anything to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_roofline.profilers.ncu.command import ncu_command, ncu_environment
+from pytest_roofline.profilers.ncu.order import Answer
+from pytest_roofline.profilers.ncu.status import Status, classify
+from pytest_roofline.profilers.system import Ended, System
+
+TOLD_LINES = 5
+"""Of what a program that failed has written last."""
+
+_ITS_CODE = "The application returned an error code"
+
+_BEFORE_THE_TEST: tuple[Status, ...] = ("permission_denied", "unsupported_platform", "lock_conflict")
+"""What explains why a test under ncu failed, and is not explained by it."""
+
+
+class NotCounted(Exception):
+    """There are no counters. ``status`` as in `roofline.schema.record.Counters`."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a program under ncu left. ``log`` has the CSV; ``complaint`` is what ncu said of itself, by `classify`."""
+
+    ended: Ended
+    log: Path
+    limit_s: float
+    complaint: tuple[Status, str]
+
+    def refuse(self, answer: Answer | None) -> None:
+        """See that there is something to read.
+
+        What ncu lacks on this chip is no reason to drop the rest: `ncu_counters.read` sees what there is.
+
+        :param answer: what the program said of the step that was to be counted; None: it ended before it could.
+        :raises NotCounted: there isn't.
+        """
+        status, reason = self.complaint
+        if status in _BEFORE_THE_TEST:
+            raise NotCounted(status, reason)
+        if self.ended.fault == "timeout":
+            raise NotCounted("timeout", f"under ncu it had not ended after {self.limit_s:.3g} s")
+        if self.ended.fault == "cannot_start":
+            raise NotCounted("not_found", f"ncu can't be started: {self.ended.reason}")
+        if answer is not None and answer.problem is not None:
+            raise NotCounted("failed", f"the test failed under ncu: {answer.problem}")
+        if answer is None and status in ("ok", "no_kernels"):
+            raise NotCounted("failed", self._last_words())
+        if answer is None or status not in ("ok", "missing_metric"):
+            raise NotCounted(status, reason)
+        if not self.log.exists():
+            raise NotCounted("failed", f"ncu wrote no file, and ended with exit code {self.ended.code}")
+
+    def _last_words(self) -> str:
+        """How the program ended, and what it wrote last."""
+        code = self.ended.code
+        lines = [line for line in self.ended.text.splitlines() if line.strip()][-TOLD_LINES:]
+        wrote = " / ".join(line.strip() for line in lines) or "nothing"
+        return f"its process ended with exit code {code} before the step; it wrote last: {wrote}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ncu:
+    """A usable ncu, on a device of this compute capability."""
+
+    path: Path
+    version: str | None
+    system: System
+    compute_capability: str | None = None
+
+    @property
+    def source(self) -> str:
+        """For a record."""
+        return f"ncu {self.version}" if self.version else "ncu"
+
+    def run(
+        self,
+        application: Sequence[str],
+        metrics: Sequence[str],
+        *,
+        log: Path,
+        variables: Mapping[str, str],
+        limit_s: float,
+        cwd: Path | None = None,
+    ) -> Ran:
+        """Let a program run under ncu to its end, or to the limit: then it and all it started are killed.
+
+        :param log: the file for the CSV; temporary files go into its folder, which is to be private.
+        :param variables: more of the environment's.
+        """
+        ended = self.system.run(
+            ncu_command(self.path, application, metrics, log),
+            timeout_s=limit_s,
+            environment=ncu_environment(self.system.environment, log.parent, variables),
+            cwd=cwd,
+        )
+        words = "\n".join((*_own_words(log), ended.text))
+        return Ran(ended=ended, log=log, limit_s=limit_s, complaint=classify(words, self.system, self.path))
+
+
+def _own_words(log: Path) -> Iterator[str]:
+    """What ncu says in its log beside the CSV. That a test failed is the test's to say, and no failure of ncu's."""
+    with suppress(OSError), log.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if not line.startswith('"') and _ITS_CODE not in line:
+                yield line.rstrip()

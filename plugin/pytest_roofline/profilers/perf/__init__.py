@@ -1,0 +1,1 @@
+"""Events of the host's cores, counted by perf stat."""

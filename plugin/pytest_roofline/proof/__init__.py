@@ -1,0 +1,1 @@
+"""What is claimed of a measurement, and the evidence; who looked on meanwhile."""

@@ -1,0 +1,114 @@
+"""Steps after the timed rounds, in passes of their own: for their kernels, their work, and each operation's time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pytest_roofline.counting import count_step
+from pytest_roofline.device.memory import is_out_of_memory
+from pytest_roofline.profilers.kineto import Profiled, profile_step
+from pytest_roofline.proof import claims as proof
+from pytest_roofline.proof.denormals import denormals
+from pytest_roofline.proof.kernels import kernel_names
+from pytest_roofline.proof.missing import told
+from pytest_roofline.workload import precision as precisions
+from pytest_roofline.workload.workload import ReadyBatches, Step
+from roofline.schema.record import Check, Flag
+
+if TYPE_CHECKING:
+    from pytest_roofline.session.run import Run
+
+TAKES_TURNS = "a process that takes turns with another is asked for its rounds and its proofs alone"
+"""The profiler's pass takes a second of every case in every pair of processes, and nobody there reads it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What the steps after the timed rounds tell.
+
+    ``profiled`` is None where none could be taken, as ``missing`` says; ``input_ended`` has the reason where it was
+    that the data had ended. ``peak_byte`` is the memory that the counted step takes at most; None for a compiled one,
+    whose tensors are others.
+    """
+
+    checks: tuple[Check, ...]
+    flags: tuple[Flag, ...] = ()
+    profiled: Profiled | None = None
+    peak_byte: int | None = None
+    missing: dict[str, str] = field(default_factory=dict)
+    input_ended: str | None = None
+
+
+def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
+    """Take steps in passes of their own, for their kernels, for their work, and for the time of each operation.
+
+    :param compiled: whether any part of the step is.
+    :raises InputEnded: there is no batch left to take one on.
+    :raises RuntimeError, MemoryError: the device has no memory for one; see `is_out_of_memory`.
+    """
+    workload, device = step.workload, run.device
+    switches = precisions.fp32_switches(device)
+    fetched = step.on_fetched_batches()
+    try:
+        # The kernels must be those of the step that was timed; operations can be told of the module itself only.
+        kernels = kernel_names(fetched, device)
+        uncompiled = fetched.uncompiled()
+        counted = count_step(
+            uncompiled,
+            model=workload.model,
+            optimizer=workload.optimizer,
+            held=proof.tensors_in(workload.batches.ready) if isinstance(workload.batches, ReadyBatches) else (),
+            last_level_cache_byte=run.machine.device.last_level_cache_byte,
+            tf32_matmul=switches.matmul,
+            tf32_convolution=switches.convolution,
+        )
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        # Whatever it is: the step is the user's, it ran in every timed round, and may raise anything where it finds a
+        # profiler, a mode or hooks. The row is measured already and
+        # must not be lost for it.
+        return unobserved(f"the step can't be counted: {told(error)}")
+    if counted.elsewhere:
+        return unobserved(counted.elsewhere)
+    # Before the profiler's pass: a step that fails in it may leave no gradients.
+    checks = (
+        proof.check_device(step, counted.devices),
+        proof.check_kernels(device, kernels),
+        proof.check_precision(
+            workload.precision,
+            counted.flop_by_dtype,
+            kernels,
+            uncovered=(operation.name for operation in counted.work.uncovered),
+            compiled=workload.compile,
+        ),
+    )
+    if run.turns is None:
+        others = workload.mode == "infer"
+        profiled = profile_step(fetched, device, counted, compiled=compiled, clock=run.clock, all_threads=others)
+    else:
+        profiled = Profiled(
+            profile=None, operations=counted.operations, work=counted.work, missing={"profile": TAKES_TURNS}
+        )
+    if hidden := profiled.elsewhere or proof.unseen(uncompiled, counted.devices):
+        return unobserved(hidden)
+    slow = denormals(step, fetched.workload.batches.next()[0])
+    missing = {**counted.missing, **profiled.missing}
+    if compiled:
+        missing["memory.peak_predicted_byte"] = "counted on the uncompiled step, whose tensors are others"
+    return Observed(
+        checks=checks,
+        flags=() if slow is None else (slow,),
+        profiled=profiled,
+        peak_byte=None if compiled else counted.peak_byte,
+        missing=missing,
+    )
+
+
+def unobserved(reason: str) -> Observed:
+    """What is left to say where no such step could be taken."""
+    return Observed(
+        checks=proof.unobserved(reason),
+        missing=dict.fromkeys(("work", "profile", "memory.peak_predicted_byte"), reason),
+    )

@@ -1,0 +1,181 @@
+"""``roofline roofs``: measure, show or forget the roofs that are kept of this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_roofline.device import cpus
+from pytest_roofline.device import selection as devices
+from pytest_roofline.roofs import kept as kept_roofs
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import needed as machine_roofs
+from roofline.cli.parameters import Command, table_options
+from roofline.text.printable import say
+
+if TYPE_CHECKING:
+    import torch
+
+    from roofline.schema.record import Machine, Roof
+
+_UNITS = {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}
+_OTHERS = ("dram", "llc", "launch")
+"""Measured beside the compute roofs; a CPU without a known cache has no llc."""
+
+
+class _NothingMeasured(click.ClickException):
+    """There is nothing to show or keep."""
+
+    exit_code = 3
+
+
+def _device_option(command: Command) -> Command:
+    return click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps.")(command)
+
+
+@click.group("roofs")
+def command() -> None:
+    """Measure this machine's roofs, show those that are kept for later runs, or forget them."""
+
+
+@command.command()
+@_device_option
+@click.option(
+    "--precision",
+    "precisions",
+    multiple=True,
+    type=click.Choice(tuple(roofs.COMPUTE)),
+    help="Compute roof to measure; may be repeated. Default: all that the device has.",
+)
+@table_options
+@click.pass_obj
+def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any) -> None:
+    """Measure the roofs of compute, memory and launches, in about a minute at most, and keep them for later runs.
+
+    Exit code: 0 measured and kept, 2 they can't be kept, 3 none could be measured.
+    """
+    chosen, machine = _machine(device)
+    with _cache_errors():
+        kept = kept_roofs.KeptRoofs.of(machine)
+    measured = machine_roofs.measure(
+        (*(precisions or roofs.COMPUTE), *_OTHERS),
+        machine_roofs.Equipment(
+            device=chosen,
+            described=machine.device,
+            instruments=devices.instruments(chosen),
+            clock=time.perf_counter,
+            conditions=_conditions(chosen),
+        ),
+    )
+    missing = [f"no {name}: {why}" for name, why in measured.missing.items()]
+    if not measured.roofs:
+        raise _NothingMeasured("\n  ".join(("no roof could be measured.", *missing)))
+    unkept, told = None, f"measured in {measured.seconds:.1f} s"
+    try:
+        kept.keep(measured.roofs)
+        told += f", kept in {kept.path}"
+    except kept_roofs.CacheError as error:
+        unkept = click.UsageError(f"they are not kept for later runs: {error}")
+    _show(show, machine, measured.roofs, [told, *missing], shown)
+    if unkept is not None:
+        raise unkept
+
+
+@command.command("show")
+@_device_option
+@table_options
+@click.pass_obj
+def show_kept(show: Any, /, device: str, **shown: Any) -> None:
+    """Show the roofs that are kept of this machine, with their age, and which of them are doubtful."""
+    _, machine = _machine(device)
+    with _cache_errors():
+        kept = kept_roofs.KeptRoofs.of(machine)
+        found = kept.read()
+    notes = [f"kept in {kept.path}"] if found else ["None are kept. `roofline roofs measure` measures them."]
+    _show(show, machine, found, notes, shown)
+
+
+@command.command()
+@_device_option
+def forget(device: str) -> None:
+    """Delete the roofs that are kept of this machine. The next run that needs them measures them anew."""
+    _, machine = _machine(device)
+    with _cache_errors():
+        kept = kept_roofs.KeptRoofs.of(machine)
+        there = kept.forget()
+    say(f"Deleted {kept.path}." if there else "None were kept.")
+
+
+def _machine(device: str) -> tuple[torch.device, Machine]:
+    """The device, and the machine as a run that measures on it would describe it."""
+    try:
+        import torch
+
+        from pytest_roofline.device import host as machine
+
+        chosen = devices.select(devices.parse(device))
+    except (ValueError, devices.DeviceError) as error:
+        raise click.UsageError(f"--device {device}: {error}") from error
+    except ImportError as error:
+        raise click.UsageError(f"measuring needs torch, which can't be imported: {error}") from error
+    torch.set_num_threads(min(torch.get_num_threads(), cpus.effective_cpus()))
+    return chosen, machine.describe(chosen, None)
+
+
+@contextmanager
+def _cache_errors() -> Iterator[None]:
+    """Tell why the cache can't be used, as a usage error."""
+    try:
+        yield
+    except kept_roofs.CacheError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractContextManager[None]]:
+    from pytest_roofline.options import SETTINGS, Options
+    from pytest_roofline.workload.conditions import conditions
+    from pytest_roofline.workload.precision import PRECISIONS
+
+    defaults = Options(**{setting.name: setting.default for setting in SETTINGS})
+    return lambda plan: conditions(PRECISIONS[plan.precision], defaults, device, f"roof-{plan.name}")
+
+
+def _show(show: Any, machine: Machine, found: Sequence[Roof], notes: list[str], shown: dict[str, Any]) -> None:
+    from roofline.text.units import percent, scaled
+
+    doubtful = machine_roofs.doubts(found, machine.device)
+    notes = [*notes, *(f"doubtful, the next run measures it again: {name} ({why})" for name, why in doubtful.items())]
+    show(
+        f"Roofs of {machine.device.name}",
+        [
+            ("roof", "roof", None),
+            ("value", "value", None),
+            ("unit", "unit", None),
+            ("reads", "reads", None),
+            ("spread", "spread", percent),
+            ("kernel", "kernel", None),
+            ("measured_at", "when (UTC)", None),
+            ("doubtful", "doubtful", None),
+        ],
+        [
+            {
+                "roof": roof.name,
+                "value": roof.value,
+                "unit": _UNITS[roof.kind],
+                "reads": scaled(roof.value, _UNITS[roof.kind]),
+                "spread": roof.spread,
+                "kernel": roof.kernel,
+                "measured_at": roof.measured_at,
+                "doubtful": doubtful.get(roof.name),
+            }
+            for roof in found
+        ],
+        notes=notes,
+        left=("roof", "kernel", "measured_at"),
+        undisplayed=("value", "unit", "doubtful"),
+        **shown,
+    )

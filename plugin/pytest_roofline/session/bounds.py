@@ -1,0 +1,247 @@
+"""What is expected of a test's case: by its markers, and under ``--assert-bounds`` by the suite's file, too.
+
+The judging is ``roofline check``'s, in a process of its own after the case's measurement. A test whose case is not as
+expected fails, and its row stays valid: the number is right.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_roofline.session import analysis
+from pytest_roofline.workload.precision import PRECISIONS
+from roofline.schema.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
+from roofline.schema.expected_file import NAME, beside, read
+from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record_json import to_json
+from roofline.text.units import percent
+
+if TYPE_CHECKING:
+    from pytest_roofline.session.run import Run
+
+MARKER = "expected_bound"
+
+_WIDTH = 100
+"""Columns of a failing test's message."""
+
+
+class NotAsExpected(pytest.fail.Exception):  # type: ignore[misc, name-defined]  # pytest sets it as it is imported
+    """A case was measured well, and isn't bound as expected, doesn't reach a floor, or can't be judged.
+
+    The message begins with what is wrong: pytest's summary has room for a few words.
+    """
+
+    # As of pytest's own: else its summary shows the module, too, and nothing of the message.
+    __module__ = "builtins"
+
+
+class NothingExpected(ValueError):
+    """Bounds are to be asserted, and there is nothing to assert. The message says where was looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The expectations of the suite's files, by the test (its full name) that each file lies beside.
+
+    ``root`` is the project's: messages name the files from there.
+    """
+
+    root: Path
+    files: Mapping[str, tuple[Path, tuple[Expected, ...]]]
+
+
+def marked(item: pytest.Item) -> tuple[Expected, ...]:
+    """What the markers of a test expect, the nearest first.
+
+    :raises ValueError: arguments that are not allowed; the text says which are.
+    """
+    return tuple(_of_marker(marker, item) for marker in item.iter_markers(MARKER))
+
+
+def suite(items: Sequence[pytest.Item], root: Path, given: Path | None) -> Suite:
+    """The files that bounds are asserted by: the given one, or of each test the nearest above it.
+
+    :param items: the tests that measure.
+    :param root: of the project; relative to it are the tests' names.
+    :raises roofline.schema.expected_file.ExpectedFileError: one can't be used.
+    :raises NothingExpected: there is neither a file nor a marker.
+    """
+    given = None if given is None else given.absolute()  # a test may change the folder
+    contents: dict[Path, tuple[Expected, ...]] = {}
+    files = {}
+    for item in items:
+        path = given if given is not None else beside([item.nodeid], root)
+        if path is not None:
+            if path not in contents:
+                contents[path] = read(path)
+            files[item.nodeid] = (path, contents[path])
+    if not files and not any(item.get_closest_marker(MARKER) for item in items):
+        raise NothingExpected(f"no {NAME} beside the tests or above them, and none of them has the marker {MARKER}.")
+    return Suite(root, files)
+
+
+def applying(expected: Iterable[Expected], record: Record, label: str) -> tuple[Expected, ...]:
+    """Those that are of this case, on this device.
+
+    :param label: the machine's.
+    """
+    case, names = record.case, (record.device.kind, record.device.name, label)
+    return tuple(one for one in expected if one.is_for(case=case.id, precision=case.precision) and one.is_on(names))
+
+
+def assert_bounds(run: Run, record: Record, test: str) -> None:
+    """Let ``roofline check`` judge the case just measured, by its markers and the suite's file.
+
+    It knows the published devices, too: what it finds wrong with an entry's device is kept in ``run.warned``.
+
+    :param test: its full name, under which its row is in ``run.stats``.
+    :raises NotAsExpected: it is not as expected, or can't be judged: that is never a pass.
+    """
+    if run.bounds is None:
+        return
+    path, of_file = run.bounds.files.get(test, (None, ()))
+    own = own_of(of_file, run.machine.fingerprint)
+    if not record.expected and not applying(own, record, run.machine.label):
+        return
+    run.asserted += 1
+    # A case is judged right after its measurement, so its roofs can't wait for the end of the run.
+    run.fill_roofs()
+    with TemporaryDirectory() as folder:
+        name = "results.json" if run.file is None else run.file.path.name
+        results = Path(folder, name)
+        results.write_text(json.dumps(_document(run.machine, run.session(), _rows(run, record))), encoding="utf-8")
+        file = () if path is None else (str(path),)
+        answer = analysis.ask("check", str(results), "--format", "json", "--expect", *file)
+    root = f"{run.bounds.root}{os.sep}"
+    run.warned.update(dict.fromkeys(one.replace(root, "") for one in _warnings(answer)))
+    faults = _faults(answer, test)
+    if faults:
+        short = "; ".join(dict.fromkeys(fault.short for fault in faults))
+        told = "\n".join(_wrapped(fault.message) for fault in faults).replace(root, "")
+        raise NotAsExpected(f"{short}: measured, but not as expected.\n{told}", pytrace=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NotHeld:
+    """What the suite's files expect on this device and machine that no case of a run was held against.
+
+    ``lost``: of a case that was to be measured and has no number, with the reason. ``not_applicable``: of one that was
+    skipped, as where the device can't run its precision. ``absent``: patterns that no case of the run is of, such as
+    one that was renamed; in a run of a few chosen tests there are many of these.
+    """
+
+    lost: tuple[str, ...]
+    not_applicable: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+def not_held(run: Run) -> NotHeld:
+    """To be asked at the end of a run that asserts bounds."""
+    assert run.bounds is not None
+    machine = run.machine
+    names = (machine.device.kind, machine.device.name, machine.label)
+    measured = [(case["id"], case["precision"]) for case in (stats.extra_info[KEY]["case"] for stats in run.stats)]
+    given_up = run.session().not_measured
+    lost: dict[str, None] = {}
+    not_applicable: dict[str, None] = {}
+    absent: dict[str, None] = {}
+    for one in dict.fromkeys(one for _, of_file in run.bounds.files.values() for one in of_file):
+        if not (one.is_on(names) and one.is_of_machine(machine.fingerprint)):
+            continue
+        if any(one.is_for(case=case, precision=precision) for case, precision in measured):
+            continue
+        of_pattern = [case for case in given_up if matches(one.case, case.id)]
+        for case in of_pattern:
+            (not_applicable if case.outcome == "skipped" else lost)[f"{case.id}: {case.why}"] = None
+        if not of_pattern:
+            absent[one.case] = None
+    return NotHeld(lost=tuple(lost), not_applicable=tuple(not_applicable), absent=tuple(absent))
+
+
+def _of_marker(marker: pytest.Mark, item: pytest.Item) -> Expected:
+    where = f"@pytest.mark.{MARKER}"
+    values: dict[str, Any] = dict(marker.kwargs)
+    if len(marker.args) > 1 or (marker.args and "bound" in values):
+        raise ValueError(f"{where}{marker.args!r}: takes one bound, and the keywords {', '.join(MARKER_KEYS[1:])}")
+    if marker.args:
+        values["bound"] = marker.args[0]
+    try:
+        expected = expectation(values, MARKER_KEYS, f"{where} of {item.nodeid.partition('[')[0]}")
+    except ExpectationError as error:
+        raise ValueError(f"{where}: {error}") from error
+    if ANY not in expected.precision and expected.precision not in PRECISIONS:
+        raise ValueError(f"{where}: precision is {expected.precision!r}; use one of {', '.join(PRECISIONS)}")
+    return expected
+
+
+def _rows(run: Run, record: Record) -> list[Any]:
+    """The benchmarks of the same model so far: that a batch is too large shows beside smaller ones. The last counts of
+    a test that ran several times.
+    """
+    rows = {stats.fullname: stats for stats in run.stats}
+    return [stats for stats in rows.values() if stats.extra_info[KEY]["case"]["model"] == record.case.model]
+
+
+def _document(machine: Machine, session: Session, rows: Iterable[Any]) -> dict[str, Any]:
+    """As much of a pytest-benchmark file as judging needs."""
+    benchmarks = [
+        {"name": row.name, "fullname": row.fullname, "extra_info": {KEY: row.extra_info[KEY]}} for row in rows
+    ]
+    return {"machine_info": {KEY: to_json(machine)}, KEY: to_json(session), "benchmarks": benchmarks}
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What is wrong with a case: ``short`` in a few words, ``message`` in full."""
+
+    short: str
+    message: str
+
+
+def _faults(answer: analysis.Answer, test: str) -> list[_Fault]:
+    """What is wrong with the case, one for each expectation."""
+    try:
+        rows = json.loads(answer.out)["rows"]
+    except (ValueError, KeyError, TypeError):
+        why = f"roofline check ended with exit code {answer.code}: {answer.err}"
+        return [_Fault("not judged", f"It could not be judged: {why}")]
+    own = [row for row in rows if row["test"] == test]
+    if not own:
+        return [_Fault("not judged", "It could not be judged: roofline check found nothing expected of it.")]
+    return [_Fault(_in_short(row), row["message"]) for row in own if row["verdict"] != "held"]
+
+
+def _warnings(answer: analysis.Answer) -> list[str]:
+    """What the program lets pass and warns of; none where it gave no answer, which is a fault of its own."""
+    try:
+        return list(json.loads(answer.out)["warnings"])
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def _in_short(row: Mapping[str, Any]) -> str:
+    """``launch-bound, not compute-bound``; of a row of ``roofline check --expect`` that doesn't hold."""
+    if row["verdict"] != "failed":
+        return str(row["verdict"]).replace("_", " ")
+    parts = []
+    expected, bound = row["expected_bound"], row["bound"]
+    if expected is not None and bound not in (expected, "undetermined"):
+        parts.append(f"{bound}-bound, not {expected}-bound")
+    for name, of in (("fraction_of_roof", "its roof"), ("fraction_of_speed_of_light", "the speed of light")):
+        floor, at_most = row[f"min_{name}"], row[f"{name}_at_most"]
+        if floor is not None and at_most is not None and at_most < floor:
+            parts.append(f"{percent(row[name], 3)} of {of}, not {100 * floor:g} %")
+    return ", ".join(parts)

@@ -1,0 +1,313 @@
+"""The hooks that are there only while a session measures: one object, registered when cases are about to run."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_roofline.device.memory import is_out_of_memory, release
+from pytest_roofline.items import uses_roofline
+from pytest_roofline.session.bounds import NotAsExpected, not_held
+from pytest_roofline.session.results import ResultsError, with_short_parameters
+from pytest_roofline.session.run import Run
+from roofline.schema.record import KEY
+from roofline.schema.record_json import to_json
+from roofline.text.units import some_of
+
+_NAMED = 5
+"""So many patterns that no case of the run is of are named."""
+
+
+class SessionHooks:
+    """Connects a `Run` to pytest and pytest-benchmark."""
+
+    def __init__(self, run: Run, config: pytest.Config, planned: Mapping[str, str]) -> None:
+        """:param planned: ids of the cases that are to be measured, by the full names of their tests."""
+        run.planned = planned
+        self._run = run
+        self._config = config
+        self._middle = max(1, len(planned) // 2)
+        self._done = 0
+        self._not_called = 0
+        self._saved: list[Any] = []
+        """Of each row, its record as the journal has it."""
+        self._saved_session: Mapping[str, Any] = {}
+        self._saved_reasons = self._saved_finished = 0
+        self._unsaved: str | None = None
+        """Why what has finished isn't in the results file, where it isn't."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Release what ran before, ahead of the first fixture that builds something; also of a test that runs again."""
+        if uses_roofline(item):
+            release(self._run.device)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        # What was added to the test before after it had ended, as hardware counters are.
+        self.save()
+        result = yield
+        if uses_roofline(item):
+            is_case = item.get_closest_marker("roofs") is None
+            self._done += is_case
+            self._run.finished.append(item.nodeid)
+            self.save()
+            if is_case and self._done == self._middle:
+                self._run.sample_roofs()
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if not uses_roofline(item):
+            return report
+        if report.when == "call" and report.outcome == "passed" and not _called(item):
+            report.outcome, report.longrepr = "failed", NOT_CALLED
+            self._not_called += 1
+        if report.outcome != "passed" and not _is_measured_well(call):
+            outcome, reason = why(report, call)
+            self._run.case_failed(case_name(item), outcome, reason, test=item.nodeid)
+            if outcome == "out_of_memory":
+                # Where in torch an allocator gave up says nothing.
+                report.longrepr = reason
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        self._announce()
+        self._begin()
+        # Here and not at the session's finish: pytest-benchmark saves its own file there, and may fail.
+        try:
+            result = yield
+            self._run.sample_roofs()
+            # After the last case: the device is no warmer for them, and it is known which dtypes they computed in.
+            self._run.fill_roofs()
+        finally:
+            self._finish()
+        return result
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        worked = self._run.summarise(_width(self._config))
+        if self._unsaved is not None:
+            self._run.printed.append(f"ERROR: {self._unsaved}")
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            return
+        # A test that only forgot to measure has failed, but there is no other failure that it could hide.
+        failed = exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED and session.testsfailed > self._not_called
+        green = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if green and not failed and not (self._run.measured or self._run.tried):
+            self._run.printed.append("ERROR: nothing was measured. " + nothing_measured(self._run))
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif green and not failed and self._run.bounds is not None and not self._run.asserted:
+            self._run.printed.append(f"ERROR: no bound was asserted. {nothing_expected(self._run)}")
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif green and not failed and self._run.bounds is not None and not self._tell_not_held():
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif exitstatus == pytest.ExitCode.OK and not worked:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            # A run that was cut short is no sample of what it was to measure.
+            gated = self._run.check(_width(self._config))
+            if session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = gated
+
+    def _tell_not_held(self) -> bool:
+        """Whether all that bounds were to be asserted of had a number. What was skipped, or no test is of, passes."""
+        without = not_held(self._run)
+        self._run.printed += [f"ERROR: no bound was asserted of {one}" for one in without.lost]
+        self._run.printed += [f"bound not applicable: {one}" for one in without.not_applicable]
+        if without.absent:
+            absent = some_of(without.absent, _NAMED)
+            self._run.printed.append(f"bounds of no case of this run: {absent}. Was one renamed?")
+        self._run.printed += [f"bounds not asserted: {one}" for one in self._run.warned]
+        return not without.lost
+
+    def _announce(self) -> None:
+        for text in self._run.announced:
+            self._tell(text)
+
+    def _begin(self) -> None:
+        """Write the journal's first line.
+
+        :raises pytest.UsageError: the disk is full now: nothing of what would be measured could be kept.
+        """
+        config, hook = self._config, self._config.hook
+        if self._run.file is None:
+            return
+        # Once: it takes a second, starts processes and opens files, which may be impossible later.
+        self._machine_info = hook.pytest_benchmark_generate_machine_info(config=config)
+        hook.pytest_benchmark_update_machine_info(config=config, machine_info=self._machine_info)
+        self._commit_info = commit_info(config)
+        self._saved_session = to_json(self._run.session())
+        document = {**self._document([]), KEY: self._saved_session}
+        try:
+            self._run.file.append({"document": document, "planned": self._run.planned})
+        except ResultsError as error:
+            self._run.file.discard()
+            raise pytest.UsageError(f"{error}. Make room there, or choose another folder.") from error
+
+    @property
+    def saved_rows(self) -> int:
+        """How many rows the journal has."""
+        return len(self._saved)
+
+    def save(self) -> None:
+        """Add to the journal what is new. What can't be written now is tried again with the next case."""
+        run = self._run
+        if run.file is None:
+            return
+        records = [stats.extra_info[KEY] for stats in run.stats]
+        rows = {
+            place: row
+            for place, record in enumerate(records)
+            if place >= len(self._saved) or record is not self._saved[place]
+            for row in self._document([run.stats[place]])["benchmarks"]
+        }
+        reasons, finished = len(run.not_measured), len(run.finished)
+        if not rows and reasons == self._saved_reasons and finished == self._saved_finished:
+            return
+        new = replace(run.session(), not_measured=tuple(run.not_measured[self._saved_reasons :]), not_run=())
+        session = to_json(new)
+        not_measured = session.pop("not_measured")
+        changed = {name: value for name, value in session.items() if self._saved_session.get(name) != value}
+        line = {
+            "finished": run.finished[self._saved_finished :],
+            "rows": rows,
+            "not_measured": not_measured,
+            "session": changed,
+        }
+        try:
+            run.file.append(line)
+        except ResultsError as error:
+            if self._unsaved is None:
+                self._tell(f"WARNING: {error}. {self._in_journal()}. Measuring goes on; make room there.")
+            self._unsaved = str(error)
+            return
+        self._unsaved = None
+        self._saved, self._saved_session = records, session
+        self._saved_reasons, self._saved_finished = reasons, finished
+
+    def _finish(self) -> None:
+        """Make the JSON of the results."""
+        self.save()
+        if self._run.file is None or not self._run.stats:
+            return
+        try:
+            self._run.file.write(self.document())
+        except ResultsError as error:
+            self._unsaved = f"{error}. {self._in_journal()}: `roofline recover` makes the JSON of it."
+        else:
+            self._unsaved = None
+
+    def _in_journal(self) -> str:
+        assert self._run.file is not None
+        saved = set(self._run.finished[: self._saved_finished]).intersection(self._run.planned)
+        return f"{len(saved)} of {len(self._run.planned)} cases are in {self._run.file.journal}"
+
+    def _tell(self, text: str) -> None:
+        reporter: pytest.TerminalReporter | None = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(text)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._run.printed:
+            terminalreporter.section("roofline")
+            for text in self._run.printed:
+                terminalreporter.write_line(text)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_benchmark_update_machine_info(self, machine_info: dict[str, Any]) -> None:
+        self._run.describe_machine(machine_info)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
+        self._run.describe_session(output_json)
+
+    def document(self) -> Mapping[str, Any]:
+        """The pytest-benchmark document of what has been measured, through pytest-benchmark's own hooks."""
+        document = self._document(self._run.stats)
+        self._config.hook.pytest_benchmark_update_json(
+            config=self._config, benchmarks=self._run.stats, output_json=document
+        )
+        return document
+
+    def _document(self, benchmarks: Sequence[Any]) -> dict[str, Any]:
+        """The same of some benchmarks, without what other plugins add to the whole."""
+        document: dict[str, Any] = self._config.hook.pytest_benchmark_generate_json(
+            config=self._config,
+            benchmarks=benchmarks,
+            include_data=True,
+            machine_info=self._machine_info,
+            commit_info=self._commit_info,
+        )
+        return with_short_parameters(document)
+
+
+def commit_info(config: pytest.Config) -> dict[str, Any]:
+    info: dict[str, Any] = config.hook.pytest_benchmark_generate_commit_info(config=config)
+    config.hook.pytest_benchmark_update_commit_info(config=config, commit_info=info)
+    return info
+
+
+NOT_CALLED = (
+    "this test asks for the roofline fixture and never called it: nothing was measured. "
+    "Call roofline(model, *inputs) in it, skip it, or leave the fixture out."
+)
+
+
+def _called(item: pytest.Item) -> bool:
+    """Whether the test measured, or tried to. True for a test whose fixture was never made: that has its own error."""
+    fixture = getattr(item, "funcargs", {}).get("roofline")
+    return fixture is None or bool(fixture.called)
+
+
+def _is_measured_well(call: pytest.CallInfo[None]) -> bool:
+    """Whether the test failed only because its case isn't as expected: its number is right."""
+    return call.excinfo is not None and isinstance(call.excinfo.value, NotAsExpected)
+
+
+def case_name(item: pytest.Item) -> str:
+    """The id of a suite's case (its parameter ``case``), or the test's own name."""
+    callspec = getattr(item, "callspec", None)
+    return str(callspec.id) if callspec is not None and "case" in callspec.params else item.name
+
+
+def why(report: pytest.TestReport, call: pytest.CallInfo[None]) -> tuple[Any, str]:
+    """The outcome of a report that didn't pass, and its reason in one line."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return "skipped", str(report.longrepr[2]).removeprefix("Skipped: ")
+    error = call.excinfo
+    if error is None and isinstance(report.longrepr, str):
+        return "failed", report.longrepr.strip()
+    text = error.exconly(tryshort=True).splitlines()[0] if error is not None else "no reason was given"
+    if error is not None and is_out_of_memory(error.value):
+        return "out_of_memory", text
+    return ("failed" if report.when == "call" else "error"), text
+
+
+def nothing_measured(run: Run) -> str:
+    reasons = sorted({f"{entry.outcome}: {entry.reason}" for entry in run.not_measured})
+    if not reasons:
+        return "No test called the roofline fixture."
+    return f"{len(run.not_measured)} case(s) were given up. " + "; ".join(reasons[:3])
+
+
+def nothing_expected(run: Run) -> str:
+    device = run.machine.device
+    return (
+        f"Nothing is expected of the cases measured on this device: {device.kind}, {device.name!r}, label"
+        f" {run.machine.label!r}. Write it down with `roofline lock`."
+    )
+
+
+def _width(config: pytest.Config) -> int:
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    # pytest's own width is the full one less a column, which Windows needs.
+    return int(reporter._tw.fullwidth) if reporter is not None else 80

@@ -1,0 +1,333 @@
+"""One measuring session: its device, roofs, results file, and what became of every case."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from pytest_roofline import exit_codes
+from pytest_roofline.device import host as machine
+from pytest_roofline.device import selection as devices
+from pytest_roofline.device.memory import release
+from pytest_roofline.options import Options
+from pytest_roofline.profilers.perf.stat import PerfStat
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import needed as machine_roofs
+from pytest_roofline.roofs.kept import CacheError, KeptRoofs
+from pytest_roofline.roofs.kernels import RoofPlan
+from pytest_roofline.session import analysis, gate, results
+from pytest_roofline.workload.precision import PRECISIONS
+from roofline.results import journal
+from roofline.schema.record import KEY, Counters, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session, SessionSet
+from roofline.schema.record_json import from_json, to_json
+
+if TYPE_CHECKING:
+    import torch
+
+    from pytest_roofline.ab.turns import Turns
+    from pytest_roofline.session.bounds import Suite
+    from pytest_roofline.workload.workload import Workload
+
+
+class CountsStep(Protocol):
+    """Takes one step of a workload for its hardware counters."""
+
+    def take(self, workload: Workload, case: str) -> NoReturn:
+        """Take it, and end the test."""
+        ...
+
+
+class Run:
+    """Everything that belongs to a session and not to a single case.
+
+    :param device: already tried.
+    :param arguments: pytest's command line.
+    :param notes: what a reader of the results should know.
+    :param place: which session of a set this is.
+    :param baseline: what the results are held against at the end.
+    :param bounds: what the cases are held against as they are measured, beside their markers; None: they aren't.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        device: torch.device,
+        arguments: tuple[str, ...],
+        notes: tuple[str, ...] = (),
+        *,
+        place: SessionSet | None = None,
+        baseline: gate.Baseline | None = None,
+        bounds: Suite | None = None,
+    ) -> None:
+        self.options = options
+        self.device = device
+        self.clock: Callable[[], float] = time.perf_counter
+        self.instruments = devices.instruments(device)
+        self.machine: Machine = machine.describe(device, options.label)
+        self.ledger = roofs.Ledger()
+        self.stats: list[Any] = []
+        """pytest-benchmark's results of the cases measured so far."""
+        self.not_measured: list[NotMeasured] = []
+        self.file: results.ResultsFile | None = None
+        self.turns: Turns | None = None
+        """Where this process takes turns with another: whoever gives it its turns."""
+        self.counting: CountsStep | None = None
+        """Where this process runs under ncu: who takes the step that is counted, in place of a measurement."""
+        self.planned: Mapping[str, str] = {}
+        """Ids of the cases that are to be measured, by the full names of their tests."""
+        self.finished: list[str] = []
+        """Of the tests that have ended."""
+        self.measured = 0
+        """Cases with a number whose test did not fail or skip itself after."""
+        self.tried = 0
+        """Cases of which one step was taken because benchmarks are disabled."""
+        self.bounds = bounds
+        self.asserted = 0
+        """Cases of which something was expected, and which were held against it."""
+        self.warned: dict[str, None] = {}
+        """What is wrong with expectations that no case was held against: a device that nobody knows."""
+        self.perf_stat = PerfStat.here(options.perf_path) if options.perf_stat else None
+        """Counts events of steps where that was asked for."""
+        self.measuring_s = 0.0
+        self.announced: list[str] = []
+        """What is told before the first test, for which nobody should have to wait until the end."""
+        self.printed: list[str] = [f"note: {note}" for note in notes]
+        """What the terminal summary shows."""
+        if self.perf_stat is not None and not self.perf_stat.finding.usable:
+            self.announced.append(self.perf_stat.finding.line)
+        self._arguments = arguments
+        self._notes = notes
+        self._place = place
+        self._baseline = baseline
+        self._started = self.clock()
+        self._started_at = roofs.now()
+        self._earlier: tuple[Roof, ...] = ()
+        self.fills_roofs = False
+        """Whether results are written in which roofs that no test measures are to stand."""
+        self._kept: tuple[Roof, ...] = ()
+        """Those taken from the user's cache."""
+        self._doubtful: set[Roof] = set()
+        """Roofs of earlier runs that may be wrong, and so are measured again."""
+        self._filled: tuple[Roof, ...] = ()
+        """Those that this run measured for want of a test."""
+        self._not_filled: set[str] = set()
+        """Roofs that were looked for and can't be had; they are looked for once."""
+
+    def open_results(self, commit: str) -> None:
+        """Make the results file, and look up the roofs measured last on this machine.
+
+        :raises results.ResultsError: it can't be made.
+        """
+        folder = self.options.results
+        if folder is None:
+            return
+        threads = self.machine.threads.get("intra_op") if self.machine.device.kind == "cpu" else None
+        self._earlier = results.last_roofs(folder, self.machine.fingerprint, threads)
+        self.file = results.ResultsFile(folder, self.machine.label, commit)
+
+    def roofs(self) -> tuple[Roof, ...]:
+        """The roofs this run measured; those it didn't, as they were measured last on the same machine.
+
+        An earlier one that is doubtful stands only where there is no other.
+        """
+        found = {roof.name: roof for roof in (*self._filled, *self.ledger.roofs())}
+        older = sorted((*self._earlier, *self._kept), key=lambda roof: roof.measured_at or "", reverse=True)
+        for roof in sorted(older, key=self._doubtful.__contains__):
+            found.setdefault(roof.name, roof)
+        return tuple(found.values())
+
+    def fill_roofs(self) -> None:
+        """Get the roofs that the cases measured so far need, where no test of this run measured any.
+
+        They are taken from the cache, or measured and kept there; a doubtful one is measured again. A roof that can't
+        be had is named, and no error.
+        """
+        if not self.fills_roofs or self.ledger:
+            return
+        records = [from_json(Record, stats.extra_info[KEY], stats.fullname) for stats in self.stats]
+        wanted = machine_roofs.needed(records, self.machine.device)
+        had = {roof.name for roof in self._filled}
+        if self.options.roofs != "measure" or self._is_later_session:
+            self._take_kept(wanted)
+            had |= {roof.name for roof in self.roofs() if roof not in self._doubtful}
+        lacking = [name for name in wanted if name not in had and name not in self._not_filled]
+        # The first session of a set has measured them: what it couldn't, another can't.
+        if lacking and not self._is_later_session:
+            self._measure_roofs(lacking)
+
+    @property
+    def _is_later_session(self) -> bool:
+        return self._place is not None and self._place.index > 1
+
+    def _take_kept(self, wanted: Sequence[str]) -> None:
+        try:
+            kept = KeptRoofs.of(self.machine).read()
+        except CacheError:
+            kept = ()  # measuring says why nothing can be kept
+        have = {roof.name for roof in (*self._kept, *self._filled)}
+        taken = tuple(roof for roof in kept if roof.name in wanted and roof.name not in have)
+        self._kept += taken
+        for together in (self._earlier, kept):
+            doubtful = machine_roofs.doubts(together, self.machine.device) if together else {}
+            self._doubtful |= {roof for roof in together if roof.name in doubtful}
+        used = [roof for roof in taken if roof not in self._doubtful or self._is_later_session]
+        if used:
+            days = sorted({(roof.measured_at or "")[:10] for roof in used})
+            names = ", ".join(roof.name for roof in used)
+            self.printed.append(f"roofs: {names} were measured earlier on this machine ({', '.join(days)}).")
+
+    def _measure_roofs(self, names: Sequence[str]) -> None:
+        measured = machine_roofs.measure(
+            names,
+            machine_roofs.Equipment(
+                device=self.device,
+                described=self.machine.device,
+                instruments=self.instruments,
+                clock=self.clock,
+                conditions=self._conditions,
+            ),
+            self.roofs(),
+        )
+        self.measuring_s += measured.seconds
+        self._filled += measured.roofs
+        self._not_filled.update(measured.missing)
+        self.printed += [f"roofs: no {name}: {without_folders(why)}" for name, why in measured.missing.items()]
+        if not measured.roofs:
+            return
+        told = f"roofs: measured {', '.join(roof.name for roof in measured.roofs)} in {measured.seconds:.1f} s"
+        try:
+            kept = KeptRoofs.of(self.machine)
+            kept.keep(measured.roofs)
+        except CacheError as error:
+            self.printed.append(f"{told}{measured.again}; they are not kept for later runs: {error}")
+        else:
+            self.printed.append(f"{told}, kept for later runs in {gate.plain(kept.path)}{measured.again}.")
+
+    def sample_roofs(self) -> None:
+        """Take one more sample of every roof this run measures."""
+        if not self.ledger:
+            return
+        release(self.device)
+        start = self.clock()
+        self.ledger.sample_again(self.instruments, self.clock, self._conditions)
+        self.measuring_s += self.clock() - start
+
+    def _conditions(self, plan: RoofPlan) -> AbstractContextManager[None]:
+        from pytest_roofline.workload.conditions import conditions
+
+        return conditions(PRECISIONS[plan.precision], self.options, self.device, f"roof-{plan.name}")
+
+    def add(self, record: Record, stats: Any, seconds: float) -> None:
+        """A case or a roof has been measured: ``seconds`` of warm-up and timed rounds."""
+        self.measuring_s += seconds
+        self.measured += self._counts(record)
+        if stats is not None:
+            self.stats.append(stats)
+
+    def _counts(self, record: Record) -> bool:
+        """Whether it is what the run is to measure: a roof is where there are no cases."""
+        return record.case.mode != "roof" or not self.planned
+
+    def give_counters(self, stats: Any, counters: Counters, missing: Mapping[str, str]) -> None:
+        """Put hardware counters into the record of a case that has been measured.
+
+        :param missing: why values of them are None, by their names, where that isn't told by their reason.
+        """
+        record = from_json(Record, stats.extra_info[KEY], stats.fullname)
+        reason = None if counters.reason is None else without_folders(counters.reason)
+        whys = {f"counters.{name}": without_folders(why) for name, why in missing.items()}
+        stats.extra_info[KEY] = to_json(
+            replace(record, counters=replace(counters, reason=reason), missing={**record.missing, **whys})
+        )
+
+    def session(self) -> Session:
+        return Session(
+            started_at=self._started_at,
+            label=self.machine.label,
+            roofs=self.roofs(),
+            not_measured=tuple(self.not_measured),
+            wall_s=self.clock() - self._started,
+            measuring_s=self.measuring_s,
+            arguments=tuple(without_folders(argument) for argument in self._arguments),
+            notes=self._notes,
+            set=self._place,
+            **journal.progress(self.planned, self.finished),
+        )
+
+    def describe_machine(self, machine_info: dict[str, Any]) -> None:
+        """Put the machine into pytest-benchmark's, and the label where the host name would stand."""
+        machine_info["node"] = self.machine.label
+        machine_info[KEY] = to_json(self.machine)
+
+    def describe_session(self, document: dict[str, Any]) -> None:
+        document[KEY] = to_json(self.session())
+
+    def summarise(self, width: int) -> bool:
+        """Let the ``roofline`` program show the file, and make the report where one was asked for.
+
+        What is wrong with all rows, a profiler around the process, is said once before.
+
+        :returns: whether it did what it was asked for.
+        """
+        flags = [flag for stats in self.stats for flag in stats.extra_info[KEY].get("flags", ())]
+        told = [flag["evidence"] for flag in flags if flag["name"] == "profiled"]
+        if told:
+            self.printed.append(f"{len(told)} of {len(self.stats)} rows are no measurement: {told[0]}.")
+        if self.file is None:
+            return True
+        if not self.stats:
+            self.file.discard()
+            return True
+        path = str(self.file.readable)
+        command = ("report", path, "-o", str(self.file.beside("report"))) if self.options.report else ("summary", path)
+        answer = analysis.ask(*command, "--width", str(width))
+        self.printed += (*answer.lines(), f"results: {gate.plain(self.file.readable)}")
+        return answer.code == 0
+
+    def check(self, width: int) -> int:
+        """Hold the file against the baseline, where there is one. Nothing measured is no verdict.
+
+        :returns: the exit code of a run whose tests passed.
+        """
+        if self._baseline is None or self.file is None or not self.stats:
+            return exit_codes.PASSED
+        gated = gate.verdict(self._baseline, [self.file.path], self.options.gate_options, width)
+        self.printed += gated.lines
+        return gated.code
+
+    def case_failed(self, case: str, outcome: Outcome, reason: str, *, test: str) -> None:
+        """Keep why a case has no valid number, once: a test can fail in its call and again in its teardown.
+
+        What the test had measured before stays in the file, marked invalid.
+
+        :param test: the test's full name, as pytest-benchmark has it.
+        """
+        entry = NotMeasured(id=case, outcome=outcome, reason=without_folders(reason))
+        if all(known.id != case for known in self.not_measured):
+            self.not_measured.append(entry)
+        # The last one: a test that is run again has a result for each time.
+        stats = next((stats for stats in reversed(self.stats) if stats.fullname == test), None)
+        if stats is not None:
+            self._disown(stats, entry)
+
+    def _disown(self, stats: Any, entry: NotMeasured) -> None:
+        record = from_json(Record, stats.extra_info[KEY], stats.fullname)
+        if record.valid:
+            name = "test_skipped" if entry.outcome == "skipped" else "test_failed"
+            flag = Flag(name=name, evidence=f"the test measured, but did not pass: {entry.why}", invalid=True)
+            stats.extra_info[KEY] = to_json(replace(record, flags=(*record.flags, flag)))
+            self.measured -= self._counts(record)
+        if record.case.mode == "roof":
+            self.ledger.drop(record.case.id.removeprefix("roof-"))
+
+
+_ABSOLUTE_PATH = re.compile(r"""(?<![\w.)/])(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\'":,=()]+)+[/\\]?""")
+
+
+def without_folders(text: str) -> str:
+    """A text without the machine's folders, for a file that is published: of an absolute path only the last part."""
+    return _ABSOLUTE_PATH.sub(lambda path: re.split(r"[/\\]", path[0].rstrip("/\\"))[-1], text)

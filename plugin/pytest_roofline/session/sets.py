@@ -1,0 +1,314 @@
+"""``--sessions N``: the same run several times, one after the other, each in a process of its own.
+
+Processes scatter by more than the rounds of one do: each has other addresses, another heap and another hour. A gate
+that has seen one process on each side has seen nothing of that.
+
+The parent only starts the children, waits and sums up. A child knows by an environment variable which of the set it
+is. Its project, flags and everything else are the parent's (`same_project.CommandLine`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from pytest_roofline import exit_codes
+from pytest_roofline.session import analysis, gate
+from roofline.ab.temporary import temporary_folder
+from roofline.results import journal
+from roofline.schema.record import KEY, SessionSet
+
+VARIABLE = "ROOFLINE_SESSION"
+"""Set for the children of a set, and taken away by the first to read it: no pytest that a test starts is a member."""
+
+GRACE_S = 5.0
+"""Ctrl-C in a terminal reaches the child, too. One that still runs after this time was not told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """What a child knows: which session of which set it is, and the file in which it tells where its results are."""
+
+    place: SessionSet
+    told: Path
+
+    def environment(self) -> dict[str, str]:
+        place = self.place
+        return {VARIABLE: json.dumps([place.id, place.index, place.count, str(self.told)])}
+
+    def tell(self, results: Path) -> None:
+        self.told.write_text(str(results.absolute()), encoding="utf-8")
+
+    def conclude(self) -> None:
+        """Tell that pytest has come to the session's end. A process that a test leaves (``os._exit``) never does."""
+        with suppress(OSError):  # the process that started this one is gone, and its folder with it
+            self._end.touch()
+
+    @property
+    def concluded(self) -> bool:
+        return self._end.exists()
+
+    @property
+    def _end(self) -> Path:
+        return self.told.with_suffix(".concluded")
+
+    def collect(self) -> Path | None:
+        """The results file, once the child has ended; of one that was killed, made of its journal.
+
+        Its path is as `gate.plain` makes it. A journal without a measurement is taken away, and so is one whose JSON is
+        made; one that can't be read stays.
+        """
+        if not self.told.exists():
+            return None
+        path = Path(self.told.read_text(encoding="utf-8"))
+        left = path.with_suffix(journal.SUFFIX)
+        if left.exists() and not path.exists():
+            try:
+                if left.stat().st_size and journal.load(left)["benchmarks"]:
+                    journal.recover(left)
+                left.unlink()
+            except ValueError:  # damaged: what is left in it is the user's to restore
+                return None
+            except OSError:  # the disk is full: every command reads the journal as well
+                return gate.plain(left)
+        return gate.plain(path) if path.exists() else None
+
+
+def member(environment: MutableMapping[str, str]) -> Member | None:
+    """Which member of a set this process is. None: of none.
+
+    :raises ValueError: the variable holds something else.
+    """
+    text = environment.pop(VARIABLE, None)
+    if text is None:
+        return None
+    try:
+        identity, index, count, told = json.loads(text)
+        place = SessionSet(id=str(identity), index=int(index), count=int(count))
+        return Member(place=place, told=Path(told))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{VARIABLE} is for the processes that --sessions starts. Unset it.") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a session ended. ``code`` is the process's: one of pytest's, or a crash; negative is a signal.
+
+    ``concluded``: pytest came to its end. Where a code of pytest's is that of something else that left the process, the
+    file lacks what would have been measured after it, and doesn't tell so.
+    """
+
+    index: int
+    code: int
+    file: Path | None
+    concluded: bool = True
+
+    @property
+    def crash(self) -> str | None:
+        """What it died of; None where it ended as pytest does."""
+        if not self.concluded and self.code in _AT_THE_END:
+            return f"exit code {self.code} before pytest had ended"
+        if 0 <= self.code <= exit_codes.NO_TESTS:
+            return None
+        if self.code > 0:
+            return f"exit code {self.code}"
+        try:
+            return signal.Signals(-self.code).name
+        except ValueError:
+            return f"signal {-self.code}"
+
+
+_AT_THE_END = (exit_codes.PASSED, exit_codes.FAILED, exit_codes.NO_TESTS)
+"""What pytest ends with after a whole session, and not before one, as where it could not do what was asked."""
+
+Launch = Callable[[Mapping[str, str]], int]
+"""Runs one session to its end, with these variables in its environment, and returns its exit code."""
+
+
+def run(
+    count: int, launch: Launch, announce: Callable[[str], None], *, stop_at_failure: bool = False
+) -> tuple[Ended, ...]:
+    """Run the sessions of a set, and return how each ended.
+
+    The set ends early with a session that was interrupted, that was asked for wrongly or measured nothing (so would the
+    others), and, on request, that had a failure. One that crashed is no reason to stop: the others are data all the
+    same.
+
+    :param announce: is told which session begins.
+    """
+    identity = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    stops = {exit_codes.INTERRUPTED, exit_codes.USAGE_ERROR, exit_codes.NO_TESTS}
+    if stop_at_failure:
+        stops.add(exit_codes.FAILED)
+    ended: list[Ended] = []
+    with temporary_folder("roofline-sessions-") as folder:
+        for index in range(1, count + 1):
+            place = SessionSet(id=identity, index=index, count=count)
+            child = Member(place=place, told=folder / str(index))
+            announce(f"session {index} of {count}")
+            code = launch(child.environment())
+            ended.append(Ended(index=index, code=code, file=child.collect(), concluded=child.concluded))
+            if ended[-1].crash is None and (code in stops or ended[-1].file is None):
+                break
+    return tuple(ended)
+
+
+def conclude(
+    ended: Sequence[Ended],
+    count: int,
+    width: int,
+    baseline: gate.Baseline | None = None,
+    gate_options: Sequence[str] = (),
+) -> tuple[int, list[str]]:
+    """What came of a set: its exit code, and what to show. It passes if each session that was asked for did and left a
+    file, and if a case of one of them can be used.
+
+    How far its sessions scatter and whether they pass the gate are the ``roofline`` program's to tell, each once for
+    all. The gate is not asked of a set that was interrupted.
+    """
+    files = [one.file for one in ended if one.file is not None]
+    code = exit_codes.worst(one.code if one.crash is None else exit_codes.INTERNAL_ERROR for one in ended)
+    if code == exit_codes.PASSED and len(files) < count:
+        code = exit_codes.USAGE_ERROR
+    lines: list[str] = []
+    if len(files) > 1:
+        shown = analysis.ask("sessions", *map(str, files), "--width", str(width))
+        unusable = shown.code == _NOTHING_USABLE and baseline is None and any(map(_has_cases, files))
+        lines += [shown.out, *_wrapped(_NO_BASELINE, width)] if unusable else shown.lines()
+        if unusable and code == exit_codes.PASSED:
+            code = exit_codes.USAGE_ERROR
+    if baseline is not None and code == exit_codes.INTERRUPTED:
+        lines.append(f"not held against {baseline.path}: interrupted")
+    elif baseline is not None and files:
+        gated = gate.verdict(baseline, files, gate_options, width)
+        lines += gated.lines
+        code = gated.code if code == exit_codes.PASSED else code
+    elif baseline is not None:
+        lines.append(f"gate against {baseline.path}: FAILED: nothing was measured")
+        code = exit_codes.worst((code, exit_codes.USAGE_ERROR))
+    lines += remarks(ended, count)
+    if any(one.code == exit_codes.PASSED and one.crash is None and one.file is None for one in ended):
+        named = "BASELINE" if baseline is None else shlex.quote(str(baseline.path))
+        lines += _wrapped(_NO_FIXTURE + gate.comparing_plain_benchmarks(named), width)
+    lines += [f"results: {file}" for file in files]
+    return code, lines
+
+
+_NOTHING_USABLE = 3
+"""The exit code of ``roofline sessions`` where no session has a case that can be used."""
+
+_NO_BASELINE = (
+    "not usable as a baseline: no session of this set has a case that can be used, for the reasons above. Measure again"
+)
+
+_NO_FIXTURE = "a set keeps what the fixture roofline measures. For tests that use pytest-benchmark's own, "
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A long line in parts; none of them in the middle of a path."""
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _has_cases(results: Path) -> bool:
+    """Whether there is more in a file than roofs, which are no cases and of which nobody makes a baseline."""
+    rows = journal.load(results)["benchmarks"]
+    return any(row["extra_info"][KEY]["case"]["mode"] != "roof" for row in rows)
+
+
+def remarks(ended: Sequence[Ended], count: int) -> list[str]:
+    """What has to be known of a set beside its results: sessions that crashed or failed, and that it ended early."""
+    lines = []
+    for one in ended:
+        name = f"session {one.index} of {count}"
+        if one.crash is not None:
+            kept = "nothing of it was kept" if one.file is None else f"{one.file} has what it measured before"
+            lines.append(f"{name} crashed ({one.crash}): {kept}")
+        elif one.code != exit_codes.PASSED or one.file is None:
+            nothing = " and nothing was measured" if one.file is None else ""
+            lines.append(f"{name}: {_ENDINGS[one.code]}{nothing} (exit code {one.code})")
+    if len(ended) < count:
+        lines.append(f"stopped after session {len(ended)} of {count}")
+    return lines
+
+
+_ENDINGS = {
+    exit_codes.PASSED: "every test passed",
+    exit_codes.FAILED: "a test failed",
+    exit_codes.INTERRUPTED: "interrupted",
+    exit_codes.INTERNAL_ERROR: "pytest broke",
+    exit_codes.USAGE_ERROR: "it could not do what was asked",
+    exit_codes.NO_TESTS: "no test was collected",
+}
+
+
+def started_as() -> list[str]:
+    """The start of the command line this pytest was called with: interpreter, its flags, and how pytest was named."""
+    own = len(sys.argv) - 1
+    name = Path(sys.argv[0])
+    by_name = name.stem in ("pytest", "py.test") or name.parts[-2:] == ("pytest", "__main__.py")
+    start = sys.orig_argv[1 : len(sys.orig_argv) - own]
+    # A program that calls pytest.main() is not to be run again.
+    return [sys.executable, *(start if by_name and start else ("-m", "pytest"))]
+
+
+def say(text: str) -> None:
+    """Print at once: the next to write to the terminal is another process."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding), flush=True)
+
+
+def wait_for(command: Sequence[str], variables: Mapping[str, str], folder: Path) -> int:
+    """Run a child to its end and return its exit code. Interrupted, let it write what it has, and return 2."""
+    with subprocess.Popen(command, env={**os.environ, **variables}, cwd=folder) as child:
+        try:
+            with _told_of_termination(child):
+                return child.wait()
+        except KeyboardInterrupt:
+            try:
+                _finish(child)
+            except KeyboardInterrupt:  # once more: now
+                child.kill()
+            return exit_codes.INTERRUPTED
+
+
+def _finish(child: subprocess.Popen[bytes]) -> None:
+    try:
+        child.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        _interrupt(child)
+        child.wait()
+
+
+def _interrupt(child: subprocess.Popen[bytes]) -> None:
+    child.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
+
+
+@contextmanager
+def _told_of_termination(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """SIGTERM is for this process alone: without being told the child would go on measuring, for nobody."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        _interrupt(child)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

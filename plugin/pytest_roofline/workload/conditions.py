@@ -1,0 +1,53 @@
+"""Conditions of a measurement: torch's switches as asked for while it runs, and as they were after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from pytest_roofline.options import Options
+from pytest_roofline.profilers.ncu.profiled_range import nvtx_range
+from pytest_roofline.workload import precision as precisions
+
+if TYPE_CHECKING:
+    import torch
+
+
+@contextmanager
+def conditions(precision: precisions.Precision, options: Options, device: torch.device, case: str) -> Iterator[None]:
+    """torch's switches as the case and the options ask, and put back after."""
+    with ExitStack() as stack:
+        stack.enter_context(precisions.applied(precision))
+        if options.cudnn_benchmark:
+            stack.enter_context(_cudnn_benchmark())
+        if options.deterministic:
+            stack.enter_context(_deterministic())
+        if options.nvtx and device.type == "cuda":
+            stack.enter_context(nvtx_range(case))
+        yield
+
+
+@contextmanager
+def _cudnn_benchmark() -> Iterator[None]:
+    import torch
+
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    import torch
+
+    before = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warned)

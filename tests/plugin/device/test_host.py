@@ -1,0 +1,95 @@
+"""The machine: a fingerprint of what decides its speed, a label, and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from pytest_roofline.device import cgroup, cpu_frequency, cpus
+from pytest_roofline.device import host as machine
+from roofline.schema.record import Device
+
+GPU = Device(kind="cuda", name="NVIDIA H200", index=0, memory_byte=150 * 10**9, compute_capability="9.0")
+
+
+def test_the_fingerprint_ignores_what_changes_on_the_same_machine() -> None:
+    """The device's number and a few MB of memory more or less don't make another machine."""
+    here = machine.fingerprint(GPU, "EPYC", 16, 128 * 2**30)
+    assert machine.fingerprint(replace(GPU, index=3), "EPYC", 16, 128 * 2**30 - 2**20) == here
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (replace(GPU, name="NVIDIA H100"), "EPYC", 16, 128 * 2**30),
+        (replace(GPU, memory_byte=80 * 10**9), "EPYC", 16, 128 * 2**30),
+        (GPU, "Xeon", 16, 128 * 2**30),
+        (GPU, "EPYC", 8, 128 * 2**30),
+        (GPU, "EPYC", 16, 64 * 2**30),
+    ],
+)
+def test_the_fingerprint_tells_machines_apart(other: tuple[Device, str, int, int]) -> None:
+    """Another device, processor, number of cores or memory is another machine."""
+    assert machine.fingerprint(*other) != machine.fingerprint(GPU, "EPYC", 16, 128 * 2**30)
+
+
+@pytest.mark.parametrize(
+    ("device", "label"),
+    [
+        (GPU, "nvidia-h200"),
+        (Device(kind="cpu", name="Intel(R) Core(TM) i9-14900HX"), "intel-core-i9-14900hx-4cpu"),
+        (Device(kind="cpu", name="???"), "cpu-4cpu"),
+    ],
+)
+def test_the_label_is_a_folder_name(device: Device, label: str) -> None:
+    """Lower case, no spaces, and how many cores a CPU run had."""
+    assert machine.default_label(device, 4) == label
+
+
+@pytest.mark.parametrize(("quota", "affinity", "effective"), [(7.65, 16, 7), (None, 16, 16), (0.5, 16, 1), (8.0, 2, 2)])
+def test_effective_cpus(monkeypatch: pytest.MonkeyPatch, quota: float | None, affinity: int, effective: int) -> None:
+    """The smaller of affinity and quota, in whole CPUs, at least one."""
+    monkeypatch.setattr(cgroup, "quota_cpus", lambda: quota)
+    monkeypatch.setattr(cpus, "affinity", lambda: frozenset(range(affinity)))
+    assert cpus.effective_cpus() == effective
+
+
+def test_this_machine() -> None:
+    """The label replaces the host name, and what is missing has a reason."""
+    found = machine.describe(torch.device("cpu"), "a label")
+    assert found.label == "a label"
+    assert found.versions["torch"] == torch.__version__
+    assert found.threads["intra_op"] == torch.get_num_threads()
+    assert found.limits["power_limit_w"] is None
+    assert found.missing["limits.power_limit_w"] == "no NVML for this device"
+
+
+def test_variables_that_bind_threads_stand_with_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are set; those that aren't are left out."""
+    monkeypatch.setenv("OMP_PLACES", "cores")
+    monkeypatch.delenv("KMP_AFFINITY", raising=False)
+    limits = machine.describe(torch.device("cpu"), None).limits
+    assert limits["OMP_PLACES"] == "cores"
+    assert "KMP_AFFINITY" not in limits
+
+
+def test_how_clocks_are_set_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system tells it, of the CPUs this process may use; else the reason stands there."""
+    asked: list[frozenset[int]] = []
+
+    def told(cpus: frozenset[int]) -> dict[str, str | float | bool]:
+        asked.append(cpus)
+        return {"cpu_governor": "powersave", "cpu_boost": False}
+
+    monkeypatch.setattr(cpus, "affinity", lambda: frozenset({1, 3}))
+    monkeypatch.setattr(cpu_frequency, "settings", told)
+    found = machine.describe(torch.device("cpu"), None)
+    assert asked == [frozenset({1, 3})]
+    assert (found.limits["cpu_governor"], found.limits["cpu_boost"]) == ("powersave", False)
+    assert "limits.cpu_governor" not in found.missing
+    monkeypatch.setattr(cpu_frequency, "settings", lambda _: {})
+    found = machine.describe(torch.device("cpu"), None)
+    assert found.limits["cpu_governor"] is None
+    assert "no cpufreq" in found.missing["limits.cpu_governor"]

@@ -1,0 +1,134 @@
+"""Whose time is whose, on traces made by hand that lie as kineto's do."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_roofline.profilers.kineto.attribution import by_kernel, by_operator, by_self_time
+from pytest_roofline.profilers.kineto.labels import LABEL
+from pytest_roofline.profilers.kineto.recording import Kernel, Recording, Span
+
+MAIN, BACKWARD = 1, 2
+
+
+def recording(*spans: Span, kernels: tuple[Kernel, ...] = ()) -> Recording:
+    return Recording(wall_s=1.0, thread=MAIN, spans=spans, kernels=kernels)
+
+
+def dispatched(name: str, start: int, end: int, label: str, *, thread: int = MAIN, first_id: int = 10) -> list[Span]:
+    """What one operation leaves behind: the call, torch's span around the mode, the label, and the operator itself.
+
+    The operator takes 10 less at either end than the label, and the label 10 less than the call.
+    """
+    return [
+        Span(name, start, end, thread, first_id),
+        Span("PythonDispatchMode", start + 5, end - 5, thread, first_id + 1),
+        Span(label, start + 10, end - 10, thread, first_id + 2),
+        Span(name, start + 20, end - 20, thread, first_id + 3),
+    ]
+
+
+FORWARD = dispatched("aten::mm", 100, 200, f"{LABEL}0", first_id=10)
+"""An operator of 60 ns in a label of 80."""
+
+
+def test_an_operation_takes_as_long_as_its_operator() -> None:
+    """Neither the label's nor the dispatch's own costs are in it, and what the operator calls is in it once."""
+    called = Span("aten::empty", 130, 140, MAIN, 99)
+    times = by_operator(recording(*FORWARD, called))
+    assert times.leaf_ns == {0: 60}
+    assert times.outside == []
+
+
+def test_several_operators_in_one_label_are_added_up() -> None:
+    """A higher-order operator is one operation, whatever it calls in turn."""
+    label = Span(f"{LABEL}4", 0, 100, MAIN, 1)
+    times = by_operator(recording(label, Span("aten::mm", 10, 30, MAIN, 2), Span("aten::add", 40, 45, MAIN, 3)))
+    assert times.leaf_ns == {4: 25}
+
+
+def test_an_operation_without_an_operator_takes_as_long_as_its_label() -> None:
+    """One written in Python leaves no span of its own."""
+    assert by_operator(recording(Span(f"{LABEL}7", 10, 60, MAIN, 1))).leaf_ns == {7: 50}
+
+
+def test_a_view_is_outside_under_its_own_name() -> None:
+    """Its label has no number: it does no work that is counted, but takes its time."""
+    times = by_operator(recording(*dispatched("aten::t", 0, 100, LABEL)))
+    assert times.leaf_ns == {}
+    assert times.outside == [("aten::t", 60)]
+
+
+def test_only_spans_in_which_nothing_was_dispatched_are_outside() -> None:
+    """What is around labels is no work beside them; of the rest the outermost counts, with all that it calls."""
+    node = Span("autograd::engine::evaluate_function: MmBackward0", 90, 210, MAIN, 1)
+    free = [Span("AccumulateGrad", 300, 350, MAIN, 2), Span("aten::empty", 310, 320, MAIN, 3)]
+    times = by_operator(recording(node, *FORWARD, *free))
+    assert times.leaf_ns == {0: 60}
+    assert times.outside == [("AccumulateGrad", 50)]
+
+
+def test_threads_are_kept_apart() -> None:
+    """At the same time, on another thread, isn't inside."""
+    backward = dispatched("aten::add", 100, 200, f"{LABEL}1", thread=BACKWARD, first_id=50)
+    other = Span("other", 120, 180, 3, 90)
+    times = by_operator(recording(*FORWARD, *backward, other))
+    assert times.leaf_ns == {0: 60, 1: 60}
+    assert times.outside == [("other", 60)]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_order_of_events_does_not_matter(order: int) -> None:
+    """Kineto's list is in no order that is promised; of two spans that start together the longer is around."""
+    label = Span(f"{LABEL}2", 0, 100, MAIN, 1)
+    operator = Span("aten::mm", 0, 90, MAIN, 2)
+    assert by_operator(recording(*[label, operator][::order])).leaf_ns == {2: 90}
+
+
+def test_kernels_go_to_the_label_they_were_launched_in() -> None:
+    """All of them, copies too, however long after; those of the backward pass from the thread it runs on."""
+    backward = dispatched("aten::convolution_backward", 300, 400, f"{LABEL}1", thread=BACKWARD, first_id=50)
+    kernels = (
+        Kernel("gemm", 500, 1500, launched_by=13),
+        Kernel("Memcpy HtoD", 400, 470, launched_by=13),
+        Kernel("dgrad", 1500, 3500, launched_by=53),
+        Kernel("wgrad", 3500, 6500, launched_by=60),
+    )
+    inner = Span("aten::cudnn_convolution_backward", 330, 360, BACKWARD, 60)
+    times = by_kernel(recording(*FORWARD, *backward, inner, kernels=kernels))
+    assert times.leaf_ns == {0: 1070, 1: 5000}
+    assert times.outside == []
+
+
+def test_an_operation_without_a_kernel_takes_no_time_on_the_device() -> None:
+    """Its operator on the host is not what is timed."""
+    times = by_kernel(recording(*FORWARD, kernels=(Kernel("other", 10, 15, launched_by=0),)))
+    assert times.leaf_ns == {0: 0}
+
+
+def test_kernels_launched_elsewhere_are_outside() -> None:
+    """By no span at all, by the call around a label, and by an operation without a number."""
+    view = dispatched("aten::t", 300, 400, LABEL, first_id=50)
+    kernels = (
+        Kernel("alone", 0, 1, 0),
+        Kernel("around", 1, 3, 10),
+        Kernel("of a view", 3, 7, 53),
+        Kernel("alone", 7, 15, 999),
+    )
+    times = by_kernel(recording(*FORWARD, *view, kernels=kernels))
+    assert times.leaf_ns == {0: 0}
+    assert times.outside == [("alone", 1), ("around", 2), ("of a view", 4), ("alone", 8)]
+
+
+def test_self_times_add_up_to_the_outermost_spans() -> None:
+    """Each span without what it calls directly; of two calls of one name each has its own."""
+    region = Span("Torch-Compiled Region: 0/0", 0, 100, MAIN, 1)
+    inner = [Span("aten::mm", 10, 40, MAIN, 2), Span("aten::empty", 15, 20, MAIN, 3), Span("aten::mm", 50, 60, MAIN, 4)]
+    times = by_self_time(recording(region, *inner))
+    assert sorted(times.outside) == [
+        ("Torch-Compiled Region: 0/0", 60),
+        ("aten::empty", 5),
+        ("aten::mm", 10),
+        ("aten::mm", 25),
+    ]
+    assert times.leaf_ns == {}

@@ -1,0 +1,375 @@
+"""Counting one case: which processes run under ncu, for what, and what becomes of their failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_roofline.profilers.ncu import case as ncu_case
+from pytest_roofline.profilers.ncu import counters as ncu_counters
+from pytest_roofline.profilers.ncu.case import CaseCounter, Command, UnitCheck
+from pytest_roofline.profilers.ncu.check import FLOP
+from pytest_roofline.profilers.ncu.order import VARIABLE
+from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
+from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
+from pytest_roofline.session.same_project import CommandLine
+from roofline.counters.metrics import byte_metrics, flop_metrics
+from roofline.counters.terms import TIME
+from roofline.schema.record import Counters
+from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
+
+ANSWERS = """
+import json, os, sys
+test, file, answer = json.loads(os.environ[{variable!r}])
+with open(answer, "w") as told:
+    json.dump([{problem!r}], told)
+"""
+"""In place of pytest: a process that carries the order out, or says why it can't."""
+
+TEST = "sub/test_x.py::test_x[a b]"
+TENSOR = "sm__ops_path_tensor_src_{}.sum"
+
+
+class Reading:
+    """In place of ``roofline ncu``: what was given to it, and the counters it finds."""
+
+    def __init__(self) -> None:
+        self.files: list[tuple[str, ...]] = []
+        self.flops: list[float | None] = [1.0]
+        """One for each time; the last for all that follow."""
+        self.fault: NotCounted | None = None
+
+    def __call__(self, files: Sequence[Path], source: str, *, no_flop: str | None = None) -> Counters:
+        assert files[0].exists()
+        self.files.append(tuple(file.name for file in files))
+        if self.fault is not None:
+            raise NotCounted(self.fault.status, self.fault.reason.format(files[0]))
+        if no_flop is not None:
+            return Counters(status="missing_metric", source=source, reason=f"flop: {no_flop}", dram_byte=7.0)
+        return Counters(status="ok", source=source, flop=self.flops[min(len(self.files), len(self.flops)) - 1])
+
+    def of_flops(self, file: Path) -> float:
+        flop = self([file], "").flop
+        if flop is None:
+            raise NotCounted("missing_metric", "no FLOPs")
+        return flop
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
+    reading = Reading()
+    monkeypatch.setattr(ncu_counters, "of_step", reading)
+    monkeypatch.setattr(ncu_counters, "of_flops", reading.of_flops)
+    return reading
+
+
+@pytest.fixture
+def stubs(tmp_path: Path) -> Stubs:
+    return Stubs(tmp_path / "bin")
+
+
+Make = Callable[..., CaseCounter]
+
+
+@pytest.fixture
+def make(stubs: Stubs, tmp_path: Path) -> Make:
+    """A counter of the project in ``tmp_path / "project"``, with a test file in it and one outside."""
+    project = tmp_path / "project"
+    for path in (project / "sub" / "test_x.py", tmp_path / "outside.py"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    program = tmp_path / "program.py"
+
+    def counter(
+        *behaviours: NcuBehaviour,
+        problem: str | None = None,
+        rejects: Sequence[str] = (),
+        python_path: str | None = None,
+        **changes: Any,
+    ) -> CaseCounter:
+        program.write_text(ANSWERS.format(variable=VARIABLE, problem=problem))
+        path = stubs.ncu(*behaviours, rejects=rejects)
+        system = stubs.system()
+        if python_path is not None:
+            system = replace(system, environment={**system.environment, "PYTHONPATH": python_path})
+        ncu = Ncu(path=path, version="2025.3", system=system, compute_capability="9.0")
+        command = Command(
+            start=(sys.executable, "-IS", str(program)),
+            again=CommandLine(arguments=["-k", "x", "sub"]),
+            folder=project,
+            rootpath=project,
+            has_cache=True,
+        )
+        return CaseCounter(ncu, command, "cuda:0", **{"limit_s": 60.0, **changes})
+
+    return counter
+
+
+def test_bytes_and_flops_are_counted_in_runs_of_their_own(
+    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path
+) -> None:
+    """The first with what a single pass collects; the second with all pipes."""
+    found = make().count(TEST, tmp_path / "project" / "sub" / "test_x.py")
+    assert found == Counters(status="ok", source="ncu 2025.3", flop=1.0)
+    assert metrics_of(stubs) == [list(byte_metrics("9.0")), list(flop_metrics("9.0", True))]
+    assert reading.files == [("bytes.csv", "flop.csv")]
+
+
+def test_the_test_is_repeated_where_its_run_is(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
+    """By its name, in its folder, with the run's arguments; collecting its file alone, and with its own cache."""
+    file = tmp_path / "project" / "sub" / "test_x.py"
+    make().count(TEST, file)
+    for call in stubs.calls("ncu"):
+        assert call.cwd == str(tmp_path / "project")
+        assert json.loads(call.environment[VARIABLE])[:2] == [TEST, str(file)]
+        private = call.environment["TMPDIR"]
+        assert call.wrapped[-5:] == ["-o", f"cache_dir={private}/cache", "-k", "x", "sub"]
+        assert not Path(private).exists()
+    assert reading.files
+
+
+@pytest.mark.parametrize("place", ["outside.py", "project", "project/gone.py"])
+def test_a_file_that_may_go_by_another_name_is_found_by_the_runs_own_paths(
+    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path, place: str
+) -> None:
+    """Outside of the root a test's name depends on the paths given; and some tests are of no file."""
+    make().count(TEST, tmp_path / place)
+    assert [json.loads(call.environment[VARIABLE])[1] for call in stubs.calls("ncu")] == [None, None]
+    assert reading.files
+
+
+def metrics_of(stubs: Stubs) -> list[list[str]]:
+    """Those that each call of ncu was asked for."""
+    return [call.arguments[call.arguments.index("--metrics") + 1].split(",") for call in stubs.calls("ncu")]
+
+
+def test_tensor_cores_are_asked_about(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
+    """Whatever the precision: in fp32, too, attention runs there as three products of TF32."""
+    make().count(TEST, tmp_path)
+    asked = stubs.calls("ncu")[1].arguments
+    assert asked[asked.index("--metrics") + 1] == ",".join(flop_metrics("9.0", True))
+    assert reading.files
+
+
+def refused(counter: CaseCounter, folder: Path) -> tuple[str, str]:
+    with pytest.raises(NotCounted) as refusal:
+        counter.count(TEST, folder)
+    return refusal.value.status, refusal.value.reason
+
+
+def test_after_a_first_failure_the_second_run_is_left_out(make: Make, stubs: Stubs, tmp_path: Path) -> None:
+    """It would fail as well."""
+    assert refused(make("permission"), tmp_path)[0] == "permission_denied"
+    assert len(stubs.calls("ncu")) == 1
+
+
+def test_a_test_that_fails_under_ncu_is_told(make: Make, tmp_path: Path) -> None:
+    """In its own words."""
+    assert refused(make(problem="failed: AssertionError"), tmp_path) == (
+        "failed",
+        "the test failed under ncu: failed: AssertionError",
+    )
+
+
+def test_no_kernel_is_told_with_the_device_of_the_test(make: Make, tmp_path: Path) -> None:
+    """A test that ran on another one launches none."""
+    status, reason = refused(make("no_kernels"), tmp_path)
+    assert status == "no_kernels"
+    assert reason.endswith(". The test ran on cuda:0")
+
+
+def test_the_time_limit_is_for_both_runs_together(make: Make, reading: Reading, tmp_path: Path) -> None:
+    """What the first has taken the second doesn't get; the limit told is the one that was asked for."""
+    readings = iter([0.0, 0.0, 5.0])
+    found = make(limit_s=4.0, clock=lambda: next(readings)).count(TEST, tmp_path)
+    assert (found.status, found.reason) == ("missing_metric", "flop: under ncu its test had not ended after 4 s")
+    assert reading.files == [("bytes.csv",)]
+
+
+def test_bytes_that_take_too_long_leave_nothing(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
+    """And nothing is left of the time for the FLOPs."""
+    assert refused(make("hang", limit_s=0.5), tmp_path) == ("timeout", "under ncu its test had not ended after 0.5 s")
+    assert (len(stubs.calls("ncu")), reading.files) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"), [("hang", "under ncu its test had not ended after 4 s"), ("busy", "DCGM")]
+)
+def test_a_run_for_flops_that_fails_leaves_the_bytes(
+    make: Make, reading: Reading, tmp_path: Path, behaviour: NcuBehaviour, why: str
+) -> None:
+    """They were counted before; why there are no FLOPs is told."""
+    readings = iter([0.0, 0.0, 3.5])
+    found = make("ok", behaviour, limit_s=4.0, clock=lambda: next(readings)).count(TEST, tmp_path)
+    assert (found.status, found.dram_byte, found.flop) == ("missing_metric", 7.0, None)
+    assert found.reason is not None
+    assert why in found.reason
+    assert reading.files == [("bytes.csv",)]
+
+
+def test_what_ncu_knows_of_no_way_to_is_left_out_and_the_run_repeated(
+    make: Make, stubs: Stubs, reading: Reading, tmp_path: Path
+) -> None:
+    """Each metric is asked for once in all cases; FLOPs without one of their pipes are not summed, and it is named.
+    Another metric of the time stands in for the first. What helps is said as where ncu itself gives the reason.
+    """
+    first, second = TIME, flop_metrics("9.0", True)[-1]
+    counter = make(rejects=[first, second])
+    for runs in (4, 6):
+        found = counter.count(TEST, tmp_path)
+        assert (found.status, found.flop) == ("missing_metric", None)
+        assert found.reason == f"flop: this ncu or this GPU lacks {second}. {NO_METRIC_REMEDY}"
+        assert len(stubs.calls("ncu")) == runs
+    asked = metrics_of(stubs)
+    assert set(asked[1]) == {*asked[0], "gpu__time_active.sum"} - {first}
+    assert asked[3] == [name for name in asked[2] if name != second]
+    assert asked[4:] == [asked[1], asked[3]]
+    assert reading.files == [("bytes.csv", "flop.csv")] * 2
+
+
+def test_in_the_place_of_a_metric_that_ncu_does_not_know_the_next_is_asked_for(
+    make: Make, stubs: Stubs, tmp_path: Path
+) -> None:
+    """In bytes, CUDA cores and tensor cores alike, as often as it takes; all is there, and which answered is told."""
+    ffma, other = (f"{unit}__sass_thread_inst_executed_op_ffma_pred_on.sum" for unit in ("smsp", "sm"))
+    fp16, halves = TENSOR.format("fp16"), [TENSOR.format("fp16_dst_fp16"), TENSOR.format("fp16_dst_fp32")]
+    counter = make(rejects=["dram__bytes_read.sum", "dram__bytes_op_read.sum", ffma, fp16])
+    found = counter.count(TEST, tmp_path)
+    assert (found.status, found.reason) == ("ok", None)
+    asked = metrics_of(stubs)
+    read = [names[0] for names in asked[:3]]
+    assert read == ["dram__bytes_read.sum", "dram__bytes_op_read.sum", "dram__sectors_read.sum"]
+    assert [set(names) - set(asked[3]) for names in asked[3:]] == [set(), {other, *halves}]
+    assert found.metrics["dram_read_byte"] == "32 dram__sectors_read.sum"
+    assert f"2 {other}" in found.metrics["flop_by_pipe.fp32"]
+    assert found.metrics["flop_by_pipe.tensor_fp16"] == " + ".join(halves)
+    # Two kernels, each of 1024 of every count and 4096 of every byte.
+    assert (found.dram_read_byte, found.dram_write_byte) == (2 * 32 * 1024, 2 * 4096)
+    assert found.flop_by_pipe is not None
+    assert (found.flop_by_pipe["fp32"], found.flop_by_pipe["tensor_fp16"]) == (2 * 1024 * 4, 2 * 1024 * 2)
+    counter.count(TEST, tmp_path)
+    assert metrics_of(stubs)[5:] == [asked[2], asked[4]]
+
+
+def test_a_metric_that_ncu_refuses_is_the_reason_that_nothing_can_be_read(
+    make: Make, reading: Reading, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And not what its absence does to the file, where its words name none that could be left out."""
+    monkeypatch.setattr(ncu_case, "_named", lambda *_: ())
+    reading.fault = NotCounted("failed", "what ncu wrote can't be read: no header")
+    status, _ = refused(make("unknown_metric"), tmp_path)
+    assert status == "missing_metric"
+
+
+def test_what_can_not_be_read_is_told(make: Make, reading: Reading, tmp_path: Path) -> None:
+    """In the words of the reader, without the folder: nobody can look into it any more."""
+    reading.fault = NotCounted("failed", "{}: no header")
+    assert refused(make(), tmp_path) == ("failed", "bytes.csv: no header")
+
+
+def test_without_a_folder_for_temporary_files_nothing_is_counted(
+    make: Make, stubs: Stubs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The case keeps what was measured, and gets a reason."""
+
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ncu_case, "TemporaryDirectory", full)
+    assert refused(make(), tmp_path) == (
+        "failed",
+        "no folder for temporary files can be made: No space left on device",
+    )
+    assert stubs.calls("ncu") == []
+
+
+# --- the unit of the counters ---
+
+
+@pytest.fixture
+def products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrix products that take no time: the program under ncu only ends well."""
+    monkeypatch.setattr(ncu_case.ncu_check, "__name__", "this")
+
+
+@pytest.mark.usefixtures("products")
+def test_each_dtype_is_checked_once(make: Make, stubs: Stubs, reading: Reading) -> None:
+    """By a process of its own, on the run's device, with the metrics that count it."""
+    reading.flops = [FLOP * 1.5]
+    counter = make()
+    checks = [counter.unit_check(name) for name in ("amp_bf16", "bf16", "fp32")]
+    assert checks == [UnitCheck(ratio=1.5)] * 3
+    calls = stubs.calls("ncu")
+    assert [call.wrapped[1:] for call in calls] == [
+        ["-P", "-m", "this", "bf16", "cuda:0"],
+        ["-P", "-m", "this", "fp32", "cuda:0"],
+    ]
+    assert metrics_of(stubs) == [list(flop_metrics("9.0", True))] * 2
+
+
+@pytest.mark.usefixtures("products")
+def test_of_several_dtypes_the_worst_counts(make: Make, reading: Reading) -> None:
+    """The one farthest from 1, in either direction."""
+    reading.flops = [FLOP * 1.01, FLOP * 0.5]
+    assert make().unit_check("torch_default") == UnitCheck(ratio=0.5)
+    reading.flops = [None, None, FLOP, None]
+    assert make().unit_check("torch_default") == UnitCheck(ratio=1.0)
+    assert make().unit_check("torch_default") == UnitCheck(why="fp32: no FLOPs; tf32: no FLOPs")
+
+
+@pytest.mark.usefixtures("products")
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        ("no_kernels", "ncu saw no kernel"),
+        ("silent", "ncu wrote no file, and ended with exit code 0"),
+        ("crash", "its process ended with exit code -9 before the step"),
+    ],
+)
+def test_a_check_that_fails_costs_nothing_but_itself(
+    make: Make, stubs: Stubs, behaviour: NcuBehaviour, why: str
+) -> None:
+    """It isn't tried again, and cases are counted. It tells why."""
+    counter = make(behaviour)
+    first, second = (counter.unit_check("fp32") for _ in range(2))
+    assert first == second
+    assert first.ratio is None
+    assert first.why is not None
+    assert first.why.startswith(f"fp32: {why}")
+    assert len(stubs.calls("ncu")) == 1
+
+
+@pytest.mark.usefixtures("products")
+def test_where_nothing_can_be_counted_the_check_says_so(make: Make) -> None:
+    """Every case would be told the same."""
+    with pytest.raises(NotCounted) as refusal:
+        make("permission").unit_check("fp32")
+    assert refusal.value.status == "permission_denied"
+
+
+@pytest.mark.usefixtures("products")
+def test_a_check_that_can_not_be_read_or_summed_says_so(make: Make, reading: Reading) -> None:
+    """Without the folder, which is gone; FLOPs without one of their pipes are not compared with all of them."""
+    reading.fault = NotCounted("failed", "{}: no header")
+    assert make().unit_check("fp32") == UnitCheck(why="fp32: check.csv: no header")
+    reading.fault = None
+    lacking = flop_metrics("9.0", True)[-1]
+    check = make(rejects=[lacking]).unit_check("fp32")
+    assert check == UnitCheck(why=f"fp32: this ncu or this GPU lacks {lacking}")
+
+
+def test_the_product_is_found_where_only_the_sources_are(make: Make, stubs: Stubs) -> None:
+    """By the folders of these packages, before those that the user has; nothing of the project's folder is imported."""
+    counter = make("crash", python_path="own")
+    counter.unit_check("fp32")
+    (call,) = stubs.calls("ncu")
+    *places, last = call.environment["PYTHONPATH"].split(os.pathsep)
+    assert str(Path(ncu_case.__file__).parents[3]) in places
+    assert (last, call.wrapped[1:4]) == ("own", ["-P", "-m", "pytest_roofline.profilers.ncu.check"])

@@ -1,0 +1,337 @@
+"""When cases are counted, what goes into their records and what a run is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
+from pytest_roofline.profilers.ncu.case import CaseCounter, UnitCheck
+from pytest_roofline.profilers.ncu.counting_pass import NcuPass, NotUsable, preflight, prepare
+from pytest_roofline.profilers.ncu.held_memory import Held
+from pytest_roofline.profilers.ncu.run import NotCounted
+from pytest_roofline.profilers.preflight import Finding
+from pytest_roofline.session.run import Run
+from roofline.schema.record import KEY, Counters, Flag, Record
+from roofline.schema.record_json import from_json, to_json
+from tests.plugin.profilers.stubs import Stubs
+from tests.roofline import build
+
+DENIED = NotCounted("permission_denied", "administrators only")
+CHECKED = UnitCheck(ratio=1.0)
+
+
+class FakeRun:
+    """The part of a run that counting touches, on a CPU."""
+
+    give_counters = Run.give_counters
+
+    def __init__(self) -> None:
+        self.stats: list[Any] = []
+        self.announced: list[str] = []
+        self.printed: list[str] = []
+        self.device = torch.device("cpu")
+        self.machine = SimpleNamespace(device=SimpleNamespace(compute_capability="9.0"))
+        self.options = SimpleNamespace(ncu_path=None, ncu_timeout=300.0)
+
+    def measure(self, record: Record, test: str = "t.py::test") -> None:
+        self.stats.append(SimpleNamespace(fullname=test, extra_info={KEY: to_json(record)}))
+
+    def records(self) -> list[Record]:
+        return [from_json(Record, stats.extra_info[KEY], stats.fullname) for stats in self.stats]
+
+    def counters(self) -> list[Counters | None]:
+        return [record.counters for record in self.records()]
+
+
+class FakeCounter:
+    """Counts what it is told to: answers in turn, the last for all that follow."""
+
+    def __init__(self, *answers: Counters | NotCounted, unit_check: UnitCheck | NotCounted = CHECKED) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.checked: list[str] = []
+        self._answers = answers
+        self._unit_check = unit_check
+
+    def unit_check(self, precision: str) -> UnitCheck:
+        self.checked.append(precision)
+        if isinstance(self._unit_check, NotCounted):
+            raise self._unit_check
+        return self._unit_check
+
+    def count(self, test: str, file: Path) -> Counters:
+        self.asked.append((test, file.name))
+        answer = self._answers[min(len(self.asked), len(self._answers)) - 1]
+        if isinstance(answer, NotCounted):
+            raise answer
+        return answer
+
+
+OK = Counters(status="ok", source="ncu", flop=1.0)
+
+
+def passing(run: FakeRun, counter: FakeCounter | Counters, **changes: Any) -> NcuPass:
+    return NcuPass(cast(Run, run), cast(CaseCounter, counter), **changes)
+
+
+def take(counting: NcuPass, test: Callable[[], object], name: str = "t.py::test") -> None:
+    """One test's protocol: ``test`` is what runs in it."""
+    item = SimpleNamespace(nodeid=name, path=Path(name.partition("::")[0]))
+    around: Iterator[object] = counting.pytest_runtest_protocol(cast(pytest.Item, item))
+    next(around)
+    test()
+    with pytest.raises(StopIteration):
+        next(around)
+
+
+def end(counting: NcuPass, exitstatus: int = 0) -> int:
+    loop: Iterator[object] = counting.pytest_runtestloop()
+    next(loop)
+    with pytest.raises(StopIteration):
+        next(loop)
+    session = SimpleNamespace(exitstatus=exitstatus)
+    counting.pytest_sessionfinish(cast(pytest.Session, session))
+    return session.exitstatus
+
+
+def test_a_case_is_counted_after_its_test_by_name_and_file() -> None:
+    """Its record keeps all else; the ratio of the product of known size, in the case's precision, stands with it."""
+    run, counter = FakeRun(), FakeCounter(OK, unit_check=UnitCheck(ratio=1.25))
+    record = build.record(case=build.case(precision="amp_bf16"))
+
+    def test() -> None:
+        run.measure(record)
+        assert counter.asked == []
+
+    take(passing(run, counter), test, "sub/t.py::test[a b]")
+    assert counter.asked == [("sub/t.py::test[a b]", "t.py")]
+    assert counter.checked == ["amp_bf16"]
+    (found,) = run.records()
+    assert found.counters == Counters(status="ok", source="ncu", flop=1.0, unit_check=1.25)
+    assert found.timing == record.timing
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The measuring process holds 500 byte of the device."""
+    monkeypatch.setattr(ncu_pass, "release", lambda _device: Held(byte=500))
+
+
+OUT_OF_MEMORY = NotCounted("failed", "the test failed under ncu: out of memory: no room")
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("answer", [OK, OUT_OF_MEMORY])
+def test_the_memory_that_is_still_held_stands_with_the_counters(answer: Counters | NotCounted) -> None:
+    """And with their refusal: a process that found no room had what this one left."""
+    run = FakeRun()
+    take(passing(run, FakeCounter(answer)), lambda: run.measure(build.record()))
+    (found,) = run.records()
+    assert found.counters is not None
+    assert (found.counters.status, found.counters.context_byte) == (answer.status, 500)
+    assert "counters.context_byte" not in found.missing
+
+
+def test_why_nothing_is_known_is_told() -> None:
+    """Of the memory and of the product of known size, beside the reasons that the record has, and without folders."""
+    run = FakeRun()
+    counter = FakeCounter(OK, unit_check=UnitCheck(why="fp32: /tmp/x/check.csv: no header"))
+    record = build.record(missing={"profile": "not taken"})
+    take(passing(run, counter), lambda: run.measure(record))
+    (found,) = run.records()
+    assert found.counters == OK
+    assert found.missing == {
+        "profile": "not taken",
+        "counters.context_byte": "not read for cpu",
+        "counters.unit_check": "fp32: check.csv: no header",
+    }
+
+
+@pytest.mark.usefixtures("held")
+def test_what_another_case_met_says_nothing_of_this_ones_memory() -> None:
+    """It isn't tried."""
+    run = FakeRun()
+    counting = passing(run, FakeCounter(DENIED))
+    for _ in range(2):
+        take(counting, lambda: run.measure(build.record()))
+    assert [counters.context_byte for counters in run.counters() if counters is not None] == [500, None]
+
+
+def test_what_measured_nothing_is_not_counted() -> None:
+    """Another test's record stays what it is."""
+    run, counter = FakeRun(), FakeCounter(OK)
+    run.measure(build.record())
+    take(passing(run, counter), lambda: None)
+    assert counter.asked == []
+
+
+def test_of_a_test_that_is_run_again_the_last_time_counts() -> None:
+    """It has a result for each."""
+    run, counter = FakeRun(), FakeCounter(OK)
+    take(passing(run, counter), lambda: [run.measure(build.record()) for _ in range(2)])
+    assert len(counter.asked) == 1
+    assert [counters is not None and counters.status for counters in run.counters()][1] == "ok"
+
+
+@pytest.mark.parametrize("mode", ["roof", "input"])
+def test_roofs_and_loaders_are_not_counted(mode: Any) -> None:
+    """There is no step of a model in them."""
+    run, counter = FakeRun(), FakeCounter(OK)
+    take(passing(run, counter), lambda: run.measure(build.record(case=build.case(mode=mode))))
+    assert counter.asked == []
+    assert run.counters() == [Counters(status="not_requested", reason="ncu is asked about the steps of models")]
+
+
+def test_an_invalid_row_is_not_counted() -> None:
+    """Nobody would look at it."""
+    run, counter = FakeRun(), FakeCounter(OK)
+    record = build.record(flags=(Flag(name="f", evidence="e", invalid=True),))
+    take(passing(run, counter), lambda: run.measure(record))
+    assert counter.asked == []
+    assert run.counters() == [Counters(status="not_requested", reason="nothing is counted for a row that is invalid")]
+
+
+def test_where_nothing_can_be_counted_no_case_is_tried() -> None:
+    """What the check before the run found goes into each record, roofs too; it was told then, and once."""
+    run, refused = FakeRun(), Counters(status="not_found", reason="no ncu")
+    counting = passing(run, refused)
+    for mode in ("train", "roof"):
+        take(counting, lambda mode=mode: run.measure(build.record(case=build.case(mode=mode))))
+    assert run.counters() == [refused, refused]
+    assert (end(counting), run.printed) == (0, [])
+
+
+@pytest.mark.parametrize("where", ["case", "check"])
+def test_what_every_case_would_meet_is_met_once(where: str) -> None:
+    """The second case isn't tried; the run goes on, and is told once."""
+    run = FakeRun()
+    counter = FakeCounter(DENIED) if where == "case" else FakeCounter(OK, unit_check=DENIED)
+    counting = passing(run, counter)
+    for _ in range(3):
+        take(counting, lambda: run.measure(build.record()))
+    assert len(counter.asked) == (1 if where == "case" else 0)
+    assert run.counters() == [Counters(status="permission_denied", reason="administrators only")] * 3
+    assert end(counting) == 0
+    assert run.printed == ["ncu: 3 case(s) permission_denied: administrators only"]
+
+
+def test_what_one_case_met_another_may_not() -> None:
+    """Each is tried; those that met the same stand in one line."""
+    run, counter = FakeRun(), FakeCounter(NotCounted("timeout", "long"), OK, NotCounted("timeout", "long"))
+    counting = passing(run, counter)
+    for _ in range(3):
+        take(counting, lambda: run.measure(build.record()))
+    assert [counters.status for counters in run.counters() if counters is not None] == ["timeout", "ok", "timeout"]
+    assert end(counting) == 0
+    assert run.printed == ["ncu: 2 case(s) timeout: long", "ncu: 1 case(s) ok"]
+
+
+@pytest.mark.parametrize(
+    ("status", "exitstatus", "ends"), [("failed", 0, 4), ("missing_metric", 0, 4), ("ok", 0, 0), ("failed", 1, 1)]
+)
+def test_where_counters_are_required_a_run_without_some_is_not_green(status: Any, exitstatus: int, ends: int) -> None:
+    """Exit code 4, unless something worse is told already."""
+    run = FakeRun()
+    counting = passing(run, FakeCounter(Counters(status=status, reason="why")), required="--ncu")
+    take(counting, lambda: run.measure(build.record()))
+    assert end(counting, exitstatus) == ends
+    error = "ERROR: --ncu: counters are required, and 1 case(s) don't have all of them."
+    assert (error in run.printed) == (ends == 4)
+
+
+@pytest.mark.parametrize("kind", ["cpu", "mps"])
+@pytest.mark.parametrize("there", [True, False])
+def test_elsewhere_than_on_an_nvidia_gpu_nothing_is_counted(kind: str, there: bool, tmp_path: Path) -> None:
+    """The reason is the device, whether or not the program would work."""
+    stubs = Stubs(tmp_path)
+    if there:
+        stubs.ncu()
+    finding = preflight(kind, stubs.system(), None)
+    assert not finding.usable
+    assert finding.status == "unsupported_platform"
+    assert finding.reason == f"ncu counts on NVIDIA GPUs; this run measures {kind}"
+
+
+def test_what_a_gpu_would_meet_is_told_on_a_cpu_too(tmp_path: Path) -> None:
+    """A small run on the CPU is how many try whether counters are permitted."""
+    stubs = Stubs(tmp_path)
+    stubs.ncu("permission")
+    finding = preflight("cpu", stubs.system(), None)
+    assert finding.status == "permission_denied"
+    assert "(and ncu counts on NVIDIA GPUs; this run measures cpu)" in finding.reason
+    assert finding.remedy
+
+
+def config(*arguments: str, cache: bool = True) -> pytest.Config:
+    return cast(
+        pytest.Config,
+        SimpleNamespace(
+            invocation_params=SimpleNamespace(args=arguments, dir=Path("/p")),
+            rootpath=Path("/p"),
+            inipath=None,
+            pluginmanager=SimpleNamespace(
+                hasplugin=lambda name: name == "cacheprovider" and cache, get_plugin=lambda _name: None
+            ),
+        ),
+    )
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> Callable[[Finding], None]:
+    """What the check finds."""
+    return lambda finding: monkeypatch.setattr(ncu_pass, "check_ncu", lambda _system, _asked: finding)
+
+
+def test_a_usable_ncu_is_told_and_used(found: Callable[[Finding], None], tmp_path: Path) -> None:
+    """One line before any test."""
+    run = FakeRun()
+    run.device = torch.device("cuda", 0)
+    found(Finding(tool="ncu", status="ok", why="", path=Path("/opt/ncu"), version="2025.3"))
+    counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
+    assert isinstance(counting._counter, CaseCounter)
+    assert (run.announced, run.printed) == (["ncu 2025.3: usable (/opt/ncu)"], [])
+
+
+def test_one_that_is_not_usable_is_told_and_the_run_goes_on(found: Callable[[Finding], None], tmp_path: Path) -> None:
+    """Unless counters are required: then it is refused before any test."""
+    run = FakeRun()
+    run.device = torch.device("cuda", 0)
+    found(Finding(tool="ncu", status="permission_denied", why="administrators only", remedy="Ask."))
+    counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
+    take(counting, lambda: run.measure(build.record()))
+    assert run.counters() == [Counters(status="permission_denied", reason="administrators only. Ask.")]
+    assert (run.announced, run.printed) == (["ncu: permission_denied: administrators only. Ask."], [])
+    with pytest.raises(NotUsable) as refusal:
+        prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required="--ncu")
+    assert str(refusal.value) == ("--ncu: counters are required. ncu: permission_denied: administrators only. Ask.")
+
+
+def test_a_record_is_told_no_folder_of_the_machine() -> None:
+    """It may be published; who runs it sees the whole command."""
+    run = FakeRun()
+    counting = passing(run, FakeCounter(NotCounted("permission_denied", "run sudo /opt/venv/bin/python -m pytest")))
+    take(counting, lambda: run.measure(build.record()))
+    end(counting)
+    assert run.counters() == [Counters(status="permission_denied", reason="run sudo python -m pytest")]
+    assert run.printed == ["ncu: 1 case(s) permission_denied: run sudo /opt/venv/bin/python -m pytest"]
+
+
+def test_the_path_that_was_given_is_the_one_to_look_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And no other."""
+    looked: list[Path | None] = []
+
+    def check(_system: object, asked: Path | None) -> Finding:
+        looked.append(asked)
+        return Finding(tool="ncu", status="not_found", why="")
+
+    monkeypatch.setattr(ncu_pass, "check_ncu", check)
+    run = FakeRun()
+    run.device = torch.device("cuda", 0)
+    run.options.ncu_path = tmp_path / "ncu"
+    prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
+    assert looked == [tmp_path / "ncu"]

@@ -1,0 +1,143 @@
+"""What is made of what a program under ncu leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_roofline.profilers.ncu.order import Answer
+from pytest_roofline.profilers.ncu.run import Ncu, NotCounted, Ran
+from pytest_roofline.profilers.system import Ended
+from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
+
+COUNTED = Answer(problem=None)
+SAYS_HELLO = ("/bin/echo", "hello")
+
+
+@pytest.fixture
+def stubs(tmp_path: Path) -> Stubs:
+    return Stubs(tmp_path / "bin")
+
+
+def ran(stubs: Stubs, folder: Path, *behaviours: NcuBehaviour, limit_s: float = 60.0) -> Ran:
+    ncu = Ncu(path=stubs.ncu(*behaviours), version="2025.3", system=stubs.system())
+    return ncu.run(SAYS_HELLO, ("a.sum",), log=folder / "log.csv", variables={"ORDER": "1"}, limit_s=limit_s)
+
+
+def refused(of: Ran, answer: Answer | None) -> tuple[str, str]:
+    with pytest.raises(NotCounted) as refusal:
+        of.refuse(answer)
+    return refusal.value.status, refusal.value.reason
+
+
+def test_a_program_that_was_counted_is_not_refused(stubs: Stubs, tmp_path: Path) -> None:
+    """ncu gets the program, the metrics and a log; the program the variables."""
+    found = ran(stubs, tmp_path)
+    found.refuse(COUNTED)
+    assert found.ended.out == "hello"
+    assert '"a.sum"' in found.log.read_text()
+    (call,) = stubs.calls("ncu")
+    assert call.wrapped == list(SAYS_HELLO)
+    assert (call.environment["ORDER"], call.environment["TMPDIR"]) == ("1", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status"),
+    [
+        ("permission", "permission_denied"),
+        ("permission_on_stdout", "permission_denied"),
+        ("locked", "lock_conflict"),
+        ("busy", "lock_conflict"),
+        ("wsl", "unsupported_platform"),
+        ("no_kernels", "no_kernels"),
+        ("old_driver", "failed"),
+    ],
+)
+def test_what_ncu_complains_of_is_the_status(
+    stubs: Stubs, tmp_path: Path, behaviour: NcuBehaviour, status: str
+) -> None:
+    """Though the program itself went well and ncu ended with code 0."""
+    assert refused(ran(stubs, tmp_path, behaviour), COUNTED)[0] == status
+
+
+def test_a_metric_that_ncu_does_not_know_is_no_reason_to_drop_the_others(stubs: Stubs, tmp_path: Path) -> None:
+    """Whoever reads the CSV sees what there is."""
+    found = ran(stubs, tmp_path, "unknown_metric")
+    found.refuse(COUNTED)
+    assert found.complaint[0] == "missing_metric"
+    assert refused(found, None)[0] == "missing_metric"
+
+
+@pytest.mark.parametrize("behaviour", ["permission", "wsl", "busy"])
+def test_a_test_that_failed_for_ncu_is_not_the_reason(stubs: Stubs, tmp_path: Path, behaviour: NcuBehaviour) -> None:
+    """What ncu was refused explains both."""
+    status, reason = refused(ran(stubs, tmp_path, behaviour), Answer(problem="CUDA error"))
+    assert status != "failed"
+    assert "CUDA error" not in reason
+
+
+@pytest.mark.parametrize("behaviour", ["ok", "no_kernels"])
+def test_a_test_that_failed_is_the_reason_that_nothing_was_counted(
+    stubs: Stubs, tmp_path: Path, behaviour: NcuBehaviour
+) -> None:
+    """And not that ncu saw no kernel."""
+    assert refused(ran(stubs, tmp_path, behaviour), Answer(problem="out of memory: no room")) == (
+        "failed",
+        "the test failed under ncu: out of memory: no room",
+    )
+
+
+def test_that_the_test_ended_with_an_error_is_no_failure_of_ncu(stubs: Stubs, tmp_path: Path) -> None:
+    """It may have failed after its step was counted."""
+    ncu = Ncu(path=stubs.ncu(), version=None, system=stubs.system())
+    found = ncu.run(("/bin/false",), ("a.sum",), log=tmp_path / "log.csv", variables={}, limit_s=60.0)
+    assert "returned an error code" in found.log.read_text()
+    found.refuse(COUNTED)
+
+
+def test_a_program_that_never_answered_is_told_with_its_last_words(stubs: Stubs, tmp_path: Path) -> None:
+    """Its exit code, and the last lines it wrote."""
+    found = ran(stubs, tmp_path)
+    found = replace(found, ended=Ended(code=3, out="\n".join(f"line {number}" for number in range(9)), err="end\n"))
+    assert refused(found, None) == (
+        "failed",
+        "its process ended with exit code 3 before the step; it wrote last: line 5 / line 6 / line 7 / line 8 / end",
+    )
+
+
+def test_a_crash_is_told(stubs: Stubs, tmp_path: Path) -> None:
+    """There is neither an answer nor a word of ncu's."""
+    status, reason = refused(ran(stubs, tmp_path, "crash"), None)
+    assert (status, reason) == (
+        "failed",
+        "its process ended with exit code -9 before the step; it wrote last: nothing",
+    )
+
+
+def test_an_ncu_that_writes_nothing_is_told(stubs: Stubs, tmp_path: Path) -> None:
+    """Though the program did its part and nobody complains."""
+    assert refused(ran(stubs, tmp_path, "silent"), COUNTED) == (
+        "failed",
+        "ncu wrote no file, and ended with exit code 0",
+    )
+
+
+def test_at_its_time_limit_a_program_is_stopped(stubs: Stubs, tmp_path: Path) -> None:
+    """With all that it started; whether it had answered makes no difference."""
+    found = ran(stubs, tmp_path, "hang", limit_s=0.5)
+    assert refused(found, COUNTED) == ("timeout", "under ncu it had not ended after 0.5 s")
+
+
+def test_an_ncu_that_is_gone_is_told(stubs: Stubs, tmp_path: Path) -> None:
+    """With the system's reason."""
+    ncu = Ncu(path=tmp_path / "gone", version=None, system=stubs.system())
+    found = ncu.run(SAYS_HELLO, ("a.sum",), log=tmp_path / "log.csv", variables={}, limit_s=60.0)
+    assert refused(found, None) == ("not_found", "ncu can't be started: No such file or directory")
+
+
+@pytest.mark.parametrize(("version", "source"), [("2025.3", "ncu 2025.3"), (None, "ncu")])
+def test_the_source_names_the_program(stubs: Stubs, version: str | None, source: str) -> None:
+    """With its version where that is known."""
+    assert Ncu(path=Path("ncu"), version=version, system=stubs.system()).source == source

@@ -1,0 +1,241 @@
+"""perf attached to this process by stand-ins: what is counted, and why nothing was."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_roofline.measuring import InputEnded, Measured
+from pytest_roofline.profilers.perf.events import EVENTS
+from pytest_roofline.profilers.perf.stat import MOST_STEPS, PerfStat, steps_of
+from pytest_roofline.profilers.preflight import Finding
+from tests.plugin.measuring.fakes import Lab
+from tests.plugin.profilers.stubs import PerfBehaviour, Stubs
+from tests.roofline import build
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="perf counts on Linux")
+
+QUARTER = Measured(timing=build.timing(0.25))
+
+
+@pytest.fixture
+def stubs(tmp_path: Path) -> Stubs:
+    return Stubs(tmp_path / "bin")
+
+
+def _found(path: Path, version: str = "6.8.12") -> Finding:
+    return Finding(tool="perf", status="ok", why="", path=path, version=version)
+
+
+def _perf(stubs: Stubs, *behaviours: PerfBehaviour, answer_s: float = 60.0, **answers: object) -> PerfStat:
+    path = stubs.perf(*behaviours, **answers)  # type: ignore[arg-type]
+    return PerfStat(_found(path), stubs.system(), answer_s=answer_s)
+
+
+def test_as_many_steps_as_fill_a_second_are_counted(stubs: Stubs) -> None:
+    """Between two synchronisations, and divided by their number."""
+    lab = Lab(0.25)
+    counters = _perf(stubs, "ok", values={"cycles": 8e6, "branch-misses": 10}).count(lab.step, QUARTER, lab)
+    assert lab.calls == ["synchronize", *4 * ["step"], "synchronize"]
+    assert (counters.status, counters.reason, counters.source, counters.steps) == ("ok", None, "perf 6.8.12", 4)
+    assert (counters.cycles, counters.instructions, counters.branch_misses) == (2e6, 250_000.0, 2.5)
+
+
+def test_perf_is_attached_to_this_process_and_begins_when_told(stubs: Stubs) -> None:
+    """All its threads, in the C locale, with counting switched off at first."""
+    lab = Lab(0.25)
+    _perf(stubs, "ok").count(lab.step, QUARTER, lab)
+    (call,) = stubs.calls("perf")
+    assert call.arguments[:4] == ["stat", "-x", ",", "-o"]
+    assert call.arguments[5:11] == ["-e", ",".join(EVENTS), "-p", str(os.getpid()), "-D", "-1"]
+    assert call.arguments[11] == "--control"
+    assert call.environment["LC_ALL"] == "C"
+
+
+@pytest.mark.parametrize(("step_s", "steps"), [(0.25, 4), (30.0, 1), (1e-6, MOST_STEPS), (0.0, MOST_STEPS)])
+def test_how_many_steps(step_s: float, steps: int) -> None:
+    """At least one, and no more than need be held in a loop."""
+    assert steps_of(step_s) == steps
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "reason"),
+    [
+        (
+            "denied",
+            "permission_denied",
+            "perf counted nothing: Access to performance monitoring and observability operations is limited.",
+        ),
+        ("crash", "failed", "perf counted nothing: it said nothing"),
+        ("silent", "failed", "perf counted nothing: it said nothing"),
+        ("hang", "timeout", "perf was ended: it had not answered for 0.3 s"),
+    ],
+)
+def test_a_perf_that_fails(stubs: Stubs, behaviour: PerfBehaviour, status: str, reason: str) -> None:
+    """The status and perf's own words, no number, and no step taken for nothing."""
+    lab = Lab(0.25)
+    counters = _perf(stubs, behaviour, answer_s=0.3 if behaviour == "hang" else 60.0).count(lab.step, QUARTER, lab)
+    assert (counters.status, counters.reason) == (status, reason)
+    assert counters.cycles is None
+    assert lab.steps == 0
+
+
+def test_garbage_is_no_reason(stubs: Stubs) -> None:
+    """What can't be printed is not put into a record."""
+    lab = Lab(0.25)
+    counters = _perf(stubs, "garbage").count(lab.step, QUARTER, lab)
+    assert counters.status == "failed"
+    assert counters.reason is not None
+    assert counters.reason.isprintable()
+
+
+@pytest.mark.parametrize("behaviour", ["not_supported", "not_counted"])
+def test_a_machine_without_events(stubs: Stubs, behaviour: PerfBehaviour) -> None:
+    """perf itself succeeds there."""
+    lab = Lab(0.25)
+    counters = _perf(stubs, behaviour).count(lab.step, QUARTER, lab)
+    assert counters.status == "missing_metric"
+    assert counters.cycles is None
+
+
+def test_an_event_that_is_missing(stubs: Stubs) -> None:
+    """The others stand."""
+    lab = Lab(0.25)
+    counters = _perf(stubs, "ok", absent=["cache-misses"]).count(lab.step, QUARTER, lab)
+    assert (counters.status, counters.reason) == ("missing_metric", "the machine doesn't count cache-misses")
+    assert (counters.cache_misses, counters.cache_references) == (None, 250_000.0)
+
+
+def test_a_tool_that_is_not_usable_is_not_started(stubs: Stubs) -> None:
+    """The reason is that of the check before the run."""
+    stubs.perf("ok")
+    lab = Lab(0.25)
+    refused = Finding(tool="perf", status="permission_denied", why="perf_event_paranoid is 4", remedy="Set it to 2.")
+    counters = PerfStat(refused, stubs.system()).count(lab.step, QUARTER, lab)
+    assert (counters.status, counters.reason) == ("permission_denied", "perf_event_paranoid is 4. Set it to 2.")
+    assert stubs.calls("perf") == []
+    assert lab.calls == []
+
+
+def test_a_program_that_cannot_be_started(stubs: Stubs, tmp_path: Path) -> None:
+    """It was there when it was looked for."""
+    lab = Lab(0.25)
+    counters = PerfStat(_found(tmp_path / "gone"), stubs.system()).count(lab.step, QUARTER, lab)
+    assert counters.status == "failed"
+    assert counters.reason == "perf can't be started: No such file or directory"
+
+
+def test_data_that_ends_within_the_pass(stubs: Stubs) -> None:
+    """No counts of a number of steps that nobody took."""
+    lab = Lab(0.25)
+
+    def step() -> None:
+        if lab.steps == 2:
+            raise InputEnded("the data ended after 9 batches")
+        lab.step()
+
+    counters = _perf(stubs, "ok").count(step, QUARTER, lab)
+    assert counters.status == "failed"
+    assert counters.reason == "the data ended after 9 batches, before all steps had been counted"
+    assert _has_ended(stubs.calls("perf")[0].pid)
+
+
+def test_perf_is_ended_with_a_step_that_raises(stubs: Stubs) -> None:
+    """It would count on."""
+    lab = Lab(0.25)
+
+    def step() -> None:
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match=r"^no room$"):
+        _perf(stubs, "ok").count(step, QUARTER, lab)
+    assert _has_ended(stubs.calls("perf")[0].pid)
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+OBEDIENT = """\
+import os, pathlib, signal, sys
+def stop(*_):
+    pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).write_text("4000,,cycles,5,100.00,,")
+    sys.exit(130)
+signal.signal(signal.SIGINT, stop)
+commands, answers = map(int, sys.argv[sys.argv.index("--control") + 1].removeprefix("fd:").split(","))
+while command := os.read(commands, 64):
+    with pathlib.Path(__file__).with_name("told").open("ab") as told:
+        told.write(command)
+    os.write(answers, b"ack\\n\\0")
+"""
+"""Answers as perf does, with a zero byte behind each word."""
+
+
+def test_counting_is_switched_on_before_the_first_step_and_off_after_the_last(stubs: Stubs) -> None:
+    """What perf does while it starts and ends is not counted."""
+    path = stubs.perf("ok")
+    path.write_text(f"#!{sys.executable} -IS\n{OBEDIENT}")
+    told, during = path.with_name("told"), list[str]()
+    lab = Lab(0.25)
+
+    def step() -> None:
+        during.append(told.read_text())
+        lab.step()
+
+    counters = PerfStat(_found(path), stubs.system()).count(step, QUARTER, lab)
+    assert counters.cycles == 1000.0
+    assert during == 4 * ["enable\n"]
+    assert told.read_text() == "enable\ndisable\n"
+
+
+OLD = """\
+import pathlib, signal, sys
+def stop(*_):
+    pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).write_text("4000,,cycles,5,100.00,,")
+    sys.exit(130)
+signal.signal(signal.SIGINT, stop)
+pathlib.Path(__file__).with_name("attached").write_text(" ".join(sys.argv))
+while True:
+    signal.pause()
+"""
+
+
+def test_a_perf_that_takes_no_commands_counts_from_when_it_is_attached(stubs: Stubs) -> None:
+    """Before 5.10: this process sleeps until then, since what it does itself is what is counted."""
+    path = stubs.perf("ok")
+    path.write_text(f"#!{sys.executable} -IS\n{OLD}")
+    lab, attached = Lab(0.25), path.with_name("attached")
+
+    def sleep(_seconds: float) -> None:
+        lab.calls.append("sleep")
+        while not attached.exists() or not attached.read_text():
+            time.sleep(0.01)
+
+    counters = PerfStat(_found(path, "5.4.0"), stubs.system(), sleep).count(lab.step, QUARTER, lab)
+    assert lab.calls == ["synchronize", "sleep", *4 * ["step"], "synchronize"]
+    assert (counters.status, counters.cycles) == ("missing_metric", 1000.0)
+    assert "--control" not in attached.read_text()
+
+
+def test_an_old_perf_that_ends_before_it_is_attached(stubs: Stubs) -> None:
+    """Its words are the reason."""
+    lab, path = Lab(0.25), stubs.perf("denied")
+
+    def sleep(_seconds: float) -> None:
+        while not stubs.calls("perf") or not _is_zombie(stubs.calls("perf")[0].pid):
+            time.sleep(0.01)
+
+    counters = PerfStat(_found(path, "4.19"), stubs.system(), sleep).count(lab.step, QUARTER, lab)
+    assert (counters.status, lab.steps) == ("permission_denied", 0)
+
+
+def _is_zombie(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"

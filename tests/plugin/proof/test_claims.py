@@ -1,0 +1,333 @@
+"""Proofs: each passes on what is true, and fails on what is not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from pytest_roofline.proof import claims as proof
+from pytest_roofline.proof.claims import Snapshot
+from pytest_roofline.workload.compiling import Graphs
+from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.workload import ReadyBatches, Step, Workload, sgd
+
+CPU = torch.device("cpu")
+
+
+def step_of(
+    mode: Literal["train", "infer"] = "train",
+    device: torch.device = CPU,
+    model: nn.Module | None = None,
+    scale: float = 1.0,
+) -> Step:
+    """A step of a tiny model on the CPU, that claims to run on ``device``."""
+    model = model or nn.Linear(4, 3)
+    images, labels = scale * torch.randn(2, 4), torch.tensor([0, 1])
+    training = mode == "train"
+    return Step(
+        Workload(
+            model=model,
+            batches=ReadyBatches([((images,), labels if training else None)]),
+            mode=mode,
+            precision=PRECISIONS["fp32"],
+            device=device,
+            loss=nn.functional.cross_entropy if training else None,
+            optimizer=sgd(model) if training else None,
+        )
+    )
+
+
+def graphs(made: int, **values: Any) -> Snapshot:
+    return Snapshot(Graphs(made=made, **values), None)
+
+
+def scale(value: float | None) -> Snapshot:
+    return Snapshot(Graphs(), value)
+
+
+def test_device_is_proven_by_parameters_gradients_and_operations() -> None:
+    """All three on the device asked for."""
+    step = step_of()
+    step()
+    check = proof.check_device(step, {"cpu": 12})
+    assert (check.status, check.evidence) == (
+        "passed",
+        "parameters on cpu; gradients on cpu; operations on cpu (12 operations)",
+    )
+
+
+def test_a_model_on_another_device_is_disproved() -> None:
+    """A run that silently took the CPU for CUDA fails, and the evidence says where everything was."""
+    step = step_of(device=torch.device("cuda", 0))
+    step()
+    check = proof.check_device(step, {"cpu": 12})
+    assert check.status == "failed"
+    assert check.evidence.startswith("asked for cuda:0, but parameters on cpu")
+
+
+def test_a_gradient_on_another_device_is_disproved() -> None:
+    """torch refuses to assign such a gradient, but a back end may make one: parameters alone are no evidence."""
+
+    class Elsewhere(nn.Linear):
+        def parameters(self, recurse: bool = True) -> Any:
+            real = super().parameters(recurse)
+            return (SimpleNamespace(device=one.device, grad=torch.ones(1, device="meta")) for one in real)
+
+    step = step_of()
+    step()
+    step.workload.model.__class__ = Elsewhere
+    check = proof.check_device(step, {"cpu": 12})
+    assert (check.status, check.evidence) == (
+        "failed",
+        "asked for cpu, but parameters on cpu; gradients on meta; operations on cpu",
+    )
+
+
+def test_one_operation_on_another_device_is_disproved() -> None:
+    """Parameters on the right device are not enough."""
+    step = step_of()
+    step()
+    assert proof.check_device(step, {"cpu": 12, "mps": 1}).status == "failed"
+
+
+def test_a_step_without_operations_or_gradients_proves_nothing() -> None:
+    """An empty step must not pass as having run on the device."""
+    step = step_of()
+    assert proof.check_device(step, {"cpu": 3}).evidence == "a training step left no gradient on any parameter"
+    step()
+    assert proof.check_device(step, {}).status == "failed"
+
+
+class Constant(nn.Linear):
+    """Returns what was there before."""
+
+    def forward(self, inputs: Tensor) -> Tensor:  # noqa: ARG002
+        return self.bias
+
+
+@pytest.mark.parametrize(
+    ("model", "mode", "devices", "hidden"),
+    [
+        (nn.Linear(4, 3), "infer", {}, True),
+        (nn.Linear(4, 3), "infer", {"cpu": 1}, False),
+        (nn.Linear(4, 3), "train", {}, False),
+        (nn.Identity(), "infer", {}, False),
+        (Constant(4, 3), "infer", {}, False),
+    ],
+)
+def test_a_result_without_operations_is_told_from_none(
+    model: nn.Module, mode: Literal["train", "infer"], devices: dict[str, int], hidden: bool
+) -> None:
+    """A result that was not there before was made somewhere; a step that hands on what it was given did nothing."""
+    step = step_of(mode, model=model)
+    step()
+    told = "no operation ran in the step: its output is cached, or computed where torch doesn't see it"
+    assert proof.unseen(step, devices) == (told if hidden else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "flop", "kernels", "status"),
+    [
+        ("fp32", {"fp32": 9.0}, None, "passed"),
+        ("fp32", {"fp32": 9.0, "bf16": 1.0}, None, "failed"),
+        ("fp32", {"tf32": 9.0}, None, "failed"),
+        ("fp32", {"fp32": 9.0}, ["ampere_sgemm_32x32_sliced1x4_tn"], "passed"),
+        ("fp32", {"fp32": 9.0}, ["sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32"], "failed"),
+        ("fp32", {"fp32": 9.0}, ["cutlass_80_tensorop_s1688gemm_128x256"], "failed"),
+        ("amp_bf16", {"bf16": 9.0}, ["cutlass_80_tensorop_bf16_s1688gemm_bf16_128x256"], "passed"),
+        ("tf32", {"tf32": 9.0}, ["sm80_xmma_gemm_f32f32_tf32f32_f32_tn"], "passed"),
+        ("tf32", {"fp32": 9.0}, None, "failed"),
+        ("torch_default", {"fp32": 1.0, "tf32": 8.0}, None, "passed"),
+        ("amp_fp16", {"fp32": 9.0}, None, "failed"),
+        ("amp_bf16", {"bf16": 96.0, "fp32": 4.0}, None, "passed"),
+        ("amp_bf16", {"bf16": 94.0, "fp32": 6.0}, None, "failed"),
+        ("amp_fp16", {}, None, "not_made"),
+    ],
+)
+def test_precision_is_what_the_matrix_operations_ran_in(
+    name: str, flop: dict[str, float], kernels: list[str] | None, status: str
+) -> None:
+    """fp16 autocast that gave fp32, TF32 in an fp32 row: neither passes."""
+    assert proof.check_precision(PRECISIONS[name], flop, kernels).status == status
+
+
+def test_precision_evidence_tells_the_shares() -> None:
+    """Which share ran in which dtype."""
+    check = proof.check_precision(PRECISIONS["torch_default"], {"fp32": 1.0, "tf32": 3.0}, None)
+    assert check.evidence == "matrix FLOPs: 25.0% in fp32, 75.0% in tf32"
+
+
+def test_precision_of_unknown_operations_is_not_proven() -> None:
+    """What has no formula may be a product in any dtype; a precision that is disproved stays so."""
+    check = proof.check_precision(PRECISIONS["bf16"], {"bf16": 9.0}, None, uncovered=["my::mm", "my::mm"])
+    assert (check.status, check.evidence) == ("not_made", "matrix FLOPs: 100.0% in bf16; not known of my::mm")
+    assert proof.check_precision(PRECISIONS["bf16"], {"fp32": 9.0}, None, uncovered=["my::mm"]).status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("device", "kernels", "status"),
+    [("cpu", None, "not_made"), ("mps", None, "not_made"), ("cuda", (), "failed"), ("cuda", ("gemm",), "passed")],
+)
+def test_kernels(device: str, kernels: tuple[str, ...] | None, status: str) -> None:
+    """No kernel on a CUDA device means that it ran elsewhere; what can't be told is not made, never passed."""
+    assert proof.check_kernels(torch.device(device), kernels).status == status
+
+
+def test_a_graph_compiled_inside_the_rounds_is_disproved() -> None:
+    """A new shape recompiles while timed, whether or not anybody asked for compiling."""
+    start, before, after = graphs(1), graphs(2), graphs(3, breaks={"a call of print\nExplanation": 1})
+    for asked in (True, False):
+        check = proof.check_graphs(start, before, after, asked=asked)
+        assert (check.status, check.evidence) == (
+            "failed",
+            "1 graph(s) were compiled inside the timed rounds; 1 graph break(s), first for: a call of print",
+        )
+
+
+def test_code_generated_inside_the_rounds_is_disproved() -> None:
+    """A graph captured in the warm-up may get its code later."""
+    check = proof.check_graphs(graphs(0), graphs(1, code=1), graphs(1, code=2), asked=True)
+    assert (check.status, check.evidence) == ("failed", "code for 1 graph(s) was generated inside the timed rounds")
+
+
+def test_asked_to_compile_and_nothing_compiled_is_disproved() -> None:
+    """Graphs of earlier cases don't count, and an eager step is not what was asked for."""
+    earlier = graphs(7)
+    check = proof.check_graphs(earlier, earlier, earlier, asked=True)
+    assert (check.status, check.evidence) == (
+        "failed",
+        "asked for torch.compile, but no graph was made: the step ran eagerly",
+    )
+    check = proof.check_graphs(earlier, earlier, earlier, asked=False)
+    assert (check.status, check.evidence) == ("passed", "no graph was compiled inside the timed rounds")
+
+
+def test_graphs_of_the_warm_up_are_told_with_breaks_and_cache() -> None:
+    """How many, what is from a cache (its compile time is no compile time), and why capturing stopped."""
+    start = graphs(1, code=1, breaks={"old": 2})
+    warm = graphs(3, code=5, cached=3, breaks={"old": 2, "print": 1})
+    check = proof.check_graphs(start, warm, warm, asked=True)
+    assert (check.status, check.evidence) == (
+        "passed",
+        "2 graph(s) were compiled before the timed rounds, the code of 3 of 4 parts from a cache; "
+        "1 graph break(s), first for: print",
+    )
+
+
+class FakeScaler:
+    """A gradient scaler that holds a scale."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale_now = scale
+        self.interval: int | None = None
+
+    def get_scale(self) -> float:
+        return self.scale_now
+
+    def set_growth_interval(self, interval: int) -> None:
+        self.interval = interval
+
+    def get_backoff_factor(self) -> float:
+        return 0.5
+
+
+def test_a_skipped_optimizer_step_is_disproved() -> None:
+    """A scale that fell means that a step was skipped; each halves it."""
+    step: Any = step_of()
+    assert proof.check_optimizer_steps(step, scale(None), scale(None)).status == "passed"  # type: ignore[union-attr]
+    step.scaler = FakeScaler(8192.0)
+    kept = proof.check_optimizer_steps(step, scale(65536.0), scale(65536.0))
+    fell = proof.check_optimizer_steps(step, scale(65536.0), scale(8192.0))
+    gone = proof.check_optimizer_steps(step, scale(65536.0), scale(0.0))
+    assert kept is not None
+    assert fell is not None
+    assert gone is not None
+    assert (kept.status, fell.status, gone.status) == ("passed", "failed", "failed")
+    assert fell.evidence == (
+        "gradient scale 65536 before the rounds, 8192 after: 3 step(s) were skipped for gradients that were not finite"
+    )
+    assert "0 after: steps were skipped for" in gone.evidence
+    assert proof.check_optimizer_steps(step_of("infer"), scale(None), scale(None)) is None
+
+
+def test_the_scale_is_frozen_after_warm_up() -> None:
+    """A scale that goes on growing skips a step sooner or later."""
+    step: Any = step_of()
+    step.scaler = FakeScaler(65536.0)
+    step.freeze_scale()
+    assert step.scaler.interval == 2**31 - 1
+    assert proof.snapshot(step).scale == 65536.0
+
+
+def test_a_finite_loss_passes() -> None:
+    """The evidence shows it."""
+    step = step_of()
+    step()
+    check = proof.check_finite(step)
+    assert check.status == "passed"
+    assert check.evidence.startswith("the last loss (")
+
+
+def test_a_loss_that_is_not_finite_is_disproved() -> None:
+    """A benchmark of NaNs is no benchmark."""
+    step = step_of(scale=float("inf"))
+    step()
+    assert (
+        proof.check_finite(step).evidence == "not finite after the last round: loss, parameter weight, parameter bias"
+    )
+
+
+def test_poisoned_running_statistics_are_disproved() -> None:
+    """An output can be finite while a buffer is not."""
+    model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+    step = step_of("infer", model=model)
+    model.eval()
+    step()
+    model[1].running_mean[0] = float("nan")  # type: ignore[index, operator]
+    assert proof.check_finite(step).evidence == "not finite after the last round: buffer 1.running_mean"
+
+
+def test_a_loss_that_was_not_finite_in_between_is_disproved() -> None:
+    """It may leave no trace: the parameters and the last loss are finite again."""
+    step = step_of()
+    watch = proof.LossWatch(step)
+    for loss in (1.0, float("nan"), float("inf"), 1.0):
+        step.last = torch.tensor(loss)
+        watch()
+    check = proof.check_finite(step, watch)
+    assert (check.status, check.evidence) == ("failed", "loss not finite after 2 of 4 rounds, first 2")
+    assert proof.check_finite(step).status == "passed"
+
+
+def test_poisoned_parameters_are_disproved() -> None:
+    """The update of the last step can leave parameters that no loss has seen yet."""
+    step = step_of()
+    step()
+    with torch.no_grad():
+        next(step.workload.model.parameters())[0] = float("nan")
+    check = proof.check_finite(step)
+    assert check.status == "failed"
+    assert check.evidence.startswith("not finite after the last round: parameter ")
+
+
+def test_outputs_are_found_in_mappings_and_sequences() -> None:
+    """A model may return a dict of tuples."""
+    step = step_of("infer")
+    step.last = {"logits": (torch.ones(2), [torch.tensor([float("nan")])])}
+    assert proof.check_finite(step).status == "failed"
+    step.last = None
+    assert proof.check_finite(step).status == "not_made"
+
+
+def test_only_what_failed_makes_a_row_invalid() -> None:
+    """A check that couldn't be made is no disproof."""
+    checks = [
+        proof.check_kernels(CPU, None),
+        proof.check_graphs(graphs(0), graphs(0), graphs(1), asked=False),
+    ]
+    flags = proof.flags_of(checks)
+    assert [(flag.name, flag.invalid) for flag in flags] == [("graphs_disproved", True)]

@@ -1,0 +1,398 @@
+"""Roofs that no test of a run measures: measured once, kept for each machine, and never in the way of a run."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from pytest_roofline.ab import worker
+from pytest_roofline.device.selection import CpuInstruments
+from pytest_roofline.measuring.telemetry import Reading
+from pytest_roofline.plugin import options_of
+from pytest_roofline.profilers.ncu import child as ncu_child
+from pytest_roofline.profilers.ncu.order import Order
+from pytest_roofline.roofs import kept as kept_roofs
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import needed as machine_roofs
+from pytest_roofline.roofs.command import command
+from pytest_roofline.roofs.kept import KeptRoofs
+from roofline.ab.turns import PIPES
+from roofline.cli.plain import show
+from roofline.schema.record import KEY, Device, Roof, RoofKind, Session
+from roofline.schema.record_json import from_json
+from tests.plugin.foreign import QUICK
+from tests.roofline import build
+
+SMALL = """
+    import os
+    import torch
+    from torch import nn
+    from pytest_roofline.roofs import needed as machine_roofs
+    from pytest_roofline.roofs import kernels as roofs
+
+    roofs.find_best = lambda plan, *_, **__: plan.candidates[0]
+    roofs.sample = lambda *_: 1e9
+    machine_roofs.disturbances = lambda rounds: (os.environ.get("DISTURBED"),)
+
+    def test_mine(roofline):
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+"""
+AUTO = (*QUICK, "--roofline-device", "cpu", "--roofline-roofs", "auto")
+
+
+@pytest.fixture
+def cache(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own, and a project whose roofs are measured quickly."""
+    folder = project.path / "cache"
+    monkeypatch.setenv(kept_roofs.VARIABLE, str(folder))
+    project.makepyfile(SMALL)
+    return folder
+
+
+def _roofs(folder: Path) -> dict[str, Roof]:
+    (path,) = folder.glob("*/*.json")
+    session = from_json(Session, json.loads(path.read_text())[KEY], path.name)
+    return {roof.name: roof for roof in session.roofs}
+
+
+def test_a_run_without_roof_tests_measures_what_its_cases_need_once(project: pytest.Pytester, cache: Path) -> None:
+    """The second run takes them from the cache, and its file says so."""
+    first = project.runpytest_subprocess(*AUTO, "--roofline-results", "first")
+    first.assert_outcomes(passed=1)
+    assert first.stdout.str().count("roofs: measured") == 1
+    measured = _roofs(project.path / "first")
+    assert set(measured) - {"llc"} == {"fp32", "dram", "launch"}
+    assert {(roof.source, roof.from_file) for roof in measured.values()} == {("measured", None)}
+    assert all(len(roof.samples) == 2 for roof in measured.values())
+    (kept,) = (cache / "roofs").iterdir()
+    second = project.runpytest_subprocess(*AUTO, "--roofline-results", "second")
+    second.assert_outcomes(passed=1)
+    assert "roofs: measured" not in second.stdout.str()
+    taken = _roofs(project.path / "second")
+    assert {name: roof.value for name, roof in taken.items()} == {name: roof.value for name, roof in measured.items()}
+    assert {roof.from_file for roof in taken.values()} == {f"cache/{kept.name}"}
+
+
+def test_off_takes_roofs_of_earlier_results_and_none_of_the_cache(project: pytest.Pytester, cache: Path) -> None:
+    """As --help has it; and it measures none."""
+    project.runpytest_subprocess(*AUTO, "--roofline-results", "first").assert_outcomes(passed=1)
+    assert (cache / "roofs").exists()
+    off = (*QUICK, "--roofline-device", "cpu", "--roofline-roofs", "off", "--roofline-results")
+    project.runpytest_subprocess(*off, "second").assert_outcomes(passed=1)
+    assert _roofs(project.path / "second") == {}
+    (earlier,) = (project.path / "first").glob("*/*.json")
+    project.runpytest_subprocess(*off, "first").assert_outcomes(passed=1)
+    earlier.rename(project.path / earlier.name)
+    assert {roof.from_file for roof in _roofs(project.path / "first").values()} == {earlier.name}
+
+
+@pytest.mark.parametrize("child", [worker, ncu_child])
+def test_processes_that_measure_for_another_run_measure_no_roofs(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, child: Any
+) -> None:
+    """The turns of an interleaved comparison and the step that ncu counts, though the user's command asks for them."""
+    config = pytester.parseconfig("--roofline-device", "cpu", "--roofline-roofs", "auto")
+    assert options_of(config).roofs == "auto"
+    monkeypatch.setenv(PIPES, "0,0")
+    monkeypatch.setattr(worker, "_end", lambda *_: io.BytesIO())
+    monkeypatch.setattr(worker, "end_with_parent", lambda: None)
+    for name, value in (
+        Order(test="test_it.py::test_it", file=None, answer=pytester.path / "answer").environment().items()
+    ):
+        monkeypatch.setenv(name, value)
+    start = child.pytest_cmdline_main(config)
+    next(start)
+    assert options_of(config).roofs == "off"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--benchmark-disable",),
+        ("--collect-only", "--roofline-results", "results"),
+        ("--roofline-roofs", "off", "--roofline-results", "results"),
+    ],
+)
+def test_nothing_is_measured_where_no_file_takes_it(
+    project: pytest.Pytester, cache: Path, arguments: tuple[str, ...]
+) -> None:
+    """Or where the user wants none."""
+    assert project.runpytest_subprocess(*AUTO, *arguments).ret == 0
+    assert not cache.exists()
+
+
+def test_roofs_that_tests_measure_are_enough(project: pytest.Pytester, cache: Path) -> None:
+    """Nothing is added to them."""
+    project.makepyfile(test_roofs="def test_launch(roofline):\n    roofline.roof('launch')\n")
+    project.runpytest_subprocess(*AUTO, "--roofline-results", "results").assert_outcomes(passed=2)
+    assert set(_roofs(project.path / "results")) == {"launch"}
+    assert not cache.exists()
+
+
+def test_a_roof_that_can_not_be_measured_ends_no_run(project: pytest.Pytester, cache: Path) -> None:
+    """A line says which and why; a cache that can't be written is another."""
+    cache.write_text("a file")
+    project.makeconftest(
+        """
+        from pytest_roofline.roofs import kernels as roofs
+        plan = roofs.plan
+        def failing(name, *rest):
+            if name == "dram":
+                raise RuntimeError("out of memory somewhere")
+            return plan(name, *rest)
+        roofs.plan = failing
+        """
+    )
+    run = project.runpytest_subprocess(*AUTO, "--roofline-results", "results")
+    run.assert_outcomes(passed=1)
+    run.stdout.fnmatch_lines(["roofs: no dram: out of memory somewhere", "roofs: measured *not kept*ROOFLINE_CACHE*"])
+    assert "dram" not in _roofs(project.path / "results")
+
+
+def test_a_bad_value_of_the_variable_is_named(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With where it came from and what is allowed."""
+    monkeypatch.setenv("ROOFLINE_ROOFS", "maybe")
+    run = project.runpytest_subprocess("--co")
+    run.stderr.fnmatch_lines(["*variable ROOFLINE_ROOFS: 'maybe' is not allowed: use auto, measure or off*"])
+
+
+def test_only_roofs_that_cases_need() -> None:
+    """The dtypes they computed in, memory, and the launch; none for rows that tell no work."""
+    gpu = Device(kind="cuda", name="x", last_level_cache_byte=2**25)
+    case = build.record(work=build.work(dtype="bf16"))
+    assert machine_roofs.needed([case], gpu) == ("bf16", "dram", "llc", "launch")
+    assert machine_roofs.needed([case], Device(kind="mps", name="x")) == ("bf16", "dram", "launch")
+    assert machine_roofs.needed([build.record(work=None)], gpu) == ()
+
+
+class Host:
+    """A clock that roofs' kernels advance, and other programs that take CPUs while some roofs are measured.
+
+    :param stolen: whether time is stolen during each measurement in turn; none after the last.
+    """
+
+    missing: Mapping[str, str] = {}
+
+    def __init__(self, *stolen: bool, call_s: float = 0.5) -> None:
+        self.now, self.measured = 0.0, 0
+        self._stolen, self._call_s = stolen, call_s
+        self._stolen_s = 0.0
+
+    def plan(self, name: str, *_: object) -> roofs.RoofPlan:
+        kind: RoofKind = "byte" if name in ("dram", "llc") else "flop"
+        return roofs.RoofPlan(kind, name, "how", "fp32", (roofs.Candidate(name, 1e9, self._prepare),))
+
+    def _prepare(self) -> Callable[[], None]:
+        return self._call
+
+    def _call(self) -> None:
+        self.now += self._call_s
+
+    def clock(self) -> float:
+        return self.now
+
+    def read(self) -> Reading:
+        turn, after = divmod(self.measured, 2)
+        self.measured += 1
+        if after and turn < len(self._stolen) and self._stolen[turn]:
+            self._stolen_s += 9.0
+        return Reading(process_cpu_s=0.0, involuntary_switches=0, steal_s=self._stolen_s)
+
+    def measure(self, *names: str, beside: Sequence[Roof] = ()) -> machine_roofs.Measured:
+        return machine_roofs.measure(
+            names,
+            machine_roofs.Equipment(
+                device=torch.device("cpu"),
+                described=Device(kind="cpu", name="x"),
+                instruments=CpuInstruments(),
+                clock=self.clock,
+                conditions=lambda _: nullcontext(),
+                telemetry=self,
+            ),
+            beside,
+        )
+
+
+@pytest.mark.parametrize(
+    ("stolen", "call_s", "times", "disturbed"),
+    [
+        ((), 0.5, 1, None),
+        ((True,), 0.5, 2, None),
+        ((True, True, True), 0.5, 3, "9000 ms stolen by the hypervisor"),
+        ((True, True, True), 20.0, 1, "9000 ms stolen by the hypervisor"),
+    ],
+    ids=["quiet", "quiet again", "never quiet", "the time is up"],
+)
+def test_a_disturbed_roof_is_measured_again(
+    stolen: tuple[bool, ...], call_s: float, times: int, disturbed: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to three times in a minute; what still was disturbed then is used, and says so."""
+    host = Host(*stolen, call_s=call_s)
+    monkeypatch.setattr(roofs, "plan", host.plan)
+    found = host.measure("fp32")
+    assert [roof.disturbed for roof in found.roofs] == [disturbed]
+    assert found.doubtful == ({} if disturbed is None else {"fp32": disturbed})
+    assert host.measured == 2 * times
+
+
+def test_a_roof_that_contradicts_another_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here a cache of 2 GB/s beside a memory of 3 GB/s that was measured before."""
+    host = Host()
+    monkeypatch.setattr(roofs, "plan", host.plan)
+    found = host.measure("llc", beside=(build.roof("byte", "dram", 3e9),))
+    assert found.doubtful == {"llc": "2.00 GB/s, less than dram's 3.00 GB/s"}
+    assert host.measured == 6
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_the_next_run_measures_again_is_said_wherever_roofs_are_seen(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept roofs that were disturbed are replaced by the next run that is not, and taken from then on."""
+    monkeypatch.setenv("DISTURBED", "20 ms stolen")
+    first = project.runpytest_subprocess(*AUTO, "--roofline-results", "first")
+    first.stdout.fnmatch_lines(["roofs: measured*Doubtful, so that the next run measures them again: fp32 (20 ms *"])
+    first.stdout.fnmatch_lines(["*Doubtful roofs, to be measured again on an idle machine: fp32*"])
+    assert {roof.disturbed for roof in _roofs(project.path / "first").values()} == {"20 ms stolen"}
+    shown = CliRunner().invoke(command, ["show", "--device", "cpu", "--format", "json"], obj=show)
+    assert {row["doubtful"] for row in json.loads(shown.stdout)["rows"]} == {"20 ms stolen"}
+    monkeypatch.delenv("DISTURBED")
+    # In the folder of the first, whose results hold roofs, too.
+    for measures in (True, False):
+        run = project.runpytest_subprocess(*AUTO, "--roofline-results", "first")
+        assert ("roofs: measured" in run.stdout.str(), "oubtful" in run.stdout.str()) == (measures, False)
+
+
+@pytest.mark.parametrize(
+    ("setting", "measures", "takes"), [("auto", False, True), ("measure", True, False), ("off", False, False)]
+)
+def test_what_each_setting_does_where_roofs_are_kept(
+    project: pytest.Pytester, cache: Path, setting: str, measures: bool, takes: bool
+) -> None:
+    """Take them, measure them anew, or do neither."""
+    assert project.runpytest_subprocess(*AUTO, "--roofline-results", "first").ret == 0
+    (path,) = (cache / "roofs").iterdir()
+    before = path.read_text()
+    run = project.runpytest_subprocess(*QUICK, "--roofline-roofs", setting, "--roofline-results", "second")
+    assert ("roofs: measured" in run.stdout.str(), "measured earlier" in run.stdout.str()) == (measures, takes)
+    assert bool(_roofs(project.path / "second")) == (measures or takes)
+    assert measures or path.read_text() == before
+
+
+def test_workers_of_xdist_measure_no_roofs(project: pytest.Pytester, cache: Path) -> None:
+    """Nor does the process that starts them: no case is measured whose roofs could be needed."""
+    project.runpytest_subprocess(*AUTO, "-n", "1", "--roofline-results", "results")
+    assert not cache.exists()
+
+
+@pytest.mark.usefixtures("cache")
+def test_only_the_first_session_of_a_set_measures_roofs(project: pytest.Pytester) -> None:
+    """Whatever the setting: the others take what it measured."""
+    arguments = ("--roofline-sessions", "2", "--roofline-roofs", "measure", "--roofline-results", "results")
+    run = project.runpytest_subprocess(*QUICK, *arguments)
+    assert run.stdout.str().count("roofs: measured") == 1
+    paths = sorted((project.path / "results").rglob("*.json"))
+    taken = [{roof["from_file"] for roof in json.loads(path.read_text())[KEY]["roofs"]} for path in paths]
+    assert taken == [{None}, {paths[0].name}]
+
+
+def test_a_roof_not_tried_in_time_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its best kernel may not have been tried, so that it would be too low."""
+    host = Host(call_s=25.0)
+    monkeypatch.setattr(roofs, "plan", host.plan)
+    found = host.measure("fp32", "bf16")
+    assert [roof.name for roof in found.roofs] == ["fp32"]
+    assert "time" in found.missing["bf16"]
+
+
+def test_kept_roofs_are_merged_and_a_damaged_file_holds_none(tmp_path: Path) -> None:
+    """Of one name the new value stays."""
+    kept = KeptRoofs(tmp_path / "roofs" / "x.json")
+    assert kept.read() == ()
+    kept.keep(build.roofs(1e12, 1e10))
+    kept.keep((build.roof("byte", "dram", 2e10),))
+    assert {roof.name: roof.value for roof in kept.read()} == {"fp32": 1e12, "dram": 2e10}
+    for damaged in ("{", "[]", "[" * 100_000, '{"roofs": [3]}', '{"roofs": [{"name": 3}]}'):
+        kept.path.write_text(damaged)
+        assert kept.read() == ()
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), 1e308])
+def test_a_kept_roof_whose_value_is_none_is_measured_again(tmp_path: Path, value: float) -> None:
+    """The others are taken."""
+    kept = KeptRoofs(tmp_path / "x.json")
+    kept.keep(build.roofs(1e12, value))
+    assert {roof.name: roof.value for roof in kept.read()} == {"fp32": 1e12}
+
+
+def test_the_command_shows_what_it_can_not_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute's work isn't lost to a folder that can't be written, and the exit code tells of it."""
+    monkeypatch.setattr(machine_roofs, "measure", lambda *_: machine_roofs.Measured(build.roofs(1e12, 1e10), {}, 3.0))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path / "file" / "folder"))
+    result = CliRunner().invoke(command, ["measure", "--device", "cpu", "--format", "json"], obj=show)
+    assert result.exit_code == 2
+    assert {row["roof"]: row["value"] for row in json.loads(result.stdout)["rows"]} == {"fp32": 1e12, "dram": 1e10}
+    assert kept_roofs.VARIABLE in result.stderr
+
+
+@pytest.mark.parametrize("name", ["show", "forget"])
+def test_a_cache_that_is_a_file_is_no_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """What is wrong is said, and which variable to set."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path / "file"))
+    result = CliRunner().invoke(command, [name, "--device", "cpu"], obj=show)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Not a directory. Set ROOFLINE_CACHE to a folder that can be written." in result.stderr
+
+
+def test_the_command_ends_with_3_where_no_roof_can_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why is told of each, and what was kept before stays."""
+    monkeypatch.setattr(machine_roofs, "measure", lambda *_: machine_roofs.Measured((), {"dram": "no memory"}, 3.0))
+    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path))
+    result = CliRunner().invoke(command, ["measure", "--device", "cpu"], obj=show)
+    assert (result.exit_code, "no dram: no memory" in result.stderr) == (3, True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_measures_shows_and_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the table of every command."""
+    asked: list[tuple[str, ...]] = []
+
+    def measured(names: tuple[str, ...], *_: object) -> machine_roofs.Measured:
+        asked.append(names)
+        return machine_roofs.Measured(build.roofs(1e12, 1e10), {"llc": "its size is unknown"}, 3.0)
+
+    monkeypatch.setattr(machine_roofs, "measure", measured)
+    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path))
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(command, [*arguments, "--device", "cpu"], obj=show)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    def rows() -> dict[str, float]:
+        return {row["roof"]: row["value"] for row in json.loads(run("show", "--format", "json"))["rows"]}
+
+    assert rows() == {}
+    assert "no llc: its size is unknown" in run("measure", "--precision", "fp32")
+    assert asked == [("fp32", "dram", "llc", "launch")]
+    assert rows() == {"fp32": 1e12, "dram": 1e10}
+    run("forget")
+    assert rows() == {}
+
+
+def test_the_command_refuses_a_device_that_is_none() -> None:
+    """With what is allowed."""
+    result = CliRunner().invoke(command, ["show", "--device", "tpu"], obj=show)
+    assert result.exit_code == 2
+    assert "use auto, cpu, cuda, cuda:N or mps" in result.output

@@ -1,0 +1,32 @@
+"""The program that shows the results, in a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest_roofline.session import analysis
+from tests.roofline.comparison import sessions
+
+
+def test_whoever_gates_in_pytest_is_told_how_all_lines_are_shown(tmp_path: Path) -> None:
+    """By the option that hands ``-v`` on: pytest's own is another."""
+    (base,), (new,) = (
+        sessions.side(tmp_path / name, {f"net{one}": time_s for one in range(6)}, count=1, first=first)
+        for name, time_s, first in (("base", 0.1, 0), ("new", 0.2, 10))
+    )
+    told = analysis.ask("check", str(new), "--baseline", str(base)).err
+    assert " more (--roofline-gate-options=-v shows all)" in told
+    assert "shows all" not in analysis.ask("check", str(new), "--baseline", str(base), "-v").err
+
+
+def test_whoever_runs_pytest_is_told_how_pytest_is_made_wider(tmp_path: Path) -> None:
+    """It has no ``--width`` and no ``--format``."""
+    (base,), (new,) = (
+        sessions.side(tmp_path / name, {"resnet50": 0.1}, count=1, first=first)
+        for name, first in (("base", 0), ("new", 10))
+    )
+    answer = analysis.ask("check", str(new), "--baseline", str(base), "--width", "60")
+    told = " ".join(answer.out.split())
+    assert "(use the environment variable COLUMNS=" in told
+    assert "--width" not in told
+    assert "--format" not in told

@@ -1,0 +1,563 @@
+"""Markers, the suite's file and --assert-bounds: what fails, what is said, and that the row stays valid."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from pytest_roofline import plugin
+from pytest_roofline.device import host as machine
+from pytest_roofline.session import analysis
+from pytest_roofline.session import bounds as expecting
+from pytest_roofline.session.run import Run
+from roofline.schema.expected import Expected
+from roofline.schema.expected_file import ExpectedFileError
+from roofline.schema.record import KEY, Record, Roof, Session
+from roofline.schema.record_json import from_json, to_json
+from tests.plugin.fake_run import options
+from tests.roofline import build
+
+QUICK = (
+    *("--roofline-device", "cpu", "--roofline-max-time", "0.05", "--roofline-warmup", "1"),
+    *("--roofline-results", "results", "--roofline-label", "here"),
+)
+
+HEAD = """
+    import pytest, torch
+    from torch import nn
+
+    expected_bound = pytest.mark.expected_bound
+
+    def measure(roofline):
+        return roofline(nn.Linear(64, 64), torch.randn(16, 64))
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project whose last run on this machine measured roofs that nothing comes near: every case is launch-bound."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    pytester.makeini("[pytest]\nroofline_markers = true\naddopts = --strict-markers -p no:playwright\n")
+    roofs = (
+        Roof(kind="flop", name="fp32", value=1e20, source="measured", detail="fast"),
+        Roof(kind="byte", name="dram", value=1e20, source="measured", detail="fast"),
+        Roof(kind="byte", name="llc", value=1e20, source="measured", detail="fast"),
+    )
+    document = {
+        "machine_info": {KEY: to_json(machine.describe(torch.device("cpu"), "here"))},
+        KEY: to_json(Session(started_at="2026-11-20T10:00:00+00:00", label="here", roofs=roofs)),
+        "benchmarks": [],
+    }
+    old = pytester.path / "results" / "here" / "20200101T000000Z-nogit.json"
+    old.parent.mkdir(parents=True)
+    old.write_text(json.dumps(document))
+    return pytester
+
+
+def _text(run: pytest.RunResult) -> str:
+    """What was shown, in one line."""
+    return " ".join(run.stdout.str().split())
+
+
+def newest(project: pytest.Pytester) -> tuple[Path, dict[str, Record]]:
+    """The last run's file, and its records by test."""
+    path = max((project.path / "results").rglob("*.json"))
+    rows = json.loads(path.read_text())["benchmarks"]
+    return path, {row["name"]: from_json(Record, row["extra_info"][KEY], row["name"]) for row in rows}
+
+
+MARKED = (
+    HEAD
+    + """
+    @expected_bound("launch")
+    def test_held(roofline): measure(roofline)
+
+    @expected_bound("compute")
+    def test_other(roofline): measure(roofline)
+
+    @expected_bound(min_fraction_of_roof=0.5, device="cpu", precision="fp32")
+    @expected_bound(min_fraction_of_speed_of_light=0.4)
+    def test_slow(roofline): measure(roofline)
+
+    @expected_bound("compute", device="cuda")
+    @expected_bound("compute", precision="bf16")
+    def test_elsewhere(roofline): measure(roofline)
+
+    @expected_bound("cpu")
+    def test_misspelt(roofline): measure(roofline)
+
+    @expected_bound(min_fraction_of_roof=10**400)
+    def test_digits(roofline): measure(roofline)
+
+    @expected_bound("launch")
+    def test_roof(roofline): roofline.roof("launch")
+"""
+)
+
+
+def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) -> None:
+    """Bound and floors fail by name, other devices and precisions are ignored, rows stay valid and have the markers."""
+    project.makepyfile(MARKED)
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run.assert_outcomes(passed=2, failed=3, errors=2)
+    text = _text(run)
+    source = "(@pytest.mark.expected_bound of test_markers_are_asserted_after_the_measurement.py::test_{})"
+    assert "launch-bound, not compute-bound: measured, but not as expected. test_other on here: failed." in text
+    assert f"test_other on here: failed. Expected compute-bound {source.format('other')}. Got launch-bound (" in text
+    assert f"Expected at least 50 % of its roof {source.format('slow')}" in text
+    assert f"Expected at least 40 % of the speed of light {source.format('slow')}" in text
+    assert "Likely: a batch of 16 is too little work for each launch" in text
+    assert "@pytest.mark.expected_bound: bound is 'cpu'; use one of compute, memory, launch, input," in text
+    assert f"@pytest.mark.expected_bound: min_fraction_of_roof is 1{'0' * 56}...; use a number above 0 and at" in text
+    assert "@pytest.mark.expected_bound: a roof bounds others and has no bound of its own." in text
+    path, records = newest(project)
+    assert set(records) == {"test_held", "test_other", "test_slow", "test_elsewhere"}
+    assert all(record.valid for record in records.values())
+    assert {name: len(record.expected) for name, record in records.items()} == {
+        "test_held": 1,
+        "test_other": 1,
+        "test_slow": 2,
+        "test_elsewhere": 0,
+    }
+    answer = analysis.ask("check", str(path), "--expect", "--format", "json")
+    assert answer.code == 1
+    rows = json.loads(answer.out)["rows"]
+    assert {(row["case"], row["verdict"]) for row in rows if row["min_fraction_of_roof"] is None} >= {
+        ("test_other", "failed"),
+        ("test_held", "held"),
+    }
+    # By a time that other programs disturbed no floor is shown to be missed, and none is reached either.
+    floors = [row["verdict"] for row in rows if row["case"] == "test_slow"]
+    assert len(floors) == 2
+    assert set(floors) <= {"failed", "not_evaluable"}
+
+
+def test_without_the_flag_nothing_is_asserted(project: pytest.Pytester) -> None:
+    """The markers are kept for `roofline check FILE --expect`."""
+    project.makepyfile(HEAD + "\n    @expected_bound('memory')\n    def test_a(roofline): measure(roofline)\n")
+    project.runpytest_subprocess(*QUICK).assert_outcomes(passed=1)
+    path, records = newest(project)
+    assert [one.bound for one in records["test_a"].expected] == ["memory"]
+    assert analysis.ask("check", str(path), "--expect").code == 1
+
+
+def test_the_suite_s_file_is_asserted(project: pytest.Pytester) -> None:
+    """The one beside the tests, or the one that is named; cases that it doesn't know pass, and those not run, too."""
+    project.makepyfile(
+        HEAD + "\n    def test_a(roofline): measure(roofline)\n    def test_b(roofline): measure(roofline)\n"
+    )
+    entries = "[[expected]]\ncase = '{}'\nbound = 'memory'\n[[expected]]\ncase = 'test_z'\nbound = 'memory'\n"
+    (project.path / "expected_bounds.toml").write_text(entries.format("test_a"))
+    (project.path / "other.toml").write_text(entries.format("test_b"))
+    for more, failed, where in (
+        ((), "test_a", "expected_bounds.toml:1"),
+        (("--roofline-expected-bounds", "other.toml"), "test_b", "other.toml:1"),
+    ):
+        run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds", *more)
+        run.assert_outcomes(passed=1, failed=1)
+        assert f"{failed} on here: failed. Expected memory-bound ({where}). Got launch-bound" in _text(run)
+
+
+def test_bounds_of_cases_without_a_number(project: pytest.Pytester) -> None:
+    """Of a test that was skipped they are not applicable; of none that ran, they are named: tests may have been chosen.
+    With both the run passes. Of a test that failed otherwise: exit code 4, with the reason. Those for other devices and
+    machines are no matter of this run.
+    """
+    project.makepyfile(
+        HEAD
+        + "\n    def test_a(roofline): measure(roofline)\n"
+        + "    @pytest.mark.skip(reason='not today')\n    def test_b(roofline): measure(roofline)\n"
+    )
+    entry = "[[expected]]\ncase = '{}'\nbound = 'launch'\n"
+    (project.path / "expected_bounds.toml").write_text(
+        "".join(map(entry.format, ("test_a", "test_b", *(f"test_{number}" for number in range(7)))))
+        + entry.format("test_gpu")
+        + "device = 'cuda'\n"
+        + entry.format("test_other")
+        + "fingerprint = '0123456789abcdef'\n"
+    )
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds", "-k", "test_a")
+    run.assert_outcomes(passed=1, deselected=1)
+    assert run.ret == 0
+    assert "bounds of no case of this run: test_b, test_0, test_1, test_2, test_3 and 3 more. Was one" in _text(run)
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run.assert_outcomes(passed=1, skipped=1)
+    assert run.ret == 0
+    assert "bound not applicable: test_b: skipped: not today" in _text(run)
+    assert "bounds of no case of this run: test_0, test_1, test_2, test_3, test_4 and 2 more." in _text(run)
+
+
+def test_bounds_that_are_all_not_applicable_do_not_pass(project: pytest.Pytester) -> None:
+    """Another case was measured, but nothing is expected of it: exit code 4."""
+    project.makepyfile(
+        HEAD
+        + "\n    def test_a(roofline): measure(roofline)\n"
+        + "    @pytest.mark.skip(reason='not today')\n    def test_b(roofline): measure(roofline)\n"
+    )
+    (project.path / "expected_bounds.toml").write_text("[[expected]]\ncase = 'test_b'\nbound = 'launch'\n")
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run.assert_outcomes(passed=1, skipped=1)
+    assert run.ret == 4
+
+
+def test_bounds_for_a_device_that_nobody_knows_are_told(project: pytest.Pytester) -> None:
+    """Once, with their place, and the run passes: those for another kind or a published device are no matter of it."""
+    project.makepyfile(
+        HEAD + "\n    def test_a(roofline): measure(roofline)\n    def test_b(roofline): measure(roofline)\n"
+    )
+    entry = "[[expected]]\ncase = 'test_{}'\nbound = 'launch'\ndevice = '{}'\n"
+    devices = (("a", "here"), ("b", "cpu"), ("b", "cuu"), ("a", "cuda"), ("a", "NVIDIA A100*"))
+    (project.path / "expected_bounds.toml").write_text("".join(entry.format(*one) for one in devices))
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run.assert_outcomes(passed=2)
+    assert run.ret == 0
+    text = _text(run)
+    assert text.count("bounds not asserted: ") == 1
+    assert "bounds not asserted: device 'cuu' (expected_bounds.toml:9): no such device is known: a typo?" in text
+
+
+def test_what_can_not_be_judged_does_not_pass(project: pytest.Pytester) -> None:
+    """Without roofs there is no bound, and what is of another machine says nothing here: the test fails and says so."""
+    (old,) = (project.path / "results").rglob("*.json")
+    old.unlink()
+    project.makepyfile(
+        HEAD
+        + "\n    @expected_bound('launch')\n    def test_a(roofline): measure(roofline)\n"
+        + "    def test_b(roofline): measure(roofline)\n"
+    )
+    (project.path / "expected_bounds.toml").write_text(
+        "[[expected]]\ncase = 'test_b'\ndevice = 'here'\nfingerprint = '0123456789abcdef'\nbound = 'launch'\n"
+    )
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run.assert_outcomes(failed=2)
+    text = _text(run)
+    assert "test_a on here: not evaluable. Expected launch-bound" in text
+    assert (
+        "test_b on here: not evaluable. Expected launch-bound (expected_bounds.toml:1). It is of another machine of"
+        " that name (fingerprint 0123456789abcdef, here "
+    ) in text
+    assert all(record.valid for record in newest(project)[1].values())
+
+
+def test_nothing_asserted_is_no_green_run(project: pytest.Pytester) -> None:
+    """Where nothing is expected on this device, that is exit code 4 and the reason."""
+    project.makepyfile(
+        HEAD + "\n    @expected_bound('launch', device='cuda')\n    def test_a(roofline): measure(roofline)\n"
+    )
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    assert run.ret == 4
+    run.stdout.fnmatch_lines(
+        ["ERROR: no bound was asserted. Nothing is expected of the cases measured on this device:*"]
+    )
+
+
+def test_bounds_over_tests_that_measure_nothing_do_not_pass(project: pytest.Pytester) -> None:
+    """There is nothing to assert: exit code 4 and why, as of a gate; tests that run beside each other are not meant."""
+    project.makepyfile("def test_plain(): pass")
+    run = project.runpytest_subprocess("--roofline-assert-bounds")
+    assert run.ret == 4
+    run.stderr.fnmatch_lines(
+        [
+            "ERROR: --roofline-assert-bounds: no test here measures, so no bound can be asserted. Leave it out, or name"
+            " the tests that do."
+        ]
+    )
+    assert project.runpytest_subprocess("--roofline-assert-bounds", "--collect-only").ret == 0
+    assert project.runpytest_subprocess("--roofline-assert-bounds", "-n", "1").ret == 0
+
+
+def test_bounds_of_an_ini_file_are_for_the_runs_that_measure(project: pytest.Pytester) -> None:
+    """The project's other tests are run without them."""
+    project.makepyfile("def test_plain(): pass")
+    assert project.runpytest_subprocess("-o", "roofline_assert_bounds=true").ret == 0
+
+
+def test_nothing_to_assert_ends_before_anything_is_measured(project: pytest.Pytester) -> None:
+    """Exit code 4, flag and reason."""
+    project.makepyfile(HEAD + "\n    def test_a(roofline): measure(roofline)\n")
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    assert run.ret == 4
+    assert "ERROR: --roofline-assert-bounds: no expected_bounds.toml beside the tests" in run.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"assert_bounds": True},
+            "--assert-bounds: no expected_bounds.toml beside the tests or above them, and none of them has the"
+            " marker expected_bound. Write one with `roofline lock`, or name another file with"
+            " --expected-bounds.",
+        ),
+        (
+            {"expected_bounds": Path("e.toml")},
+            "--expected-bounds: only --assert-bounds reads it. Give both.",
+        ),
+        (
+            {"assert_bounds": True, "expected_bounds": Path("e.toml")},
+            "--expected-bounds: {root}/e.toml:1: bound is 'cpu'; use one of compute,",
+        ),
+        (
+            {"assert_bounds": True, "expected_bounds": Path("none.toml")},
+            "--expected-bounds: {root}/none.toml: can't be read (No such file or directory).",
+        ),
+    ],
+)
+def test_a_useless_request_is_named(
+    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], message: str
+) -> None:
+    """The flag, what is wrong and what to do."""
+    monkeypatch.setattr(pytestconfig.option, "benchmark_disable", False)  # whatever these tests run under
+    monkeypatch.chdir(tmp_path)
+    Path("e.toml").write_text("[[expected]]\ncase = 'a'\nbound = 'cpu'\n")
+    with pytest.raises(pytest.UsageError) as caught:
+        plugin._bounds(pytestconfig, options(**given), [_item()])
+    assert str(caught.value).startswith(message.format(root=tmp_path))
+
+
+def test_without_measuring_nothing_is_asserted(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Benchmarks that are disabled leave no record to judge."""
+    monkeypatch.setattr(pytestconfig.option, "benchmark_disable", True)
+    item = _item(pytest.mark.expected_bound("compute"))
+    with pytest.raises(pytest.UsageError) as caught:
+        plugin._bounds(pytestconfig, options(assert_bounds=True), [item])
+    assert str(caught.value) == (
+        "--benchmark-disable: nothing would be measured, so --assert-bounds could assert nothing. Leave one out."
+    )
+
+
+def _item(*markers: pytest.MarkDecorator) -> pytest.Item:
+    """As much of a test as is asked for its markers."""
+    marks = [marker.mark for marker in markers]
+    item = SimpleNamespace(
+        nodeid="suite/test_it.py::test_it[a-b]",
+        iter_markers=lambda name: iter(mark for mark in marks if mark.name == name),
+        get_closest_marker=lambda name: next((mark for mark in marks if mark.name == name), None),
+    )
+    return cast(pytest.Item, item)
+
+
+def test_a_marker_says_what_it_says() -> None:
+    """All keywords, several markers, the nearest first; other markers say nothing."""
+    mark = pytest.mark
+    item = _item(
+        mark.expected_bound(bound="input", min_fraction_of_speed_of_light=1),
+        mark.expected_bound("compute", min_fraction_of_roof=0.4, device="cuda", precision="*bf16"),
+        mark.train,
+    )
+    source = "@pytest.mark.expected_bound of suite/test_it.py::test_it"
+    assert expecting.marked(item) == (
+        Expected(bound="input", min_fraction_of_speed_of_light=1.0, source=source),
+        Expected(bound="compute", min_fraction_of_roof=0.4, device="cuda", precision="*bf16", source=source),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        (("compute", "memory"), {}, "('compute', 'memory'): takes one bound, and the keywords min_fraction_of_roof,"),
+        (("compute",), {"bound": "memory"}, "('compute',): takes one bound, and the keywords min_fraction_of_roof,"),
+        (("compute",), {"floor": 1}, ": unknown key 'floor'; allowed are bound, min_fraction_of_roof,"),
+        (("compute",), {"case": "a"}, ": unknown key 'case'; allowed are bound,"),
+        ((), {"device": "cpu"}, ": nothing is expected; give a bound, min_fraction_of_roof or"),
+        ((), {"min_fraction_of_roof": 40}, ": min_fraction_of_roof is 40; use a number above 0 and at most 1"),
+        (("compute",), {"precision": "fp31"}, ": precision is 'fp31'; use one of fp32, tf32,"),
+    ],
+)
+def test_a_bad_marker_is_named(arguments: tuple[Any, ...], keywords: dict[str, Any], message: str) -> None:
+    """What was wrong and what is allowed."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (the text is tested)
+        expecting.marked(_item(pytest.mark.expected_bound(*arguments, **keywords)))
+    assert str(caught.value).startswith(f"@pytest.mark.expected_bound{message}")
+
+
+def test_each_test_has_the_file_nearest_to_it(tmp_path: Path) -> None:
+    """Or the one that was given; each is read before anything runs."""
+    item = _item()
+    with pytest.raises(expecting.NothingExpected, match=r"no expected_bounds\.toml beside the tests or above them"):
+        expecting.suite([item], tmp_path, None)
+    near, other = tmp_path / "suite" / "expected_bounds.toml", tmp_path / "other.toml"
+    near.parent.mkdir()
+    near.write_text("[[expected]]\ncase = 'near'\nbound = 'compute'\n")
+    other.write_text("[[expected]]\ncase = 'other'\nbound = 'compute'\n")
+    for given, path, case in ((None, near, "near"), (other, other, "other")):
+        found, entries = expecting.suite([item], tmp_path, given).files[item.nodeid]
+        assert (found, [entry.case for entry in entries]) == (path, [case])
+    near.write_text("")
+    with pytest.raises(ExpectedFileError, match="found none"):
+        expecting.suite([item], tmp_path, None)
+
+
+def test_only_what_applies_is_kept() -> None:
+    """Case, precision, and the device by kind, name or the machine's label."""
+    record = build.record()
+    sources = [
+        Expected(bound="compute", source="any"),
+        Expected(bound="compute", device="lab", source="label"),
+        Expected(bound="compute", device="AMD*", precision="fp32", case="resnet50*", source="all"),
+        Expected(bound="compute", device="cuda", source="device"),
+        Expected(bound="compute", precision="bf16", source="precision"),
+        Expected(bound="compute", case="vgg*", source="case"),
+    ]
+    assert [one.source for one in expecting.applying(sources, record, "lab")] == ["any", "label", "all"]
+
+
+def _run(stats: list[Any], files: dict[str, Any]) -> Run:
+    """As much of a run as asserting reads."""
+    on = build.machine()
+    bounds = expecting.Suite(Path("/project"), files)
+    state = {"bounds": bounds, "asserted": 0, "warned": {}}
+    return cast(
+        Run,
+        SimpleNamespace(machine=on, session=build.session, stats=stats, file=None, fill_roofs=lambda: None, **state),
+    )
+
+
+def _stats(record: Record, test: str) -> Any:
+    return SimpleNamespace(name=test, fullname=test, extra_info={KEY: to_json(record)})
+
+
+def _asked(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer) -> list[dict[str, Any]]:
+    """What the program was given, in place of asking it."""
+    asked: list[dict[str, Any]] = []
+
+    def ask(command: str, *arguments: str) -> analysis.Answer:
+        document = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+        asked.append({"command": command, "arguments": arguments[1:], "document": document})
+        return answer
+
+    monkeypatch.setattr(analysis, "ask", ask)
+    return asked
+
+
+def _answer(code: int, out: str, err: str = "") -> analysis.Answer:
+    return analysis.Answer(command="check", code=code, out=out, err=err)
+
+
+MARKER = Expected(bound="compute", source="marker")
+
+
+FLOOR = {"min_fraction_of_roof": 0.5, "fraction_of_roof": 0.1234, "fraction_of_roof_at_most": 0.13}
+LIGHT = {
+    "min_fraction_of_speed_of_light": 0.125,
+    "fraction_of_speed_of_light": 0.01,
+    "fraction_of_speed_of_light_at_most": 0.02,
+}
+
+
+def _row(**changes: Any) -> dict[str, Any]:
+    """One of ``roofline check --expect``: of the test "a", which isn't launch-bound."""
+    row = {"test": "a", "verdict": "failed", "message": "at /project/e.toml:1", "expected_bound": "launch"}
+    return {**dict.fromkeys((*FLOOR, *LIGHT)), **row, "bound": "compute", **changes}
+
+
+def _rows_of(*rows: dict[str, Any]) -> analysis.Answer:
+    return _answer(1, json.dumps({"rows": rows}))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (_answer(2, "", "Error: broken"), "roofline check ended with exit code 2: Error: broken"),
+        (_answer(0, "[]"), "roofline check ended with exit code 0"),
+        (_answer(0, '{"rows": []}'), "roofline check found nothing expected of it"),
+        (_answer(0, '{"rows": [{"test": "b", "verdict": "held"}]}'), "roofline check found nothing expected of it"),
+        (_rows_of(_row()), "measured, but not as expected.\nat e.toml:1"),
+    ],
+)
+def test_no_answer_is_no_pass(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer, told: str) -> None:
+    """Whatever the program says but that every expectation of this very test is held."""
+    assert told in str(_failure(monkeypatch, answer).value)
+
+
+def _failure(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer) -> pytest.ExceptionInfo[expecting.NotAsExpected]:
+    record = build.record(expected=(MARKER,))
+    _asked(monkeypatch, answer)
+    with pytest.raises(expecting.NotAsExpected) as caught:
+        expecting.assert_bounds(_run([_stats(record, "a")], {}), record, "a")
+    return caught
+
+
+@pytest.mark.parametrize(
+    ("answer", "short"),
+    [
+        (_answer(2, ""), "not judged"),
+        (_answer(0, '{"rows": []}'), "not judged"),
+        (_rows_of(_row()), "compute-bound, not launch-bound"),
+        (_rows_of(_row(), _row()), "compute-bound, not launch-bound"),
+        (_rows_of(_row(expected_bound=None, **FLOOR)), "12.3 % of its roof, not 50 %"),
+        (_rows_of(_row(bound="undetermined", **FLOOR)), "12.3 % of its roof, not 50 %"),
+        (_rows_of(_row(bound="launch", **LIGHT)), "1.00 % of the speed of light, not 12.5 %"),
+        (
+            _rows_of(_row(**FLOOR, **LIGHT)),
+            "compute-bound, not launch-bound, 12.3 % of its roof, not 50 %, 1.00 % of the speed of light, not 12.5 %",
+        ),
+        # A floor that it may reach all the same is not what failed.
+        (_rows_of(_row(**{**FLOOR, "fraction_of_roof_at_most": 0.6})), "compute-bound, not launch-bound"),
+        (_rows_of(_row(verdict="not_evaluable")), "not evaluable"),
+        (
+            _rows_of(_row(), _row(verdict="not_evaluable"), _row(verdict="held")),
+            "compute-bound, not launch-bound; not evaluable",
+        ),
+    ],
+)
+def test_a_failure_begins_with_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer, short: str
+) -> None:
+    """pytest's summary at 80 columns has room for the first words, and for the class's name without its module."""
+    assert (
+        _failure(monkeypatch, answer).exconly().startswith(f"NotAsExpected: {short}: measured, but not as expected.\n")
+    )
+
+
+def test_the_program_is_given_the_rows_of_the_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of a test that ran twice, smaller batches beside it, no other model; with the roofs known so far."""
+    first, record = build.record(expected=(MARKER,)), build.record(expected=(MARKER,), timing=build.timing(0.2))
+    stats = [
+        _stats(first, "a"),
+        _stats(build.record(case=build.case(batch=8)), "small"),
+        _stats(build.record(case=build.case(model="vgg16")), "vgg"),
+        _stats(record, "a"),
+    ]
+    asked = _asked(monkeypatch, _answer(0, '{"rows": [{"test": "a", "verdict": "held"}]}'))
+    run = _run(stats, {"a": (Path("/project/e.toml"), ())})
+    expecting.assert_bounds(run, record, "a")
+    (call,) = asked
+    assert (call["command"], call["arguments"]) == ("check", ("--format", "json", "--expect", "/project/e.toml"))
+    rows = call["document"]["benchmarks"]
+    assert [(row["fullname"], row["extra_info"][KEY]["timing"]["step_time_s"]) for row in rows] == [
+        ("a", 0.2),
+        ("small", 0.1),
+    ]
+    assert call["document"][KEY] == to_json(build.session())
+    assert run.asserted == 1
+
+
+def test_where_nothing_is_expected_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of this case, on this device; nor where bounds aren't asserted."""
+    asked = _asked(monkeypatch, _answer(2, ""))
+    record = build.record()
+    entry = Expected(bound="compute", case="vgg*", source="e.toml:1")
+    run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (entry,))})
+    expecting.assert_bounds(run, record, "a")
+    assert run.asserted == 0
+    run.bounds = None
+    expecting.assert_bounds(run, build.record(expected=(MARKER,)), "a")
+    assert asked == []
+
+
+def test_beside_this_machine_s_own_entries_a_namesake_s_ask_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the program judges it. Where the file doesn't know the machine it is asked, and says why nothing fits."""
+    asked = _asked(monkeypatch, _answer(0, '{"rows": [{"test": "a", "verdict": "held"}]}'))
+    record = build.record()
+    namesake = Expected(bound="compute", case=record.case.id, fingerprint="far", source="e.toml:1")
+    own = Expected(bound="compute", case="vgg*", fingerprint=build.machine().fingerprint, source="e.toml:5")
+    for entries, count in (((namesake, own), 0), ((namesake,), 1)):
+        run = _run([_stats(record, "a")], {"a": (Path("e.toml"), entries)})
+        expecting.assert_bounds(run, record, "a")
+        assert (run.asserted, len(asked)) == (count, count)
