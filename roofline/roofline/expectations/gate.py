@@ -1,4 +1,4 @@
-"""Whether results pass by what is expected of them: in words what is in the way, as of a comparison (`compare.gate`).
+"""Whether results pass by what is expected of them; what is in the way in words, as in `comparison.gate`.
 
 An entry of a device that nobody knows passes with a warning, and does not under ``strict``: it was meant to expect
 something.

@@ -288,7 +288,7 @@ def _cliff(record: Record, own: float, best_smaller: tuple[float, int]) -> Flag 
     spilled = oversubscribed(record) is not None or any(flag.name == "spilled" for flag in record.flags)
     return Flag(
         name="throughput_cliff",
-        evidence=f"{significant(own)} {record.case.sample_unit}/s at batch {record.case.batch} against"
+        evidence=f"{significant(own)} {record.case.sample_unit}s/s at batch {record.case.batch} against"
         f" {significant(best)} at batch {batch}, {significant(best / own)} times less;"
         f" cause: {'device memory is full' if spilled else 'not known'}",
     )

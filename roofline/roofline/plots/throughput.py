@@ -35,6 +35,7 @@ class _Measured:
     precision: str
     variant: str
     batch: int
+    unit: str
     rate: float
     deviation: float
 
@@ -60,7 +61,8 @@ class Throughput:
         """Draw on ``axes``."""
         _draw(axes, self.measured, self._style)
         axes.set_title(MODES[self.mode], fontsize=10.5, color=DARK, loc="left")
-        axes.set_ylabel("samples/s", fontsize=10, color=DARK)
+        units = {one.unit for one in self.measured}
+        axes.set_ylabel(f"{units.pop() if len(units) == 1 else 'sample'}s/s", fontsize=10, color=DARK)
 
 
 _READ_IT = "median of the rounds, bars: one standard deviation; what stands around a tick is of that batch size"
@@ -93,7 +95,7 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
         left = (_LEFT + index * (_PANEL + _BETWEEN)) / width
         axes = figure.add_axes((left, _UNDER_AXES / height, _PANEL / width, _AXES_HEIGHT / height))
         panel.draw(axes)
-        if index > 0:
+        if index > 0 and axes.get_ylabel() == figure.axes[0].get_ylabel():
             axes.set_ylabel("")
     heading(figure, _LEFT, title, lines)
     axes.legend(handles=handles, ncols=legend_columns, fontsize=9, **beside(axes, (1, 1), (0.2, 0.15)))
@@ -113,7 +115,9 @@ def _measured(point: Point) -> _Measured | None:
         return None
     case = record.case
     deviation = rate * (point.spread or 0.0)
-    return _Measured(case.model, case.mode, case.precision, variant(record), case.batch, rate, deviation)
+    return _Measured(
+        case.model, case.mode, case.precision, variant(record), case.batch, case.sample_unit, rate, deviation
+    )
 
 
 def _draw(axes: Axes, measured: Sequence[_Measured], style: Style) -> None:

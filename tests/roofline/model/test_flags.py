@@ -262,7 +262,7 @@ def test_the_cliff_of_a_spilled_batch() -> None:
     records = [_batch(32, 900, 5e9), _batch(64, 1000, 9e9), _batch(96, 1020, 12.5e9), _batch(128, 85, 19e9)]
     first, second, third, last = _cliffs(records)
     assert (first, second, third) == (None, None, None)
-    assert last == "85.0 image/s at batch 128 against 1020 at batch 96, 12.0 times less; cause: device memory is full"
+    assert last == "85.0 images/s at batch 128 against 1020 at batch 96, 12.0 times less; cause: device memory is full"
 
 
 def test_a_cliff_without_evidence_has_no_cause() -> None:

@@ -238,6 +238,19 @@ def test_throughput_lines(tmp_path: Path) -> None:
     assert "median of the rounds, bars: one standard deviation" in _heading(figure)
 
 
+@pytest.mark.parametrize(
+    ("units", "label"), [(("row", "row"), "rows/s"), (("row", "image"), "samples/s")], ids=["one unit", "two units"]
+)
+def test_throughput_is_told_in_the_unit_of_its_cases(tmp_path: Path, units: tuple[str, ...], label: str) -> None:
+    """Of cases of several units it is samples. A second panel of another unit says so."""
+    cases = [build.case(batch=8 * number, sample_unit=unit) for number, unit in enumerate(units, 1)]
+    cases += [build.case(mode="infer", sample_unit="token")]
+    points = _points(tmp_path, *(build.record(case=case) for case in cases))
+    figure = throughput_figure(points, "title", _style(points))
+    assert figure is not None
+    assert [axes.get_ylabel() for axes in figure.axes] == [label, "tokens/s"]
+
+
 def test_two_workloads_of_one_batch_size_have_no_line_between_them(tmp_path: Path) -> None:
     """They are no course over the batch size."""
     records = [
