@@ -110,7 +110,7 @@ def width_of(axes: Axes) -> float:
     """Of the axes, in inches."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    return float(axes.get_position().width * figure.get_size_inches()[0])
+    return float(axes.get_window_extent().width / figure.dpi)
 
 
 def heading(figure: Figure, left: float, title: str, lines: Sequence[str]) -> None:

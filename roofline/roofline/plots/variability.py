@@ -102,7 +102,7 @@ class Variability:
         axes.set_ylim(len(self.rows) - 0.4, -0.6)
         axes.set_yticks(range(len(self.rows)), [row.label for row in self.rows], fontsize=8.5)
         _scale(axes, self.rows)
-        axes.set_xlabel("step time relative to the case's median", fontsize=10, color=DARK)
+        axes.set_xlabel("step time relative to the case's median (%)", fontsize=10, color=DARK)
 
 
 def variability_figure(points: Sequence[Point], title: str) -> Figure | None:
@@ -238,11 +238,10 @@ def _scale(axes: Axes, rows: Sequence[_Row]) -> None:
         for time_s in (*one.rounds_s, *one.repeats_s, one.step_s)
     ]
     low, high = min(0.0, *times), max(0.0, *times)
-    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else f"{_percent(value)} %")
+    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else _percent(value))
     if max(high, -low) <= _LINEAR:
         pad = 0.04 * (high - low) or 0.01
         axes.set_xlim(low - pad, high + pad)
-        axes.locator_params(axis="x", nbins=7)
         return
     formatter = axes.xaxis.get_major_formatter()
     axes.set_xscale("symlog", linthresh=_KNEE, linscale=1.5)
@@ -253,7 +252,7 @@ def _scale(axes: Axes, rows: Sequence[_Row]) -> None:
 
 
 def _percent(share: float) -> str:
-    text = significant(abs(100 * share), 2) if abs(share) < 1 else f"{abs(100 * share):.0f}"
+    text = significant(abs(100 * share), 3) if abs(share) < 1 else f"{abs(100 * share):.0f}"
     return f"{'−' if share < 0 else '+'}{text.rstrip('0').rstrip('.') if '.' in text else text}"  # noqa: RUF001
 
 

@@ -194,6 +194,19 @@ def test_variability_keeps_the_end_of_a_long_name(tmp_path: Path) -> None:
     assert all(label.startswith("long_") and len(label) == 46 for label in labels)
 
 
+def test_ticks_of_variability_say_what_they_are(tmp_path: Path) -> None:
+    """Whatever step they have; and few stand on narrow axes."""
+    results = _results(tmp_path, _rounds(0.1, 0.083, 0.1, 0.117))
+    for width in (3, 8, 16):
+        pyplot.figure(figsize=(width, 2))
+        axes = rl.plot.variability(results, ax=pyplot.axes(), legend=False)
+        pyplot.gcf().draw_without_rendering()
+        ticks = [(tick.get_loc(), tick.label1.get_text().replace("−", "-")) for tick in axes.xaxis.get_major_ticks()]  # noqa: RUF001
+        assert len(ticks) > 1
+        assert all(100 * place == pytest.approx(float(text), abs=1e-6) for place, text in ticks)
+        assert overlapping((text.get_text(), box_of(text)) for text in shown_texts(pyplot.gcf())) == []
+
+
 def test_variability_of_far_away_rounds_keeps_the_near_ones_apart(tmp_path: Path) -> None:
     """Ten times the median, and one percent beside it."""
     axes = rl.plot.variability(_results(tmp_path, _rounds(0.1, 0.101, 1.0)))
@@ -201,7 +214,7 @@ def test_variability_of_far_away_rounds_keeps_the_near_ones_apart(tmp_path: Path
     assert axes.get_xlim()[1] > 9
     places = axes.transAxes.inverted().transform(axes.transData.transform([(0, 0), (0.1, 0)]))
     assert places[1][0] - places[0][0] > 0.15
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "+5 %", "+10 %", "+100 %"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "+5", "+10", "+100"]
     assert overlapping((text.get_text(), box_of(text)) for text in shown_texts(pyplot.gcf())) == []
 
 
