@@ -95,6 +95,7 @@ def compare(
     :param floor_s: differences of a step time below this, in seconds, never matter.
     :param by: ``roof``: compare fractions of each machine's own measured roofs, across machines.
     :raises ReadError: a side isn't there or can't be read, or nothing could be compared.
+    :raises ValueError: a setting out of its range.
     """
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by)
     comparison = compare_paths(_paths(base), _paths(new), settings, _table(devices))
@@ -121,6 +122,7 @@ def check(
 
     :returns: verdicts with ``passed``, and ``gate.exit_code`` and ``gate.lines`` as the command has them.
     :raises ReadError: a side isn't there or can't be read.
+    :raises ValueError: a setting out of its range.
     """
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by)
     comparison = compare_paths(_paths(baseline), _paths(new), settings, _table(devices))
@@ -196,7 +198,7 @@ def _timelines(timelines: Sequence[Timeline]) -> pd.DataFrame:
 
 
 def _paths(given: Paths) -> list[Path]:
-    """:raises ReadError: a glob that matches nothing."""
+    """:raises ReadError: no path at all, or a glob that matches nothing."""
     paths: list[Path] = []
     for one in [given] if isinstance(given, str | os.PathLike) else given:
         text = os.fspath(one)
@@ -206,6 +208,8 @@ def _paths(given: Paths) -> list[Path]:
             paths += map(Path, found)
         else:
             raise ReadError(f"{text}: no file matches. Give files, folders or globs.")
+    if not paths:
+        raise ReadError("no path given. Give files, folders or globs.")
     return paths
 
 

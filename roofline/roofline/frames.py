@@ -48,12 +48,16 @@ class Results:
 
     @cached_property
     def missing(self) -> pd.DataFrame:
-        """Why a value of `cases` is NA: ``row`` (its index there), ``case``, ``column`` and ``reason``."""
+        """Why a value of `cases` is NA: ``row`` (its index there), ``case``, ``column`` and ``reason``.
+
+        A parameter (``param_...``) is NA where a test has none of that name, and isn't listed.
+        """
+        absent = {column.name: self.cases[column.name].isna().to_list() for column in CASE_COLUMNS}
         rows = [
-            (index, point.id, column.name, why_missing(point, column))
+            (index, point.id, column.name, _why_na(point, column))
             for index, point in enumerate(cases(self.points))
             for column in CASE_COLUMNS
-            if plain_value(column, point) is None
+            if absent[column.name][index]
         ]
         names: tuple[tuple[str, Dtype], ...] = (
             *(("row", "Int64"), ("case", "category"), ("column", "category"), ("reason", "category")),
@@ -114,6 +118,12 @@ class Results:
         return _frame({name: ([row.get(name) for row in rows.values()], "") for name in names})
 
 
+def _why_na(point: Point, column: Column[Point]) -> str:
+    """Say why a frame has no value: the point has none, or one that the column's dtype doesn't take."""
+    value = plain_value(column, point)
+    return why_missing(point, column) if value is None else f"no time of ISO 8601: {value}"
+
+
 def frame_of(table: Table[Any]) -> pd.DataFrame:
     """The frame of a table: its columns and rows, and its title and notes in ``attrs``."""
     made = frame(table.columns, table.rows)
@@ -150,7 +160,7 @@ def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
         return texts if kind == "string" or names.empty else texts.astype(pd.CategoricalDtype(names))
     try:
         return pd.Series(values, dtype=kind)
-    except (TypeError, ValueError):  # of a file in which somebody wrote something else
+    except (TypeError, ValueError, OverflowError):  # of a file in which somebody wrote something else
         return _series(values, "string")
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -51,6 +54,47 @@ def test_a_missing_value_is_na_with_its_reason(tmp_path: Path) -> None:
     assert reasons["margin"] == "one round"
     assert reasons["peak_reserved_byte"] == "a CPU has no peak"
     assert len(results.missing) == int(results.cases.isna().sum().sum())
+
+
+def test_a_start_that_is_no_time_is_na_with_its_reason(tmp_path: Path) -> None:
+    """The frame's dtype has no place for the text, which the commands show."""
+    results = rl.load(build.write(tmp_path / "a.json", {**build.document([None]), "datetime": "soon"}))
+    assert pd.isna(results.cases.loc[0, "started_at"])
+    assert results.missing.set_index("column").loc["started_at", "reason"] == "no time of ISO 8601: soon"
+
+
+def test_plain_rows_have_every_frame(tmp_path: Path) -> None:
+    """Without a record there are cases and rounds, and the other frames are empty."""
+    results = rl.load(build.write(tmp_path / "a.json", sessions.foreign({"test_a": (0.1, 0.2)})))
+    assert [len(getattr(results, name)) for name in ("cases", "rounds", "operations", "kernels")] == [1, 2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ((8, 32), "Int64"),
+        ((0.5, 2), "Float64"),
+        ((True, False), "boolean"),
+        (("a", 8), "string"),
+        (([3, 4], None), "string"),
+        ((10**30, 8), "string"),
+    ],
+)
+def test_a_parameter_has_the_dtype_of_its_values(tmp_path: Path, values: tuple[object, object], dtype: str) -> None:
+    """Numbers are sorted as numbers; what no dtype holds stays as text."""
+    content = build.document([None, None])
+    for row, value in zip(content["benchmarks"], values, strict=True):
+        row["params"] = {"case": value}
+    cases = rl.load(build.write(tmp_path / "a.json", content)).cases
+    assert str(cases["param_case"].dtype) == dtype
+    shown = [pd.NA if one is None else one for one in cases["param_case"].astype("string")]
+    assert shown == [pd.NA if one is None else str(float(one) if dtype == "Float64" else one) for one in values]  # type: ignore[arg-type]
+
+
+def test_a_whole_number_that_no_column_holds_is_text(tmp_path: Path) -> None:
+    """Anything may stand in a case's config."""
+    build.result(tmp_path / "a.json", [build.record(case=build.case(config={"seed": 10**30}))])
+    assert rl.load(tmp_path).cases["seed"].to_list() == [str(10**30)]
 
 
 def test_rounds_hold_every_series_of_each_round(tmp_path: Path) -> None:
@@ -129,6 +173,38 @@ def test_errors_are_those_of_the_command(tmp_path: Path) -> None:
         rl.load(str(tmp_path / "*.json"))
     with pytest.raises(rl.ReadError, match="no baseline"):
         rl.compare(tmp_path / "base", tmp_path)
+
+
+@pytest.mark.parametrize("function", [rl.load, rl.ncu, rl.nsys, rl.trace, rl.audit])
+def test_no_path_is_an_error(function: Callable[[list[str]], object]) -> None:
+    """As of a list of files that came out empty."""
+    with pytest.raises(rl.ReadError, match="no path given"):
+        function([])
+
+
+def test_a_name_too_long_for_a_file_is_an_error() -> None:
+    """As of a file's content, handed over in the place of its name."""
+    with pytest.raises(rl.ReadError, match=r"can't be read \(File name too long\)"):
+        rl.load("x" * 5000)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *({"confidence": value} for value in (99, 1, 0.4, math.nan)),
+        *({"least_effect": value} for value in (2, 1, 0, -0.1, math.nan)),
+        *({"floor_s": value} for value in (-1, math.inf, math.nan)),
+        {"by": "time_s"},
+    ],
+)
+def test_a_setting_out_of_its_range_passes_nothing(sides: tuple[Path, Path], setting: dict[str, Any]) -> None:
+    """With 99 for 99 % no case would ever be shown to be slower, and with 2 for 2 % every check would pass."""
+    base, new = sides
+    (name,) = setting
+    with pytest.raises(ValueError, match=rf"^{name} is .*: give "):
+        rl.check(new, base, **setting)
+    with pytest.raises(ValueError, match=rf"^{name} is .*: give "):
+        rl.compare(base, new, **setting)
 
 
 def test_globs_and_folders_are_read(tmp_path: Path) -> None:

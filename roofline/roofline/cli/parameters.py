@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from roofline.comparison.verdict import LEAST_CONFIDENCE, MOST_CONFIDENCE
 from roofline.show.tables import FORMATS, Format
 from roofline.text.printable import printable
 
@@ -22,12 +23,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 LEAST_WIDTH = 40
 """Columns of a terminal, at the least."""
-
-LEAST_CONFIDENCE = 0.5
-"""Below it a difference would be called the same though it is estimated to matter."""
-
-MOST_CONFIDENCE = 0.999999
-"""Beyond it the tails of the distributions decide, of which few rounds tell nothing, and soon a float's last digit."""
 
 
 class Share(FloatType):

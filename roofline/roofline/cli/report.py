@@ -85,5 +85,5 @@ def _operations(points: Sequence[Point], width: int) -> dict[str, str]:
 
 def _kernels(points: Sequence[Point], width: int) -> dict[str, str]:
     """Every kernel of every case; no file where none was timed or counted."""
-    table = kernels_table([point for point in points if point.benchmark.record is not None])
+    table = kernels_table(points)
     return {"kernels.csv": render(table, "csv", width)} if table.rows else {}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from roofline.comparison.effect import Effect, effect_of
 from roofline.comparison.identity import Identity
@@ -19,7 +19,15 @@ from roofline.comparison.observation import Observation
 from roofline.comparison.roof_change import roofs_apart
 from roofline.comparison.seen import By, Run, Seen
 from roofline.comparison.sides import Side, read_side
-from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, NoNumber, Verdict, judge
+from roofline.comparison.verdict import (
+    CONFIDENCE,
+    LEAST_CONFIDENCE,
+    LEAST_EFFECT,
+    MOST_CONFIDENCE,
+    NoNumber,
+    Verdict,
+    judge,
+)
 from roofline.files.paths import real_path
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
@@ -57,6 +65,21 @@ class Settings:
     confidence: float = CONFIDENCE
     floor_s: float = 0.0
     by: By = "time"
+
+    def __post_init__(self) -> None:
+        """:raises ValueError: a setting by which nothing can be judged, or everything would pass."""
+        allowed = {
+            "least_effect": (0 < self.least_effect < 1, "a share above 0 and below 1, such as 0.02"),
+            "confidence": (
+                LEAST_CONFIDENCE <= self.confidence <= MOST_CONFIDENCE,
+                f"a share from {LEAST_CONFIDENCE:g} to {MOST_CONFIDENCE:g}, such as {CONFIDENCE:g}",
+            ),
+            "floor_s": (0 <= self.floor_s < math.inf, "seconds, 0 or more"),
+            "by": (self.by in get_args(By), f"one of {', '.join(get_args(By))}"),
+        }
+        for name, (holds, what) in allowed.items():
+            if not holds:
+                raise ValueError(f"{name} is {getattr(self, name)!r}: give {what}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

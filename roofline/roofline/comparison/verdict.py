@@ -36,6 +36,12 @@ LEAST_EFFECT = 0.02
 CONFIDENCE = 0.99
 """Where nobody says how sure to be."""
 
+LEAST_CONFIDENCE = 0.5
+"""Below it a difference would be called the same though it is estimated to matter."""
+
+MOST_CONFIDENCE = 0.999999
+"""Beyond it the tails of the distributions decide, of which few rounds tell nothing, and soon a float's last digit."""
+
 MOST_SESSIONS = 100
 """Beyond this many more sessions nobody waits for the answer."""
 

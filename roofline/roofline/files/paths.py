@@ -16,7 +16,7 @@ def files_under(paths: Iterable[Path], endings: tuple[str, ...] = (".json",)) ->
     """
     seen: set[Path] = set()
     for path in paths:
-        folder = path.is_dir()
+        folder = os.path.isdir(path)  # Path.is_dir raises for a name that no file system takes
         for found in _found_under(path, endings) if folder else (path,):
             if (file := real_path(found)) not in seen:
                 seen.add(file)

@@ -38,7 +38,8 @@ def pick(*names: str) -> list[Column[Point]]:
 def parameters_of(points: Iterable[Point]) -> list[Column[Point]]:
     """A column for each parameter of the tests without a record, of which nothing else tells what they measured."""
     names = dict.fromkeys(name for point in points for name in _parameters(point))
-    return [_text(f"param_{name}", printable(name), _parameter(name), drop=8) for name in names]
+    texts = (_text(f"param_{name}", printable(name), _parameter(name), drop=8) for name in names)
+    return [replace(text, dtype="") for text in texts]
 
 
 def _parameter(name: str) -> Get:

@@ -115,7 +115,8 @@ def kernel_kinds_table(points: Sequence[Point]) -> Table[KernelLine]:
 
 
 def kernels_table(points: Sequence[Point]) -> Table[KernelLine]:
-    """Every kernel, by the profiler and by counters, for a program to read."""
+    """Every kernel, by the profiler and by counters, for a program to read. A case without a record has none."""
+    points = [point for point in points if point.benchmark.record is not None]
     rows = [row for point in points for row in (*_profiled(point), *_counted(point))]
     notes = [note for point in points for note in kernel_notes.about_status(_record(point))]
     return Table(title="Kernels", columns=_KERNELS, rows=rows, notes=notes)
