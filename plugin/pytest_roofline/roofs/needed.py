@@ -83,7 +83,7 @@ class Equipment:
 
 
 def measure(names: Sequence[str], equipment: Equipment, beside: Iterable[Roof] = ()) -> Measured:
-    """Measure roofs of `roofs.NAMES`, each twice, all within `BUDGET_S`. Never raises for a roof that can't be had.
+    """Measure roofs of `kernels.NAMES`, each twice, all within `BUDGET_S`. Never raises for a roof that can't be had.
 
     Those that are doubtful then are measured again, up to `ATTEMPTS` times within the same time.
 
