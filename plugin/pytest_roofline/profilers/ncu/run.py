@@ -42,7 +42,7 @@ class Ran:
     def refuse(self, answer: Answer | None) -> None:
         """See that there is something to read.
 
-        What ncu lacks on this chip is no reason to drop the rest: `counters.read` sees what there is.
+        What ncu lacks on this chip is no reason to drop the rest: `counters.of_step` sees what there is.
 
         :param answer: what the program said of the step that was to be counted; None: it ended before it could.
         :raises NotCounted: there isn't.
