@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pytest_roofline.device.selection import Wanted
 from pytest_roofline.measuring import Plan
-from pytest_roofline.options import Options
+from pytest_roofline.options import SETTINGS, Options
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.session.run import Run
 from pytest_roofline.workload.precision import PRECISIONS
@@ -25,37 +25,9 @@ WINDOW = Plan(protocol="window", warmup_steps=2, steps=4)
 
 
 def options(**changes: Any) -> Options:
-    """The defaults, on the CPU."""
-    values: dict[str, Any] = {
-        "device": Wanted("cpu"),
-        "protocol": "adaptive",
-        "warmup": None,
-        "steps": None,
-        "repeats": 1,
-        "margin": 0.01,
-        "confidence": 0.95,
-        "max_time": 10.0,
-        "seed": 0,
-        "deterministic": False,
-        "cudnn_benchmark": False,
-        "compile": False,
-        "nvtx": False,
-        "ncu": None,
-        "ncu_path": None,
-        "ncu_timeout": 300.0,
-        "perf_stat": False,
-        "perf_path": None,
-        "label": None,
-        "results": None,
-        "roofs": "off",
-        "report": False,
-        "assert_bounds": False,
-        "expected_bounds": None,
-        "sessions": 1,
-        "gate": None,
-        "gate_options": (),
-    }
-    return Options(**{**values, **changes})
+    """The defaults, on the CPU, without roofs."""
+    defaults: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
+    return Options(**{**defaults, "device": Wanted("cpu"), "roofs": "off", **changes})
 
 
 def run_on(lab: Lab, max_time: float = 10.0) -> Run:
