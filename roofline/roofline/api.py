@@ -15,7 +15,7 @@ from roofline.audits.reading import read as read_tables
 from roofline.audits.report import findings_table
 from roofline.comparison import report
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
-from roofline.comparison.gate import Gate, gate, nothing_judged
+from roofline.comparison.gate import Gate, gate
 from roofline.comparison.seen import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.files.text import ReadError
@@ -94,13 +94,12 @@ def compare(
     :param confidence: that no case is called slower or faster by chance, over all cases together.
     :param floor_s: differences of a step time below this, in seconds, never matter.
     :param by: ``roof``: compare fractions of each machine's own measured roofs, across machines.
-    :raises ReadError: a side isn't there or can't be read, or nothing could be compared.
+    :returns: verdicts; where nothing could be compared, each case's says why.
+    :raises ReadError: a side isn't there or can't be read.
     :raises ValueError: a setting out of its range.
     """
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by)
     comparison = compare_paths(_paths(base), _paths(new), settings, _table(devices))
-    if not comparison.judged:
-        raise ReadError(nothing_judged(comparison))
     return Verdicts(comparison)
 
 

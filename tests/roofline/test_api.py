@@ -155,6 +155,15 @@ def test_compare_gives_a_verdict_a_case(sides: tuple[Path, Path]) -> None:
     assert found.passed is None
 
 
+def test_a_comparison_of_nothing_says_why(tmp_path: Path) -> None:
+    """Case by case, as the command shows before it ends with 3."""
+    sessions.side(tmp_path / "base", {"resnet50": 0.1})
+    sessions.side(tmp_path / "new", {"vgg16": 0.1}, first=10)
+    found = rl.compare(tmp_path / "base", tmp_path / "new")
+    assert set(found.cases["verdict"]) == {"removed", "new"}
+    assert str(found).startswith("0 cases compared")
+
+
 def test_check_is_the_gate(sides: tuple[Path, Path]) -> None:
     """As the command's exit code has it."""
     base, new = sides
