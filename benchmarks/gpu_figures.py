@@ -14,7 +14,7 @@ from typing import Any
 from roofline.counters.counted_kernels import counted_kernels
 from roofline.counters.reconciliation import AGREEMENT, reconcile
 from roofline.machine.roofs import Roofs
-from roofline.model.counted import counters_of
+from roofline.model.counter_values import counters_of
 from roofline.results.reader import ResultFile
 from roofline.schema.record import Record, Roof
 

@@ -199,7 +199,7 @@ class Roofline:
         return plan_of(self._run.options)
 
     def roof(self, name: str) -> Record | None:
-        """Measure a roof of the machine, one of `pytest_roofline.roofs.kernels.NAMES`.
+        """Measure a roof of the machine, one of `pytest_roofline.roofs.measured.NAMES`.
 
         :returns: the record, or None where benchmarks are disabled.
         :raises RoofUnavailable: the device has no such roof.

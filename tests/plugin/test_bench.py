@@ -21,9 +21,9 @@ from pytest_roofline.profilers.perf.stat import PerfStat
 from pytest_roofline.profilers.system import System
 from pytest_roofline.proof import claims as proof
 from pytest_roofline.proof import observing
-from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.roofs import plain_bench
-from pytest_roofline.roofs.kernels import Candidate, RoofPlan
+from pytest_roofline.roofs.measured import Candidate, RoofPlan
 from pytest_roofline.session.run import Run
 from pytest_roofline.workload.workload import ReadyBatches, Step, sgd
 from roofline.schema.record import Case, Counters, HostCounters, Process, Record, RoofKind

@@ -12,7 +12,7 @@ import click
 from pytest_roofline.device import cpus
 from pytest_roofline.device import selection as devices
 from pytest_roofline.roofs import kept as kept_roofs
-from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.roofs import needed as machine_roofs
 from roofline.cli.parameters import Command, table_options
 from roofline.text.printable import say

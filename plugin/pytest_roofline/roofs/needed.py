@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.stopwatch import Stopwatch
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
-from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import measured as roofs
 from roofline.schema.record import Device, Record, Roof
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Equipment:
 
 
 def measure(names: Sequence[str], equipment: Equipment, beside: Iterable[Roof] = ()) -> Measured:
-    """Measure roofs of `kernels.NAMES`, each twice, all within `BUDGET_S`. Never raises for a roof that can't be had.
+    """Measure roofs of `measured.NAMES`, each twice, all within `BUDGET_S`. Never raises for a roof that can't be had.
 
     Those that are doubtful then are measured again, up to `ATTEMPTS` times within the same time.
 

@@ -15,7 +15,7 @@ from pytest_roofline.measuring.process import ProcessUsage
 from pytest_roofline.profilers.system import System
 from pytest_roofline.proof.missing import explained
 from pytest_roofline.proof.onlookers import profilers
-from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.workload.conditions import conditions
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.workload import workload_hash
@@ -46,7 +46,7 @@ def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Re
 
 
 def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
-    """Measure a roof of `kernels.NAMES` and enter it into the run's ledger.
+    """Measure a roof of `measured.NAMES` and enter it into the run's ledger.
 
     :returns: the record, the timing, and the seconds spent timing.
     :raises roofs.RoofUnavailable: the device has no such roof.

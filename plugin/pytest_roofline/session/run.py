@@ -15,10 +15,10 @@ from pytest_roofline.device import selection as devices
 from pytest_roofline.device.memory import release
 from pytest_roofline.options import Options
 from pytest_roofline.profilers.perf.stat import PerfStat
-from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.roofs import needed as machine_roofs
 from pytest_roofline.roofs.kept import CacheError, KeptRoofs
-from pytest_roofline.roofs.kernels import RoofPlan
+from pytest_roofline.roofs.measured import RoofPlan
 from pytest_roofline.session import analysis, gate, results
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.results import journal

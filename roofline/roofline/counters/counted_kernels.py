@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.machine.roofs import Roofs
 from roofline.model.bounds import FAR_BELOW, KNEE_MARGIN
-from roofline.model.counted import TENSOR, counters_of, lacks_flop, roof_name, tensor_share
+from roofline.model.counter_values import TENSOR, counters_of, lacks_flop, roof_name, tensor_share
 from roofline.model.operations import Limit
 from roofline.schema.amounts import usable, usable_amount, usable_or_zero
 from roofline.schema.record import KernelCounters, Record

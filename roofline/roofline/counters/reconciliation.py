@@ -24,7 +24,7 @@ from roofline.counters.discrepancies import (
     of_other_arithmetic,
     of_parts,
 )
-from roofline.model.counted import counters_of
+from roofline.model.counter_values import counters_of
 from roofline.model.sol import WINOGRAD_SAVING
 from roofline.schema.amounts import total_of, usable_amount
 from roofline.schema.record import Operation, Record

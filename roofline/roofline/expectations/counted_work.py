@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from roofline.expectations.judging import bounded
 from roofline.machine.published import DeviceTable
-from roofline.model.counted import counters_of
+from roofline.model.counter_values import counters_of
 from roofline.model.points import points_of
 from roofline.results.reader import Benchmark, ResultFile
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roofline.machine.roofs import Roofs
-from roofline.model.counted import counters_of, unit_fails
+from roofline.model.counter_values import counters_of, unit_fails
 from roofline.model.sol import memory_byte_per_s, winograd_saving
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record, Timing

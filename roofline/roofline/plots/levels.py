@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roofline.counters.counted_kernels import CountedKernel, counted_kernels, without_flop
-from roofline.model.counted import counters_of, roof_name
+from roofline.model.counter_values import counters_of, roof_name
 from roofline.model.points import Point
 from roofline.plots.axes import Spot, draw_roofs
 from roofline.plots.panel import figure_of

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from roofline.model.bounds import input_share
-from roofline.model.counted import counters_of, tensor_share
+from roofline.model.counter_values import counters_of, tensor_share
 from roofline.model.points import Point
 from roofline.results.reader import ResultFile
 from roofline.schema.record import (

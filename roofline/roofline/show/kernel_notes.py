@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from roofline.counters.counted_kernels import CountedKernel, flop_by_pipe
 from roofline.counters.reconciliation import Reconciled
-from roofline.model.counted import counters_of, tensor_share, unit_fails
+from roofline.model.counter_values import counters_of, tensor_share, unit_fails
 from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters, Record
 from roofline.show.operation_notes import kernel

@@ -20,7 +20,7 @@ from pytest_roofline.plugin import options_of
 from pytest_roofline.profilers.ncu import child as ncu_child
 from pytest_roofline.profilers.ncu.order import Order
 from pytest_roofline.roofs import kept as kept_roofs
-from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.roofs import needed as machine_roofs
 from pytest_roofline.roofs.command import command
 from pytest_roofline.roofs.kept import KeptRoofs
@@ -36,7 +36,7 @@ SMALL = """
     import torch
     from torch import nn
     from pytest_roofline.roofs import needed as machine_roofs
-    from pytest_roofline.roofs import kernels as roofs
+    from pytest_roofline.roofs import measured as roofs
 
     roofs.find_best = lambda plan, *_, **__: plan.candidates[0]
     roofs.sample = lambda *_: 1e9
@@ -143,7 +143,7 @@ def test_a_roof_that_can_not_be_measured_ends_no_run(project: pytest.Pytester, c
     cache.write_text("a file")
     project.makeconftest(
         """
-        from pytest_roofline.roofs import kernels as roofs
+        from pytest_roofline.roofs import measured as roofs
         plan = roofs.plan
         def failing(name, *rest):
             if name == "dram":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.model.counted import counters_of, roof_name, tensor_share
+from roofline.model.counter_values import counters_of, roof_name, tensor_share
 from roofline.schema.record import Counters
 from tests.roofline import build
 
