@@ -86,3 +86,8 @@ def test_ten_lines_measure_a_model(project: Path) -> None:
     assert record.work is not None
     # Forward and both gradients, less the gradient of the input, at 2 FLOP a multiply-add.
     assert record.work.flop_per_step == 2 * 8 * (2 * 64 * 32 + 3 * 32 * 10)
+    # pytest-benchmark's own program groups by a parameter that every row has to have.
+    program = [sys.executable, "-m", "pytest_benchmark", "compare", "--group-by=param:case", str(path)]
+    grouped = subprocess.run(program, capture_output=True, text=True, check=False, cwd=project)
+    assert grouped.returncode == 0, grouped.stderr
+    assert "benchmark 'case=test_my_model[fp32]': 1 tests" in grouped.stdout

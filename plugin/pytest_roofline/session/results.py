@@ -123,13 +123,19 @@ def dumps(document: Mapping[str, Any], indent: int | None = None) -> str:
 def with_short_parameters(document: dict[str, Any]) -> dict[str, Any]:
     """A pytest-benchmark document whose benchmarks hold of each parameter a number or a short text.
 
-    A test may be parametrised with a list of 200,000 numbers; the parameter's id tells the rows apart.
+    A test may be parametrised with a list of 200,000 numbers; the parameter's id tells the rows apart. A measured case
+    has its id as the parameter ``case``, where the test has none of that name: ``pytest-benchmark compare
+    --group-by=param:case`` asks each row for it.
     """
-    rows = [
-        {**row, "params": {name: shown(value) for name, value in row["params"].items()}} if row.get("params") else row
-        for row in document["benchmarks"]
-    ]
-    return {**document, "benchmarks": rows}
+    return {**document, "benchmarks": [_with_short_parameters(row) for row in document["benchmarks"]]}
+
+
+def _with_short_parameters(row: dict[str, Any]) -> dict[str, Any]:
+    parameters = {name: shown(value) for name, value in (row.get("params") or {}).items()}
+    record = row.get("extra_info", {}).get(KEY)
+    if record is not None:
+        parameters.setdefault("case", record["case"]["id"])
+    return {**row, "params": parameters} if parameters else row
 
 
 Scalar = None | bool | int | float | str

@@ -2,13 +2,12 @@
 
 1 where a case is slower, whatever else there is: a regression that was found is not made less certain by what could not
 be compared. Else 3 where the gate had less to look at than it should: nothing matched, or nothing was left alone by the
-machine, or no case is longer than the floor; a case was removed, moved or renamed; a row can't be judged, and could in
+machine; a case is no longer than the floor; a case was removed, moved or renamed; a row can't be judged, and could in
 the baseline or couldn't for another reason; another machine, another workload; half or more of the new sessions lack a
 case or have no usable row of it; a file of a folder can't be read. Else 0. What is inconclusive passes with a warning,
 and does not under ``strict``; the same of a row that couldn't be judged in the baseline either, for the same kind of
-reason, of a case that fewer sessions lack, or sessions of the baseline, of one that is no longer than the floor, and
-where a new session may be of another run: older than the baseline, or of another commit than the newest. What is new or
-faster passes.
+reason, of a case that fewer sessions lack, or sessions of the baseline, and where a new session may be of another run:
+older than the baseline, or of another commit than the newest. What is new or faster passes.
 """
 
 from __future__ import annotations
@@ -69,8 +68,7 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool, in_full: 
     if undecided:
         (barred if strict else warnings).append(_undecided(comparison, undecided, in_full=in_full))
     if below := comparison.below_floor:
-        all_of_them = len(below) == comparison.judged
-        (barred if strict or all_of_them else warnings).append(_below_floor(comparison, below, in_full=in_full))
+        barred.append(_below_floor(comparison, below, in_full=in_full))
     if not comparison.judged:
         barred.insert(0, nothing_judged(comparison))
     barred += lines_of_unreadable(comparison.unreadable, in_full=in_full)
@@ -133,7 +131,11 @@ def _undecided(comparison: Comparison, cases: Sequence[Compared], *, in_full: bo
 def _below_floor(comparison: Comparison, cases: Sequence[Compared], *, in_full: bool) -> str:
     names = named([case.pair.id for case in cases], in_full=in_full)
     floor = scaled(comparison.settings.floor_s, "s")
-    return f"--floor {floor}: no shorter than {names}: slowdowns to twice the time and more are too small to matter"
+    shortest = scaled(min(case.base.step_time_s for case in cases if case.base is not None), "s")
+    return (
+        f"--floor {floor}: no shorter than {names}: slowdowns to twice the time and more would be too small to matter."
+        f" Give one below {shortest}"
+    )
 
 
 def _with_number(case: Compared) -> str:
