@@ -17,10 +17,11 @@ from typing import Literal
 
 import torch
 
-from pytest_roofline.counting import attention, deformable, formulas, fused, recurrent, sparse
+from pytest_roofline.counting import attention, formulas, recurrent, sparse
 from pytest_roofline.counting.calls import Call
-from pytest_roofline.counting.costs import Flop, none
-from pytest_roofline.counting.functions import ACTIVATION
+
+Flop = Callable[[Call], int | None]
+"""FLOPs of one call; None where its shapes and settings don't tell."""
 
 Switch = Literal["matmul", "convolution"]
 """Which of torch's two TF32 switches governs an operation: that of cuBLAS or that of cuDNN."""
@@ -30,16 +31,15 @@ Switch = Literal["matmul", "convolution"]
 class MatrixOperation:
     """What is known of a matrix-like operation.
 
-    ``flop`` gives one call's FLOPs, or None where shapes alone don't tell; ``other`` those of what it does besides
-    matrix arithmetic. ``switch`` is None where TF32 never applies: matrix-vector products don't run on tensor cores.
-    ``takes_nested``: the formulas know nested tensors. Where an operand is sparse another formula stands in
-    `sparse.FLOP`.
+    ``flop`` gives the FLOPs of one call's products, or None where shapes alone don't tell; biases, activations and
+    scales beside them are not counted. ``switch`` is None where TF32 never applies: matrix-vector products don't run
+    on tensor cores. ``takes_nested``: the formulas know nested tensors. Where an operand is sparse another formula
+    stands in `sparse.FLOP`.
     """
 
     kind: Literal["matmul", "convolution", "attention", "rnn"]
     flop: Flop
     switch: Switch | None
-    other: Flop = none
     takes_nested: bool = False
 
 
@@ -186,128 +186,80 @@ def _time_batch_channel_convolution(call: Call) -> int:
     return formulas.convolution_flop(batch, (time,), call.shape("weight"))
 
 
-def _matmul(flop: Flop, other: Flop = none, *, switch: Switch | None = "matmul") -> MatrixOperation:
-    return MatrixOperation(kind="matmul", flop=flop, other=other, switch=switch)
+def _matmul(flop: Flop, *, switch: Switch | None = "matmul") -> MatrixOperation:
+    return MatrixOperation(kind="matmul", flop=flop, switch=switch)
 
 
-def _conv(flop: Flop, other: Flop = none) -> MatrixOperation:
-    return MatrixOperation(kind="convolution", flop=flop, other=other, switch="convolution")
+def _conv(flop: Flop) -> MatrixOperation:
+    return MatrixOperation(kind="convolution", flop=flop, switch="convolution")
 
 
-_SCALED = fused.together(fused.scales_of_both, fused.bias())
-_APPENDED = fused.together(fused.bias("B"), fused.appended)
+def _alike(operation: MatrixOperation, names: str) -> dict[str, MatrixOperation]:
+    """Operations of aten that cost alike; ``names`` without namespace, separated by blanks."""
+    return {f"aten::{name}": operation for name in names.split()}
+
 
 _PRODUCTS: Mapping[str, MatrixOperation] = {
-    "aten::mm": _matmul(_product("self", "mat2")),
-    "aten::addmm": _matmul(_product("mat1", "mat2"), fused.added()),
-    "aten::addmm_": _matmul(_product("mat1", "mat2"), fused.added()),
-    "aten::_addmm_activation": _matmul(_product("mat1", "mat2"), fused.together(fused.added(), fused.relu_or_gelu)),
-    "aten::bmm": _matmul(_product("self", "mat2")),
-    "aten::baddbmm": _matmul(_product("batch1", "batch2"), fused.added()),
-    "aten::baddbmm_": _matmul(_product("batch1", "batch2"), fused.added()),
-    "aten::addbmm": _matmul(_product("batch1", "batch2"), fused.added()),
-    "aten::addbmm_": _matmul(_product("batch1", "batch2"), fused.added()),
-    "aten::_int_mm": _matmul(_product("self", "mat2")),
-    "aten::_scaled_mm": _matmul(_scaled_product, _SCALED),
-    "aten::_scaled_mm_v2": _matmul(_scaled_product, _SCALED),
-    "aten::_foreach_mm": _matmul(_each_product),
-    "aten::_grouped_mm": _matmul(_grouped_product, fused.bias()),
-    "aten::_scaled_grouped_mm": _matmul(_grouped_product, _SCALED),
-    "aten::_scaled_grouped_mm_v2": _matmul(_grouped_product, _SCALED),
-    "aten::_weight_int8pack_mm": _matmul(_linear("self", "mat2"), fused.per_product(1)),
-    "aten::_weight_int4pack_mm": _matmul(_into_result("self"), fused.dequantised("self")),
-    "aten::_weight_int4pack_mm_for_cpu": _matmul(_into_result("self"), fused.dequantised("self")),
-    "aten::_weight_int4pack_mm_with_scales_and_zeros": _matmul(_into_result("self"), fused.dequantised("self")),
-    "aten::_dyn_quant_matmul_4bit": _matmul(_into_result("inp"), fused.quantised_input),
-    "aten::_mixed_dtypes_linear": _matmul(
-        _into_result("input"), fused.together(fused.per_product(1), fused.bias(), fused.named_activation)
+    **_alike(_matmul(_product("self", "mat2")), "mm bmm _int_mm"),
+    **_alike(
+        _matmul(_product("mat1", "mat2")),
+        "addmm addmm_ _addmm_activation _sparse_semi_structured_mm _sparse_semi_structured_addmm",
     ),
-    "aten::_sparse_semi_structured_mm": _matmul(_product("mat1", "mat2")),
-    "aten::_sparse_semi_structured_addmm": _matmul(_product("mat1", "mat2"), fused.added("input")),
-    "aten::_sparse_semi_structured_linear": _matmul(
-        _into_result("input", stored=2), fused.together(fused.bias(), fused.named_activation)
+    **_alike(_matmul(_product("batch1", "batch2")), "baddbmm baddbmm_ addbmm addbmm_"),
+    **_alike(_matmul(_scaled_product), "_scaled_mm _scaled_mm_v2"),
+    **_alike(_matmul(_each_product), "_foreach_mm"),
+    **_alike(_matmul(_grouped_product), "_grouped_mm _scaled_grouped_mm _scaled_grouped_mm_v2"),
+    **_alike(_matmul(_linear("self", "mat2")), "_weight_int8pack_mm"),
+    **_alike(
+        _matmul(_into_result("self")),
+        "_weight_int4pack_mm _weight_int4pack_mm_for_cpu _weight_int4pack_mm_with_scales_and_zeros",
     ),
-    "aten::_cslt_sparse_mm": _matmul(_two_of_four, fused.together(fused.bias(), fused.bias("alpha"))),
-    "torch_nn::_linear_cross_entropy_batch_chunked": _matmul(_linear_cross_entropy, fused.cross_entropy),
-    "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction": _matmul(_linear_cross_entropy, fused.cross_entropy),
-    "aten::linear": _matmul(_linear("input", "weight"), fused.bias()),
-    "aten::linear_backward": _matmul(_linear_backward, fused.bias_gradient),
-    "aten::mkldnn_linear": _matmul(_linear("self", "weight"), fused.bias()),
-    "aten::mkldnn_linear_backward": _matmul(_linear_backward, fused.bias_gradient),
-    "aten::mkldnn_linear_backward_input": _matmul(_linear_gradient),
-    "aten::mkldnn_linear_backward_weights": _matmul(_linear_gradient, fused.weights_bias_gradient),
-    "mkldnn::_linear_pointwise": _matmul(_linear("X", "W"), _APPENDED),
-    "aten::_euclidean_dist": _matmul(_euclidean_distance, fused.euclidean_distance),
-    "aten::affine_grid_generator": _matmul(_affine_grid),
-    "aten::affine_grid_generator_backward": _matmul(_affine_grid_backward),
-    "aten::cudnn_affine_grid_generator": _matmul(_affine_grid, switch=None),
-    "aten::cudnn_affine_grid_generator_backward": _matmul(_affine_grid_backward, switch=None),
-    "aten::_trilinear": _matmul(_trilinear),
-    "aten::mv": _matmul(_matrix_vector("self"), switch=None),
-    "aten::addmv": _matmul(_matrix_vector("mat"), fused.added(), switch=None),
-    "aten::addmv_": _matmul(_matrix_vector("mat"), fused.added(), switch=None),
-    "aten::dot": _matmul(_matrix_vector("self"), switch=None),
-    "aten::vdot": _matmul(_matrix_vector("self"), switch=None),
-    "aten::addr": _matmul(_result_elements, fused.scaled, switch=None),
-    "aten::addr_": _matmul(_result_elements, fused.scaled, switch=None),
+    **_alike(_matmul(_into_result("inp")), "_dyn_quant_matmul_4bit"),
+    **_alike(_matmul(_into_result("input")), "_mixed_dtypes_linear"),
+    **_alike(_matmul(_into_result("input", stored=2)), "_sparse_semi_structured_linear"),
+    **_alike(_matmul(_two_of_four), "_cslt_sparse_mm"),
+    "torch_nn::_linear_cross_entropy_batch_chunked": _matmul(_linear_cross_entropy),
+    "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction": _matmul(_linear_cross_entropy),
+    **_alike(_matmul(_linear("input", "weight")), "linear"),
+    **_alike(_matmul(_linear("self", "weight")), "mkldnn_linear"),
+    "mkldnn::_linear_pointwise": _matmul(_linear("X", "W")),
+    **_alike(_matmul(_linear_backward), "linear_backward mkldnn_linear_backward"),
+    **_alike(_matmul(_linear_gradient), "mkldnn_linear_backward_input mkldnn_linear_backward_weights"),
+    **_alike(_matmul(_euclidean_distance), "_euclidean_dist"),
+    **_alike(_matmul(_affine_grid), "affine_grid_generator"),
+    **_alike(_matmul(_affine_grid, switch=None), "cudnn_affine_grid_generator"),
+    **_alike(_matmul(_affine_grid_backward), "affine_grid_generator_backward"),
+    **_alike(_matmul(_affine_grid_backward, switch=None), "cudnn_affine_grid_generator_backward"),
+    **_alike(_matmul(_trilinear), "_trilinear"),
+    **_alike(_matmul(_matrix_vector("self"), switch=None), "mv dot vdot"),
+    **_alike(_matmul(_matrix_vector("mat"), switch=None), "addmv addmv_"),
+    **_alike(_matmul(_result_elements, switch=None), "addr addr_"),
 }
 
 _CONVOLUTIONS: Mapping[str, MatrixOperation] = {
-    "aten::convolution": _conv(_convolution("input"), fused.bias()),
-    "aten::_convolution": _conv(_convolution("input"), fused.bias()),
-    "aten::convolution_overrideable": _conv(_convolution("input"), fused.bias()),
-    "aten::_nnpack_spatial_convolution": _conv(_convolution("input", transposed=False), fused.bias()),
-    "aten::convolution_backward": _conv(_convolution_backward("input"), fused.bias_gradient),
-    "aten::convolution_backward_overrideable": _conv(_convolution_backward("input"), fused.bias_gradient),
-    "aten::conv_tbc": _conv(_time_batch_channel_convolution, fused.bias()),
-    **{
-        name: _conv(_convolution("self", transposed=False), fused.bias())
-        for name in (
-            "aten::mkldnn_convolution",
-            "aten::cudnn_convolution",
-            "aten::miopen_convolution",
-            "aten::miopen_depthwise_convolution",
-            "aten::_slow_conv2d_forward",
-            "aten::slow_conv3d_forward",
-            "aten::slow_conv_dilated2d",
-            "aten::slow_conv_dilated3d",
-            "aten::_conv_depthwise2d",
-            "aten::conv_depthwise3d",
-            "aten::_mps_convolution",
-        )
-    },
-    **{
-        f"aten::{library}_convolution_relu": _conv(
-            _convolution("self", transposed=False), fused.together(fused.bias(), fused.per_product(ACTIVATION["relu"]))
-        )
-        for library in ("cudnn", "miopen")
-    },
-    **{
-        f"aten::{library}_convolution_add_relu": _conv(
-            _convolution("self", transposed=False), fused.together(fused.bias(), fused.added_and_relu)
-        )
-        for library in ("cudnn", "miopen")
-    },
-    **{
-        name: _conv(_convolution("self", transposed=True), fused.bias())
-        for name in (
-            "aten::cudnn_convolution_transpose",
-            "aten::miopen_convolution_transpose",
-            "aten::slow_conv_transpose2d",
-            "aten::slow_conv_transpose3d",
-            "aten::_mps_convolution_transpose",
-        )
-    },
-    "aten::_slow_conv2d_backward": _conv(_convolution_backward("self", transposed=False), fused.bias_gradient),
-    "aten::mps_convolution_backward": _conv(_convolution_backward("self", transposed=False), fused.bias_gradient),
-    "aten::mps_convolution_transpose_backward": _conv(
-        _convolution_backward("self", transposed=True), fused.bias_gradient
+    **_alike(_conv(_convolution("input")), "convolution _convolution convolution_overrideable"),
+    **_alike(_conv(_convolution("input", transposed=False)), "_nnpack_spatial_convolution"),
+    **_alike(
+        _conv(_convolution("self", transposed=False)),
+        """mkldnn_convolution cudnn_convolution miopen_convolution miopen_depthwise_convolution _mps_convolution
+        _slow_conv2d_forward slow_conv3d_forward slow_conv_dilated2d slow_conv_dilated3d _conv_depthwise2d
+        conv_depthwise3d cudnn_convolution_relu cudnn_convolution_add_relu miopen_convolution_relu
+        miopen_convolution_add_relu""",
     ),
-    "mkldnn::_convolution_pointwise": _conv(_convolution("X", "W", transposed=False), _APPENDED),
-    "mkldnn::_convolution_pointwise_": _conv(_convolution("X", "W", transposed=False), _APPENDED),
-    "mkldnn::_convolution_transpose_pointwise": _conv(_convolution("X", "W", transposed=True), _APPENDED),
-    "torchvision::deform_conv2d": _conv(_convolution("input", transposed=False), deformable.other),
-    "torchvision::_deform_conv2d_backward": _conv(_deformable_backward, deformable.backward_other),
+    **_alike(
+        _conv(_convolution("self", transposed=True)),
+        """cudnn_convolution_transpose miopen_convolution_transpose slow_conv_transpose2d slow_conv_transpose3d
+        _mps_convolution_transpose""",
+    ),
+    **_alike(_conv(_time_batch_channel_convolution), "conv_tbc"),
+    **_alike(_conv(_convolution_backward("input")), "convolution_backward convolution_backward_overrideable"),
+    **_alike(_conv(_convolution_backward("self", transposed=False)), "_slow_conv2d_backward mps_convolution_backward"),
+    **_alike(_conv(_convolution_backward("self", transposed=True)), "mps_convolution_transpose_backward"),
+    "mkldnn::_convolution_pointwise": _conv(_convolution("X", "W", transposed=False)),
+    "mkldnn::_convolution_pointwise_": _conv(_convolution("X", "W", transposed=False)),
+    "mkldnn::_convolution_transpose_pointwise": _conv(_convolution("X", "W", transposed=True)),
+    "torchvision::deform_conv2d": _conv(_convolution("input", transposed=False)),
+    "torchvision::_deform_conv2d_backward": _conv(_deformable_backward),
 }
 
 MATRIX_OPERATIONS: Mapping[str, MatrixOperation] = {
@@ -317,16 +269,12 @@ MATRIX_OPERATIONS: Mapping[str, MatrixOperation] = {
         name: MatrixOperation(
             kind="attention",
             flop=flop,
-            other=attention.OTHER[name],
             switch="matmul",
             takes_nested=name in attention.TAKES_NESTED,
         )
         for name, flop in attention.FLOP.items()
     },
     **{name: _matmul(flop) for name, flop in sparse.FLOP.items() if name not in _PRODUCTS},
-    **{
-        name: MatrixOperation(kind="rnn", flop=flop, other=recurrent.OTHER[name], switch="convolution")
-        for name, flop in recurrent.FLOP.items()
-    },
+    **{name: MatrixOperation(kind="rnn", flop=flop, switch="convolution") for name, flop in recurrent.FLOP.items()},
 }
 """Every matrix-like operation with a formula, by qualified name."""

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from pytest_roofline.counting.arithmetic import describe
 from pytest_roofline.counting.attention import CASTS_INSIDE
 from pytest_roofline.counting.calls import Call
-from pytest_roofline.counting.costs import Kind, none
 from pytest_roofline.counting.dtypes import COMPLEX_PRODUCT, Tf32, dtype_name
 from pytest_roofline.counting.jagged import packed
+from pytest_roofline.counting.kinds import MOVES, Kind, elementwise_flop, kind_of
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS, MatrixOperation
 from pytest_roofline.counting.shapes import may_run_as_winograd, shape_text
 from pytest_roofline.counting.sparse import FLOP as SPARSE_FLOP
@@ -26,7 +25,8 @@ from pytest_roofline.counting.traffic import Traffic
 class Seen:
     """One operation that was dispatched: plain values, no tensors.
 
-    ``flop`` is matrix arithmetic, ``other_flop`` any other; None where no formula tells.
+    ``flop`` is matrix arithmetic; ``other_flop`` that of an operation without any, by the rule of `kinds`. None where
+    nothing tells.
     """
 
     name: str
@@ -72,19 +72,17 @@ def observe(
         elif _would_cast_inside(operand, call):
             dtype = dtype_name(torch.get_autocast_dtype(operand.device.type))
         dtype = "tf32" if tf32.applies(operand, matrix.switch) else dtype
-        rows = packed(call)
-        flop = _matrix_flop(rows, matrix)
-        other_flop = None if flop is None else matrix.other(rows)
+        flop = _matrix_flop(packed(call), matrix)
         winograd = kind == "convolution" and may_run_as_winograd(call, dtype)
     elif registered:
         flop = registered()
     elif traffic.byte or not (call.metadata_only or _all_strided(call)):
-        known = describe(call.name, pointwise=torch.Tag.pointwise in tags)
-        kind = "optimizer" if in_optimizer else known.kind if known else "other"
+        known = kind_of(call.name, pointwise=torch.Tag.pointwise in tags)
+        kind = "optimizer" if in_optimizer else known or "other"
         dtype = dtype_name((*call.targets, operand)[0].dtype)
-        if _has_real_arithmetic(call) and not (known is None and _is_question(call)):
+        if known not in MOVES and _has_real_arithmetic(call) and not (known is None and _is_question(call)):
             # Of sparse and opaque tensors no shape tells how much there is to compute with, if there is anything.
-            other_flop = known.flop(call) if known and (known.flop is none or _all_strided(call)) else None
+            other_flop = elementwise_flop(call) if known and _all_strided(call) else None
     if flop == 0 and other_flop == 0 and not traffic.byte:
         return None
     return Seen(

@@ -72,11 +72,8 @@ def of_matrices(step: Step, standing: Standing) -> tuple[str, ...]:
 def of_other_arithmetic(step: Step, standing: Standing) -> tuple[str, ...]:
     """Of all that is neither."""
     found = []
-    if standing == "more" and (special := _named(step, _SPECIAL)):
-        found.append(
-            f"exponentials, roots and quotients ({special}) are counted as one FLOP: a GPU makes them of several"
-            " multiplications and additions, around an instruction that these counters don't have"
-        )
+    if standing == "more":
+        found.append("one FLOP is counted for each element, and a kernel takes as many as its function needs")
     if standing == "fewer" and (comparisons := _named(step, _COMPARISONS)):
         found.append(f"a comparison ({comparisons}) is counted as one FLOP, and is none to the counters")
     if standing == "fewer" and (step.of_products() or step.of_convolutions()):
@@ -195,10 +192,6 @@ def _odd_channels(operation: Operation) -> bool:
     return len(tensors) > 1 and int(tensors[-1][1]) % _CHANNELS != 0
 
 
-_SPECIAL = re.compile(
-    r"exp(?!and)|log(?!ical)|softmax|(?<!r)elu\b|(?<!r)elu_|silu|sigmoid|tanh|erf|sqrt|norm(?!al)|pow|sin|cos|div"
-    r"|reciprocal|mish|entropy|nll|adam"
-)
 _COMPARISONS = re.compile(
     r"relu|hardtanh|clamp|(?<!soft)max|min(?!us)|where|threshold|dropout|(?:_|::)(?:eq|ne|lt|le|gt|ge)\b"
 )

@@ -157,25 +157,13 @@ def test_deformable_convolution_counts_like_a_plain_one(flop: Callable[..., floa
     assert flop(lambda: layer(torch.randn(2, 4, 7, 7), offset)) == 2 * 2 * 25 * 6 * 4 * 9
 
 
-@pytest.mark.parametrize("masked", [False, True])
-def test_deformable_convolution_samples_between_pixels(masked: bool, count: Callable[..., Counted]) -> None:
-    """Back it has the two products of a plain one. Beside them: 18 offsets at each of 2 x 25 places, 4 x 9 values
-    taken there, of four pixels each (7), and a bias to every result."""
+def test_deformable_convolution_counts_both_gradients(count: Callable[..., Counted]) -> None:
+    """Back it has the two products of a plain one; what was sampled between pixels is no product."""
     ops = pytest.importorskip("torchvision.ops")
     layer, source = ops.DeformConv2d(4, 6, 3), torch.randn(2, 4, 7, 7, requires_grad=True)
-    offset = torch.randn(2, 18, 5, 5, requires_grad=True)
-    mask = torch.rand(2, 9, 5, 5, requires_grad=True) if masked else None
-    product, values, pairs, results = 2 * 2 * 25 * 6 * 4 * 9, 2 * 25 * 4 * 9, 2 * 25 * 9, 2 * 25 * 6
-
-    forward = count(lambda: layer(source, offset, mask)).work
-    assert (forward.uncovered, forward.flop_per_step) == ((), product)
-    assert forward.other_flop_per_step == 10 * pairs + (7 + masked) * values + results
-    result = layer(source, offset, mask)
-    gradient = torch.ones_like(result)
-    back = count(lambda: result.backward(gradient)).work
-    assert (back.uncovered, back.flop_per_step) == ((), 2 * product)
-    # The values again; their gradient to four pixels and both offsets, product and sum each; the mask's and the bias's.
-    assert back.other_flop_per_step == 2 * 10 * pairs + (7 + 3 * 8 + 4 * masked) * values + results
+    result = layer(source, torch.randn(2, 18, 5, 5, requires_grad=True))
+    work = count(lambda: result.sum().backward()).work
+    assert (work.uncovered, work.flop_per_step) == ((), 2 * 2 * 2 * 25 * 6 * 4 * 9)
 
 
 def only(counted: Counted) -> Any:

@@ -52,6 +52,13 @@ PRODUCTS: dict[str, tuple[Callable[[], object], int]] = {
         ),
         2 * 4 * 32 * 8,
     ),
+    # From 26 rows on torch takes x² - 2xy + y²: the squares are two columns more.
+    "distances": (lambda: torch.cdist(square(2, 30, 5), square(2, 40, 5)), 2 * 2 * 30 * 40 * (5 + 2)),
+    # Each position (x, y, 1) meets two rows of three.
+    "affine grid": (
+        lambda: nn.functional.affine_grid(square(2, 2, 3), [2, 3, 5, 6], align_corners=False),
+        2 * 2 * 5 * 6 * 2 * 3,
+    ),
     "empty": (lambda: torch.mm(square(0, 4), square(4, 5)), 0),
 }
 

@@ -57,6 +57,14 @@ def test_bytes_of_an_operation(name: str, count: Callable[..., Counted]) -> None
     assert sum(operation.byte for operation in counted.operations) == expected
 
 
+def test_a_bag_reads_the_rows_it_takes(count: Callable[..., Counted]) -> None:
+    """Not the table, and more than it returns: 6 rows of 16 bytes, 6 + 3 integers; 3 rows and bookkeeping come back."""
+    rows, bags = torch.tensor([1, 2, 3, 4, 4, 7]), torch.tensor([0, 3, 5])
+    counted = count(lambda: functional.embedding_bag(rows, torch.zeros(9000, 4), bags, mode="sum"))
+    (bag,) = (operation for operation in counted.operations if operation.kind == "indexing")
+    assert 6 * 16 + 9 * 8 + 3 * 16 <= bag.byte <= 6 * 16 + 9 * 8 + 3 * 16 + 4 * 6 * 8
+
+
 def test_convolution_backward_reads_what_the_gradients_asked_for_need(count: Callable[..., Counted]) -> None:
     """Without the input's gradient the weight is not read, nor the input without the weight's."""
     source, weight = floats(2, 3, 8, 8), floats(4, 3, 3, 3)

@@ -150,7 +150,7 @@ def test_other_arithmetic() -> None:
     more = _rows(_step(gelu, relu, of=(kernel(ADD, flop_by_pipe={"fp32": 3e9}),), other=1e9))["other arithmetic"]
     assert (more.counters, more.counted_high, more.ratio) == (3e9, 1e9, pytest.approx(3))
     (reason,) = more.reasons
-    assert reason.startswith("exponentials, roots and quotients (gelu) are counted as one FLOP")
+    assert reason.startswith("one FLOP is counted for each element")
     fewer = _rows(_step(gelu, relu, of=(kernel(ADD, flop_by_pipe={"fp32": 1e8}),), other=1e9))["other arithmetic"]
     assert fewer.reasons == ("a comparison (relu) is counted as one FLOP, and is none to the counters",)
 
@@ -166,24 +166,18 @@ def test_parts_that_differ_the_same_way_are_not_mixed_up() -> None:
 @pytest.mark.parametrize(
     ("name", "names"),
     [
-        ("aten::_softmax", ["_softmax"]),
-        ("aten::_log_softmax_backward_data", ["_log_softmax_backward_data"]),
-        ("aten::elu", ["elu"]),
+        ("aten::_softmax", []),
+        ("aten::elu", []),
         ("aten::leaky_relu", ["leaky_relu"]),
         ("aten::max_pool2d_with_indices", ["max_pool2d_with_indices"]),
-        ("aten::native_batch_norm", ["native_batch_norm"]),
-        ("aten::add", []),
-        ("aten::expand_copy", []),
-        ("aten::normal_", []),
+        ("aten::native_batch_norm", []),
     ],
 )
-def test_which_operations_show_a_reason(name: str, names: list[str]) -> None:
-    """By what their names have in them, once each: functions where the counters saw more, comparisons where less."""
+def test_which_operations_are_comparisons(name: str, names: list[str]) -> None:
+    """By what their names have in them; they show a reason where the counters saw less."""
     operation = build.operation(name=name, kind="elementwise", flop=0.0)
-    found = []
-    for flop in (3e9, 1e8):
-        kernels = (kernel(ADD, flop_by_pipe={"fp32": flop}),)
-        found += _rows(_step(operation, of=kernels, other=1e9))["other arithmetic"].reasons
+    kernels = (kernel(ADD, flop_by_pipe={"fp32": 1e8}),)
+    found = _rows(_step(operation, of=kernels, other=1e9))["other arithmetic"].reasons
     assert [reason.partition(" (")[2].partition(")")[0] for reason in found] == names
 
 
