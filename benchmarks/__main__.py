@@ -17,18 +17,14 @@ from benchmarks import (
     gate,
     gate_live,
     gate_turns,
-    handwritten,
     kills,
     margin_coverage,
-    ncu_csv,
     overhead,
     startup,
-    trace_reading,
 )
 
 BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "overhead": overhead.run,
-    "handwritten": handwritten.run,
     "startup": startup.run,
     "counting": counting.run,
     "agreement": agreement.run,
@@ -37,8 +33,6 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "turns": gate_turns.run,
     "live": gate_live.run,
     "compare": compare_speed.run,
-    "ncu": ncu_csv.run,
-    "trace": trace_reading.run,
     "kills": kills.run,
 }
 

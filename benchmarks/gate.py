@@ -8,7 +8,7 @@ they were taken, so that the new side is later and the machine may have drifted.
 is a false alarm: at most 1 % of ours may be one. With all times of the new side made longer by 5 or 3 %, it should say
 *slower*, and must not say *same*: in at most 1 % of the comparisons, and never in a loud hour. Beside our own stand
 three rules that others use (`gate_others`) on all rounds of the same sessions. Ours must not have more false alarms
-than any of them (`gate_rates`), and in a quiet hour not find less where all are wrong as often (`gate_curves`). What it
+than any of them, and in a quiet hour not find less where all are wrong as often (`gate_rates`). What it
 finds at a lower ``--confidence`` is told, too.
 
 Trials of one recording share sessions, so the Clopper-Pearson intervals, which take them for independent, are too
@@ -25,9 +25,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure, Share
-from benchmarks.gate_curves import Scores, at_equal_false_alarms, beyond_others, slower
 from benchmarks.gate_others import Values, by_rule
-from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, count_of, false_alarms_beyond, loud, rates, told, total
+from benchmarks.gate_rates import (
+    OURS,
+    SLOWDOWNS,
+    Count,
+    Scores,
+    at_equal_false_alarms,
+    beyond_others,
+    count_of,
+    evidence,
+    false_alarms_beyond,
+    loud,
+    rates,
+    told,
+    total,
+)
 from benchmarks.gate_record import DATA
 from roofline.comparison.effect import Effect, effect_of
 from roofline.comparison.observation import Observation, Unusable, loud_session, observe
@@ -192,7 +205,7 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
             measured.append(
                 {
                     slowed: {
-                        OURS: [slower(effect) for effect in effects(seen[0.0], new, drawn)],
+                        OURS: [evidence(effect) for effect in effects(seen[0.0], new, drawn)],
                         **{rule: asked.slower for rule, asked in others[slowed].items()},
                     }
                     for slowed, new in seen.items()

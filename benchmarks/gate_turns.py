@@ -14,8 +14,8 @@ and must be found in 99 and 95 % of the comparisons, except in a loud hour. *Sam
 comparisons, and never in a loud hour.
 
 Beside our own stand three rules that others use (`gate_others`), on all turns of the same pairs, disturbed or not. Ours
-must not have more false alarms than any of them (`gate_rates`), and except in a loud hour not find less where all are
-wrong as often (`gate_curves`).
+must not have more false alarms than any of them, and except in a loud hour not find less where all are wrong as often
+(`gate_rates`).
 
 Comparisons of one recording share pairs of processes, so the Clopper-Pearson intervals, which take them for
 independent, are too narrow: of ten pairs there are no more than 252 sets of five.
@@ -37,10 +37,23 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import gate_curves
 from benchmarks.figures import Figure
 from benchmarks.gate_others import Values, by_rule
-from benchmarks.gate_rates import OURS, SLOWDOWNS, Count, count_of, false_alarms_beyond, loud, pace, rates, told, total
+from benchmarks.gate_rates import (
+    OURS,
+    SLOWDOWNS,
+    Count,
+    at_equal_false_alarms,
+    beyond_others,
+    count_of,
+    evidence,
+    false_alarms_beyond,
+    loud,
+    pace,
+    rates,
+    told,
+    total,
+)
 from benchmarks.gate_record import CASES, DATA
 from roofline.ab.trial import CaseTrial, Rules, look
 from roofline.ab.turns_file import read
@@ -264,7 +277,7 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
                 **{rule: asked.count for rule, asked in others.items()},
             }
             scores[slowed] = {
-                OURS: [gate_curves.slower(effect) for effect in effects(ways, sets, slowed)],
+                OURS: [evidence(effect) for effect in effects(ways, sets, slowed)],
                 **{rule: asked.slower for rule, asked in others.items()},
             }
             print(f"{title}, {pace(slowed)}")
@@ -276,8 +289,8 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
         figures.extend(rates(label, title, counts, LEAST_CAUGHT))
         figures.extend(false_alarms_beyond(title, counts))
         if not loud(label):
-            figures.extend(gate_curves.at_equal_false_alarms(title, scores))
-            figures.extend(gate_curves.beyond_others(title, [scores]))
+            figures.extend(at_equal_false_alarms(title, scores))
+            figures.extend(beyond_others(title, [scores]))
     return tuple(figures)
 
 

@@ -1,6 +1,6 @@
 """Does the margin hold? Runs cut from recorded step times, judged against the step time of the whole recording.
 
-    python -m benchmarks.margin_coverage --runs 200
+    python -m benchmarks margin
 
 For every recording in ``benchmarks/data`` (see `margin_record`) and every workload in it, stretches that begin at
 random are handed to the product's own loop: its warm-up, its rounds, its stopping rule, under a clock that the recorded
@@ -16,7 +16,6 @@ what one run sees says little of the whole. All of them count.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 from collections.abc import Callable, Iterator, Mapping
@@ -283,19 +282,3 @@ def _coverage(name: str, tally: Tally, at_least: float | None = None) -> Figure:
         samples=(tally.held / tally.claims,),
         at_least=at_least,
     )
-
-
-def main() -> None:
-    """Print the coverage for other settings than the benchmark's."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=200, help="of every series (default %(default)s)")
-    parser.add_argument("--margin", type=float, default=0.01, help="asked for (default %(default)s)")
-    parser.add_argument("--max-time", type=float, default=10.0, help="budget in seconds (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    plan = Plan(margin=arguments.margin, max_time_s=arguments.max_time)
-    cover(plan, arguments.runs, np.random.default_rng(arguments.seed), lambda text: print(text, flush=True))
-
-
-if __name__ == "__main__":
-    main()

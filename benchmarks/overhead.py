@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
 
 from benchmarks.figures import Figure
-from benchmarks.pairs import alternate
-from benchmarks.steps import random_batches, training_step
 from perftests import models
 from pytest_roofline.device.selection import CpuInstruments
 from pytest_roofline.measuring import Plan, measure
+from pytest_roofline.workload import precision
+from pytest_roofline.workload.workload import ReadyBatches, Step, Workload, sgd
 
 RESNET_BATCH = 4
 MLP_BATCH = 64
@@ -19,6 +23,8 @@ PAIRS = 400
 """Single pairs scatter by 6 % on a shared machine: the median of so many is known to a third of a percent."""
 ROUND_S = 0.1
 """Shortest timed round of the suite."""
+
+Batch = tuple[tuple[Tensor, ...], Tensor]
 
 
 def run(*, quick: bool) -> tuple[Figure, ...]:
@@ -85,3 +91,67 @@ def _steps_of_a_round(step: Callable[[], object]) -> int:
 
 def _nothing() -> None:
     return None
+
+
+def random_batches(spec: models.ModelSpec, batch: int, count: int = 4) -> tuple[Batch, ...]:
+    """``count`` batches of normal random samples with random labels; for image models."""
+    random = torch.Generator().manual_seed(0)
+    return tuple(
+        (
+            (torch.randn(batch, *spec.input_shape, generator=random),),
+            torch.randint(spec.classes, (batch,), generator=random),
+        )
+        for _ in range(count)
+    )
+
+
+def training_step(spec: models.ModelSpec, model: nn.Module, batches: tuple[Batch, ...]) -> Step:
+    """The step that the suite times for a training case in fp32."""
+    model.train()
+    (inputs, _) = batches[0]
+    return Step(
+        Workload(
+            model=model,
+            batches=ReadyBatches(batches),
+            mode="train",
+            precision=precision.PRECISIONS["fp32"],
+            device=torch.device("cpu"),
+            loss=spec.loss,
+            optimizer=sgd(model),
+            name=spec.name,
+            batch=len(inputs[0]),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Times of the two, one pair per turn."""
+
+    first_s: tuple[float, ...]
+    second_s: tuple[float, ...]
+
+    def ratios(self) -> tuple[float, ...]:
+        """First over second, of each pair."""
+        return tuple(first / second for first, second in zip(self.first_s, self.second_s, strict=True))
+
+    def differences_s(self) -> tuple[float, ...]:
+        """First minus second, of each pair."""
+        return tuple(first - second for first, second in zip(self.first_s, self.second_s, strict=True))
+
+
+def alternate(first: Callable[[], float], second: Callable[[], float], pairs: int) -> Pairs:
+    """Call both ``pairs`` times in turn, the order reversed from pair to pair: a steady drift then favours neither.
+
+    Both return the seconds that are to be compared.
+    """
+    first_s: list[float] = []
+    second_s: list[float] = []
+    for turn in range(pairs):
+        if turn % 2 == 0:
+            first_s.append(first())
+            second_s.append(second())
+        else:
+            second_s.append(second())
+            first_s.append(first())
+    return Pairs(tuple(first_s), tuple(second_s))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.pairs import alternate
+from benchmarks.overhead import alternate
 
 ROOT = Path(__file__).parents[1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.figures import Figure, Share, as_json, show
+from benchmarks.figures import Figure, Share, as_json
 
 
 def figure(*samples: float, at_least: float | None = None, at_most: float | None = None) -> Figure:
@@ -43,11 +43,6 @@ def test_a_bound_reads_as_a_sentence(at_least: float | None, at_most: float | No
     assert figure(1.0, at_least=at_least, at_most=at_most).bound == text
 
 
-def test_units_are_scaled_for_people() -> None:
-    """Seconds are shown with a prefix; ratios have no unit."""
-    assert Figure(name="f", unit="s", samples=(1.0,), at_most=20e-6).bound == "at most 20.0 µs"
-
-
 def test_quartiles_are_of_the_samples() -> None:
     """A single sample is its own spread."""
     assert figure(1.0, 2.0, 3.0, 4.0, 5.0).quartiles == (2.0, 4.0)
@@ -84,11 +79,3 @@ def test_a_rate_is_stored_with_its_counts_and_interval() -> None:
 def test_a_share_is_shown_in_percent_with_its_interval() -> None:
     """No event in 100 trials: up to 3.62 % is possible at 95 %, two-sided."""
     assert str(Share(0, 100)) == "0.00 % [0.00, 3.62]"
-
-
-def test_the_table_shows_what_a_rate_is_of(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its interval in place of quartiles, and the comparisons in place of samples."""
-    show("b", [Figure.of_share("f", Share(0, 100))])
-    row = next(line for line in capsys.readouterr().out.splitlines() if "0 .." in line)
-    assert "0.03622" in row
-    assert " 100 " in row

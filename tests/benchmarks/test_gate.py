@@ -58,23 +58,6 @@ def test_a_session_of_a_loud_hour_is_none() -> None:
     assert [one is None for one in seen["d"]] == [True, True]
 
 
-def test_less_sure_is_wrong_more_often() -> None:
-    """The confidence is the verdicts'."""
-    sessions = {"a": tuple(quiet(1e-3) for _ in range(10))}
-    split = Split(base=(0, 1, 2, 3, 4), new=(5, 6, 7, 8, 9))
-    seen, slowed = gate.see(sessions), gate.see(sessions, 0.03)
-    assert gate.ours(seen, slowed, split) == {"a": Count(undecided=1)}
-    assert gate.ours(seen, slowed, split, 0.5) == {"a": Count(slower=1)}
-
-
-def test_effects_come_in_the_order_of_the_others() -> None:
-    """Draw by draw and case by case; what one side knows nothing of is no comparison."""
-    sessions = {"a": (quiet(1e-3), quiet(2e-3), quiet(3e-3)), "b": (quiet(1e-3), LOUD, quiet(4e-3))}
-    seen = gate.see(sessions)
-    found = gate.effects(seen, seen, [Split((0,), (1,)), Split((0,), (2,))])
-    assert [round(effect.ratio) for effect in found] == [2, 3, 4]
-
-
 def test_others_see_all_rounds() -> None:
     """Their rules get the rounds of all sessions of a side, the disturbed ones too, and the slowdown."""
     sessions = {"a": (LOUD, quiet(1e-3), LOUD, LOUD)}

@@ -99,17 +99,6 @@ def test_a_selftest_that_failed_is_recorded_too(code: int, tmp_path: Path, monke
     )
 
 
-def test_a_selftest_that_lost_a_case_is_recorded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the case nothing is counted; hours of the others aren't thrown away."""
-
-    def run(command: list[str], **_: Any) -> Any:
-        Path(command[command.index("-o") + 1]).write_text("{}")
-        return SimpleNamespace(returncode=3)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    assert gate_live.record(1, 30.0, 1, tmp_path) == [tmp_path / "1.json"]
-
-
 def test_a_selftest_that_was_not_made_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is nothing to count, and the reason stands above."""
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=3))

@@ -1,27 +1,39 @@
-"""Verdicts counted, and the bounds that the rates are held to."""
+"""Verdicts counted, the bounds that the rates are held to, and what each rule finds where all are wrong as often."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 import pytest
 
 from benchmarks.figures import Figure, Share
-from benchmarks.gate_rates import OURS, Count, Counts, count_of, false_alarms_beyond, rates, told, total
+from benchmarks.gate_rates import (
+    OURS,
+    Count,
+    Counts,
+    Scores,
+    at_equal_false_alarms,
+    beyond_others,
+    caught,
+    count_of,
+    evidence,
+    false_alarms_beyond,
+    rates,
+    total,
+)
+from roofline.comparison.effect import Effect
 
 LEAST_CAUGHT = {0.05: 0.99, 0.03: 0.95}
 
 
-def counts(
-    unchanged: Count | None = None,
-    slowed: Count | None = None,
-    other: Count | None = None,
-    other_slowed: Count | None = None,
-) -> Counts:
+def counts(unchanged: Count | None = None, slowed: Count | None = None, other: Count | None = None) -> Counts:
     """A gate that is never wrong and a rule that never alarms, except as given."""
     right, found, silent = Count(same=1000), Count(slower=1000), Count(undecided=1000)
     return {
         0.0: {OURS: unchanged or right, "other": other or silent},
-        0.05: {OURS: slowed or found, "other": other_slowed or silent},
-        0.03: {OURS: slowed or found, "other": other_slowed or silent},
+        0.05: {OURS: slowed or found, "other": silent},
+        0.03: {OURS: slowed or found, "other": silent},
     }
 
 
@@ -34,9 +46,7 @@ def test_verdicts_are_counted() -> None:
     kinds = ["slower", "slower", "faster", "same", "inconclusive", "not comparable"]
     count = total(map(count_of, kinds))
     assert count == Count(slower=2, faster=1, same=1, undecided=1)
-    assert count.comparisons == 5
-    assert count.alarms == Share(3, 5)
-    assert count.found_slower == Share(2, 5)
+    assert (count.alarms, count.found_slower) == (Share(3, 5), Share(2, 5))
     assert count.called_same == count.left_open == Share(1, 5)
 
 
@@ -58,40 +68,32 @@ def test_every_rule_has_its_rates() -> None:
     assert all(figure.reached for figure in figures.values())
 
 
-@pytest.mark.parametrize("label", ["quiet", "quiet_2", "one_build", "loud"])
-def test_false_alarms_are_bounded_on_every_recording(label: str) -> None:
-    """In either direction: ten of a thousand are allowed."""
-    allowed = counts(unchanged=Count(slower=4, faster=6, same=990))
-    beyond = counts(unchanged=Count(slower=4, faster=7, same=989))
-    assert not missed(list(rates(label, label, allowed, LEAST_CAUGHT)))
-    assert missed(list(rates(label, label, beyond, LEAST_CAUGHT))) == [f"false alarms, {label}, unchanged: this gate"]
-
-
-@pytest.mark.parametrize(("label", "most"), [("quiet", 10), ("quiet_2", 10), ("one_build", 10), ("loud", 0)])
-def test_slowed_code_is_hardly_ever_called_the_same(label: str, most: int) -> None:
-    """At 5 and at 3 %: in at most 1 % of the comparisons, and of a loud hour never."""
-    allowed = counts(slowed=Count(slower=1000 - most, same=most))
-    beyond = counts(slowed=Count(slower=999 - most, same=most + 1))
-    assert not missed(list(rates(label, label, allowed, LEAST_CAUGHT)))
-    assert missed(list(rates(label, label, beyond, {}))) == [
-        f"called same, {label}, 5% slower: this gate",
-        f"called same, {label}, 3% slower: this gate",
-    ]
-
-
-@pytest.mark.parametrize("label", ["quiet", "quiet_2", "one_build"])
-def test_a_slowdown_is_found_except_in_a_loud_hour(label: str) -> None:
-    """5 % in 99 of 100, 3 % in 95: whatever isn't labelled loud is held to it."""
-    left_open = counts(slowed=Count(slower=989, undecided=11))
-    assert missed(list(rates(label, label, left_open, LEAST_CAUGHT))) == [f"caught, {label}, 5% slower: this gate"]
-    assert not missed(list(rates(label, label, counts(slowed=Count(slower=990, undecided=10)), LEAST_CAUGHT)))
-    most_open = counts(slowed=Count(slower=949, undecided=51))
-    assert len(missed(list(rates(label, label, most_open, LEAST_CAUGHT)))) == 2
-    assert not missed(list(rates("loud", "loud", most_open, LEAST_CAUGHT)))
+@pytest.mark.parametrize(
+    ("label", "unchanged", "slowed", "found"),
+    [
+        ("loud", Count(slower=4, faster=6, same=990), None, []),
+        ("loud", Count(slower=4, faster=7, same=989), None, ["false alarms, unchanged"]),
+        ("quiet", Count(slower=4, faster=7, same=989), None, ["false alarms, unchanged"]),
+        ("quiet_2", None, Count(slower=990, same=10), []),
+        ("quiet", None, Count(slower=989, same=11), ["caught, 5%", "called same, 5%", "called same, 3%"]),
+        ("loud", None, Count(slower=999, same=1), ["called same, 5%", "called same, 3%"]),
+        ("quiet", None, Count(slower=989, undecided=11), ["caught, 5%"]),
+        ("quiet", None, Count(slower=950, undecided=50), ["caught, 5%"]),
+        ("quiet", None, Count(slower=949, undecided=51), ["caught, 5%", "caught, 3%"]),
+        ("loud", None, Count(slower=949, undecided=51), []),
+    ],
+)
+def test_the_bounds_of_the_rates(label: str, unchanged: Count | None, slowed: Count | None, found: list[str]) -> None:
+    """False alarms in 1 %, anywhere. Slowed code is called the same in 1 %, in a loud hour never; a slowdown of 5 % is
+    found in 99 %, one of 3 % in 95 %, except in a loud hour."""
+    names = missed(list(rates(label, label, counts(unchanged, slowed), LEAST_CAUGHT)))
+    assert [
+        name.replace(f", {label}", "").replace(" slower", "").removesuffix(": this gate") for name in names
+    ] == found
 
 
 def test_more_false_alarms_than_another_rule_are_not_better() -> None:
-    """As many are allowed; what the other catches doesn't matter here."""
+    """As many are allowed."""
     alarms = Count(slower=1, faster=1, undecided=998)
     few = counts(unchanged=Count(slower=2, same=998), other=alarms)
     more = counts(unchanged=Count(slower=2, faster=1, same=997), other=alarms)
@@ -99,10 +101,64 @@ def test_more_false_alarms_than_another_rule_are_not_better() -> None:
     assert missed(list(false_alarms_beyond("quiet", more))) == ["false alarms beyond other, quiet"]
 
 
-def test_what_stands_behind_the_rates_is_told() -> None:
-    """The number of different draws, and of comparisons, which is not the same for each rule."""
-    few = {0.0: {OURS: Count(same=1000), "criterion": Count(undecided=200)}}
-    assert told("quiet, in turns", 100, "70 of them different", few) == (
-        "quiet, in turns: 100 draws, 70 of them different; comparisons of a case each with unchanged and slowed code: "
-        "this gate 1000, criterion 200"
-    )
+def effect(change: float) -> Effect:
+    """Known to 1 %, by as good as a normal distribution."""
+    return Effect(log_ratio=change, error=0.01, freedom=1e6, deviation=0.01, drift=0.0, base_sessions=1, new_sessions=1)
+
+
+@pytest.mark.parametrize(("change", "expected"), [(0.0, -0.5), (0.01, -0.158655), (-0.01, -1 + 0.158655)])
+def test_our_measure_is_the_chance(change: float, expected: float) -> None:
+    """One-sided: of no difference a half, less of a slower one, more of a faster one; the larger, the slower."""
+    assert evidence(effect(change)) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("unchanged", "slowed", "share"),
+    [
+        (range(1, 200), [0.5, 197.5, 198.5, 199.5], Share(2, 4)),
+        (range(1, 201), [0.5, 197.5, 198.5, 199.5], Share(2, 4)),
+        (range(1, 101), [98.5, 99.5, 100.5], Share(2, 3)),
+        ([1.0, 2.0], [2.0, 2.1], Share(1, 2)),
+        ([0.0] * 98 + [5.0] * 2, [4.0, 6.0], Share(1, 2)),
+        ([-math.inf] * 100, [-math.inf] * 10, Share(0, 10)),
+    ],
+)
+def test_one_of_a_hundred_may_be_wrong(unchanged: Sequence[float], slowed: Sequence[float], share: Share) -> None:
+    """The threshold is the second largest of a hundred and ninety-nine, the third of two hundred, the largest of few.
+    Equal ones are not told apart."""
+    assert caught(unchanged, slowed) == share
+
+
+def scores(ours: float, theirs: float) -> Scores:
+    """Slowed code looks like so much, unchanged code like 0 to 0.99. The other was asked about half of the comparisons:
+    of the others ours would find nothing.
+    """
+    unchanged = [number / 100 for number in range(100)]
+    slowed = {OURS: [ours] * 100 + [0.0] * 100, "other": [theirs] * 100}
+    return {0.0: {OURS: unchanged * 2, "other": unchanged}, 0.05: slowed, 0.03: slowed}
+
+
+def test_what_every_rule_finds() -> None:
+    """In the comparisons that it was asked about."""
+    figures = {figure.name: figure.share for figure in at_equal_false_alarms("quiet", scores(2.0, 1.5))}
+    assert figures == {
+        f"caught at 1% of false alarms, quiet, {by}% slower: {rule}": Share(100, of)
+        for by in (5, 3)
+        for rule, of in (("this gate", 200), ("other", 100))
+    }
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "median"),
+    [
+        ([scores(2.0, 1.5)], 0.0),
+        ([scores(2.0, 1.5), scores(2.0, 0.5)], 0.5),
+        ([scores(0.5, 1.5), scores(0.5, 1.5), scores(2.0, 0.5)], -1.0),
+    ],
+)
+def test_ours_must_not_find_less(comparisons: list[Scores], median: float) -> None:
+    """Over all slowdowns and kinds of comparison: one alone, here of two or three, decides nothing."""
+    (figure,) = beyond_others("quiet", comparisons)
+    assert figure.name == "caught beyond other at 1% of false alarms, quiet"
+    assert len(figure.samples) == 2 * len(comparisons)
+    assert (figure.median, figure.reached) == (median, median >= 0)

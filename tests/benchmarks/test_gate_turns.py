@@ -13,7 +13,7 @@ from benchmarks import gate_turns
 from benchmarks.gate_rates import Count
 from benchmarks.gate_turns import Recording
 from roofline.ab.trial import Rules
-from roofline.comparison.paired import PairTurns, effect_of_pairs, observe_pair
+from roofline.comparison.paired import PairTurns
 
 RNG = np.random.default_rng(0)
 
@@ -62,13 +62,6 @@ def test_few_pairs_are_drawn_in_every_way_once() -> None:
     assert set(Counter(frozenset(draw) for draw in drawn).values()) == {20}
 
 
-def test_of_many_ways_so_many_are_drawn_at_random() -> None:
-    """No pair twice in a comparison."""
-    drawn = gate_turns.draws(6, Rules(pairs=5), 59, np.random.default_rng(0))
-    assert len(drawn) == 59
-    assert all(len(set(draw)) == 5 and set(draw) <= set(range(6)) for draw in drawn)
-
-
 def test_fewer_pairs_than_a_comparison_takes_are_refused() -> None:
     """They would be judged by the rules of another measurement."""
     with pytest.raises(ValueError, match="3 pairs of processes were recorded, and a comparison takes 5"):
@@ -91,21 +84,6 @@ def test_either_side_may_be_the_new_one() -> None:
     assert (other.base_disturbed, other.new_disturbed) == (marked.new_disturbed, marked.base_disturbed)
     assert (other.steps, other.build) == (marked.steps, marked.build)
     assert gate_turns.exchanged({"mlp": [other]}) == {"mlp": [marked]}
-
-
-def test_effects_come_in_the_order_of_the_others() -> None:
-    """Set by set, both ways, case by case; with the slowdown of the new side."""
-    turns = {"mlp": [pair() for _ in range(4)], "cnn": [pair() for _ in range(4)]}
-    ways, sets = (turns, gate_turns.exchanged(turns)), ((0, 1, 2), (1, 2, 3))
-    found = gate_turns.effects(ways, sets, 0.05)
-    expected = [
-        effect_of_pairs([observe_pair(gate_turns.slower(way[case][number], 0.05)) for number in chosen])
-        for chosen in sets
-        for way in ways
-        for case in ("mlp", "cnn")
-    ]
-    assert found == expected
-    assert all(effect.ratio == pytest.approx(1.05, abs=0.005) for effect in found)
 
 
 def test_others_see_all_turns() -> None:

@@ -53,14 +53,6 @@ def test_each_model_has_a_precision_before_any_has_a_second() -> None:
     assert rounds == [["resnet50", "bert_base", "mobilenet_v2"]] * 4
 
 
-def test_all_parts_fit_under_eight_minutes() -> None:
-    """What comes before the counters leaves them more than half; they get no more than is left."""
-    before, counters = parts("cuda", quick=False)
-    assert gpu_check.LIMIT_S <= 480 - 30
-    assert gpu_check.UNIT_S + before.most_s < gpu_check.LIMIT_S / 2
-    assert counters.least_s > gpu_check.GRACE_S
-
-
 @pytest.mark.parametrize("ends_by_itself", [True, False])
 def test_a_part_is_interrupted_in_time_to_write(
     ends_by_itself: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -202,13 +194,6 @@ def test_the_end_says_how_far_count_and_counters_agree(
     assert capsys.readouterr().out.splitlines()[-2:] == [in_words(found["agreement"]), *found["problems"]]
 
 
-def test_a_run_that_fails_has_not_all_cases() -> None:
-    """And says where to look."""
-    part = Part(name="counters", arguments=(), most_s=1.0, cases=("a", "b"))
-    figures = {"cases": [{"id": "a"}]}
-    assert gpu_check.not_reached(part, Ran(seconds=3.0, code=1), figures) == {"b": "the run ended with 1, see log.txt"}
-
-
 def test_a_row_holds_counted_and_counters_side_by_side() -> None:
     """With the range of bytes, and without the table of kernels, which stands in the result file."""
     read = Counters(
@@ -258,14 +243,6 @@ def test_how_far_count_and_counters_agree() -> None:
     assert outside["ratio"] == pytest.approx(4.01 / 4)
 
 
-def test_the_shares_are_told_in_one_line() -> None:
-    """As the check ends with it."""
-    found = agreement([_case("a", dram_byte=5e9), case(build.record(), ())], {"status": "ok"})
-    assert in_words(found) == (
-        "counters of 1 of 2 cases; FLOPs within 2 % in 1 of 1, DRAM bytes inside of the counted range in 0 of 1"
-    )
-
-
 def test_a_convolution_that_runs_as_a_product_agrees() -> None:
     """Only products and convolutions together are held against the counters."""
     record = counted(
@@ -296,16 +273,6 @@ def test_passes_are_held_against_their_figures() -> None:
     assert {(one["passes"], one["kept"]) for one in unknown.values()} == {(None, None)}
 
 
-def test_a_driver_that_never_answers_holds_up_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told, and stopped with what it started."""
-    Stubs(tmp_path).nvidia_smi("hang")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(gpu_check, "SMI_S", 0.5)
-    assert gpu_check.machine()["nvidia_smi"] == ["no answer within 0.5 s"]
-    (tmp_path / "nvidia-smi").unlink()
-    assert gpu_check.machine()["nvidia_smi"] == []
-
-
 @pytest.mark.parametrize(
     ("behaviour", "program", "found"),
     [
@@ -329,14 +296,6 @@ def test_the_unit_is_checked_and_what_ncu_wrote_is_kept(
     if told["status"] == "ok":
         # Two kernels of 1024 of each instruction (fp32, fp64, fp16), and five types of the tensor cores.
         assert told["ratio"] == 2 * 1024 * (4 + 4 + 8 + 5) / ncu_check.FLOP
-
-
-def test_on_a_cpu_there_is_no_unit_to_check(tmp_path: Path) -> None:
-    """It says so, as the pre-flight of a run does."""
-    assert gpu_check.unit("cpu", tmp_path, 60.0) == {
-        "status": "unsupported_platform",
-        "reason": "ncu counts on NVIDIA GPUs; this run measures cpu",
-    }
 
 
 _INTERPRETER = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import compare_speed, figures, gate, gate_live, gate_turns
+from benchmarks import figures
 from benchmarks.figures import Figure
 
 
@@ -56,14 +56,3 @@ def test_what_cannot_be_measured_is_refused(name: str, message: str, capsys: pyt
     with pytest.raises(SystemExit, match="2"):
         program.main([name])
     assert message in capsys.readouterr().err
-
-
-def test_the_figures_of_the_gate_have_names() -> None:
-    """They are what is asked for, and where their results lie."""
-    of_the_gate = {
-        "gate": gate.run,
-        "turns": gate_turns.run,
-        "live": gate_live.run,
-        "compare": compare_speed.run,
-    }
-    assert {name: program.BENCHMARKS[name] for name in of_the_gate} == of_the_gate

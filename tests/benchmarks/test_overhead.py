@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.pairs import Pairs, alternate
+from benchmarks.overhead import Pairs, alternate
 
 
 def test_order_is_reversed_from_pair_to_pair() -> None:
