@@ -13,10 +13,10 @@ from roofline import frames
 from roofline.audits.audit import audit as apply_rules
 from roofline.audits.reading import read as read_tables
 from roofline.audits.report import findings_table
-from roofline.comparison import report
+from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate, gate
-from roofline.comparison.seen import By
+from roofline.comparison.sides import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
@@ -64,7 +64,7 @@ class Verdicts:
     @cached_property
     def cases(self) -> pd.DataFrame:
         """A row a case: verdict, change, its interval and the reason; ``attrs["notes"]`` has what must be known."""
-        return frames.frame_of(report.table(self.comparison, str(self)))
+        return frames.frame_of(verdict_table.table(self.comparison, str(self)))
 
     @property
     def passed(self) -> bool | None:
@@ -72,7 +72,7 @@ class Verdicts:
         return None if self.gate is None else self.gate.exit_code == 0
 
     def __str__(self) -> str:
-        return report.sentence(self.comparison, None if self.gate is None else self.gate.exit_code)
+        return verdict_table.sentence(self.comparison, None if self.gate is None else self.gate.exit_code)
 
     def __repr__(self) -> str:
         return f"<Verdicts: {self}>"

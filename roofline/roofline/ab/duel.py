@@ -11,7 +11,7 @@ from typing import TypeVar
 from roofline.ab.process import PREPARING_S, Player, ProcessFailed
 from roofline.ab.turns import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
 from roofline.comparison.paired import SIDES, PairTurns, SideName
-from roofline.comparison.workload_changes import workload_changes
+from roofline.comparison.workload import workload_changes
 
 LEAST_TURNS = 5
 """A side, even where they overrun the budget: of fewer nothing can be said of how well their ratio is known."""

@@ -10,10 +10,9 @@ from typing import TypeGuard
 
 from roofline.ab.side import Side
 from roofline.ab.trial import CaseTrial, Trial
-from roofline.comparison.columns import signed
 from roofline.comparison.paired import SideName, least_detectable
 from roofline.show.tables import Column, Table
-from roofline.text.units import counted, percent
+from roofline.text.units import counted, percent, signed
 
 SMALL_CASES = "pytest_roofline.ab.small_cases"
 """Shipped with the plugin; a name and not a file, for the analysis knows nothing of where that lies."""

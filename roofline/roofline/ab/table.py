@@ -7,13 +7,12 @@ import statistics
 from collections.abc import Callable
 
 from roofline.ab.trial import CaseTrial, Outcome, Rules, Trial
-from roofline.comparison.columns import signed, signed_range
 from roofline.comparison.gate import Gate
 from roofline.comparison.paired import LEAST_PAIRS, PairObservation
 from roofline.schema.record_json import without_nonfinite
 from roofline.show.tables import Column, Table
 from roofline.text.json_text import json_text
-from roofline.text.units import counted, percent, scaled
+from roofline.text.units import counted, percent, scaled, signed, signed_range
 
 _ORDER: tuple[Outcome, ...] = (
     "slower",

@@ -16,11 +16,11 @@ from roofline.cli.parameters import table_options, verbose_option
 from roofline.cli.two_sides import TwoSides, comparison_of, judging_options, show, unsaid
 from roofline.comparison.comparison import Settings
 from roofline.comparison.gate import Gate, gate
-from roofline.comparison.report import sentence
-from roofline.comparison.roof_change import changed_roofs
-from roofline.comparison.seen import By
+from roofline.comparison.runs import changed_roofs
+from roofline.comparison.sides import By
+from roofline.comparison.verdict_table import sentence
+from roofline.expectations.bounds_table import findings_table
 from roofline.expectations.gate import expected_gate
-from roofline.expectations.table import findings_table
 from roofline.show.tables import Format, Table, render
 from roofline.text.json_text import json_text
 from roofline.text.printable import printable

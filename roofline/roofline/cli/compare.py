@@ -11,8 +11,8 @@ from roofline.cli.parameters import table_options, verbose_option
 from roofline.cli.two_sides import TwoSides, comparison_of, judging_options, show
 from roofline.comparison.comparison import Settings
 from roofline.comparison.gate import nothing_judged
-from roofline.comparison.report import sentence
-from roofline.comparison.seen import By
+from roofline.comparison.sides import By
+from roofline.comparison.verdict_table import sentence
 from roofline.show.tables import Format
 from roofline.text.printable import printable
 

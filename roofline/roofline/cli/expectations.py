@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from roofline.cli.common import CannotCompare, device_table, read_sessions
-from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
-from roofline.expectations.judging import Checked, check_expectations
-from roofline.expectations.unknown_devices import unknown_devices
+from roofline.expectations.judging import by_counted_work, check_expectations, otherwise_by_counters
+from roofline.expectations.unmatched import Checked, unknown_devices
 from roofline.model.points import place_all
 from roofline.schema.expected_file import NAME, ExpectedFileError, beside, read
 from roofline.text.printable import printable

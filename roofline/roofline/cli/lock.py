@@ -10,8 +10,8 @@ import click
 from roofline.cli.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
 from roofline.cli.output import emit_text, tell, write_text
 from roofline.cli.parameters import OutputFile
-from roofline.expectations.commits import of_several_commits
-from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
+from roofline.expectations.fraction import of_several_commits
+from roofline.expectations.judging import by_counted_work, otherwise_by_counters
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
 from roofline.files.text import ReadError

@@ -15,9 +15,9 @@ from roofline.cli.output import chosen_format, emit, emit_text
 from roofline.cli.parameters import Command, Confidence, Seconds, Share
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate
-from roofline.comparison.report import as_json, markdown, table
-from roofline.comparison.seen import By
+from roofline.comparison.sides import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.comparison.verdict_table import as_json, markdown, table
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.show.tables import Format, Table, render

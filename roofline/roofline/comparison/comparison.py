@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from roofline.comparison.effect import Effect, effect_of
-from roofline.comparison.identity import Identity
 from roofline.comparison.matching import OneMachine, Pair, match
 from roofline.comparison.observation import Observation
-from roofline.comparison.roof_change import roofs_apart
-from roofline.comparison.seen import By, Run, Seen
-from roofline.comparison.sides import Side, read_side
+from roofline.comparison.runs import Identity, Run, roofs_apart
+from roofline.comparison.sides import By, Seen, Side, read_side
 from roofline.comparison.verdict import (
     CONFIDENCE,
     LEAST_CONFIDENCE,

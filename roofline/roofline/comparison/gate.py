@@ -15,11 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from roofline.comparison.columns import signed
 from roofline.comparison.comparison import MATCHED, Compared, Comparison, measured
-from roofline.comparison.leftovers import before_the_baseline, other_code
-from roofline.comparison.seen import Run
-from roofline.text.units import first_lines, named, scaled, some_of
+from roofline.comparison.runs import Run, before_the_baseline, other_code
+from roofline.text.units import first_lines, named, scaled, signed, some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

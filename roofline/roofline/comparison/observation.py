@@ -1,4 +1,8 @@
-"""What one session says of a case's step time: its middle, and how well the session's own rounds know that."""
+"""The step time of a case in one session, how well its rounds know it, or why the session says nothing of the case.
+
+A row says the same thing several times: round times, their mean and median, the rate. Where these contradict each
+other, the file was edited or is in another unit, and no number of it is taken.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from roofline.schema.record import Rounds
-from roofline.timing.margin import LARGEST, LEAST_ROUNDS, MarginEstimator
-from roofline.timing.step_time import mostly_disturbed, step_times_s, too_many
+from roofline.machine.roofs import Roofs
+from roofline.model.flags import bimodal, disproved, faster_than_peak, oversubscribed, usable_step_times
+from roofline.model.placement import Placement
+from roofline.results.reader import ResultFile
+from roofline.schema.amounts import usable, usable_or_zero
+from roofline.schema.record import Flag, Record, Rounds
+from roofline.schema.statistics import Stats
+from roofline.text.units import scaled, significant
+from roofline.timing.margin import LARGEST, LEAST_ROUNDS, MEDIAN_OVER_MEAN, MarginEstimator
+from roofline.timing.step_time import AGREEMENT, mostly_disturbed, step_time, step_times_s, too_many
 
 OUTLIER = 1.5
 """A round that takes this many times the median or longer is an outlier: the median doesn't see it, so it is told."""
@@ -108,3 +119,168 @@ def _error(step_times_s: Sequence[float]) -> float:
 @cache
 def _estimator() -> MarginEstimator:
     return MarginEstimator(_ONE_DEVIATION)
+
+
+_ROUNDING = 1e-9
+
+_NORMAL_IQR = 1.349
+"""Distance between the quartiles of a normal distribution over its standard deviation."""
+
+_SECONDS = frozenset({"s", "sec", "second", "seconds"})
+
+
+class Loud(Unusable):
+    """A session in which the machine was hardly left alone: measured again, it may say something."""
+
+
+def flags_of(record: Record, placement: Placement) -> tuple[Flag, ...]:
+    """The record's flags, and of those the analysis adds the ones that matter here."""
+    found = (
+        *disproved(record),
+        faster_than_peak(placement),
+        oversubscribed(record),
+        bimodal(usable_step_times(record.timing)),
+    )
+    return (*record.flags, *(flag for flag in found if flag is not None))
+
+
+def why_kept_out(flags: Sequence[Flag]) -> str | None:
+    """Why the row may not be judged, whatever its times; None where it may.
+
+    :param flags: those of `flags_of`.
+    """
+    invalid = next((flag for flag in flags if flag.invalid), None)
+    full = next((flag for flag in flags if flag.name == "memory_oversubscribed"), None)
+    why = invalid or full
+    return None if why is None else f"{why.name}: {why.evidence}"
+
+
+def rounds_of(result: ResultFile) -> Iterable[Rounds]:
+    """The rounds of each valid case of a session; roofs are ceilings and no cases."""
+    for benchmark in result.benchmarks:
+        record = benchmark.record
+        if record is not None and record.valid and record.timing is not None and record.case.mode != "roof":
+            yield record.timing.rounds
+
+
+def observe_record(record: Record, stats: Stats, started_at: str) -> Observation:
+    """One session's time of a case of this suite.
+
+    :raises Unusable: no times, or figures that contradict each other.
+    :raises Loud: hardly a round that nothing disturbed.
+    """
+    timing = record.timing
+    if timing is None:
+        raise Unusable(f"no times: {record.missing.get('timing', 'the record has none')}")
+    rounds = timing.rounds
+    if rounds.steps < 1 or not rounds.wall_s:
+        raise Unusable("no rounds in the record")
+    if not all(map(usable, rounds.wall_s)):
+        raise Unusable("a round's time in the record is not a time")
+    if rounds.disturbed is not None and len(rounds.disturbed) != len(rounds.wall_s):
+        raise Unusable(f"{len(rounds.wall_s)} rounds in the record, and {len(rounds.disturbed)} marks of them")
+    _check(stats)
+    steps = [wall / rounds.steps for wall in rounds.wall_s]
+    found = step_time(rounds)
+    assert found is not None
+    _same("the record's step time", timing.step_time_s, "its rounds'", found.time_s)
+    _same("the statistics' mean", stats.mean_s, "the record's rounds'", found.mean_s)
+    _same("the statistics' median", stats.median_s, "the record's rounds'", statistics.median(steps))
+    try:
+        return observe(rounds, started_at)
+    except Unusable as error:
+        # Everything else that an observation could miss is there.
+        raise Loud(str(error)) from error
+
+
+def observe_stats(stats: Stats, started_at: str) -> Observation:
+    """One session's time of another project's benchmark: of its rounds where they were saved, else of the statistics.
+
+    The error then is the textbook's, from the quartiles: it allows for no drift, which the sessions' scatter has to
+    show.
+
+    :raises Unusable: times that are no times, no rounds, another unit, or figures that contradict each other.
+    """
+    _check(stats)
+    assert stats.mean_s is not None
+    assert stats.median_s is not None
+    assert stats.rounds is not None
+    rounds = int(stats.rounds)
+    times = stats.round_times_s
+    if times is not None and len(times) == rounds:
+        known = [time for time in times if time is not None]
+        if len(known) < rounds or not all(map(usable, known)):
+            raise Unusable("a round's time is not a time")
+        _same("the mean", stats.mean_s, "its rounds'", statistics.fmean(known))
+        _same("the median", stats.median_s, "its rounds'", statistics.median(known))
+        return observe_times(known, started_at=started_at)
+    error, deviation = None, _deviation(stats)
+    if rounds >= LEAST_ROUNDS and deviation is not None:
+        error = min(1.0, MEDIAN_OVER_MEAN * deviation / stats.median_s / rounds**0.5)
+    return Observation(step_time_s=stats.median_s, error=error, rounds=rounds, left_out=0, started_at=started_at)
+
+
+def _deviation(stats: Stats) -> float | None:
+    """Standard deviation as the quartiles tell it, which a few pauses leave alone; else the file's own."""
+    if stats.iqr_s is not None and usable(stats.iqr_s):
+        return stats.iqr_s / _NORMAL_IQR
+    return stats.stddev_s if stats.stddev_s is not None and usable_or_zero(stats.stddev_s) else None
+
+
+def _check(stats: Stats) -> None:
+    """:raises Unusable: statistics that can't be those of a benchmark that ran."""
+    if stats.unit is not None and stats.unit.strip().casefold() not in _SECONDS:
+        raise Unusable(f"the file says that its times are in {stats.unit!r}; pytest-benchmark's are in seconds")
+    for name, value in (("rounds", stats.rounds), ("iterations", stats.iterations)):
+        if value is not None and value < 1:
+            raise Unusable(f"{significant(value)} {name} in the statistics")
+    for name, value in (("mean", stats.mean_s), ("median", stats.median_s), ("number of rounds", stats.rounds)):
+        if value is None:
+            raise Unusable(f"the statistics' {name} is missing or not finite")
+    for name, value in (("mean", stats.mean_s), ("median", stats.median_s), ("least", stats.min_s)):
+        if value is not None and not usable(value):
+            raise Unusable(f"the statistics' {name} is {value:g} s, which is not a time")
+    rate = stats.iterations_per_s
+    if rate is not None:
+        if not usable(rate):
+            raise Unusable(f"the statistics' rate is {rate:g} iterations/s, which is not a rate")
+        _same("the statistics' mean", stats.mean_s, "their rate's", 1 / rate)
+    low, high = stats.min_s, stats.max_s
+    for name, value in (("mean", stats.mean_s), ("median", stats.median_s)):
+        low_broken = low is not None and value is not None and value < low * (1 - AGREEMENT)
+        if low_broken or (high is not None and value is not None and value > high * (1 + AGREEMENT)):
+            between = " to ".join(scaled(end, "s") for end in (low, high))
+            raise Unusable(f"the statistics' {name} is {scaled(value, 's')}, but their rounds took {between}")
+
+
+def _same(one: str, value: float | None, other: str, expected: float) -> None:
+    """:raises Unusable: two figures that should be the same differ by more than `AGREEMENT`."""
+    if value is None or not usable(value):
+        raise Unusable(f"{one} is {'missing' if value is None else f'{value:g} s, which is not a time'}")
+    if abs(value / expected - 1) > AGREEMENT:
+        raise Unusable(
+            f"{one} is {scaled(value, 's')}, {other} {scaled(expected, 's')}, {_times(value / expected)}:"
+            " another unit of time, or a file that was edited"
+        )
+
+
+def _times(ratio: float) -> str:
+    larger = max(ratio, 1 / ratio)
+    return f"{significant(larger, 4 if larger < 10 else 3)} times {'as long' if ratio > 1 else 'as short'}"
+
+
+def spread_of_roof(placement: Placement, record: Record, roofs: Roofs) -> float:
+    """How far the samples of the roof over a point lay apart, (max - min) / max; 0 where it was sampled once.
+
+    At most 1, whatever the file says.
+    """
+    assert placement.attained_flop_per_s is not None
+    assert placement.fraction_low is not None
+    assert placement.compute_flop_per_s is not None
+    assert record.work is not None
+    attainable = placement.attained_flop_per_s / placement.fraction_low
+    if placement.memory_level is not None and attainable < placement.compute_flop_per_s * (1 - _ROUNDING):
+        binding = [roofs.get("byte", placement.memory_level)]
+    else:
+        binding = [roofs.get("flop", dtype) for dtype, flop in record.work.flop_by_dtype.items() if flop > 0]
+    return max((min(1.0, abs(roof.spread or 0.0)) for roof in binding if roof is not None), default=0.0)

@@ -1,7 +1,5 @@
-"""Expected bounds held against what was measured, and written from it.
+"""Expected bounds: results and a file of expectations in; findings, their table, or a new file out.
 
-`roofline.schema` has the words and reads them; here points are judged by them (`judging`: a
-finding for each case and expectation, with `counted_work`: by what, `fraction`: how well a fraction is known, and
-`reasons`: why it may be so), shown (`table`), passed or not (`gate`), and locked (`locking` chooses, `lock_file`
-writes).
+`fraction` says how well a case's fraction of its roof is known, `judging` holds points against expectations,
+`unmatched` has the entries that no case is of, `bounds_table` shows, `locking` chooses and `lock_file` writes.
 """

@@ -21,18 +21,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from roofline.comparison.evidence import rounds_of
-from roofline.comparison.observation import loud_session
+from roofline.comparison.observation import loud_session, rounds_of
 from roofline.machine.roofs import Roofs
 from roofline.model.placement import place
 from roofline.model.points import Point
 from roofline.model.sol import speed_of_light
 from roofline.schema.amounts import usable
 from roofline.schema.record import Roof
-from roofline.text.units import percent
+from roofline.text.units import percent, some_of
 from roofline.timing.step_time import mostly_disturbed
 
 
@@ -198,3 +197,31 @@ def _timing(point: Point) -> float | None:
 
 _NO_MARGIN = 1e9
 """A margin beyond this is as little of one, and can be calculated with."""
+
+
+_SHOWN = 8
+"""So many files are named."""
+
+
+def of_several_commits(groups: Iterable[Sequence[Point]], done: str) -> str | None:
+    """Which commits and files; None where each group is of one commit, as far as its files tell.
+
+    :param groups: sessions of a case each, oldest first.
+    :param done: what was done with the sessions of a group, such as "judged".
+    """
+    commits: set[str] = set()
+    others: dict[str, None] = {}
+    for sessions in groups:
+        of_file = {point.result.path: commit for point in sessions if (commit := point.result.commit)}
+        if len(set(of_file.values())) > 1:
+            commits.update(of_file.values())
+            newest = sessions[-1].result.commit
+            others.update(dict.fromkeys(path.name for path, commit in of_file.items() if commit != newest))
+    if not commits:
+        return None
+    shown = ", ".join(sorted(commit[:10] for commit in commits))
+    named = some_of([*others], _SHOWN)
+    return (
+        f"Sessions of several commits are {done} together: {shown}; not of the newest one's: {named}. Give those"
+        " of one at a time."
+    )

@@ -7,8 +7,8 @@ something.
 from __future__ import annotations
 
 from roofline.comparison.gate import Gate, lines_of_unreadable
-from roofline.expectations.judging import Checked
-from roofline.expectations.table import summary
+from roofline.expectations.bounds_table import summary
+from roofline.expectations.unmatched import Checked
 from roofline.text.units import first_lines
 
 

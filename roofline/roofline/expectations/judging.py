@@ -23,82 +23,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
-from roofline.comparison.shortfall import TOO_MANY
+from roofline.comparison.matching import TOO_MANY
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
+from roofline.expectations.unmatched import (
+    Checked,
+    Claim,
+    Finding,
+    Judged,
+    is_on,
+    lost,
+    names_of,
+    not_measured,
+)
 from roofline.machine.published import DeviceTable
+from roofline.model.counter_values import counters_of
 from roofline.model.points import Point, cases, points_of
-from roofline.results.reader import ResultFile
-from roofline.schema.expected import ANY, Expected, matches, own_of, why_none
-from roofline.schema.record import NotMeasured, Roof, Session
+from roofline.results.reader import Benchmark, ResultFile
+from roofline.schema.expected import Expected, own_of, why_none
+from roofline.schema.record import Roof, Session
 from roofline.show.machines import Machine, machine_of
 from roofline.text.units import percent, scaled
-
-Judged = Literal["held", "failed", "not_evaluable"]
-Verdict = Literal["held", "failed", "not_evaluable", "not_measured", "not_applicable"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """One part of an expectation, judged. ``got`` says what was found, and for a floor how well it is known."""
-
-    what: Literal["bound", "roof", "speed_of_light"]
-    verdict: Judged
-    expected: str
-    got: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What came of one expectation for one case of one machine.
-
-    ``case`` is the case's id, or the pattern for which there is none. ``points`` are its sessions, oldest first, those
-    that were judged; all of them where none was. ``why`` tells why nothing could be judged, and which sessions were
-    left out. ``changed_roofs`` are those that have another value than it was locked under, with both values, where that
-    decides.
-    """
-
-    expected: Expected
-    case: str
-    machine: str
-    verdict: Verdict
-    points: tuple[Point, ...] = ()
-    claims: tuple[Claim, ...] = ()
-    roof: Fraction | None = None
-    speed_of_light: Fraction | None = None
-    why: str = ""
-    changed_roofs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """All findings; the cases of which nothing is expected; the file's entries that are for other devices or for other
-    machines of a name; files of a folder that should be results and can't be read; and, a sentence each, the runs that
-    did not end, the cases that hardware counters have bound otherwise, and what is wrong with devices that nobody
-    knows.
-    """
-
-    findings: tuple[Finding, ...]
-    unexpected: tuple[str, ...] = ()
-    elsewhere: tuple[Expected, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    incomplete: tuple[str, ...] = ()
-    counters: tuple[str, ...] = ()
-    unknown_devices: tuple[str, ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        """0 all held, 1 one failed, 3 else: never 0 because there was nothing to look at."""
-        if any(finding.verdict == "failed" for finding in self.findings):
-            return 1
-        return 0 if self.all_held and not self.unreadable and not self.incomplete else 3
-
-    @property
-    def all_held(self) -> bool:
-        """Whether something was expected of cases that weren't skipped, and all of it holds."""
-        return {finding.verdict for finding in self.findings} - {"not_applicable"} == {"held"}
 
 
 def check_expectations(
@@ -133,14 +80,14 @@ def check_expectations(
             # A loader alone has no bound: nothing could be expected of it.
             unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
         if machine.kind or machine.key not in recorded or any(point.benchmark.fault for point in everything):
-            findings += _not_measured(everything, [one for one in of_file if one.is_of_machine(machine.key)])
+            findings += not_measured(everything, [one for one in of_file if one.is_of_machine(machine.key)])
     incomplete = {
         path: result.session.why_incomplete
         for path, result in results.items()
         if result.session is not None and result.session.why_incomplete is not None
     }
     found = {finding.expected for finding in findings}
-    elsewhere = tuple(one for one in from_file if one not in found and not any(_is_on(one, point) for point in points))
+    elsewhere = tuple(one for one in from_file if one not in found and not any(is_on(one, point) for point in points))
     return Checked(
         findings=tuple(findings),
         unexpected=tuple(unexpected),
@@ -150,19 +97,6 @@ def check_expectations(
     )
 
 
-def names_of(point: Point) -> tuple[str, ...]:
-    """What the point's device is called. A row without a record is of the device that its file's machine tells."""
-    record, machine = point.benchmark.record, point.result.machine
-    device = record.device if record is not None else machine.device if machine is not None else None
-    of_device = () if device is None else (device.kind, device.name)
-    return (*of_device, point.result.machine_label)
-
-
-def _is_on(expected: Expected, point: Point) -> bool:
-    """Whether it is for the point's device, and of its machine where it is of one."""
-    return expected.is_on(names_of(point)) and expected.is_of_machine(point.result.machine_key)
-
-
 def _expected_of(point: Point, of_file: Sequence[Expected]) -> list[Expected]:
     record = point.benchmark.record
     if record is None:
@@ -170,20 +104,6 @@ def _expected_of(point: Point, of_file: Sequence[Expected]) -> list[Expected]:
     case, precision, names = point.id, record.case.precision, names_of(point)
     return [
         one for one in (*record.expected, *of_file) if one.is_for(case=case, precision=precision) and one.is_on(names)
-    ]
-
-
-def lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[tuple[str, NotMeasured]]:
-    """The machine's results that tell that they have no number of the case, by their names. What was simply not run
-    there (the tests in several parts) is not lost.
-    """
-    case, there = sessions[-1].id, {point.result.path for point in sessions}
-    return [
-        (result.path.name, given_up)
-        for result in results
-        if result.path not in there and result.session is not None
-        for given_up in result.session.without_number
-        if given_up.id == case
     ]
 
 
@@ -375,48 +295,39 @@ def _invalid(point: Point) -> str:
     return f"the row is invalid: {flag.name}: {flag.evidence}"
 
 
-def _not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[Finding]:
-    """The entries for this machine of which it has no case; else, of those of an entry, the cases that failed in every
-    session. One that was skipped wasn't to be measured here: an entry of such cases alone is not applicable.
+def by_counted_work(results: Iterable[ResultFile]) -> tuple[ResultFile, ...]:
+    """The results without what hardware counters saw."""
+    return tuple(_without_counters(result) for result in results)
 
-    :param points: all of one machine, with its roofs.
-    :param entries: the file's, without those of other machines.
+
+def otherwise_by_counters(results: Iterable[ResultFile], table: DeviceTable) -> tuple[str, ...]:
+    """The cases that hardware counters have bound otherwise than the count has, a sentence each.
+
+    :param results: with their counters.
     """
-    records = [point.benchmark.record for point in cases(points) if point.benchmark.record is not None]
-    known = {(record.case.id, record.case.precision) for record in records}
-    measured = {case for case, _ in known}
-    given_up = _given_up(points)
-    failed = {one.id: one.why for one in given_up if one.outcome != "skipped" and one.id not in measured}
-    findings = []
-    for expected in entries:
-        if not any(expected.is_on(names_of(point)) for point in points):
+    told: dict[str, None] = {}
+    for result in results:
+        if not any(map(_was_seen, result.benchmarks)):
             continue
-        missed: dict[str, str] = {}
-        verdict: Verdict = "not_measured"
-        if not any(expected.is_for(case=case, precision=precision) for case, precision in known):
-            of = "" if expected.precision == ANY else f" in {expected.precision}"
-            without = [one for one in given_up if matches(expected.case, one.id)]
-            missed[expected.case + of] = "; ".join(dict.fromkeys(f"{one.id}: {one.why}" for one in without)) or (
-                "No case of the results is of this pattern"
-            )
-            if {one.outcome for one in without} == {"skipped"}:
-                verdict = "not_applicable"
-        elif expected.precision == ANY:  # of a case without a number it isn't told
-            missed = {case: f"{case}: {why}" for case, why in failed.items() if matches(expected.case, case)}
-        findings += [
-            Finding(
-                expected=expected,
-                case=case,
-                machine=points[-1].result.machine_label,
-                verdict=verdict,
-                why=why,
-            )
-            for case, why in missed.items()
-        ]
-    return findings
+        for seen, counted in zip(points_of(result, table), points_of(_without_counters(result), table), strict=True):
+            if seen.bound.kind != counted.bound.kind:
+                told[
+                    f"By hardware counters, which not every run reads, {seen.id} on {result.machine_label} is"
+                    f" {bounded(seen.bound.kind, seen.bound.why)}; what is expected is held against the counted work,"
+                    f" by which it is {bounded(counted.bound.kind, counted.bound.why)}"
+                ] = None
+    return tuple(told)
 
 
-def _given_up(points: Iterable[Point]) -> list[NotMeasured]:
-    """The cases without a number of the points' files."""
-    sessions = {point.result.path: point.result.session for point in points}
-    return [one for session in sessions.values() if session is not None for one in session.without_number]
+def _was_seen(benchmark: Benchmark) -> bool:
+    return benchmark.record is not None and counters_of(benchmark.record) is not None
+
+
+def _without_counters(result: ResultFile) -> ResultFile:
+    return replace(
+        result,
+        benchmarks=tuple(
+            one if one.record is None else replace(one, record=replace(one.record, counters=None))
+            for one in result.benchmarks
+        ),
+    )

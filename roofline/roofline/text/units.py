@@ -75,6 +75,18 @@ def percent(fraction: float | None, digits: int = 2) -> str:
     return "-" if fraction is None or not math.isfinite(fraction) else f"{significant(100 * fraction, digits)} %"
 
 
+def signed(change: float) -> str:
+    """``signed(0.0512)`` is ``+5.1 %``."""
+    percent = round(100 * change, 1)
+    return f"{percent:+.1f} %" if percent else "0.0 %"
+
+
+def signed_range(ends: Sequence[float]) -> str:
+    """``signed_range((-0.057, 0.0512))`` is ``-5.7 to +5.1 %``."""
+    low, high = map(signed, ends)
+    return f"{low.removesuffix(' %')} to {high}"
+
+
 def counted(count: int, thing: str) -> str:
     """``counted(1, "case")`` is ``1 case``, and of any other number they are ``cases``."""
     return f"{count} {thing}{'' if count == 1 else 's'}"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from roofline.comparison.columns import display, signed_range
 from roofline.comparison.comparison import Compared, Comparison, Settings
 from roofline.comparison.effect import Effect
-from roofline.comparison.identity import Identity
 from roofline.comparison.matching import Pair
-from roofline.comparison.report import markdown, table
-from roofline.comparison.seen import Run
+from roofline.comparison.runs import Identity, Run
 from roofline.comparison.verdict import NoNumber
+from roofline.comparison.verdict_table import display, markdown, table
 from roofline.show.tables import render
+from roofline.text.units import signed_range
 
 _MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
 _RUN = Run(file="a.json", machine=_MACHINE, setup={}, when="", commit=None, dirty=None, not_measured={})

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.counted import TOLERANCE
 from roofline.comparison.matching import match
 from roofline.comparison.sides import read_side
+from roofline.comparison.workload import TOLERANCE
 from roofline.machine.published import load
 from roofline.schema.record import KEY, Device
 from tests.roofline import build

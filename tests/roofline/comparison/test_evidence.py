@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.evidence import Loud, flags_of, observe_record, observe_stats, spread_of_roof, why_kept_out
-from roofline.comparison.observation import Unusable
+from roofline.comparison.observation import (
+    Loud,
+    Unusable,
+    flags_of,
+    observe_record,
+    observe_stats,
+    spread_of_roof,
+    why_kept_out,
+)
 from roofline.machine.roofs import Roofs
 from roofline.model.placement import Placement, place
 from roofline.schema.record import Check, Flag, Record, Rounds

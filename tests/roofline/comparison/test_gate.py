@@ -9,11 +9,9 @@ import pytest
 from roofline.comparison.comparison import Compared, Comparison, Outcome, Settings
 from roofline.comparison.effect import Effect
 from roofline.comparison.gate import gate
-from roofline.comparison.identity import Identity
-from roofline.comparison.matching import Pair, Standing
-from roofline.comparison.report import sides
-from roofline.comparison.seen import Run
-from roofline.comparison.shortfall import Shortfall, Shortfalls
+from roofline.comparison.matching import Pair, Shortfall, Shortfalls, Standing
+from roofline.comparison.runs import Identity, Run
+from roofline.comparison.verdict_table import sides
 
 _MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.identity import Identity, identity_of, setup_differences, setup_of, told_apart
+from roofline.comparison.runs import Identity, identity_of, setup_differences, setup_of, told_apart
 from roofline.results.reader import ResultFile, read_file
 from roofline.schema.record import Device
 from tests.roofline import build

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.comparison.identity import Identity
-from roofline.comparison.leftovers import before_the_baseline, code_of, days_apart, other_code
-from roofline.comparison.seen import Run
+from roofline.comparison.runs import Identity, Run, before_the_baseline, code_of, days_apart, other_code
 
 
 def _run(

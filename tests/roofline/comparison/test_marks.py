@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from roofline.comparison.matching import Pair, match
-from roofline.comparison.seen import By
-from roofline.comparison.sides import read_side
+from roofline.comparison.sides import By, read_side
 from roofline.machine.published import load
 from roofline.schema.record import KEY
 from tests.roofline.comparison import sessions

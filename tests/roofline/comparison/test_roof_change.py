@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.comparison.identity import Identity
-from roofline.comparison.roof_change import roofs_apart
-from roofline.comparison.seen import Run
+from roofline.comparison.runs import Identity, Run, roofs_apart
 from roofline.schema.record import KEY, Roof
 from tests.roofline import build
 from tests.roofline.comparison import sessions

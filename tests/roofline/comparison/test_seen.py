@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.comparison.seen import By, Seen
-from roofline.comparison.sides import read_side
+from roofline.comparison.sides import By, Seen, read_side
 from roofline.machine.published import load
 from tests.roofline import build
 from tests.roofline.comparison import sessions

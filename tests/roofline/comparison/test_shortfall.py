@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from roofline.comparison.identity import Identity
+from roofline.comparison.matching import NONE, shortfalls, shortfalls_of_new
 from roofline.comparison.observation import Observation
-from roofline.comparison.seen import Run, Seen
-from roofline.comparison.shortfall import NONE, shortfalls, shortfalls_of_new
+from roofline.comparison.runs import Identity, Run
+from roofline.comparison.sides import Seen
 
 _CASE = "resnet50"
 

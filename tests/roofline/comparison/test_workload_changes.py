@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.workload_changes import declared, parameter_changes, workload_changes
+from roofline.comparison.workload import declared, parameter_changes, workload_changes
 from roofline.schema.record import Case
 
 CASE = Case(id="a", workload_hash="h", model="mlp", mode="infer", precision="fp32", batch=2, samples_per_step=2)

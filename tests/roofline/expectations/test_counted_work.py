@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from roofline.expectations.counted_work import by_counted_work, otherwise_by_counters
 from roofline.expectations.fraction import of_roof
+from roofline.expectations.judging import by_counted_work, otherwise_by_counters
 from roofline.machine.published import load
 from roofline.model.points import place_all
 from roofline.results.reader import ResultFile

@@ -4,9 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from roofline.comparison.gate import Gate
+from roofline.expectations.bounds_table import findings_table
 from roofline.expectations.gate import expected_gate
-from roofline.expectations.judging import Checked, check_expectations
-from roofline.expectations.table import findings_table
+from roofline.expectations.judging import check_expectations
+from roofline.expectations.unmatched import Checked
 from roofline.schema.expected import Expected
 from tests.roofline.expectations import build_points
 

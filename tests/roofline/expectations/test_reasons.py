@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from roofline.expectations.bounds_table import reason
 from roofline.expectations.judging import check_expectations
-from roofline.expectations.reasons import reason
 from roofline.schema.expected import Expected
 from roofline.schema.record import Flag, Memory, Record, Rounds
 from tests.roofline import build

@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from roofline.expectations.bounds_table import findings_table, message
 from roofline.expectations.judging import check_expectations
-from roofline.expectations.table import findings_table, message
 from roofline.schema.expected import Expected
 from roofline.show.tables import render
 from tests.roofline import build

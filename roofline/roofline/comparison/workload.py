@@ -1,29 +1,86 @@
-"""Work that is declared the same on both sides and was counted otherwise.
+"""Whether both sides measured the same work: as it was declared, and as it was counted.
 
-A workload's hash covers what was declared of it: the model's name and configuration, shapes, batch, precision. What the
-model then computes is counted, and may change under the same hash: a layer that is no longer run, an operation that
-saves FLOP, another version of torch or of the formulas. The times may be compared all the same, for a change that saves
-work is a change of the code like any other; but who reads them has to know of it.
+The hash covers what was declared: model, shapes, batch, precision. What the model then computes is counted, and may
+change under the same hash. By time such cases are compared, with a note, for a change may be meant to save work. By
+roof they aren't, for the least time is worked out from the count. Of two machines not all counts can be compared:
 
-By roof the work is what the case was placed by, be it read from hardware counters: the least time that the roofs allow
-is worked out from it. Of two machines not all of it can be held against each other:
-
-- FLOP are the code's, whatever the machine. Counters read those of the kernels that ran, and other kernels may take
-  others: then the least times are those of other work all the same.
-- The most bytes are what every operation reads and writes by itself. No cache is in them, but other kinds of device run
-  other operations: they are compared on devices of one kind.
+- FLOP are the code's, whatever the machine.
+- The most bytes hold no cache, but other kinds of device run other operations: compared on devices of one kind.
 - The least bytes are those behind the last-level cache: compared where it is of one size.
-- Bytes from counters depend on all that the memory is behind: compared on one machine.
+- Bytes from hardware counters depend on the whole memory system: compared on one machine.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
-from roofline.comparison.identity import setup_differences
-from roofline.comparison.seen import Counted, Seen
+from roofline.comparison.runs import setup_differences
+from roofline.comparison.sides import Counted, Seen
+from roofline.schema.record import Case
 from roofline.text.units import scaled
+
+_NO_WORK = frozenset({"id", "workload_hash"})
+"""Fields of a case that name it, or stand for all the others."""
+
+
+def declared(case: Case) -> dict[str, Any]:
+    """The fields of a case by their names."""
+    return {one.name: getattr(case, one.name) for one in fields(Case)}
+
+
+def workload_changes(base: Mapping[str, Any], new: Mapping[str, Any], side: str) -> str:
+    """``precision tf32, baseline fp32``: the fields in which two cases differ; empty where they differ in none.
+
+    :param base: the fields of a `roofline.schema.record.Case` by their names; ``new`` likewise.
+    :param side: what the base is called.
+    """
+    names = [name for name in _all(base, new) if name not in _NO_WORK and name != "config"]
+    found = [(name, new.get(name), base.get(name)) for name in names]
+    if base.get("workload_hash") != new.get("workload_hash"):
+        # What doesn't change the hash of the work is no other work.
+        ours, theirs = (case.get("config") or {} for case in (new, base))
+        found += [(name, ours.get(name), theirs.get(name)) for name in _all(ours, theirs)]
+    return _in_words(found, side)
+
+
+def parameter_changes(base: Mapping[str, Any] | None, new: Mapping[str, Any] | None, side: str) -> str:
+    """The same of the parameters of two tests without a record; empty where a side's file doesn't tell them.
+
+    What JSON can't hold is left out: pytest-benchmark writes its repr, which may have an address in it.
+    """
+    if base is None or new is None:
+        return ""
+    names = [
+        name for name in _all(base, new) if not (_unserializable(base.get(name)) or _unserializable(new.get(name)))
+    ]
+    return _in_words([(name, new.get(name), base.get(name)) for name in names], side)
+
+
+def _in_words(found: Iterable[tuple[str, object, object]], side: str) -> str:
+    return ", ".join(
+        f"{name} {_value(ours)}, {side} {_value(theirs)}" for name, ours, theirs in found if ours != theirs
+    )
+
+
+def _unserializable(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("UNSERIALIZABLE[")
+
+
+_SHOWN = 100
+"""So many characters of a value are shown."""
+
+
+def _value(value: object) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+def _all(*mappings: Mapping[str, Any]) -> Iterable[str]:
+    return dict.fromkeys(name for mapping in mappings for name in mapping)
+
 
 TOLERANCE = 1e-6
 """Relative difference up to which two counts are one: sums of whole numbers, kept as floats."""

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from roofline.comparison.evidence import observe_stats, rounds_of
-from roofline.comparison.observation import Observation, Unusable, loud_session, observe
+from roofline.comparison.observation import Observation, Unusable, loud_session, observe, observe_stats, rounds_of
 from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
 from roofline.show.columns import percent_of

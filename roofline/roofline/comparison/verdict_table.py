@@ -1,25 +1,178 @@
-"""A comparison for a terminal, as JSON, and as Markdown for the summary of a CI run."""
+"""A comparison as a table, as JSON, and as Markdown for the summary of a CI run."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from roofline.comparison.columns import CASE, LACKING, MORE, NO_NUMBER, VERDICT, WHY, asks_for_more, columns, display
 from roofline.comparison.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Middle, Outcome
 from roofline.comparison.gate import Gate, lines_of, lines_of_incomplete, lines_of_short, lines_of_unreadable
-from roofline.comparison.identity import setup_differences
-from roofline.comparison.leftovers import before_the_baseline, code_of, days_apart, newest, other_code
 from roofline.comparison.observation import OUTLIER
-from roofline.comparison.roof_change import roofs_apart
-from roofline.comparison.seen import Run
-from roofline.comparison.verdict import MOST_SESSIONS
+from roofline.comparison.runs import (
+    Run,
+    before_the_baseline,
+    code_of,
+    days_apart,
+    newest,
+    other_code,
+    roofs_apart,
+    setup_differences,
+)
+from roofline.comparison.sides import Seen
+from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
 from roofline.schema.record_json import without_nonfinite
-from roofline.show.tables import Table, render
+from roofline.show.tables import Column, Table, render
 from roofline.text.json_text import json_text
 from roofline.text.printable import markdown_text
-from roofline.text.units import counted, first_lines, named, percent, shows_all, significant
+from roofline.text.units import (
+    counted,
+    first_lines,
+    named,
+    percent,
+    scaled,
+    shows_all,
+    signed,
+    signed_range,
+    significant,
+)
+
+NO_NUMBER: dict[NoNumber, str] = {"beyond": f">{MOST_SESSIONS}", "border": "?"}
+"""What stands where no number of more sessions can be told; ``-`` stands where more are not what would settle it."""
+
+MORE = "more_sessions"
+"""The name of the column that shows it."""
+
+
+def asks_for_more(comparison: Comparison) -> bool:
+    """Whether more sessions would settle a case, or might."""
+    return any(case.more_sessions is not None or case.no_number is not None for case in comparison.cases)
+
+
+def _more_of(case: Compared) -> str | None:
+    if case.no_number is not None:
+        return NO_NUMBER[case.no_number]
+    return None if case.more_sessions is None else f"about {case.more_sessions}"
+
+
+def _sessions(case: Compared) -> str | None:
+    return None if case.effect is None else f"{case.effect.base_sessions} v {case.effect.new_sessions}"
+
+
+def _end(which: int, confidence: float) -> Callable[[Compared], float | None]:
+    return lambda case: None if case.effect is None else case.effect.interval(confidence)[which] - 1
+
+
+def _of(side: str, get: Callable[[Middle], Any]) -> Callable[[Compared], Any]:
+    def value(case: Compared) -> Any:
+        middle: Middle | None = getattr(case, side)
+        return None if middle is None else get(middle)
+
+    return value
+
+
+def _file(side: str) -> Callable[[Compared], str | None]:
+    def value(case: Compared) -> str | None:
+        seen: tuple[Seen, ...] = getattr(case.pair, side)
+        return seen[0].run.file if seen else None
+
+    return value
+
+
+CASE: Column[Compared] = Column(name="case", title="case", get=lambda case: case.pair.id, right=False)
+_MACHINE: Column[Compared] = Column(
+    name="machine", title="machine", get=lambda case: case.pair.machine.label, right=False, drop=8
+)
+VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
+WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
+LACKING: Column[Compared] = Column(
+    name="lacking", title="lacking", get=lambda case: case.pair.shortfalls.told or None, right=False
+)
+_CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=signed)
+_MORE: Column[Compared] = Column(
+    name=MORE,
+    title="more to\nsettle it",
+    get=_more_of,
+    narrow=lambda text: text.removeprefix("about "),
+    drop=4,
+)
+_SESSIONS: Column[Compared] = Column(name="sessions", title="sessions", get=_sessions, drop=5)
+
+
+def columns(comparison: Comparison) -> list[Column[Compared]]:
+    confidence = comparison.settings.confidence
+    return [
+        CASE,
+        Column(name="test", title="test", get=lambda case: case.pair.test, right=False),
+        _MACHINE,
+        VERDICT,
+        WHY,
+        _CHANGE,
+        Column(name="change_low", title="from", get=_end(0, confidence), show=signed),
+        Column(name="change_high", title="to", get=_end(1, confidence), show=signed),
+        Column(name="confidence", title="confidence", get=lambda _: confidence),
+        Column(name="chance", title="chance", get=lambda case: None if case.effect is None else case.effect.chance),
+        Column(name="least_effect", title="least effect", get=lambda case: case.least),
+        Column(name=MORE, title="more sessions", get=lambda case: case.more_sessions),
+        Column(name="base_step_time_s", title="base", get=_of("base", lambda side: side.step_time_s)),
+        Column(name="new_step_time_s", title="new", get=_of("new", lambda side: side.step_time_s)),
+        Column(name="base_fraction_of_roof", title="base", get=_of("base", lambda side: side.fraction_of_roof)),
+        Column(name="new_fraction_of_roof", title="new", get=_of("new", lambda side: side.fraction_of_roof)),
+        Column(
+            name="base_fraction_of_speed_of_light", title="base", get=_of("base", lambda side: side.fraction_of_sol)
+        ),
+        Column(name="new_fraction_of_speed_of_light", title="new", get=_of("new", lambda side: side.fraction_of_sol)),
+        Column(name="base_outliers", title="base", get=_of("base", lambda side: side.outliers)),
+        Column(name="new_outliers", title="new", get=_of("new", lambda side: side.outliers)),
+        Column(name="base_slowest_round", title="base", get=_of("base", lambda side: side.slowest)),
+        Column(name="new_slowest_round", title="new", get=_of("new", lambda side: side.slowest)),
+        Column(name="counted_otherwise", title="counted otherwise", get=lambda case: case.pair.counted or None),
+        Column(name="base_sessions", title="base", get=lambda case: len(case.pair.base)),
+        Column(name="new_sessions", title="new", get=lambda case: len(case.pair.new)),
+        Column(name="base_file", title="base", get=_file("base")),
+        Column(name="new_file", title="new", get=_file("new")),
+    ]
+
+
+def display(comparison: Comparison) -> list[Column[Compared]]:
+    """Where space is short, what a verdict is about gives way last: the interval, then the times of both sides."""
+    confidence = comparison.settings.confidence
+    between: Column[Compared] = Column(
+        name="interval",
+        title=f"{significant(100 * confidence, 2)} % interval",
+        get=lambda case: None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)],
+        show=signed_range,
+        drop=1,
+    )
+    shown = [CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), VERDICT, _CHANGE, between]
+    if comparison.settings.by == "roof":
+        shown += [
+            _fraction(f"{side}_{name}", f"{side} of\n{of}", _of(side, get), drop + later)
+            for name, of, get, drop in (
+                ("fraction_of_roof", "roof", lambda middle: middle.fraction_of_roof, 2),
+                ("fraction_of_speed_of_light", "light", lambda middle: middle.fraction_of_sol, 6),
+            )
+            for later, side in enumerate(("base", "new"))
+        ]
+    else:
+        shown += [
+            Column(
+                name=f"{side}_step_time_s",
+                title=side,
+                get=_of(side, lambda middle: middle.step_time_s),
+                show=lambda value: scaled(value, "s"),
+                drop=2 + later,
+            )
+            for later, side in enumerate(("base", "new"))
+        ]
+    if asks_for_more(comparison):
+        return [*shown, _SESSIONS, _MORE]
+    return [*shown, _SESSIONS]
+
+
+def _fraction(name: str, title: str, get: Callable[[Compared], Any], drop: int) -> Column[Compared]:
+    return Column(name=name, title=title, get=get, show=percent, drop=drop)
+
 
 _DIFFERENCES = 4
 """Of the sides beside their code, named unless all are asked for."""

@@ -1,0 +1,372 @@
+"""A run: its machine, code and setup; and how the runs of two sides differ.
+
+A machine is what decides its speed: the fingerprint, or of another project's file the processor, how many of them, the
+system and the architecture (the host's name only where no processor is named). Host names, clock readings and kernel
+versions change on one machine and decide nothing. Two files without a fingerprint are of one machine only if they tell
+all of that alike: what one of them leaves open may be anything.
+
+The runs of a side are taken for runs of the same code, and on one machine the roofs should be the same. What speaks
+against it is reported with the files: another commit, another day, a beginning before the baseline, other roofs.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from roofline.comparison.observation import loud_session, rounds_of
+from roofline.results.reader import Host, ResultFile
+from roofline.schema.amounts import usable
+from roofline.schema.record import Roof
+from roofline.text.units import scaled, some_of
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A machine. ``parts`` are what it is told by, in pairs of words and values; ``label`` is for people. ``hashed`` is
+    what a fingerprint is made from, in words: it says which of it differs, and decides nothing.
+    """
+
+    label: str
+    parts: tuple[tuple[str, str], ...]
+    hashed: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+    @property
+    def proven(self) -> bool:
+        """Whether there is a fingerprint."""
+        return any(name == _FINGERPRINT for name, _ in self.parts)
+
+
+_FINGERPRINT = "fingerprint"
+_PROCESSOR = "processor"
+_HOST = "host"
+
+_OF_A_MAC = ("i386", "arm")
+"""What Python calls the processor of any Mac, by the architecture."""
+
+
+def identity_of(result: ResultFile) -> Identity:
+    """The machine of a result."""
+    host, machine = result.host, result.machine
+    told: dict[str, str | None]
+    hashed: dict[str, str | None] = {}
+    if machine is not None:
+        told = {
+            _PROCESSOR: machine.cpu,
+            "device": f"{machine.device.name} ({machine.device.kind})",
+            "processor as pytest-benchmark has it": _processor(host),
+            _FINGERPRINT: machine.fingerprint,
+        }
+        device, cache = machine.device, machine.device.last_level_cache_byte
+        hashed = {
+            "processors": str(machine.limits.get("effective_cpus", machine.cpu_count)),
+            "memory": _gib(machine.memory_byte),
+            "compute capability": device.compute_capability,
+            "device memory": _gib(device.memory_byte),
+            "last-level cache": None if cache is None else f"{cache} byte",
+        }
+    else:
+        told = {
+            _PROCESSOR: _processor(host),
+            "number of processors": None if host.cpus is None else str(host.cpus),
+            "system": None if host.system is None else host.system.partition(" ")[0],
+            "architecture": host.architecture,
+            _HOST: host.node if _processor(host) is None else None,
+        }
+    return Identity(label=result.machine_label, parts=_known(told), hashed=_known(hashed))
+
+
+def _processor(host: Host) -> str | None:
+    """Where nothing else is told of it, pytest-benchmark has the architecture, which is no processor."""
+    return None if host.cpu in (host.architecture, *_OF_A_MAC) else host.cpu
+
+
+def _known(values: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in values.items() if value is not None)
+
+
+def _gib(byte: int | None) -> str | None:
+    """As a fingerprint has it: what a system keeps for itself wobbles."""
+    return None if byte is None else f"{(byte + 2**29) // 2**30} GiB"
+
+
+def told_apart(base: Identity, new: Identity) -> str | None:
+    """What shows that two machines are not the same, in words; None where nothing does."""
+    of_base, of_new = dict(base.parts), dict(new.parts)
+    if base.proven != new.proven:
+        return _not_known("new results" if base.proven else "baseline", [_FINGERPRINT])
+    differing = [name for name in of_base if name in of_new and of_base[name] != of_new[name]]
+    if not differing:
+        return None if base.proven else _left_open(of_base, of_new)
+    named = [name for name in differing if name != _FINGERPRINT]
+    if not named:
+        of_base, of_new = {**of_base, **dict(base.hashed)}, {**of_new, **dict(new.hashed)}
+        named = [name for name, _ in base.hashed if name in of_new and of_base[name] != of_new[name]] or differing
+    return "another machine: " + ", ".join(f"{name} {of_new[name]}, baseline {of_base[name]}" for name in named)
+
+
+def _left_open(base: Mapping[str, str], new: Mapping[str, str]) -> str | None:
+    """What keeps two machines without a fingerprint from being one, though nothing is told of them that differs."""
+    for side, own, other in (("baseline", base, new), ("new results", new, base)):
+        # The host's name is told only where there is no processor.
+        missing = [name for name in other if name not in own and not (name == _HOST and _PROCESSOR in own)]
+        if missing:
+            return _not_known(side, missing)
+    if not {_PROCESSOR, _HOST} & set(base):
+        return "whether it is the same machine is not known: neither processor nor host is told"
+    return None
+
+
+def _not_known(side: str, missing: Sequence[str]) -> str:
+    return f"whether it is the same machine is not known: of the {side} no {' and no '.join(missing)} is told"
+
+
+def setup_of(result: ResultFile) -> Mapping[str, str]:
+    """What may make the same code on the same machine faster or slower, in words: versions, threads, limits."""
+    host, machine = result.host, result.machine
+    if machine is None:
+        told = {
+            "python": host.python,
+            "pytest-benchmark": result.pytest_benchmark_version,
+            "system": host.system,
+            "host": host.node,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+    threads = {f"threads ({name.replace('_', ' ')})": count for name, count in machine.threads.items()}
+    parts = {**machine.versions, **threads, **machine.limits, "system": machine.os, "label": machine.label}
+    return {name: str(value) for name, value in parts.items() if value is not None}
+
+
+def setup_differences(base: Iterable[Mapping[str, str]], new: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    """What the two sides don't have in common, ``torch 2.14.1, baseline 2.11.0``, and what one side has several of."""
+    of_base, of_new = _gathered(base), _gathered(new)
+    return tuple(
+        f"{name} {_listed(of_new.get(name, ()))}, baseline {_listed(of_base.get(name, ()))}"
+        for name in dict.fromkeys((*of_base, *of_new))
+        if set(of_base.get(name, ())) != set(of_new.get(name, ()))
+    )
+
+
+def _gathered(setups: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for setup in setups:
+        for name, value in setup.items():
+            values = found.setdefault(name, [])
+            if value not in values:
+                values.append(value)
+    return found
+
+
+def _listed(values: Sequence[str]) -> str:
+    return " and ".join(values) if values else "not told"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One session: a run that wrote one file. ``not_measured``: id of a case -> why it has no number in it. ``when`` it
+    began: ISO 8601 in UTC, or empty. ``loud`` is why it says nothing of any case that can tell what disturbed it, or
+    empty. ``roofs``: by roof, those that it measured, without their samples. ``incomplete`` says how far it came where
+    it did not end, and ``not_run`` holds the ids of the cases that were planned and not run, which are among
+    ``not_measured``, too.
+    """
+
+    file: str
+    machine: Identity
+    setup: Mapping[str, str]
+    when: str
+    commit: str | None
+    dirty: bool | None
+    not_measured: Mapping[str, str]
+    loud: str = ""
+    roofs: tuple[Roof, ...] = ()
+    incomplete: str = ""
+    not_run: frozenset[str] = frozenset()
+
+    @property
+    def moment(self) -> datetime | None:
+        """When it began; None where that isn't told."""
+        return datetime.fromisoformat(self.when) if self.when else None
+
+
+def run_of(result: ResultFile) -> Run:
+    """The session that wrote a file."""
+    session = result.session
+    roofs = () if session is None else session.roofs
+    return Run(
+        file=str(result.path),
+        machine=identity_of(result),
+        setup=setup_of(result),
+        when=result.when,
+        commit=result.commit,
+        dirty=result.commit_dirty,
+        not_measured={} if session is None else {case.id: case.why for case in session.without_number},
+        loud=loud_session(rounds_of(result)) or "",
+        roofs=tuple(replace(roof, samples=()) for roof in roofs if roof.source == "measured" and usable(roof.value)),
+        incomplete="" if session is None else session.why_incomplete or "",
+        not_run=frozenset() if session is None else frozenset(session.not_run),
+    )
+
+
+APART = timedelta(days=1)
+"""Sessions that began longer than this before the newest of their side are told."""
+
+_SHOWN_COMMIT = 8
+
+
+def newest(runs: Iterable[Run]) -> Run:
+    return max(runs, key=lambda run: run.when)
+
+
+def code_of(run: Run) -> str:
+    """In words: ``commit 01234567 with changes``."""
+    if run.commit is None:
+        return "no commit told"
+    return f"commit {run.commit[:_SHOWN_COMMIT]}{' with changes' if run.dirty else ''}"
+
+
+def other_code(side: str, runs: Sequence[Run]) -> list[str]:
+    """At most a line, for the sessions of a side that are told to be of other code than its newest.
+
+    :param side: in words.
+    """
+    last = newest(runs)
+    other = [run for run in runs if _other_code(run, last)]
+    if not other:
+        return []
+    return [
+        f"{_share(other, runs)} of the {side} {_are(other)} not of {code_of(last)}, as the newest is, and taken for the"
+        f" same code: {some_of([f'{run.file} ({code_of(run)})' for run in other])}"
+    ]
+
+
+def days_apart(side: str, runs: Sequence[Run]) -> list[str]:
+    """At most a line, for the sessions of a side that are of another day than its newest.
+
+    :param side: in words.
+    """
+    last = newest(runs)
+    old = [run for run in runs if _long_before(run, last)]
+    if not old:
+        return []
+    named = some_of([f"{run.file} ({run.when[:10]})" for run in old])
+    return [f"{_share(old, runs)} of the {side} began more than a day before its newest: {named}"]
+
+
+def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
+    """At most a line, for new sessions that a run can't have written that was measured after the baseline.
+
+    A single one is told unless it is surely of the newest one's code: then the sides took turns.
+    """
+    first = _first_moment(base)
+    if first is None:
+        return []
+    last = newest(new)
+    before = [(run, begun) for run in new if (begun := run.moment) is not None and begun < first]
+    if len(before) == len(new):
+        return [
+            f"the new side is older than the baseline ({_minute(max(begun for _, begun in before))}, {_minute(first)}):"
+            f" is {some_of([run.file for run in new], 1)} what the run just measured wrote?"
+        ]
+    left = [(run, begun) for run, begun in before if not _same_code(run, last)]
+    if not left:
+        return []
+    runs = [run for run, _ in left]
+    named = some_of([f"{run.file} ({_minute(begun)})" for run, begun in left])
+    return [
+        f"{_share(runs, new)} of the new side began before the baseline ({_minute(first)}): {_are(runs)} {named} of"
+        " another run?"
+    ]
+
+
+def _other_code(run: Run, last: Run) -> bool:
+    """Whether it is told that they are not of one code."""
+    if run.commit is None or last.commit is None:
+        return False
+    return run.commit != last.commit or {run.dirty, last.dirty} == {True, False}
+
+
+def _same_code(run: Run, last: Run) -> bool:
+    """Whether it is told that they are: not where there were changes, for these may have been others."""
+    return run.commit is not None and run.commit == last.commit and run.dirty is last.dirty is False
+
+
+def _long_before(run: Run, last: Run) -> bool:
+    begun, end = run.moment, last.moment
+    return begun is not None and end is not None and end - begun > APART
+
+
+def _first_moment(runs: Sequence[Run]) -> datetime | None:
+    """When the first began; None where not all tell."""
+    moments = [run.moment for run in runs]
+    known = [moment for moment in moments if moment is not None]
+    return min(known) if len(known) == len(moments) else None
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _share(some: Sequence[Run], runs: Sequence[Run]) -> str:
+    return f"{len(some)} of {len(runs)} sessions"
+
+
+def _are(some: Sequence[Run]) -> str:
+    return "is" if len(some) == 1 else "are"
+
+
+_LEVELS = ("dram", "llc")
+
+
+def roofs_apart(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
+    """At most a line, for roofs of one machine that differ between the sides by more than their samples scattered.
+
+    :param base: the sessions of each side, of one machine a side.
+    """
+    apart = changed_roofs(base, new)
+    if not apart:
+        return []
+    return [
+        f"This machine's own roofs differ between the sides by more than their samples scattered ({'; '.join(apart)})."
+        " A lower roof hides slower cases, a higher one makes up some: on one machine compare times (--by time)"
+    ]
+
+
+def changed_roofs(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
+    """The roofs of one machine that differ between the sides, with both values; none of different machines."""
+    if not base[0].machine.proven or any(
+        told_apart(base[0].machine, run.machine) is not None for run in (*base[1:], *new)
+    ):
+        return []
+    of_base, of_new = _by_name(base), _by_name(new)
+    return [
+        f"{name} {_value(of_new[name])}, baseline {_value(of_base[name])}"
+        for name in of_base
+        if name in of_new and _apart(of_base[name], of_new[name])
+    ]
+
+
+def _by_name(runs: Iterable[Run]) -> dict[str, list[Roof]]:
+    """The roofs that the least time of a step is worked out from: no links, and no launches."""
+    found: dict[str, list[Roof]] = {}
+    for run in runs:
+        for roof in run.roofs:
+            if roof.kind == "flop" or roof.name in _LEVELS:
+                found.setdefault(roof.name, []).append(roof)
+    return found
+
+
+def _apart(base: Sequence[Roof], new: Sequence[Roof]) -> bool:
+    """Whether all samples of one side lie below all of the other's: of each roof the best is the value."""
+    (base_low, base_high), (new_low, new_high) = _ends(base), _ends(new)
+    return base_high < new_low or new_high < base_low
+
+
+def _ends(roofs: Sequence[Roof]) -> tuple[float, float]:
+    worst = min(roof.value * (1 - min(1.0, abs(roof.spread or 0.0))) for roof in roofs)
+    return worst, max(roof.value for roof in roofs)
+
+
+def _value(roofs: Sequence[Roof]) -> str:
+    return scaled(statistics.median(roof.value for roof in roofs), "FLOP/s" if roofs[0].kind == "flop" else "B/s")

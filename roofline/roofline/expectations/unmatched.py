@@ -1,0 +1,208 @@
+"""Findings, and the entries of a file that no measured case is of.
+
+Such an entry is *not measured* where its device is there, *not applicable* where all its cases were skipped, and for
+others where the device isn't there. One whose device nobody knows is reported: a name that was mistyped expects
+nothing, and looks like a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from roofline.expectations.fraction import Fraction
+from roofline.machine.published import DeviceTable, normalised
+from roofline.model.points import Point, cases
+from roofline.results.reader import ResultFile
+from roofline.schema.expected import ANY, Expected, matches
+from roofline.schema.record import NotMeasured
+
+Judged = Literal["held", "failed", "not_evaluable"]
+Verdict = Literal["held", "failed", "not_evaluable", "not_measured", "not_applicable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One part of an expectation, judged. ``got`` says what was found, and for a floor how well it is known."""
+
+    what: Literal["bound", "roof", "speed_of_light"]
+    verdict: Judged
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What came of one expectation for one case of one machine.
+
+    ``case`` is the case's id, or the pattern for which there is none. ``points`` are its sessions, oldest first, those
+    that were judged; all of them where none was. ``why`` tells why nothing could be judged, and which sessions were
+    left out. ``changed_roofs`` are those that have another value than it was locked under, with both values, where that
+    decides.
+    """
+
+    expected: Expected
+    case: str
+    machine: str
+    verdict: Verdict
+    points: tuple[Point, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    roof: Fraction | None = None
+    speed_of_light: Fraction | None = None
+    why: str = ""
+    changed_roofs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """All findings; the cases of which nothing is expected; the file's entries that are for other devices or for other
+    machines of a name; files of a folder that should be results and can't be read; and, a sentence each, the runs that
+    did not end, the cases that hardware counters have bound otherwise, and what is wrong with devices that nobody
+    knows.
+    """
+
+    findings: tuple[Finding, ...]
+    unexpected: tuple[str, ...] = ()
+    elsewhere: tuple[Expected, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
+    unknown_devices: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 all held, 1 one failed, 3 else: never 0 because there was nothing to look at."""
+        if any(finding.verdict == "failed" for finding in self.findings):
+            return 1
+        return 0 if self.all_held and not self.unreadable and not self.incomplete else 3
+
+    @property
+    def all_held(self) -> bool:
+        """Whether something was expected of cases that weren't skipped, and all of it holds."""
+        return {finding.verdict for finding in self.findings} - {"not_applicable"} == {"held"}
+
+
+def names_of(point: Point) -> tuple[str, ...]:
+    """What the point's device is called. A row without a record is of the device that its file's machine tells."""
+    record, machine = point.benchmark.record, point.result.machine
+    device = record.device if record is not None else machine.device if machine is not None else None
+    of_device = () if device is None else (device.kind, device.name)
+    return (*of_device, point.result.machine_label)
+
+
+def is_on(expected: Expected, point: Point) -> bool:
+    """Whether it is for the point's device, and of its machine where it is of one."""
+    return expected.is_on(names_of(point)) and expected.is_of_machine(point.result.machine_key)
+
+
+def lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[tuple[str, NotMeasured]]:
+    """The machine's results that tell that they have no number of the case, by their names. What was simply not run
+    there (the tests in several parts) is not lost.
+    """
+    case, there = sessions[-1].id, {point.result.path for point in sessions}
+    return [
+        (result.path.name, given_up)
+        for result in results
+        if result.path not in there and result.session is not None
+        for given_up in result.session.without_number
+        if given_up.id == case
+    ]
+
+
+def not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[Finding]:
+    """The entries for this machine of which it has no case; else, of those of an entry, the cases that failed in every
+    session. One that was skipped wasn't to be measured here: an entry of such cases alone is not applicable.
+
+    :param points: all of one machine, with its roofs.
+    :param entries: the file's, without those of other machines.
+    """
+    records = [point.benchmark.record for point in cases(points) if point.benchmark.record is not None]
+    known = {(record.case.id, record.case.precision) for record in records}
+    measured = {case for case, _ in known}
+    given_up = _given_up(points)
+    failed = {one.id: one.why for one in given_up if one.outcome != "skipped" and one.id not in measured}
+    findings = []
+    for expected in entries:
+        if not any(expected.is_on(names_of(point)) for point in points):
+            continue
+        missed: dict[str, str] = {}
+        verdict: Verdict = "not_measured"
+        if not any(expected.is_for(case=case, precision=precision) for case, precision in known):
+            of = "" if expected.precision == ANY else f" in {expected.precision}"
+            without = [one for one in given_up if matches(expected.case, one.id)]
+            missed[expected.case + of] = "; ".join(dict.fromkeys(f"{one.id}: {one.why}" for one in without)) or (
+                "No case of the results is of this pattern"
+            )
+            if {one.outcome for one in without} == {"skipped"}:
+                verdict = "not_applicable"
+        elif expected.precision == ANY:  # of a case without a number it isn't told
+            missed = {case: f"{case}: {why}" for case, why in failed.items() if matches(expected.case, case)}
+        findings += [
+            Finding(
+                expected=expected,
+                case=case,
+                machine=points[-1].result.machine_label,
+                verdict=verdict,
+                why=why,
+            )
+            for case, why in missed.items()
+        ]
+    return findings
+
+
+def _given_up(points: Iterable[Point]) -> list[NotMeasured]:
+    """The cases without a number of the points' files."""
+    sessions = {point.result.path: point.result.session for point in points}
+    return [one for session in sessions.values() if session is not None for one in session.without_number]
+
+
+KINDS = ("cpu", "cuda", "mps")
+"""What ``device.kind`` of a record may be."""
+
+
+def unknown_devices(
+    entries: Sequence[Expected], points: Sequence[Point], table: DeviceTable
+) -> Mapping[str, Sequence[Expected]]:
+    """What is wrong with the devices of entries, a sentence for each name, and the entries that have it.
+
+    :param entries: all of the file's.
+    :param points: all of the results, roofs included.
+    """
+    names = {name for point in points for name in names_of(point)}
+    labels = {point.result.machine_key: point.result.machine_label for point in points}
+    locked = {one.device for one in entries if one.fingerprint != ANY}
+    published = [normalised(name) for device in table.devices for name in (device.name, *device.aliases)]
+    wrong: dict[tuple[str, str], list[Expected]] = {}
+    for one in entries:
+        if one.is_on(names):
+            continue
+        if one.fingerprint == ANY:
+            # A device table finds a card without "NVIDIA", too; an entry is for what the driver calls it.
+            meant = next((name for name in sorted(names) if matches(normalised(one.device), normalised(name))), None)
+            if meant is not None:
+                wrong.setdefault((one.device, meant), []).append(one)
+            elif not one.is_on({*KINDS, *locked}) and not any(
+                matches(normalised(one.device), name) for name in published
+            ):
+                wrong.setdefault((one.device, ""), []).append(one)
+        else:
+            for label in [label for key, label in labels.items() if one.is_of_machine(key)]:
+                wrong.setdefault((one.device, label), []).append(one)
+    return {_told(device, label, found): found for (device, label), found in wrong.items()}
+
+
+def _told(device: str, label: str, entries: Sequence[Expected]) -> str:
+    """:param label: of the machine whose fingerprint the entries have, or what the device that is meant is called;
+    empty where there is neither.
+    """
+    more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+    entry = f"device {device!r} ({entries[0].source}{more})"
+    if label and entries[0].fingerprint == ANY:
+        return f"{entry}: a device of these results is called {label}: write it so, with * for what may differ"
+    if label:
+        return f"{entry}: the fingerprint is that of {label}, which has no such name: take one of its own"
+    return (
+        f"{entry}: no such device is known: a typo? Known are {', '.join(KINDS)}, the names of `roofline devices`, and"
+        " what the devices and machines of these results are called"
+    )
