@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from perftests.matrix import CaseSpec
     from pytest_roofline.fixture import Roofline
-    from pytest_roofline.workload.workload import Batches, Workload
+    from pytest_roofline.workload.step import Batches, Workload
 
 _PERFTESTS = Path(__file__).parent / "perftests"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from benchmarks.figures import Figure
 from pytest_roofline.workload.models import ModelSpec
-from pytest_roofline.workload.workload import Mode
+from pytest_roofline.workload.step import Mode
 
 MODES: tuple[Mode, ...] = ("train", "infer")
 
@@ -96,12 +96,12 @@ def _counted(spec: ModelSpec, batch: int, mode: Mode, precision_name: str) -> fl
     """FLOP of the first step, which has the products of all; of its bytes and memory nothing is asked."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    from pytest_roofline.complexity.fake_workload import fake_model, fake_workload
+    from pytest_roofline.complexity.fake import fake_model, fake_workload
     from pytest_roofline.counting import tally
     from pytest_roofline.counting.counter import run_counted
     from pytest_roofline.counting.dtypes import Tf32
     from pytest_roofline.workload import precision
-    from pytest_roofline.workload.workload import Step
+    from pytest_roofline.workload.step import Step
 
     fake, wanted = FakeTensorMode(), precision.PRECISIONS[precision_name]
     model = fake_model(spec, wanted, fake)

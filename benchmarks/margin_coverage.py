@@ -33,7 +33,7 @@ from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring import Plan, measure
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.loop import REPLACED_SHARE
-from pytest_roofline.measuring.stopwatch import Stopwatch
+from pytest_roofline.measuring.rounds import Stopwatch
 from pytest_roofline.measuring.telemetry import Reading
 from roofline.timing.step_time import undisturbed
 

@@ -15,7 +15,7 @@ from perftests import models
 from pytest_roofline.device.selection import CpuInstruments
 from pytest_roofline.measuring import Plan, measure
 from pytest_roofline.workload import precision
-from pytest_roofline.workload.workload import ReadyBatches, Step, Workload, sgd
+from pytest_roofline.workload.step import ReadyBatches, Step, Workload, sgd
 
 RESNET_BATCH = 4
 MLP_BATCH = 64

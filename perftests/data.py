@@ -12,7 +12,7 @@ from perftests.data_source import DataError, DataSpec
 from perftests.loader_options import LoaderOptions, check_shared_memory
 from perftests.models import ModelSpec
 from pytest_roofline.device import cpus
-from pytest_roofline.workload.workload import Batches, ReadyBatches
+from pytest_roofline.workload.step import Batches, ReadyBatches
 
 if TYPE_CHECKING:
     import torch

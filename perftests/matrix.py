@@ -17,7 +17,7 @@ from perftests.toml_tables import Table
 from pytest_roofline.device.selection import KINDS
 from pytest_roofline.settings import with_near
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import MODES, case_id
+from pytest_roofline.workload.step import MODES, case_id
 
 AXES = ("model", "mode", "batch", "precision", "layout", "data")
 

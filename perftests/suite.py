@@ -25,13 +25,13 @@ from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.case import layouts
 from pytest_roofline.workload.models import libraries
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import Workload, sgd
+from pytest_roofline.workload.step import Workload, sgd
 from roofline.text.units import scaled
 
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.workload.workload import Batches, Mode
+    from pytest_roofline.workload.step import Batches, Mode
 
 _SUITE = pytest.StashKey["Suite"]()
 

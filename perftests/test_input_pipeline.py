@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from perftests import suite
-from pytest_roofline.workload.workload import workload_hash
+from pytest_roofline.workload.step import workload_hash
 from roofline.schema.record import Case
 
 if TYPE_CHECKING:
     from perftests.matrix import CaseSpec
     from pytest_roofline.fixture import Roofline
-    from pytest_roofline.workload.workload import Batches, Workload
+    from pytest_roofline.workload.step import Batches, Workload
 
 
 BUDGET_S = 5.0

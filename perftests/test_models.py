@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from perftests.matrix import CaseSpec
     from pytest_roofline.fixture import Roofline
-    from pytest_roofline.workload.workload import Workload
+    from pytest_roofline.workload.step import Workload
 
 
 def test_train(case: CaseSpec, workload: Workload, warm_up: int | None, roofline: Roofline) -> None:

@@ -12,7 +12,7 @@ from pytest_roofline.device.flags import device_flags
 from pytest_roofline.device.memory import is_out_of_memory, peak_memory, reset_peak
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.plan import StepEnd
-from pytest_roofline.measuring.process import ProcessUsage
+from pytest_roofline.measuring.process_usage import ProcessUsage
 from pytest_roofline.options import Options
 from pytest_roofline.profilers.system import System
 from pytest_roofline.proof import claims as proof
@@ -22,8 +22,8 @@ from pytest_roofline.proof.onlookers import onlookers
 from pytest_roofline.session.run import Run, without_folders
 from pytest_roofline.workload.case import case_of, layout_of
 from pytest_roofline.workload.compiling import fresh_compiler, left_out, refuse_eager
-from pytest_roofline.workload.conditions import conditions
-from pytest_roofline.workload.workload import Step, Workload
+from pytest_roofline.workload.step import Step, Workload
+from pytest_roofline.workload.switches import conditions
 from roofline.schema.record import Counters, Flag, HostCounters, Record
 from roofline.timing.step_time import margin_flag
 

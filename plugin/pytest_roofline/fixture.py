@@ -13,7 +13,7 @@ from pytest_roofline.session.bounds import applying, assert_bounds
 from pytest_roofline.settings import with_near
 from pytest_roofline.workload.case import check_named, named
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import MODES, Mode
+from pytest_roofline.workload.step import MODES, Mode
 from roofline.schema.record import KEY, Case, Record
 from roofline.schema.record_json import to_json
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pytest_roofline.measuring import Measured, Plan
     from pytest_roofline.session.run import Run
-    from pytest_roofline.workload.workload import Workload
+    from pytest_roofline.workload.step import Workload
     from roofline.schema.expected import Expected
 
 
@@ -133,7 +133,7 @@ class Roofline:
         """
         import pytest
 
-        from pytest_roofline.workload.adopt import NotSupported, adopt
+        from pytest_roofline.workload.own_model import NotSupported, adopt
 
         __tracebackhide__ = True  # Of a refused call a user needs his own line and the message.
         given: dict[str, Any] = {"mode": mode, "precision": precision, "batch": batch, "sample_unit": sample_unit}
@@ -260,7 +260,7 @@ class Roofline:
 
     def _try_workload(self, workload: Workload) -> None:
         from pytest_roofline.workload.compiling import fresh_compiler
-        from pytest_roofline.workload.workload import Step
+        from pytest_roofline.workload.step import Step
 
         with fresh_compiler() if workload.compile else nullcontext():
             self._try(Step(workload))
@@ -278,7 +278,7 @@ class Roofline:
 
     def _keep(self, record: Record, seconds: float) -> Record:
         """:returns: the record as it is kept, with what its test expects of it."""
-        from pytest_roofline.measuring.replay import hand_over
+        from pytest_roofline.measuring.benchmark_timer import hand_over
 
         expected = applying(self._expected, record, self._run.machine.label)
         record = replace(record, expected=expected)

@@ -140,10 +140,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     if not config.pluginmanager.hasplugin("pytest-benchmark"):
         raise pytest.UsageError("-p no:benchmark: measuring needs pytest-benchmark. Leave that out, or install it.")
-    from pytest_roofline.measuring import replay
+    from pytest_roofline.measuring import benchmark_timer
 
     for item in cases:
-        replay.install(item)
+        benchmark_timer.install(item)
     items.sort(key=lambda item: item.get_closest_marker("roofs") is None)
     if not config.getini("roofline_markers"):
         return

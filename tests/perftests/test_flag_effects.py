@@ -23,9 +23,9 @@ from pytest_roofline.measuring import Plan
 from pytest_roofline.options import Options
 from pytest_roofline.plugin import ANNOUNCED, options_of
 from pytest_roofline.settings import add_flags, add_short_flags
-from pytest_roofline.workload import conditions
+from pytest_roofline.workload import switches
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import ReadyBatches, Workload
+from pytest_roofline.workload.step import ReadyBatches, Workload
 
 SETTINGS = (*plugin_options.SETTINGS, *suite_options.SETTINGS)
 CPU = torch.device("cpu")
@@ -92,7 +92,7 @@ class Planned:
 
     def switch(self, read: Callable[[], bool]) -> bool:
         """One of torch's switches while a case runs."""
-        with conditions.conditions(PRECISIONS["fp32"], self.options, CPU, "case"):
+        with switches.conditions(PRECISIONS["fp32"], self.options, CPU, "case"):
             return read()
 
 
@@ -124,7 +124,7 @@ ROWS = (
     Row("deterministic", "--deterministic", lambda run: run.switch(torch.are_deterministic_algorithms_enabled)),
     Row("cudnn_benchmark", "--cudnn-benchmark", lambda run: run.switch(lambda: torch.backends.cudnn.benchmark)),
     Row("compile", "--compile", lambda run: run.every("compile") == {True} and run.workload.compile, "--model mlp"),
-    # Where it opens a range is held in tests/plugin/test_conditions.py.
+    # Where it opens a range is held in tests/plugin/workload/test_switches.py.
     Row("nvtx", "--nvtx", lambda run: run.options.nvtx),
     # What these do is held in tests/plugin/profilers.
     Row("ncu", "--ncu require", lambda run: run.options.ncu == "require"),

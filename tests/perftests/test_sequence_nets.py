@@ -7,10 +7,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from perftests import models
-from pytest_roofline.complexity.fake_workload import fake_model, fake_workload
+from pytest_roofline.complexity.fake import fake_model, fake_workload
 from pytest_roofline.counting import count_step
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import Step
+from pytest_roofline.workload.step import Step
 
 TOKENS, HIDDEN, CLASSES = models.SEQUENCE_TOKENS, 256, 10
 

@@ -14,7 +14,7 @@ from pytest_roofline.options import SETTINGS, Options
 from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.session.run import Run
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import ReadyBatches, Workload, sgd
+from pytest_roofline.workload.step import ReadyBatches, Workload, sgd
 from roofline.schema.record import Device, Record, Timing
 from tests.plugin.measuring.fakes import Lab
 

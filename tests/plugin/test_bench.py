@@ -25,7 +25,7 @@ from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.roofs import plain_bench
 from pytest_roofline.roofs.measured import Candidate, RoofPlan
 from pytest_roofline.session.run import Run
-from pytest_roofline.workload.workload import ReadyBatches, Step, sgd
+from pytest_roofline.workload.step import ReadyBatches, Step, sgd
 from roofline.schema.record import Case, Counters, HostCounters, Process, Record, RoofKind
 from roofline.schema.record_json import from_json, to_json
 from tests.plugin.fake_nvml import FakeNvml

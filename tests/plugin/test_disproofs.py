@@ -25,7 +25,7 @@ PROJECT = """
     from pytest_roofline.proof import claims as proof
     from pytest_roofline.measuring import Plan
     from pytest_roofline.workload.precision import PRECISIONS
-    from pytest_roofline.workload.workload import ReadyBatches, Workload, sgd
+    from pytest_roofline.workload.step import ReadyBatches, Workload, sgd
 
     def batch(size=1.0, rows=4):
         return (torch.full((rows, 8), size),), torch.zeros(rows, dtype=torch.int64)

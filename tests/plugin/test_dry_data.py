@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from pytest_roofline import bench
 from pytest_roofline.measuring import InputEnded
-from pytest_roofline.workload.workload import ReadyBatches, Step
+from pytest_roofline.workload.step import ReadyBatches, Step
 from roofline.schema.record import Record
 from tests.plugin.fake_run import STEP_S, WINDOW, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab

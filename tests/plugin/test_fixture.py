@@ -50,7 +50,7 @@ def test_a_refused_call_shows_the_users_line_and_no_frame_of_the_plugin(project:
     run.assert_outcomes(failed=1)
     run.stdout.fnmatch_lines([f">*roofline(nn.Linear(8, 4), torch.randn(2, 8), {given})", "E*ValueError: roofline(*"])
     assert "fixture.py:" not in run.stdout.str()
-    assert "adopt.py:" not in run.stdout.str()
+    assert "own_model.py:" not in run.stdout.str()
 
 
 def test_a_disproved_row_stays_in_the_file_marked_invalid(project: pytest.Pytester) -> None:

@@ -10,7 +10,7 @@ from torch import nn
 
 from pytest_roofline.proof import claims as proof
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import ReadyBatches, Step, Workload, sgd
+from pytest_roofline.workload.step import ReadyBatches, Step, Workload, sgd
 
 CPU = torch.device("cpu")
 SCALE = 65536.0

@@ -10,7 +10,7 @@ from functools import cached_property
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from pytest_roofline.complexity.fake_workload import fake_model, fake_workload
+from pytest_roofline.complexity.fake import fake_model, fake_workload
 from pytest_roofline.complexity.layers import Forward, forward_by_layer
 from pytest_roofline.complexity.tf32 import in_tf32, switches
 from pytest_roofline.counting import count_step
@@ -19,7 +19,7 @@ from pytest_roofline.counting.memory import stored_byte
 from pytest_roofline.proof.missing import told
 from pytest_roofline.workload.models import ModelSpec
 from pytest_roofline.workload.precision import Precision
-from pytest_roofline.workload.workload import Mode, Step, Workload
+from pytest_roofline.workload.step import Mode, Step, Workload
 from roofline.schema.record import Work
 
 MOST = 1 << 20

@@ -8,7 +8,7 @@ from pytest_roofline.complexity.assessment import Assessment, CannotAssess
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.models import ModelSpec
 from pytest_roofline.workload.precision import Precision
-from pytest_roofline.workload.workload import Mode
+from pytest_roofline.workload.step import Mode
 
 _INT64_BYTE = 8
 

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_roofline.complexity.assessment import StepNeeds
 from pytest_roofline.complexity.layers import Forward, Layer
 from pytest_roofline.workload.models import ModelSpec
-from pytest_roofline.workload.workload import Mode
+from pytest_roofline.workload.step import Mode
 from roofline.text.units import scaled, shares
 
 SCHEMA = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from pytest_roofline.measuring.stopwatch import Round
+from pytest_roofline.measuring.rounds import Round
 
 STEAL_SHARE = 0.02
 """The hypervisor took more than this share of the round from the process's CPUs, taken together."""

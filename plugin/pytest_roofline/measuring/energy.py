@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pytest_roofline.measuring.summary import Taken
+from pytest_roofline.measuring.timing_record import Taken
 
 LEAST_S = 1.0
 """Of rounds. What a board's sensor sees is a part of the time only, a quarter of it on the A100 and H100

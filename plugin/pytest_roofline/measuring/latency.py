@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 
-from pytest_roofline.measuring.stopwatch import Stopwatch
+from pytest_roofline.measuring.rounds import Stopwatch
 from roofline.schema.record import Latency
 
 BUDGET_S = 2.0

@@ -23,9 +23,9 @@ from pytest_roofline.measuring import latency as latencies
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.energy import energy_per_step
 from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Pace, Plan, Step
-from pytest_roofline.measuring.stopwatch import Round, Stopwatch, difference
-from pytest_roofline.measuring.summary import Repeat, Taken, summarise
+from pytest_roofline.measuring.rounds import Round, Stopwatch, difference
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
+from pytest_roofline.measuring.timing_record import Repeat, Taken, summarise
 from pytest_roofline.measuring.warmup import Warmup, warm_up
 from roofline.schema.record import StopReason
 from roofline.timing.margin import MarginEstimator

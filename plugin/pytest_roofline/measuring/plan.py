@@ -12,7 +12,7 @@ from pytest_roofline.options import PROTOCOLS
 from roofline.schema.record import Timing
 
 if TYPE_CHECKING:
-    from pytest_roofline.measuring.stopwatch import Round
+    from pytest_roofline.measuring.rounds import Round
 
 WINDOW_WARMUP_STEPS = 10
 WINDOW_STEPS = 100

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_roofline.measuring.stopwatch import Stopwatch
+from pytest_roofline.measuring.rounds import Stopwatch
 
 LIMIT_S = 10.0
 """Time allowed after the first step, which may compile for minutes."""

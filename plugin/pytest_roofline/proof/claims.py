@@ -19,7 +19,7 @@ from roofline.text.units import some_of
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.workload.workload import Step
+    from pytest_roofline.workload.step import Step
 
 _TF32_KERNEL = re.compile(r"tf32|s1688(?!.*(?:bf16|f16))")
 """cuBLAS, cuDNN and CUTLASS name TF32 kernels by the type, or by its instruction: m16n8k8 on 32-bit inputs."""

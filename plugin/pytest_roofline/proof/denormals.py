@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from pytest_roofline.workload.workload import Step
+    from pytest_roofline.workload.step import Step
 
 MOST = 0.01
 """A larger share of a tensor's elements is told of."""

@@ -13,7 +13,7 @@ from pytest_roofline.proof.denormals import denormals
 from pytest_roofline.proof.kernels import kernel_names
 from pytest_roofline.proof.missing import told
 from pytest_roofline.workload import precision as precisions
-from pytest_roofline.workload.workload import ReadyBatches, Step
+from pytest_roofline.workload.step import ReadyBatches, Step
 from roofline.schema.record import Check, Flag
 
 if TYPE_CHECKING:

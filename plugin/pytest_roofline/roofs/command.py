@@ -137,8 +137,8 @@ def _cache_errors() -> Iterator[None]:
 
 def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractContextManager[None]]:
     from pytest_roofline.options import SETTINGS, Options
-    from pytest_roofline.workload.conditions import conditions
     from pytest_roofline.workload.precision import PRECISIONS
+    from pytest_roofline.workload.switches import conditions
 
     defaults = Options(**{setting.name: setting.default for setting in SETTINGS})
     return lambda plan: conditions(PRECISIONS[plan.precision], defaults, device, f"roof-{plan.name}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from pytest_roofline.measuring.disturbance import disturbances
-from pytest_roofline.measuring.stopwatch import Stopwatch
+from pytest_roofline.measuring.rounds import Stopwatch
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
 from pytest_roofline.roofs import measured as roofs
 from roofline.schema.record import Device, Record, Roof

@@ -11,14 +11,14 @@ from pytest_roofline.bench import plan_of, timing_flags
 from pytest_roofline.device import cpus
 from pytest_roofline.device.flags import device_flags
 from pytest_roofline.measuring import Measured, Plan, measure
-from pytest_roofline.measuring.process import ProcessUsage
+from pytest_roofline.measuring.process_usage import ProcessUsage
 from pytest_roofline.profilers.system import System
 from pytest_roofline.proof.missing import explained
 from pytest_roofline.proof.onlookers import profilers
 from pytest_roofline.roofs import measured as roofs
-from pytest_roofline.workload.conditions import conditions
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import workload_hash
+from pytest_roofline.workload.step import workload_hash
+from pytest_roofline.workload.switches import conditions
 from roofline.schema.record import Case, Counters, Memory, Process, Record, Work
 from roofline.timing.step_time import mostly_disturbed
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pytest_roofline.ab.turns import Turns
     from pytest_roofline.session.bounds import Suite
-    from pytest_roofline.workload.workload import Workload
+    from pytest_roofline.workload.step import Workload
 
 
 class CountsStep(Protocol):
@@ -217,7 +217,7 @@ class Run:
         self.measuring_s += self.clock() - start
 
     def _conditions(self, plan: RoofPlan) -> AbstractContextManager[None]:
-        from pytest_roofline.workload.conditions import conditions
+        from pytest_roofline.workload.switches import conditions
 
         return conditions(PRECISIONS[plan.precision], self.options, self.device, f"roof-{plan.name}")
 

@@ -10,7 +10,7 @@ from pytest_roofline.device import selection as devices
 from pytest_roofline.options import Options
 from pytest_roofline.proof.claims import tensors_in
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import MODES, Workload, workload_hash
+from pytest_roofline.workload.step import MODES, Workload, workload_hash
 from roofline.schema.record import Case, Check
 
 if TYPE_CHECKING:

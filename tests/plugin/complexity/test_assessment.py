@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytest_roofline.complexity.assessment import MOST, Assessment, CannotAssess, largest_batch
-from pytest_roofline.complexity.fake_workload import Mode, fake_model
+from pytest_roofline.complexity.fake import Mode, fake_model
 from pytest_roofline.workload.models import ModelSpec, Registry, losses
 from pytest_roofline.workload.precision import PRECISIONS
 

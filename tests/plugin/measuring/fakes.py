@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from typing import TypeVar
 
 from pytest_roofline.device.state import DeviceState, HeldDown
-from pytest_roofline.measuring.stopwatch import Round
+from pytest_roofline.measuring.rounds import Round
 from pytest_roofline.measuring.telemetry import Reading
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
-from pytest_roofline.measuring.stopwatch import Round
+from pytest_roofline.measuring.rounds import Round
 from tests.plugin.measuring.fakes import Lab
 
 STEPS = Plan(warmup_steps=3, steps=2, max_time_s=2.0)

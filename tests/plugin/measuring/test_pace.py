@@ -6,7 +6,7 @@ import pytest
 
 from pytest_roofline.measuring import InputEnded, Plan, measure
 from pytest_roofline.measuring.loop import REBUILT_STEPS
-from pytest_roofline.measuring.stopwatch import Round
+from pytest_roofline.measuring.rounds import Round
 from tests.plugin.measuring.fakes import Lab
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.measuring.stopwatch import Stopwatch
+from pytest_roofline.measuring.rounds import Stopwatch
 from pytest_roofline.measuring.warmup import LIMIT_S, ClockError, Warmup, is_steady, warm_up
 from tests.plugin.measuring.fakes import Lab
 

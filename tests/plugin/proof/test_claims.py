@@ -13,7 +13,7 @@ from pytest_roofline.proof import claims as proof
 from pytest_roofline.proof.claims import Snapshot
 from pytest_roofline.workload.compiling import Graphs
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import ReadyBatches, Step, Workload, sgd
+from pytest_roofline.workload.step import ReadyBatches, Step, Workload, sgd
 
 CPU = torch.device("cpu")
 

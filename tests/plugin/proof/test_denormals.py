@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from pytest_roofline import bench
 from pytest_roofline.proof import denormals
-from pytest_roofline.workload.workload import ReadyBatches, Step
+from pytest_roofline.workload.step import ReadyBatches, Step
 from tests.plugin.fake_run import STEP_S, WINDOW, run_on, workload
 from tests.plugin.measuring.fakes import Lab
 

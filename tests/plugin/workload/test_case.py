@@ -12,7 +12,7 @@ from torch import nn
 from pytest_roofline.options import Options
 from pytest_roofline.workload.case import case_of, check_named, layout_of
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import ReadyBatches, Workload, sgd
+from pytest_roofline.workload.step import ReadyBatches, Workload, sgd
 from tests.plugin.fake_run import options
 
 OPTIONS = options()

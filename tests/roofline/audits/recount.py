@@ -13,10 +13,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from perftests.models import ModelSpec, find
-from pytest_roofline.complexity.fake_workload import fake_model, fake_workload
+from pytest_roofline.complexity.fake import fake_model, fake_workload
 from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import Step
+from pytest_roofline.workload.step import Step
 
 TRAINED = 2
 """Samples of the training step: a batch norm over maps of one pixel wants two values."""

@@ -19,7 +19,7 @@ from pytest_roofline.profilers.ncu.order import CHILD, Answer, Order, order
 
 if TYPE_CHECKING:
     from pytest_roofline.session.run import Run
-    from pytest_roofline.workload.workload import Workload
+    from pytest_roofline.workload.step import Workload
 
 # The plugin itself is imported late: pytest has yet to load it, and to rewrite its assertions, when it loads this one.
 
@@ -175,7 +175,7 @@ class CountingChild:
         :raises pytest.skip.Exception: the step was taken.
         """
         from pytest_roofline.workload.compiling import fresh_compiler
-        from pytest_roofline.workload.conditions import conditions
+        from pytest_roofline.workload.switches import conditions
 
         run = self._run
         assert run is not None
@@ -203,7 +203,7 @@ def count_step(workload: Workload, case: str) -> str | None:
     :returns: why the step is not the one to count; None where it is.
     """
     from pytest_roofline.profilers.ncu.profiled_range import profiled_range
-    from pytest_roofline.workload.workload import Step
+    from pytest_roofline.workload.step import Step
 
     step = Step(workload)
     warm_up(step, step.scale)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pytest_roofline import bench
-from pytest_roofline.workload.workload import sgd
+from pytest_roofline.workload.step import sgd
 from roofline.schema.record import Record, unexplained
 from tests.plugin.fake_run import WINDOW, Ticking, run_on, workload
 from tests.plugin.measuring.fakes import Lab

@@ -342,6 +342,6 @@ def test_a_step_without_its_optimiser_is_not_the_one_to_count(lab: Lab, monkeypa
             pass
 
     scaler = Scaler()
-    monkeypatch.setattr("pytest_roofline.workload.workload._scaler", lambda _workload: scaler)
+    monkeypatch.setattr("pytest_roofline.workload.step._scaler", lambda _workload: scaler)
     load = workload(lab)
     assert count_step(load, "case") == "its optimiser step was skipped: gradients were not finite at the scale 8"

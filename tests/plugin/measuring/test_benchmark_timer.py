@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.measuring.replay import NothingToReplay, ReplayTimer
+from pytest_roofline.measuring.benchmark_timer import NothingToReplay, ReplayTimer
 
 CONFTEST = """
 import pytest
-from pytest_roofline.measuring import replay
+from pytest_roofline.measuring import benchmark_timer
 from roofline.schema.record import Rounds, Timing
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
         if "taken" in item.fixturenames:
-            replay.install(item)
+            benchmark_timer.install(item)
 
 def pytest_benchmark_generate_machine_info():
     return {}  # looking the machine up takes longer than all the rest
@@ -32,7 +32,7 @@ def taken(request, benchmark):
             warmup_steps=0, warmup_s=0.0, warmup_settled=None, confidence=0.95, margin_target=None, margin=None,
             stop_reason="fixed",
         )
-        replay.hand_over(benchmark, request.node, timing)
+        benchmark_timer.hand_over(benchmark, request.node, timing)
     return hand_over
 """
 

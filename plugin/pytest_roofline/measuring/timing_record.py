@@ -11,7 +11,7 @@ from typing import TypeVar
 from pytest_roofline.measuring import latency as latencies
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.plan import Plan
-from pytest_roofline.measuring.stopwatch import Round
+from pytest_roofline.measuring.rounds import Round
 from pytest_roofline.measuring.warmup import Warmup
 from roofline.schema.record import Latency, Rounds, StopReason, Timing
 from roofline.timing.margin import MarginEstimator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_roofline.device.state import DeviceState, HeldDown
-from pytest_roofline.measuring.stopwatch import Stopwatch
+from pytest_roofline.measuring.rounds import Stopwatch
 from tests.plugin.measuring.fakes import Lab
 
 

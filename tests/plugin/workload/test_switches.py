@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from pytest_roofline.workload.conditions import conditions
 from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.switches import conditions
 from tests.plugin.fake_run import options
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from pytest_roofline.fixture import Defaults
 from pytest_roofline.workload import precision as precisions
-from pytest_roofline.workload.adopt import NotSupported, adopt
-from pytest_roofline.workload.workload import Step, Workload
+from pytest_roofline.workload.own_model import NotSupported, adopt
+from pytest_roofline.workload.step import Step, Workload
 
 CPU = torch.device("cpu")
 

@@ -11,9 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pytest_roofline.workload import workload as workloads
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.workload import ReadyBatches, Step, Workload, sgd
+from pytest_roofline.workload.step import LEARNING_RATE, ReadyBatches, Step, Workload, case_id, sgd, workload_hash
 
 CPU = torch.device("cpu")
 
@@ -42,7 +41,7 @@ def test_a_training_step_is_the_one_written_by_hand() -> None:
     model = nn.Linear(5, 3)
     twin = copy.deepcopy(model)
     step = Step(workload(model))
-    optimizer = torch.optim.SGD(twin.parameters(), lr=workloads.LEARNING_RATE, momentum=0.9, weight_decay=1e-4)
+    optimizer = torch.optim.SGD(twin.parameters(), lr=LEARNING_RATE, momentum=0.9, weight_decay=1e-4)
     for _ in range(3):
         step()
         (inputs,), target = batch()
@@ -115,6 +114,6 @@ def test_training_without_a_loss_is_refused() -> None:
 
 def test_ids_and_hashes() -> None:
     """An id is readable and names no device; the hash is over values, not over their order."""
-    assert workloads.case_id("resnet50", "train", 32, "amp_bf16") == "resnet50-train-b32-amp_bf16"
-    assert workloads.workload_hash({"a": 1, "b": [2]}) == workloads.workload_hash({"b": [2], "a": 1})
-    assert workloads.workload_hash({"a": 1}) != workloads.workload_hash({"a": 2})
+    assert case_id("resnet50", "train", 32, "amp_bf16") == "resnet50-train-b32-amp_bf16"
+    assert workload_hash({"a": 1, "b": [2]}) == workload_hash({"b": [2], "a": 1})
+    assert workload_hash({"a": 1}) != workload_hash({"a": 2})

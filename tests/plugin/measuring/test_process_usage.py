@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_roofline.measuring.process import ProcessUsage
+from pytest_roofline.measuring.process_usage import ProcessUsage
 
 
 @dataclass
@@ -41,7 +41,7 @@ def counters(monkeypatch: pytest.MonkeyPatch) -> Counters:
     """Of a process that has run for a while."""
     counters = Counters()
     monkeypatch.setattr(os, "times", counters.times)
-    monkeypatch.setattr("pytest_roofline.measuring.process.resource", counters)
+    monkeypatch.setattr("pytest_roofline.measuring.process_usage.resource", counters)
     return counters
 
 
@@ -104,7 +104,7 @@ def test_without_a_mark_a_size_that_rose_is_of_the_case(
     counters: Counters, own: Own, monkeypatch: pytest.MonkeyPatch, unit: int, size: int
 ) -> None:
     """The process had never been as large before. The system tells it in KiB, on macOS in bytes."""
-    monkeypatch.setattr("pytest_roofline.measuring.process._RSS_UNIT_BYTE", unit)
+    monkeypatch.setattr("pytest_roofline.measuring.process_usage._RSS_UNIT_BYTE", unit)
     own.asked.unlink()
     usage = _usage(own)
     counters.max_rss = 3072
@@ -166,7 +166,7 @@ def test_the_real_counters() -> None:
 def test_the_real_size_of_a_small_case_after_a_large_one() -> None:
     """A block of 64 MiB is seen in its case alone. In a process of its own: what ran before would count, too."""
     program = """if True:
-        from pytest_roofline.measuring.process import ProcessUsage
+        from pytest_roofline.measuring.process_usage import ProcessUsage
 
         large = ProcessUsage()
         assert len(b"x" * 2**26) == 2**26
@@ -179,7 +179,7 @@ def test_the_real_size_of_a_small_case_after_a_large_one() -> None:
 
 def test_without_a_resource_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As on Windows: times, and None with a reason for the rest."""
-    monkeypatch.setattr("pytest_roofline.measuring.process.resource", None)
+    monkeypatch.setattr("pytest_roofline.measuring.process_usage.resource", None)
     usage = ProcessUsage(dict, tmp_path)
     process = usage.stop()
     assert process.user_s >= 0

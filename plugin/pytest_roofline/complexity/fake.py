@@ -10,7 +10,7 @@ from pytest_roofline.counting.fake import fake_copy
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.models import ModelSpec
 from pytest_roofline.workload.precision import Precision
-from pytest_roofline.workload.workload import Mode, ReadyBatches, Workload, sgd
+from pytest_roofline.workload.step import Mode, ReadyBatches, Workload, sgd
 
 CPU = torch.device("cpu")
 """Where the fake tensors lie: every machine has it."""

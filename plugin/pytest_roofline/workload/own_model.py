@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_roofline.session.results import scalar
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.precision import PRECISIONS, Precision
-from pytest_roofline.workload.workload import ReadyBatches, Workload, sgd
+from pytest_roofline.workload.step import ReadyBatches, Workload, sgd
 
 if TYPE_CHECKING:
     import torch
