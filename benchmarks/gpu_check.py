@@ -28,7 +28,7 @@ from typing import Any
 
 from benchmarks.gpu_figures import agreement, figures_of, in_words
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.files import read
+from roofline.profilers.ncu.kernels import read
 from roofline.results.reader import read_file
 from roofline.schema.record_json import without_nonfinite
 
@@ -232,7 +232,7 @@ def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
     from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
     from pytest_roofline.profilers.system import System
     from pytest_roofline.session.run import without_folders
-    from roofline.counters.metrics import byte_metrics, flop_metrics
+    from roofline.counters.quantities import byte_metrics, flop_metrics
 
     end = time.monotonic() + limit_s
     system = System.here()

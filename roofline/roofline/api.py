@@ -24,9 +24,8 @@ from roofline.machine.published import load as load_devices
 from roofline.model.points import place_all
 from roofline.profilers import timeline_files, timeline_report
 from roofline.profilers.kineto.chrome_trace import read_trace
-from roofline.profilers.ncu import tables as ncu_tables
-from roofline.profilers.ncu.figures import count
-from roofline.profilers.ncu.files import read_all
+from roofline.profilers.ncu import ncu_tables
+from roofline.profilers.ncu.kernels import count, read_all
 from roofline.profilers.nsys.file import read_nsys
 from roofline.profilers.timeline import Timeline
 from roofline.results.reader import read

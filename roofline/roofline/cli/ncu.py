@@ -12,11 +12,9 @@ from roofline.cli.common import INPUT, CannotCompare
 from roofline.cli.output import chosen_format, emit, emit_text, tell
 from roofline.cli.parameters import table_options
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.figures import Kernel, by_kernel, by_kind, count, slowest_first
-from roofline.profilers.ncu.files import read_all
-from roofline.profilers.ncu.number_format import COMMA, POINT
-from roofline.profilers.ncu.request import request
-from roofline.profilers.ncu.tables import document, notes, table
+from roofline.profilers.ncu.kernels import Kernel, by_kernel, by_kind, count, read_all, slowest_first
+from roofline.profilers.ncu.ncu_tables import document, notes, request, table
+from roofline.profilers.ncu.values import COMMA, POINT
 from roofline.show.tables import Format
 
 By = Literal["kernel", "kind", "launch"]

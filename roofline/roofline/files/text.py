@@ -61,3 +61,16 @@ def decoded(path: Path, content: bytes, advice: str, errors: str = "strict") -> 
     except UnicodeDecodeError as error:
         name = "UTF-16" if "16" in error.encoding else "UTF-8"
         raise ReadError(f"{path}: not {name} text (byte {error.start}). {advice}") from error
+
+
+def printed_text(content: bytes) -> str:
+    """Decode what a program printed into a file: as `encoding_of` says, else in the code page of Windows.
+
+    Names of kernels and numbers are right in any of them; what can't be decoded is shown as such.
+    """
+    encoding = encoding_of(content)
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        marked = encoding == "utf-16" or content.startswith(codecs.BOM_UTF8)
+        return content.decode(encoding if marked else "cp1252", errors="replace")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.counters.metrics import byte_metrics, flop_metrics
+from roofline.counters.quantities import byte_metrics, flop_metrics
 from roofline.show.tables import FORMATS
 from tests.roofline.conftest import Run
 from tests.roofline.profilers.ncu_made import (
@@ -105,7 +105,7 @@ def test_it_keeps_to_the_width(run: Run, tmp_path: Path, width: int, narrow: boo
     assert max(map(len, out.splitlines())) <= width
     assert ("Not shown at this width: tensor cores, launches" in out) is narrow
     assert ("conv. forward" if narrow else "convolution forward") in table
-    for text in ("kind", "999 µs", "20.0 M", "2.50 M", "8.00", "FLOP/", "DRAM byte"):
+    for text in ("kind", "999 µs", "20.0 M", "2.50 M", "8.00", "FLOP/", "DRAM"):
         assert text in table
     assert ("tensor" in table) is not narrow
 

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.figures import by_kernel, count
-from roofline.profilers.ncu.files import read_all
-from roofline.profilers.ncu.tables import document, table
+from roofline.profilers.ncu.kernels import by_kernel, count, read_all
+from roofline.profilers.ncu.ncu_tables import document, table
 from roofline.show.tables import FORMATS, render
 from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, sections, summary
 
@@ -153,11 +152,11 @@ def test_extreme_numbers(tmp_path: Path, launches: list[tuple[str, ...]]) -> Non
         return
     for one, row in zip(count(read_all([path])).kernels, launches, strict=True):
         # A time or a clock of 0 is one that was rounded: of what has a rate there was some.
-        assert (one.dram_byte is None) == (row[0] == "0" != row[5])
-        assert (one.dram_byte == 0) == (row[5] == "0")
+        assert (one.amounts["dram_byte"] is None) == (row[0] == "0" != row[5])
+        assert (one.amounts["dram_byte"] == 0) == (row[5] == "0")
         idle = set(row[2:5]) == {"0"}
-        assert (one.flop is None) == ("0" in row[:2] and not idle)
-        assert (one.flop == 0) == idle
+        assert (one.amounts["flop"] is None) == ("0" in row[:2] and not idle)
+        assert (one.amounts["flop"] == 0) == idle
 
 
 @fuzzed

@@ -20,7 +20,7 @@ from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY, Status, sente
 from pytest_roofline.profilers.system import unwound_when_terminated
 from pytest_roofline.session.same_project import CommandLine
 from pytest_roofline.workload.precision import PRECISIONS
-from roofline.counters.metrics import byte_metrics, flop_metrics, instead
+from roofline.counters.quantities import byte_metrics, flop_metrics, instead
 from roofline.schema.record import Counters
 
 FOR_ALL: tuple[Status, ...] = ("permission_denied", "unsupported_platform", "not_found")

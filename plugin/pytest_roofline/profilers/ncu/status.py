@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Literal
 
 from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, System
-from roofline.counters.metrics import ASK
+from roofline.profilers.ncu.installation import ASK
 
 Status = Literal[
     "ok",

@@ -1,22 +1,32 @@
-"""What ``ncu --csv`` printed, in each of its pages, to launches with their metrics in base units."""
+"""What ``ncu --csv`` printed, in each of its pages, to launches with their metrics in base units.
+
+Where sections collected the metrics, the details page has labels in place of their names (below `metric_of`).
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from roofline.counters.terms import Dimension, dimension
+from roofline.counters.quantities import BY_NAME, DRAM_RATE, OF_KERNEL, TIME, Dimension, dimension
 from roofline.files.text import ReadError
-from roofline.profilers.captures import Capture, Launch
-from roofline.profilers.ncu import ranges as ncu_ranges
-from roofline.profilers.ncu.labels import is_label, metric_of, not_printed, unprinted
-from roofline.profilers.ncu.lines import Header, Lines, how, integer, remedy
-from roofline.profilers.ncu.number_format import Evidence, NumberFormat, NumberFormatError
-from roofline.profilers.ncu.units import LEAST, MOST, factors, plausible
+from roofline.profilers.ncu.csv_lines import Header, Lines, how, integer, remedy
+from roofline.profilers.ncu.installation import print_command
+from roofline.profilers.ncu.launches import Capture, Launch
+from roofline.profilers.ncu.values import (
+    LEAST,
+    MOST,
+    Evidence,
+    NumberFormat,
+    NumberFormatError,
+    factors,
+    plausible,
+)
 from roofline.text.printable import printable
 
 _NOTHING = {"", "-", "n/a", "na", "#n/a", "nan", "-nan", "nan(ind)", "-nan(ind)", "inf", "-inf", "none", "null"}
@@ -299,10 +309,35 @@ def _begin(header: Header, number: int, cells: Sequence[str]) -> _Found:
 
 def _ranges(header: Header, cells: Sequence[str]) -> tuple[str, ...] | None:
     """Names of the NVTX ranges that the launch was in; None where the table has no column of them."""
-    there = ncu_ranges.columns(header.cells)
+    there = _range_columns(header.cells)
     if not there:
         return None
-    return tuple(name for place, numbered in there for name in ncu_ranges.ranges(cells[place], numbered))
+    return tuple(name for place, numbered in there for name in range_names(cells[place], numbered))
+
+
+_PUSHED, _STARTED = ":Push/Pop_Range:", ":Start/Stop_Range:"
+_FIELDS_BEHIND = 6
+"""Behind a range's name: type and value of its payload, its colour, and its message."""
+
+_QUOTED = re.compile(r'"([^"]*)"')
+
+
+@lru_cache(maxsize=8)
+def _range_columns(names: tuple[str, ...]) -> tuple[tuple[int, bool], ...]:
+    """The place of each column with ranges, and whether an ID stands before the domain in it."""
+    return tuple((place, _STARTED in name) for place, name in enumerate(names) if _PUSHED in name or _STARTED in name)
+
+
+def range_names(cell: str, numbered: bool) -> Iterator[str]:
+    """Read the names of the ranges in a cell, outer ones first.
+
+    :param cell: such as ``4711  "<default domain>:timed:none:none:none:none:none:none"``.
+    :param numbered: an ID stands before the domain.
+    """
+    for one in _QUOTED.findall(cell) or [cell.strip()]:
+        name = one.split(":", 2 if numbered else 1)[-1].rsplit(":", _FIELDS_BEHIND)[0]
+        if name:
+            yield printable(name)
 
 
 def _whole(metric: str, unit: str) -> bool:
@@ -416,3 +451,65 @@ def _said(lines: Lines) -> Iterator[str]:
 
 def _most(*numbers: int | None) -> int | None:
     return max((number for number in numbers if number is not None), default=None)
+
+
+# Labels. Which metric one stands for is told by NVIDIA's section files, which ncu delivers (``SpeedOfLight.section``,
+# ``SpeedOfLight_RooflineChart.section``, ``MemoryWorkloadAnalysis.section``).
+
+_CLOCK = "SM Frequency"
+_SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+_OPERATIONS = ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma")
+"""What the roofline chart has: single and double precision. Of half precision and tensor cores it prints nothing."""
+
+_METRICS: Mapping[str, str] = {
+    "Duration": TIME,
+    "Memory Throughput": DRAM_RATE,
+    "DRAM Bandwidth": DRAM_RATE,
+    _CLOCK: "smsp__cycles_elapsed.avg.per_second",
+    **{
+        f"Predicated-On {one.upper()} Thread Instructions Executed Per Cycle": f"{_SASS.format(one)}.per_cycle_elapsed"
+        for one in _OPERATIONS
+    },
+}
+
+_ACHIEVED = "Single Precision Achieved Value"
+"""The part of the roofline chart whose clock is that of the instructions; its roofs have the clock of another unit."""
+
+_AMOUNTS = tuple(BY_NAME[part].asked[0] for name in OF_KERNEL for part in BY_NAME[name].parts or (name,))
+"""The metrics of all quantities but FLOPs."""
+
+
+def is_label(printed: str) -> bool:
+    """Whether what stands for a metric is a label alone: names are in lower case, or have ``__``."""
+    return bool(printed) and "__" not in printed and not printed.islower()
+
+
+def metric_of(printed: str, unit: str, section: str | None = None, item: str | None = None) -> str:
+    """The metric's own name; what is printed, where that is a label of no quantity.
+
+    :param printed: name, label, or, by ``--print-metric-name label-name``, both.
+    :param section: the section it stands in; None where the table doesn't tell.
+    :param item: the part of the section.
+    """
+    if not is_label(printed):
+        last = printed.rpartition(" ")[2].strip("()[]")
+        return last if "__" in last else printed
+    # Two sections have a Memory Throughput: one is a rate, the other its share of the peak.
+    if unit == "%" or (printed == _CLOCK and "Roofline" in (section or "") and item != _ACHIEVED):
+        return printed
+    return _METRICS.get(printed, printed)
+
+
+def not_printed() -> str:
+    """Of a metric that a page of labels has no label for: how to get it."""
+    return f"not on this page; `{print_command()}` prints it, where the report has it at all"
+
+
+def unprinted(had: Collection[str], why: str) -> dict[str, str]:
+    """Metrics that a page of labels may leave out.
+
+    :param had: what a launch has. Where it has instructions, those are the ones that were collected.
+    :param why: what is told of each, by `not_printed`.
+    """
+    instructions = () if any("__sass_thread_inst_executed" in name for name in had) else (_SASS.format(_OPERATIONS[0]),)
+    return dict.fromkeys((*_AMOUNTS, *instructions), why)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from roofline.files.text import ReadError
-from roofline.profilers.captured_text import captured, decoded
+from roofline.files.text import ReadError, content_of, printed_text
 from roofline.profilers.nsys.database import how_to_export
 from roofline.profilers.nsys.export import read_export
 from roofline.profilers.nsys.stats import read_stats
@@ -28,11 +27,11 @@ def read_nsys(path: Path) -> Timeline:
         raise ReadError(
             f"{path}: nsys's own report, which only nsys reads. Export it, and give the export: {how_to_export(path)}"
         )
-    return read_stats(path, decoded(captured(path)))
+    return read_stats(path, printed_text(content_of(path, "Give the file that the profiler wrote.")))
 
 
 def _begins_with(path: Path, mark: bytes) -> bool:
-    """False for a pipe or a device, which might never end; `captured` refuses it.
+    """False for a pipe or a device, which might never end; `content_of` refuses it.
 
     :raises ReadError: it can't be opened: of a folder that says why it couldn't be looked into.
     """

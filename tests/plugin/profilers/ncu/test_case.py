@@ -20,8 +20,7 @@ from pytest_roofline.profilers.ncu.order import VARIABLE
 from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.session.same_project import CommandLine
-from roofline.counters.metrics import byte_metrics, flop_metrics
-from roofline.counters.terms import TIME
+from roofline.counters.quantities import TIME, byte_metrics, flop_metrics
 from roofline.schema.record import Counters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 
@@ -244,7 +243,7 @@ def test_in_the_place_of_a_metric_that_ncu_does_not_know_the_next_is_asked_for(
     found = counter.count(TEST, tmp_path)
     assert (found.status, found.reason) == ("ok", None)
     asked = metrics_of(stubs)
-    read = [names[0] for names in asked[:3]]
+    read = [names[1] for names in asked[:3]]
     assert read == ["dram__bytes_read.sum", "dram__bytes_op_read.sum", "dram__sectors_read.sum"]
     assert [set(names) - set(asked[3]) for names in asked[3:]] == [set(), {other, *halves}]
     assert found.metrics["dram_read_byte"] == "32 dram__sectors_read.sum"

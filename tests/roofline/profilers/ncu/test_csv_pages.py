@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from roofline.files.text import ReadError
-from roofline.profilers.captures import Capture, Launch
 from roofline.profilers.ncu.csv_pages import parse
-from roofline.profilers.ncu.number_format import COMMA
+from roofline.profilers.ncu.launches import Capture, Launch
+from roofline.profilers.ncu.values import COMMA
 from tests.roofline.profilers.ncu_made import (
     DETAILS,
     IDENTITY,

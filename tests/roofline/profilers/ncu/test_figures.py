@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.profilers.captures import Capture, Launch
-from roofline.profilers.ncu.figures import Counted, by_kernel, by_kind, count, slowest_first, together
+from roofline.profilers.ncu.kernels import Counted, by_kernel, by_kind, count, slowest_first, together
+from roofline.profilers.ncu.launches import Capture, Launch
 
 SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 
@@ -31,7 +31,13 @@ def test_a_launch() -> None:
     """Kind from the name, FLOP from instructions, intensity from both sums."""
     counted = _counted(_launch("ampere_sgemm_128x64_nn", 1e-3, 50.0, 20.0))
     (one,) = counted.kernels
-    assert (one.kind, one.launches, one.time_s, one.flop, one.dram_byte) == ("gemm", 1, 1e-3, 100.0, 20.0)
+    assert (one.kind, one.launches, one.amounts["time_s"], one.amounts["flop"], one.amounts["dram_byte"]) == (
+        "gemm",
+        1,
+        1e-3,
+        100.0,
+        20.0,
+    )
     assert one.intensity == 5.0
     assert "intensity" not in one.missing
     assert (counted.passes, counted.notes) == (2, ("said",))
@@ -45,18 +51,29 @@ def test_intensity_of_several_is_that_of_their_sums() -> None:
         _launch("a_gemm", 1.0, 50.0, 10.0), _launch("a_gemm", 3.0, 50.0, 90.0), _launch("relu", 2.0, 0.0, 5.0)
     )
     first, second = by_kernel(counted.kernels)
-    assert (first.name, first.launches, first.time_s, first.flop, first.dram_byte) == ("a_gemm", 2, 4.0, 200.0, 100.0)
+    assert (first.name, first.launches, first.amounts["time_s"], first.amounts["flop"], first.amounts["dram_byte"]) == (
+        "a_gemm",
+        2,
+        4.0,
+        200.0,
+        100.0,
+    )
     assert first.intensity == 2.0
     assert (second.name, second.intensity) == ("relu", 0.0)
     total = counted.total
-    assert (total.launches, total.time_s, total.flop, total.dram_byte) == (3, 6.0, 200.0, 105.0)
+    assert (total.launches, total.amounts["time_s"], total.amounts["flop"], total.amounts["dram_byte"]) == (
+        3,
+        6.0,
+        200.0,
+        105.0,
+    )
     assert total.flop_by_pipe == {"fp32": 200.0}
 
 
 def test_by_kind() -> None:
     """Kernels of different names in one row."""
     counted = _counted(_launch("a_gemm", 1.0), _launch("b_gemm", 2.0), _launch("Memset (Device)", 5.0))
-    assert [(one.name, one.kind, one.launches, one.time_s) for one in by_kind(counted.kernels)] == [
+    assert [(one.name, one.kind, one.launches, one.amounts["time_s"]) for one in by_kind(counted.kernels)] == [
         ("copy", "copy", 1, 5.0),
         ("gemm", "gemm", 2, 3.0),
     ]
@@ -65,14 +82,19 @@ def test_by_kind() -> None:
 def test_a_summary_counts_as_many_launches_as_it_stands_for() -> None:
     """Its values are sums already."""
     counted = _counted(_launch("a", 1.0, launches=100), _launch("b", 2.0))
-    assert (counted.total.launches, counted.total.time_s) == (101, 3.0)
+    assert (counted.total.launches, counted.total.amounts["time_s"]) == (101, 3.0)
 
 
 def test_a_sum_with_a_hole_is_none() -> None:
     """With how many lack it and why; the other sums stay."""
     counted = _counted(_launch("a", 1.0, 5.0, 7.0), _launch("b", 2.0, 5.0), _launch("c", 3.0, 5.0))
     total = counted.total
-    assert (total.time_s, total.flop, total.dram_byte, total.intensity) == (6.0, 30.0, None, None)
+    assert (total.amounts["time_s"], total.amounts["flop"], total.amounts["dram_byte"], total.intensity) == (
+        6.0,
+        30.0,
+        None,
+        None,
+    )
     assert total.missing["dram_byte"] == "2 of 3 launches have none, first 'b': dram__bytes_read.sum was not collected"
     assert total.missing["intensity"].startswith("no dram_byte: ")
     everywhere = _counted(_launch("a"), _launch("b")).total
@@ -95,7 +117,7 @@ def test_pipes_that_some_kernels_lack() -> None:
 def test_no_traffic_has_no_intensity() -> None:
     """And no infinite one."""
     (one,) = _counted(_launch("a", 1.0, 5.0, 0.0)).kernels
-    assert (one.dram_byte, one.intensity) == (0.0, None)
+    assert (one.amounts["dram_byte"], one.intensity) == (0.0, None)
     assert one.missing["intensity"] == "no byte of DRAM was moved"
 
 
@@ -104,13 +126,13 @@ def test_a_kernel_named_for_tensor_cores_that_were_not_counted() -> None:
     name = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
     launch = _launch(name, 1.0, 5.0)
     (one,) = _counted(launch).kernels
-    assert one.flop is None
+    assert one.amounts["flop"] is None
     assert one.flop_by_pipe == {"fp32": 10.0}
     assert one.missing["flop"] == "its name tells of tensor cores, whose operations were not collected"
     idle = Launch(
         name=name, metrics={**launch.metrics, "sm__inst_executed_pipe_tensor.sum": 0.0}, compute_capability="8.0"
     )
-    assert _counted(idle).kernels[0].flop == 10.0
+    assert _counted(idle).kernels[0].amounts["flop"] == 10.0
 
 
 @pytest.mark.parametrize(
@@ -133,4 +155,4 @@ def test_order() -> None:
 def test_sums_lose_no_digit() -> None:
     """A large kernel does not swallow ten thousand small ones."""
     kernels = _counted(_launch("a", 1e16), *[_launch("b", 1.0) for _ in range(10)]).kernels
-    assert together(kernels, "total", None).time_s == 1e16 + 10
+    assert together(kernels, "total", None).amounts["time_s"] == 1e16 + 10

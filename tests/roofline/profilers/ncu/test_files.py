@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.files import read, read_all
+from roofline.profilers.ncu.kernels import read, read_all
 from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, details, raw, row, summary, written
 
 FMA = ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "inst", "5,000,000,000")

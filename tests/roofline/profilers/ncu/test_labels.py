@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.counters.terms import DRAM_RATE, TIME, dimension
-from roofline.profilers.ncu.labels import is_label, metric_of, not_printed, unprinted
+from roofline.counters.quantities import DRAM_RATE, TIME, dimension
+from roofline.profilers.ncu.csv_pages import is_label, metric_of, not_printed, unprinted
 
 CLOCK = "smsp__cycles_elapsed.avg.per_second"
 CHART = "GPU Speed Of Light Roofline Chart"

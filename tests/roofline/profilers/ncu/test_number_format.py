@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from roofline.profilers.ncu.number_format import COMMA, POINT, Evidence, NumberFormat, NumberFormatError
+from roofline.profilers.ncu.values import COMMA, POINT, Evidence, NumberFormat, NumberFormatError
 
 
 def _decided(texts: Sequence[str], *, whole: bool = False, told: NumberFormat | None = None) -> NumberFormat:

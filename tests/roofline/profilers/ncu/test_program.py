@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.profilers.ncu import program as ncu_program
-from roofline.profilers.ncu.program import module_folders, print_command, program
+from roofline.profilers.ncu import installation
+from roofline.profilers.ncu.installation import module_folders, print_command, program
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """In place of the machine's own, which may have Nsight Compute."""
     monkeypatch.delenv("ROOFLINE_NCU", raising=False)
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(ncu_program, "_ROOT", tmp_path / "root")
+    monkeypatch.setattr(installation, "_ROOT", tmp_path / "root")
     return tmp_path / "root"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from roofline.files.text import ReadError
-from roofline.profilers.ncu import program as ncu_program
-from roofline.profilers.ncu.report import parse
+from roofline.profilers.ncu import installation
+from roofline.profilers.ncu.rep_file import parse
 
 MODULE = '''
 """Stands in for NVIDIA's module. A report is a list of launches, each of (name, {metric: (kind, value, unit)})."""
@@ -121,7 +121,7 @@ REPORT = """[
 def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """In place of the machine's own, which may have Nsight Compute."""
     monkeypatch.delenv("ROOFLINE_NCU", raising=False)
-    monkeypatch.setattr(ncu_program, "_ROOT", tmp_path / "root")
+    monkeypatch.setattr(installation, "_ROOT", tmp_path / "root")
     return tmp_path / "root"
 
 

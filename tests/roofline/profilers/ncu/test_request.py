@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.counters.chips import LISTED
-from roofline.counters.metrics import byte_metrics, flop_metrics
-from roofline.profilers.ncu.request import request
+from roofline.counters.quantities import LISTED, byte_metrics, flop_metrics
+from roofline.profilers.ncu.ncu_tables import request
 
 BYTES = "bytes and time, in a run of their own"
 CUDA = "FLOP of CUDA cores alone"

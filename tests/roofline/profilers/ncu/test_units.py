@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.counters.terms import Dimension
-from roofline.profilers.ncu.units import factors
+from roofline.counters.quantities import Dimension
+from roofline.profilers.ncu.values import factors
 
 
 @pytest.mark.parametrize(

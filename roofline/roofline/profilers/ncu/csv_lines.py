@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from roofline.counters.metrics import ASK
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.program import print_command
+from roofline.profilers.ncu.installation import ASK, print_command
 from roofline.text.printable import printable
 
 Page = Literal["raw", "details", "summary"]

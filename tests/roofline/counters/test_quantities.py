@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
-from roofline.counters.metrics import byte_metrics, flop_metrics, instead
-from roofline.counters.terms import TIME, dimension
+from roofline.counters.quantities import (
+    BY_NAME,
+    CYCLE_RATES,
+    DRAM_RATE,
+    OF_KERNEL,
+    RATES,
+    SM_CLOCKS,
+    TIME,
+    byte_metrics,
+    dimension,
+    flop_metrics,
+    instead,
+)
+from roofline.schema.record import Counters, KernelCounters
 
 SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 TENSOR = "sm__ops_path_tensor_src_{}.sum"
@@ -29,8 +43,7 @@ AMPERE = ("bf16_dst_fp32", "fp16_dst_fp16", "fp16_dst_fp32", "fp64", "tf32_dst_f
 )
 def test_bytes_and_time_are_one_request(capability: str, dram: tuple[str, ...]) -> None:
     """With the DRAM counters that the chip may answer to: 12.0 has two names, 12.1 none."""
-    rest = ("lts__t_bytes.sum", "l1tex__t_bytes.sum", "gpu__time_duration.sum")
-    assert byte_metrics(capability) == (*dram, *rest)
+    assert byte_metrics(capability) == ("gpu__time_duration.sum", *dram, "lts__t_bytes.sum", "l1tex__t_bytes.sum")
 
 
 def test_of_an_unknown_chip_both_names_are_asked_for() -> None:
@@ -110,3 +123,32 @@ def test_what_is_asked_for_instead_is_understood() -> None:
         others = {other for name in names for other in instead(name, {name})}
         assert len(others) > len(CUDA)
         assert {dimension(other) for other in others} == {"byte", "count", "time"}
+
+
+def test_dimensions() -> None:
+    """Of the metrics that quantities are made of, and of those that tell of tensor cores; of no other."""
+    assert [dimension(name) for name in (TIME, DRAM_RATE, *SM_CLOCKS)] == ["time", "byte_per_s", *["frequency"] * 2]
+    assert dimension("dram__sectors_read.sum") == "count"
+    assert dimension("sm__inst_executed_pipe_tensor.sum") == "count"
+    assert dimension("sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active") == "share"
+    assert dimension("sm__inst_executed_pipe_tensor.avg") is None
+    assert dimension("flop_count_sp") is None
+    assert dimension("sm__throughput.avg.pct_of_peak_sustained_elapsed") is None
+
+
+def test_rates() -> None:
+    """Those a second need the time alone; those a cycle a clock, too."""
+    assert {dimension(name) for name in RATES} == {"byte_per_s", "per_cycle"}
+    assert {dimension(name) for name in CYCLE_RATES} == {"per_cycle"}
+    assert set(RATES) - set(CYCLE_RATES) == {
+        DRAM_RATE,
+        "dram__bytes_read.sum.per_second",
+        "dram__bytes_write.sum.per_second",
+    }
+
+
+def test_every_quantity_is_a_field_of_the_record() -> None:
+    """Under its own name: of the step, and of each kernel unless it is a part of another one."""
+    assert {one.name for one in fields(Counters)} >= BY_NAME.keys()
+    assert {one.name for one in fields(KernelCounters)} >= set(OF_KERNEL)
+    assert set(OF_KERNEL) == {"time_s", "dram_byte", "l2_byte", "l1_byte"}

@@ -1,4 +1,4 @@
-"""Kernels with what their counters add up to: by launch, by kernel, by kind, and all together.
+"""Files of Nsight Compute in, kernels with what their counters add up to out: by launch, by kernel, by kind, in total.
 
 Amounts are summed, and rates are made of the sums: a sum or a mean of rates is the rate of nothing. A sum is there only
 where every launch has its part.
@@ -8,11 +8,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from roofline.counters.figures import QUANTITIES, KernelFigures, figures
 from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
-from roofline.profilers.captures import Capture, Launch
+from roofline.counters.launch_amounts import LaunchAmounts, launch_amounts
+from roofline.counters.quantities import NAMES
+from roofline.files.text import ReadError, content_of, printed_text
+from roofline.profilers.ncu import csv_pages, rep_file
+from roofline.profilers.ncu.csv_lines import how
+from roofline.profilers.ncu.launches import Capture, Launch, in_range, join
+from roofline.profilers.ncu.values import NumberFormat
+
+_REPORT = (".ncu-rep", b"NVR\0")
+_FOREIGN = (
+    (b"SQLite format 3\0", "an SQLite database. If nsys exported it: `roofline nsys FILE`."),
+    (b"\x1f\x8b", "compressed. If it is a trace of torch.profiler: `roofline trace FILE`; else unpack it."),
+    (b"PK\x03\x04", "a ZIP archive or a spreadsheet."),
+    (b"{", "JSON. If it is a trace of torch.profiler: `roofline trace FILE`."),
+)
+
+
+def read(path: Path, told: NumberFormat | None = None) -> Capture:
+    """The launches of one file: what ``ncu --csv`` printed, or a report.
+
+    :param told: how it writes its numbers, where the user knows.
+    :raises ReadError: it can't be read, with file, line, what is wrong and what to give instead.
+    """
+    content = content_of(path, "Give the file that the profiler wrote.")
+    suffix, magic = _REPORT
+    if path.suffix == suffix or content.startswith(magic):
+        return rep_file.parse(path)
+    start = content[:512].lstrip()
+    for mark, what in _FOREIGN:
+        if start.startswith(mark):
+            raise ReadError(f"{path}: not of ncu: {what} {how()}")
+    return csv_pages.parse(path, printed_text(content), told)
+
+
+def read_all(paths: Sequence[Path], told: NumberFormat | None = None, nvtx_range: str | None = None) -> Capture:
+    """The launches of one program, with the metrics of all files; where several have one metric, the first file's.
+
+    :param nvtx_range: the name of the range whose launches alone are wanted.
+    :raises ReadError: a file can't be read, two have other launches, or none is in the range.
+    """
+    captures = [read(path, told) for path in paths]
+    joined = captures[0]
+    for other in captures[1:]:
+        joined = join(joined, other)
+    joined = in_range(joined, nvtx_range)
+    return replace(joined, passes_by_file={one.source: one.passes for one in captures})
+
 
 _TENSOR = "tensor_"
 _PIPE = "flop_by_pipe."
@@ -20,28 +66,24 @@ _PIPE = "flop_by_pipe."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """A launch, or several together. None: not had, and ``missing`` says why.
+    """A launch, or several together. ``amounts`` has each of `QUANTITIES` by its name.
 
-    ``time_s`` is under the profiler: never a timing. ``intensity`` is ``flop`` / ``dram_byte``, FLOP/byte.
+    None: not had, and ``missing`` says why. The time is under the profiler: never a timing.
     """
 
     name: str
     kind: str | None
     launches: int
-    time_s: float | None
-    flop: float | None
+    amounts: Mapping[str, float | None]
     flop_by_pipe: Mapping[str, float] | None
-    dram_byte: float | None
-    dram_read_byte: float | None
-    dram_write_byte: float | None
-    l2_byte: float | None
-    l1_byte: float | None
     tensor_cores: bool | None
     missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def intensity(self) -> float | None:
-        return self.flop / self.dram_byte if self.flop is not None and self.dram_byte else None
+        """FLOP per byte of DRAM."""
+        flop, byte = self.amounts["flop"], self.amounts["dram_byte"]
+        return flop / byte if flop is not None and byte else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +105,8 @@ class Counted:
 def count(capture: Capture) -> Counted:
     """Every launch of the capture, in order."""
     worked_out = [
-        figures(one.metrics, absent=one.absent, compute_capability=one.compute_capability) for one in capture.launches
+        launch_amounts(one.metrics, absent=one.absent, compute_capability=one.compute_capability)
+        for one in capture.launches
     ]
     metrics: dict[str, dict[str, None]] = {}
     for one in worked_out:
@@ -95,46 +138,40 @@ def by_kind(kernels: Iterable[Kernel]) -> list[Kernel]:
 
 def slowest_first(kernels: Iterable[Kernel]) -> list[Kernel]:
     """Those without a time last, in their order."""
-    return sorted(kernels, key=lambda one: -1.0 if one.time_s is None else one.time_s, reverse=True)
+    return sorted(kernels, key=lambda one: -1.0 if (time_s := one.amounts["time_s"]) is None else time_s, reverse=True)
 
 
 def together(kernels: Sequence[Kernel], name: str, kind: str | None) -> Kernel:
     """The sums over kernels."""
     missing: dict[str, str] = {}
-    sums = {quantity: _sum(kernels, quantity, missing) for quantity in QUANTITIES}
+    amounts = {name: _sum(kernels, name, missing) for name in NAMES}
     return Kernel(
         name=name,
         kind=kind,
         launches=sum(one.launches for one in kernels),
-        **sums,
+        amounts=amounts,
         flop_by_pipe=_sum_by_pipe(kernels, missing),
         tensor_cores=_any([one.tensor_cores for one in kernels]),
-        missing=_with_intensity(missing, sums["flop"], sums["dram_byte"]),
+        missing=_with_intensity(missing, amounts),
     )
 
 
-def _kernel(launch: Launch, found: KernelFigures) -> Kernel:
-    missing = dict(found.missing)
-    flop = found.flop
-    amounts = [amount for pipe, amount in (found.flop_by_pipe or {}).items() if pipe.startswith(_TENSOR)]
-    counted = any(amounts) or (amounts and not any(pipe.startswith(_TENSOR) for pipe in found.not_counted))
-    if flop is not None and not counted and found.tensor_cores is not False and named_for_tensor_cores(launch.name):
-        flop = None
+def _kernel(launch: Launch, found: LaunchAmounts) -> Kernel:
+    amounts, missing = dict(found.amounts), dict(found.missing)
+    tensor = [flop for pipe, flop in (found.flop_by_pipe or {}).items() if pipe.startswith(_TENSOR)]
+    counted = any(tensor) or (tensor and not any(pipe.startswith(_TENSOR) for pipe in found.not_counted))
+    unseen = not counted and found.tensor_cores is not False and named_for_tensor_cores(launch.name)
+    if amounts["flop"] is not None and unseen:
+        amounts["flop"] = None
         missing["flop"] = "its name tells of tensor cores, whose operations were not collected"
     return Kernel(
         name=launch.name,
         kind=kind_of(launch.name),
         launches=launch.launches,
-        time_s=found.time_s,
-        flop=flop,
+        amounts=amounts,
         flop_by_pipe=found.flop_by_pipe,
-        dram_byte=found.dram_byte,
-        dram_read_byte=found.dram_read_byte,
-        dram_write_byte=found.dram_write_byte,
-        l2_byte=found.l2_byte,
-        l1_byte=found.l1_byte,
         tensor_cores=found.tensor_cores,
-        missing=_with_intensity(missing, flop, found.dram_byte),
+        missing=_with_intensity(missing, amounts),
     )
 
 
@@ -145,16 +182,16 @@ def _grouped(kernels: Iterable[Kernel], key: Callable[[Kernel], str]) -> list[Ke
     return slowest_first(together(group, name, group[0].kind) for name, group in groups.items())
 
 
-def _with_intensity(missing: Mapping[str, str], flop: float | None, dram_byte: float | None) -> dict[str, str]:
-    if flop is None or dram_byte is None:
-        lacking = "flop" if flop is None else "dram_byte"
+def _with_intensity(missing: Mapping[str, str], amounts: Mapping[str, float | None]) -> dict[str, str]:
+    lacking = next((name for name in ("flop", "dram_byte") if amounts[name] is None), None)
+    if lacking is not None:
         return {**missing, "intensity": f"no {lacking}: {missing[lacking]}"}
-    return dict(missing) if dram_byte else {**missing, "intensity": "no byte of DRAM was moved"}
+    return dict(missing) if amounts["dram_byte"] else {**missing, "intensity": "no byte of DRAM was moved"}
 
 
 def _sum(kernels: Sequence[Kernel], quantity: str, missing: dict[str, str]) -> float | None:
     """The sum; None where a kernel has no part of it, with the reason put into ``missing``."""
-    values: list[float | None] = [getattr(one, quantity) for one in kernels]
+    values = [one.amounts[quantity] for one in kernels]
     had = [value for value in values if value is not None]
     if len(had) == len(values):
         return math.fsum(had)

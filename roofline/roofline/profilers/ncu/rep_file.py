@@ -13,11 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from roofline.counters.terms import dimension
+from roofline.counters.quantities import dimension
 from roofline.files.text import ReadError
-from roofline.profilers.captures import Capture, Launch
-from roofline.profilers.ncu.program import VARIABLE, module_folders, print_command, program
-from roofline.profilers.ncu.units import factors, plausible
+from roofline.profilers.ncu.installation import VARIABLE, module_folders, print_command, program
+from roofline.profilers.ncu.launches import Capture, Launch
+from roofline.profilers.ncu.values import factors, plausible
 from roofline.text.printable import printable
 
 _MODULE = "ncu_report"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.counters.figures import QUANTITIES, figures
-from roofline.counters.terms import DRAM_RATE, TIME
+from roofline.counters.launch_amounts import launch_amounts
+from roofline.counters.quantities import DRAM_RATE, NAMES, TIME
 
 SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 TENSOR = "sm__ops_path_tensor_src_{}.sum"
@@ -25,7 +25,7 @@ def _tensor(*sources: str, **counts: float) -> dict[str, float]:
 
 def test_flop_by_pipe() -> None:
     """One for an add or a multiply, two for both at once; twice that in half precision, where threads hold pairs."""
-    found = figures(
+    found = launch_amounts(
         {
             **_sass(fadd=1, fmul=10, ffma=100, dadd=2, dmul=20, dfma=200, hadd=3, hmul=30, hfma=300),
             **_tensor(*AMPERE, bf16_dst_fp32=7, fp16_dst_fp16=5, fp16_dst_fp32=6),
@@ -41,7 +41,7 @@ def test_flop_by_pipe() -> None:
         "tensor_bf16": 7.0,
         "tensor_fp16": 11.0,
     }
-    assert found.flop == 211 + 422 + 1266 + 7 + 11
+    assert found.amounts["flop"] == 211 + 422 + 1266 + 7 + 11
     assert found.tensor_cores is True
     assert found.not_counted == ()
     assert "flop" not in found.missing
@@ -52,27 +52,27 @@ def test_packed_instructions() -> None:
     """2, 2 and 4 FLOP; on compute capability 10 the sum is none without them."""
     packed = {SASS.format(name): 1.0 for name in ("fadd2", "fmul2", "ffma2")}
     tensor = _tensor(*AMPERE, "fp4_dst_fp32", "fp4_fp6_fp8_dst_fp16", "fp4_fp6_fp8_dst_fp32")
-    found = figures({**_sass(ffma=1), **packed, **tensor}, compute_capability="10.0")
+    found = launch_amounts({**_sass(ffma=1), **packed, **tensor}, compute_capability="10.0")
     assert found.flop_by_pipe is not None
     assert found.flop_by_pipe["fp32"] == 2 + 2 + 2 + 4
-    without = figures({**_sass(ffma=1), **tensor}, compute_capability="10.0")
-    assert without.flop is None
+    without = launch_amounts({**_sass(ffma=1), **tensor}, compute_capability="10.0")
+    assert without.amounts["flop"] is None
     assert "fadd2" in without.missing["flop"]
-    assert figures({**_sass(ffma=1), **packed}).flop == 10
-    assert figures(_sass(ffma=1)).flop == 2
+    assert launch_amounts({**_sass(ffma=1), **packed}).amounts["flop"] == 10
+    assert launch_amounts(_sass(ffma=1)).amounts["flop"] == 2
 
 
 def test_the_name_differs_with_the_chip() -> None:
     """Half precision has one counter on 9.0, two on 8.x, and others on 7.5."""
-    hopper = figures({**_sass(), **_tensor("fp16", fp16=4)}, compute_capability="9.0")
+    hopper = launch_amounts({**_sass(), **_tensor("fp16", fp16=4)}, compute_capability="9.0")
     turing = _tensor("fp16_bf16_tf32_dst_fp32", "fp16_dst_fp16", fp16_bf16_tf32_dst_fp32=3, fp16_dst_fp16=1)
-    assert hopper.flop == 4
-    assert figures({**_sass(), **turing}, compute_capability="7.5").flop == 4
+    assert hopper.amounts["flop"] == 4
+    assert launch_amounts({**_sass(), **turing}, compute_capability="7.5").amounts["flop"] == 4
 
 
 def test_bytes() -> None:
     """Reads and writes are kept apart, and added."""
-    found = figures(
+    found = launch_amounts(
         {
             "dram__bytes_read.sum": 100.0,
             "dram__bytes_write.sum": 20.0,
@@ -81,8 +81,12 @@ def test_bytes() -> None:
             "gpu__time_duration.sum": 0.5,
         }
     )
-    assert (found.dram_byte, found.dram_read_byte, found.dram_write_byte) == (120.0, 100.0, 20.0)
-    assert (found.l2_byte, found.l1_byte, found.time_s) == (300.0, 400.0, 0.5)
+    assert (found.amounts["dram_byte"], found.amounts["dram_read_byte"], found.amounts["dram_write_byte"]) == (
+        120.0,
+        100.0,
+        20.0,
+    )
+    assert (found.amounts["l2_byte"], found.amounts["l1_byte"], found.amounts["time_s"]) == (300.0, 400.0, 0.5)
     assert found.metrics["dram_byte"] == "dram__bytes_read.sum + dram__bytes_write.sum"
     assert found.metrics["dram_read_byte"] == "dram__bytes_read.sum"
 
@@ -103,18 +107,18 @@ def test_bytes() -> None:
 )
 def test_other_ways_to_the_same_bytes(metrics: dict[str, float], byte: float, metric: str) -> None:
     """A sector is 32 bytes; the rate of one kernel times its own time is its amount."""
-    found = figures(metrics)
-    assert found.dram_byte == byte
+    found = launch_amounts(metrics)
+    assert found.amounts["dram_byte"] == byte
     assert found.metrics["dram_byte"].startswith(metric)
 
 
 def test_l2_by_operation() -> None:
     """Sectors of all four operations, or none."""
     ops = {f"lts__t_sectors_op_{op}.sum": 1.0 for op in ("read", "write", "atom", "red")}
-    assert figures(ops).l2_byte == 128
+    assert launch_amounts(ops).amounts["l2_byte"] == 128
     ops.popitem()
-    found = figures(ops)
-    assert found.l2_byte is None
+    found = launch_amounts(ops)
+    assert found.amounts["l2_byte"] is None
     assert found.missing["l2_byte"] == "lts__t_sectors_op_red.sum was not collected"
 
 
@@ -122,19 +126,19 @@ def test_flop_from_the_roofline_section() -> None:
     """Instructions a cycle x cycles a second x seconds: what ``--set full`` has of them."""
     rates = {SASS.format(name) + ".per_cycle_elapsed": rate for name, rate in (("fadd", 2), ("fmul", 0), ("ffma", 3))}
     clock = {"smsp__cycles_elapsed.avg.per_second": 1e9, "gpu__time_duration.sum": 1e-3}
-    found = figures({**rates, **clock})
+    found = launch_amounts({**rates, **clock})
     assert found.flop_by_pipe == {"fp32": 8e6}
     assert found.not_counted[:2] == ("fp64", "fp16")
-    without = figures({**rates, "gpu__time_duration.sum": 1e-3})
-    assert without.flop is None
+    without = launch_amounts({**rates, "gpu__time_duration.sum": 1e-3})
+    assert without.amounts["flop"] is None
     assert "fp32 is not counted: smsp__cycles_elapsed.avg.per_second was not collected" in without.missing["flop"]
 
 
 def test_what_is_missing_is_named() -> None:
     """Nothing there is null with the metric to ask for, never 0."""
-    found = figures({})
-    assert all(getattr(found, name) is None for name in QUANTITIES)
-    assert set(found.missing) >= {*QUANTITIES, "flop_by_pipe"}
+    found = launch_amounts({})
+    assert all(found.amounts[name] is None for name in NAMES)
+    assert set(found.missing) >= {*NAMES, "flop_by_pipe"}
     assert found.missing["time_s"] == "gpu__time_duration.sum was not collected"
     assert found.missing["dram_byte"] == "dram__bytes_read.sum was not collected"
     assert found.missing["flop"].startswith("the CUDA cores are not counted: ")
@@ -143,14 +147,14 @@ def test_what_is_missing_is_named() -> None:
 
 def test_one_half_is_no_sum() -> None:
     """Reads alone are not the traffic, nor tensor FLOP alone the FLOP."""
-    found = figures({"dram__bytes_read.sum": 1.0}, absent={"dram__bytes_write.sum": "ncu printed 'n/a'"})
-    assert (found.dram_read_byte, found.dram_byte) == (1.0, None)
+    found = launch_amounts({"dram__bytes_read.sum": 1.0}, absent={"dram__bytes_write.sum": "ncu printed 'n/a'"})
+    assert (found.amounts["dram_read_byte"], found.amounts["dram_byte"]) == (1.0, None)
     assert found.missing["dram_byte"] == "dram__bytes_write.sum: ncu printed 'n/a'"
-    tensor = figures(_tensor("bf16_dst_fp32"), compute_capability="12.0")
+    tensor = launch_amounts(_tensor("bf16_dst_fp32"), compute_capability="12.0")
     assert tensor.flop_by_pipe == {"tensor_bf16": 0.0}
-    assert tensor.flop is None
-    only_fma = figures({SASS.format("ffma"): 5.0})
-    assert only_fma.flop is None
+    assert tensor.amounts["flop"] is None
+    only_fma = launch_amounts({SASS.format("ffma"): 5.0})
+    assert only_fma.amounts["flop"] is None
     assert only_fma.missing["flop"] == f"fp32 is not counted: {SASS.format('fadd')} was not collected"
 
 
@@ -158,30 +162,30 @@ def test_one_that_did_not_answer_takes_only_its_own_pipe() -> None:
     """The others stay, but the sum over all is none."""
     counts = _sass(ffma=4)
     del counts[SASS.format("hmul")]
-    found = figures(counts, absent={SASS.format("hmul"): "ncu printed 'n/a'"})
+    found = launch_amounts(counts, absent={SASS.format("hmul"): "ncu printed 'n/a'"})
     assert found.flop_by_pipe == {"fp32": 8.0, "fp64": 0.0}
-    assert found.flop is None
+    assert found.amounts["flop"] is None
     assert found.missing["flop"] == f"fp16 is not counted: {SASS.format('hmul')}: ncu printed 'n/a'"
 
 
 def test_what_is_asked_for_instead_tells_the_same() -> None:
     """Reads in sectors beside writes in bytes; halves of a sum on a chip that has the whole."""
     read, write = {"dram__sectors_read.sum": 3.0}, {"dram__bytes_write.sum": 4.0}
-    assert figures({**read, **write}).dram_byte == 3 * 32 + 4
+    assert launch_amounts({**read, **write}).amounts["dram_byte"] == 3 * 32 + 4
     halves = _tensor("fp16_dst_fp16", "fp16_dst_fp32", fp16_dst_fp16=3, fp16_dst_fp32=4)
-    found = figures({**_sass(), **halves}, compute_capability="9.0")
+    found = launch_amounts({**_sass(), **halves}, compute_capability="9.0")
     assert found.flop_by_pipe is not None
     assert found.flop_by_pipe["tensor_fp16"] == 7
 
 
 def test_the_other_name_answers() -> None:
     """Of two names that were asked for, one is n/a: the other counts."""
-    found = figures(
+    found = launch_amounts(
         {"dram__bytes_read.sum": 3.0, "dram__bytes_write.sum": 4.0},
         absent={"dram__bytes_op_read.sum": "ncu printed 'n/a'", "dram__bytes_op_write.sum": "ncu printed 'n/a'"},
         compute_capability="12.0",
     )
-    assert found.dram_byte == 7.0
+    assert found.amounts["dram_byte"] == 7.0
     assert "dram_byte" not in found.missing
 
 
@@ -189,19 +193,19 @@ def test_tensor_types_that_an_unknown_chip_does_not_have() -> None:
     """Where others answer, n/a says that the chip has none. Of a known chip it says that something went wrong."""
     counts = {**_sass(), **_tensor("tf32_dst_fp32", tf32_dst_fp32=9)}
     absent = {TENSOR.format("fp8"): "ncu printed 'n/a'"}
-    assert figures(counts, absent=absent).flop == 9
-    assert figures(counts, absent=absent, compute_capability="8.0").flop == 9
-    known = figures(counts, absent=absent, compute_capability="8.9")
-    assert known.flop is None
+    assert launch_amounts(counts, absent=absent).amounts["flop"] == 9
+    assert launch_amounts(counts, absent=absent, compute_capability="8.0").amounts["flop"] == 9
+    known = launch_amounts(counts, absent=absent, compute_capability="8.9")
+    assert known.amounts["flop"] is None
     assert known.missing["flop"].startswith("tensor_fp8 is not counted: ")
-    all_refused = figures(_sass(), absent=absent)
-    assert all_refused.flop is None
+    all_refused = launch_amounts(_sass(), absent=absent)
+    assert all_refused.amounts["flop"] is None
 
 
 def test_a_chip_without_a_dram_counter() -> None:
     """Is said to be one, not to lack a metric that could be collected."""
-    found = figures({"gpu__time_duration.sum": 1.0}, compute_capability="12.1")
-    assert found.dram_byte is None
+    found = launch_amounts({"gpu__time_duration.sum": 1.0}, compute_capability="12.1")
+    assert found.amounts["dram_byte"] is None
     assert found.missing["dram_byte"] == found.missing["dram_read_byte"] == "this chip has no counter of DRAM bytes"
 
 
@@ -225,32 +229,32 @@ def test_whether_tensor_cores_did_anything(metrics: dict[str, float], used: bool
     """No, only where every counter of the chip says so, or one of all kinds of operation; yes, where any does,
     even though no amount follows from it.
     """
-    assert figures(metrics, compute_capability="8.0").tensor_cores is used
+    assert launch_amounts(metrics, compute_capability="8.0").tensor_cores is used
 
 
 def test_what_nobody_asked_for_is_told() -> None:
     """A sum without the tensor cores is one of the CUDA cores, and says so."""
-    found = figures(_sass(ffma=1), compute_capability="8.0")
-    assert found.flop == 2
+    found = launch_amounts(_sass(ffma=1), compute_capability="8.0")
+    assert found.amounts["flop"] == 2
     assert found.not_counted == ("tensor_fp64", "tensor_tf32", "tensor_bf16", "tensor_fp16")
 
 
 @pytest.mark.parametrize("collected", [("fp16_dst_fp16",), ("bf16_dst_fp32", "fp16_dst_fp32", "fp64")])
 def test_a_tensor_type_that_was_not_collected_in_full(collected: tuple[str, ...]) -> None:
     """The CUDA cores' FLOP stand, and those of the types that were, as long as the begun one shows nothing."""
-    idle = figures({**_sass(ffma=1), **_tensor(*collected)}, compute_capability="8.0")
-    assert idle.flop == 2
+    idle = launch_amounts({**_sass(ffma=1), **_tensor(*collected)}, compute_capability="8.0")
+    assert idle.amounts["flop"] == 2
     assert "tensor_fp16" in idle.not_counted
     assert "flop" not in idle.missing
     part = collected[1] if len(collected) > 1 else collected[0]
-    busy = figures({**_sass(ffma=1), **_tensor(*collected, **{part: 5.0})}, compute_capability="8.0")
-    assert busy.flop is None
+    busy = launch_amounts({**_sass(ffma=1), **_tensor(*collected, **{part: 5.0})}, compute_capability="8.0")
+    assert busy.amounts["flop"] is None
     assert busy.missing["flop"].startswith(f"{TENSOR.format(part)} isn't 0")
     other = {name for name in ("fp16_dst_fp16", "fp16_dst_fp32") if name not in collected}.pop()
-    refused = figures(
+    refused = launch_amounts(
         {**_sass(ffma=1), **_tensor(*collected)}, absent={TENSOR.format(other): "n/a"}, compute_capability="8.0"
     )
-    assert refused.flop is None
+    assert refused.amounts["flop"] is None
 
 
 @pytest.mark.parametrize(
@@ -267,16 +271,16 @@ def test_a_tensor_type_that_was_not_collected_in_full(collected: tuple[str, ...]
 )
 def test_time_without_a_duration(metrics: dict[str, float], time_s: float | None) -> None:
     """Of a launch its cycles over their rate, where neither is 0."""
-    found = figures(metrics)
-    assert found.time_s == (None if time_s is None else pytest.approx(time_s))
+    found = launch_amounts(metrics)
+    assert found.amounts["time_s"] == (None if time_s is None else pytest.approx(time_s))
     assert ("time_s" in found.missing) == (time_s is None)
 
 
 def test_a_time_that_can_not_be_read_is_no_reason_for_bytes_that_nobody_asked_for() -> None:
     """It is where a rate was asked for that is multiplied with it."""
     absent = {TIME: "its unit 'furlong' is not one of time"}
-    assert figures({}, absent=absent).missing["dram_byte"] == "dram__bytes_read.sum was not collected"
-    asked = figures({DRAM_RATE: 1.0}, absent=absent)
+    assert launch_amounts({}, absent=absent).missing["dram_byte"] == "dram__bytes_read.sum was not collected"
+    asked = launch_amounts({DRAM_RATE: 1.0}, absent=absent)
     assert asked.missing["dram_byte"] == f"{TIME}: {absent[TIME]}"
 
 
@@ -284,29 +288,29 @@ def test_a_rate_over_a_time_that_rounds_to_0_is_no_amount() -> None:
     """Not 0, for something was moved and computed; a rate of 0 is an amount of 0 all the same."""
     rates = {f"{name}{RATE}": 0.0 for name in _sass()}
     some = {**rates, f"{SASS.format('ffma')}{RATE}": 2.0}
-    found = figures({TIME: 0.0, CLOCK: 1e9, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
-    assert (found.time_s, found.dram_byte, found.flop) == (0, None, None)
+    found = launch_amounts({TIME: 0.0, CLOCK: 1e9, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
+    assert (found.amounts["time_s"], found.amounts["dram_byte"], found.amounts["flop"]) == (0, None, None)
     assert found.missing["dram_byte"] == f"{DRAM_RATE}: a rate that isn't 0, but the time rounds to 0"
     assert found.missing["flop"].endswith(f"{SASS.format('ffma')}{RATE}: a rate that isn't 0, but the time rounds to 0")
     assert found.flop_by_pipe == {"fp64": 0, "fp16": 0}
-    idle = figures({TIME: 0.0, CLOCK: 1e9, DRAM_RATE: 0.0, **rates}, compute_capability="8.0")
-    assert (idle.dram_byte, idle.flop) == (0, 0)
-    timed = figures({TIME: 1e-6, CLOCK: 1e9, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
-    assert timed.dram_byte == pytest.approx(1e5)
-    assert timed.flop == pytest.approx(2 * 2.0 * 1e3)
+    idle = launch_amounts({TIME: 0.0, CLOCK: 1e9, DRAM_RATE: 0.0, **rates}, compute_capability="8.0")
+    assert (idle.amounts["dram_byte"], idle.amounts["flop"]) == (0, 0)
+    timed = launch_amounts({TIME: 1e-6, CLOCK: 1e9, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
+    assert timed.amounts["dram_byte"] == pytest.approx(1e5)
+    assert timed.amounts["flop"] == pytest.approx(2 * 2.0 * 1e3)
 
 
 def test_an_amount_of_its_own_needs_no_time() -> None:
     """A time that rounds to 0 takes nothing from what was counted directly."""
-    found = figures({TIME: 0.0, DRAM_RATE: 1e11, "dram__bytes.sum": 5.0, **_sass(ffma=1)})
-    assert (found.dram_byte, found.flop) == (5, 2)
+    found = launch_amounts({TIME: 0.0, DRAM_RATE: 1e11, "dram__bytes.sum": 5.0, **_sass(ffma=1)})
+    assert (found.amounts["dram_byte"], found.amounts["flop"]) == (5, 2)
 
 
 def test_a_tensor_rate_over_a_time_that_rounds_to_0_is_not_a_type_that_the_chip_lacks() -> None:
     """Where the chip isn't known, types that don't answer are taken for ones that it doesn't have."""
     tensor = {TENSOR.format("bf16_dst_fp32") + RATE: 1.0, TENSOR.format("tf32_dst_fp32") + RATE: 0.0}
-    found = figures({TIME: 0.0, "sm__cycles_elapsed.avg.per_second": 1e9, **_sass(), **tensor})
-    assert found.flop is None
+    found = launch_amounts({TIME: 0.0, "sm__cycles_elapsed.avg.per_second": 1e9, **_sass(), **tensor})
+    assert found.amounts["flop"] is None
     assert "tensor_bf16 is not counted" in found.missing["flop"]
     assert found.flop_by_pipe is not None
     assert found.flop_by_pipe["tensor_tf32"] == 0
@@ -316,13 +320,13 @@ def test_a_rate_over_a_clock_of_0_is_no_amount() -> None:
     """Instructions a cycle of a launch that took no cycle: not 0 FLOP. Bytes a second need no clock."""
     rates = {f"{name}{RATE}": 0.0 for name in _sass()}
     some = {**rates, f"{SASS.format('ffma')}{RATE}": 2.0}
-    found = figures({TIME: 1e-6, CLOCK: 0.0, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
-    assert found.dram_byte == pytest.approx(1e5)
-    assert found.flop is None
+    found = launch_amounts({TIME: 1e-6, CLOCK: 0.0, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
+    assert found.amounts["dram_byte"] == pytest.approx(1e5)
+    assert found.amounts["flop"] is None
     why = f"{SASS.format('ffma')}{RATE}: a rate that isn't 0, but the SMs' clock is 0"
     assert found.missing["flop"] == f"fp32 is not counted: {why}"
     assert found.flop_by_pipe == {"fp64": 0, "fp16": 0}
-    assert figures({TIME: 1e-6, CLOCK: 0.0, **rates}, compute_capability="8.0").flop == 0
+    assert launch_amounts({TIME: 1e-6, CLOCK: 0.0, **rates}, compute_capability="8.0").amounts["flop"] == 0
 
 
 def test_of_two_clocks_that_which_is_not_0_counts() -> None:
@@ -331,14 +335,14 @@ def test_of_two_clocks_that_which_is_not_0_counts() -> None:
     clocks = (CLOCK, "sm__cycles_elapsed.avg.per_second")
     both, either = (dict(zip(clocks, one, strict=True)) for one in ((1e9, 1e9), (0.0, 1e9)))
     swapped = dict(zip(reversed(clocks), either.values(), strict=True))
-    amounts = [figures({TIME: 1e-6, **rates, **one}).flop for one in (both, either, swapped)]
+    amounts = [launch_amounts({TIME: 1e-6, **rates, **one}).amounts["flop"] for one in (both, either, swapped)]
     assert amounts == [pytest.approx(2e3 * (4 + 4 + 8))] * 3
-    assert figures({TIME: 1e-6, **rates, **dict.fromkeys(clocks, 0.0)}).flop is None
+    assert launch_amounts({TIME: 1e-6, **rates, **dict.fromkeys(clocks, 0.0)}).amounts["flop"] is None
 
 
 def test_a_tensor_rate_over_a_clock_of_0_is_not_a_type_that_the_chip_lacks() -> None:
     """As with a time of 0."""
     tensor = {TENSOR.format("bf16_dst_fp32") + RATE: 1.0, TENSOR.format("tf32_dst_fp32"): 4.0}
-    found = figures({TIME: 1e-6, CLOCK: 0.0, **_sass(), **tensor})
-    assert found.flop is None
+    found = launch_amounts({TIME: 1e-6, CLOCK: 0.0, **_sass(), **tensor})
+    assert found.amounts["flop"] is None
     assert "tensor_bf16 is not counted" in found.missing["flop"]

@@ -7,82 +7,75 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from roofline.counters.chips import Chip, chip_of
-from roofline.counters.terms import (
+from roofline.counters.quantities import (
     CYCLE_RATES,
     CYCLES,
-    DRAM,
     INSTRUCTIONS,
+    NAMES,
     PACKED,
+    QUANTITIES,
     RATES,
     SM_CLOCKS,
-    SUMS,
     TENSOR,
     TENSOR_ACTIVITY,
     TENSOR_OPERATIONS,
     TIME,
     Alternatives,
+    Quantity,
     Sum,
+    chip_of,
     instruction_count,
     metrics_of,
     own_metrics,
+    taken_for,
     tensor_count,
 )
 
-QUANTITIES = ("time_s", "flop", "dram_byte", "dram_read_byte", "dram_write_byte", "l2_byte", "l1_byte")
-"""The sums in `KernelFigures`."""
-
 _NO_TIME = "a rate that isn't 0, but the time rounds to 0"
 _NO_CLOCK = "a rate that isn't 0, but the SMs' clock is 0"
-"""Why a rate gives no amount: in place of a value, as in ``absent`` of `figures`."""
+"""Why a rate gives no amount: in place of a value, as in ``absent`` of `launch_amounts`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelFigures:
-    """Quantities of one launch, or of several counted together. None: not had, and ``missing`` says why.
+class LaunchAmounts:
+    """The quantities of one launch, or of several counted together.
 
-    ``flop_by_pipe`` has the pipes that were counted in full, and is None where none was. ``flop`` is their sum, where
-    the CUDA cores were counted and every pipe that was asked for answered; ``not_counted`` are those whose metrics
-    nobody asked for, or not for all. ``metrics`` tells by quantity which metric answered. ``tensor_cores``: whether
-    they did anything.
+    ``amounts`` has each of `QUANTITIES` by its name. None: not had, and ``missing`` says why. ``flop_by_pipe`` has the
+    pipes that were counted in full, and is None where none was. FLOPs are their sum, where the CUDA cores were counted
+    and every pipe that was asked for answered; ``not_counted`` are those whose metrics nobody asked for, or not for
+    all. ``metrics`` tells by quantity which metric answered. ``tensor_cores``: whether they did anything.
     """
 
-    time_s: float | None = None
-    flop: float | None = None
+    amounts: Mapping[str, float | None]
     flop_by_pipe: Mapping[str, float] | None = None
-    dram_byte: float | None = None
-    dram_read_byte: float | None = None
-    dram_write_byte: float | None = None
-    l2_byte: float | None = None
-    l1_byte: float | None = None
     tensor_cores: bool | None = None
     metrics: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     not_counted: tuple[str, ...] = ()
 
 
-def figures(
+def launch_amounts(
     metrics: Mapping[str, float],
     *,
     absent: Mapping[str, str] | None = None,
     compute_capability: str | None = None,
-) -> KernelFigures:
-    """What the metrics of one launch add up to.
+) -> LaunchAmounts:
+    """Add up the metrics of one launch.
 
-    :param metrics: values in base units (see `roofline.counters.terms.Dimension`), finite and not negative.
+    :param metrics: values in base units (see `roofline.counters.quantities.Dimension`), finite and not negative.
     :param absent: metrics that were asked for and did not answer, with what was printed in their place.
     """
     useless = _useless(metrics)
     unanswered = {**(absent or {}), **useless}
-    plan = _plan(frozenset(metrics).difference(useless), tuple(unanswered.items()), chip_of(compute_capability))
-    amounts = {quantity: _amount(parts, metrics) for quantity, parts in plan.sums.items()}
+    plan = _plan(frozenset(metrics).difference(useless), tuple(unanswered.items()), taken_for(compute_capability))
     counted = {pipe: _amount(parts, metrics) for pipe, parts in plan.pipes.items()}
     missing = plan.missing
     if (begun := next((name for name in plan.begun if metrics[name]), None)) is not None and "flop" not in missing:
         missing = {**missing, "flop": f"{begun} isn't 0, and the others of its pipe were not collected"}
-    return KernelFigures(
-        **amounts,
-        flop=math.fsum(counted.values()) if "flop" not in missing else None,
+    amounts = {name: _amount(plan.sums[name], metrics) if name in plan.sums else None for name in NAMES}
+    amounts["flop"] = None if "flop" in missing else math.fsum(counted.values())
+    return LaunchAmounts(
+        amounts=amounts,
         flop_by_pipe=counted or None,
         tensor_cores=_tensor_cores(metrics, plan),
         metrics=plan.used,
@@ -123,7 +116,7 @@ _Parts = tuple[tuple[Sum, float], ...]
 class _Plan:
     """What launches with certain metrics tell, whatever the values: worked out once for all of them.
 
-    ``sums`` by quantity, ``pipes`` by pipe; the rest as in `KernelFigures`. ``every_tensor_pipe``: all that the chip
+    ``sums`` by quantity, ``pipes`` by pipe; the rest as in `LaunchAmounts`. ``every_tensor_pipe``: all that the chip
     has are counted. ``begun`` are metrics that answered of tensor pipes whose others nobody asked for.
     """
 
@@ -198,18 +191,19 @@ class _Answers:
 
 
 @lru_cache(maxsize=1024)
-def _plan(answered: frozenset[str], absent: tuple[tuple[str, str], ...], chip: Chip | None) -> _Plan:
+def _plan(answered: frozenset[str], absent: tuple[tuple[str, str], ...], capability: str | None) -> _Plan:
+    """:param capability: a listed one, or None."""
     answers = _Answers(answered, dict(absent))
-    found = {name: answers.first(name, alternatives) for name, alternatives in SUMS.items()}
-    found["dram_byte"] = _dram(found, answers, chip)
-    pipes, not_counted, begun = _counted(answers, chip)
+    found = {one.name: answers.first(one.name, one.ways) for one in QUANTITIES if one.ways and not one.parts}
+    found |= {one.name: _whole(one, found, answers, capability) for one in QUANTITIES if one.parts}
+    pipes, not_counted, begun = _counted(answers, capability)
     if (why := _why_no_flop(pipes, answers)) is not None:
         answers.missing["flop"] = why
         if not pipes:
             answers.missing["flop_by_pipe"] = why
-    own = [pipe.name for pipe in _pipes(chip) if pipe.certain and pipe.name in TENSOR]
+    own = [pipe.name for pipe in _pipes(capability) if pipe.certain and pipe.name in TENSOR]
     return _Plan(
-        sums={quantity: ((terms, 1.0),) for quantity, terms in found.items() if terms is not None},
+        sums={name: ((terms, 1.0),) for name, terms in found.items() if terms is not None},
         pipes=pipes,
         used=answers.used,
         missing=answers.missing,
@@ -219,30 +213,35 @@ def _plan(answered: frozenset[str], absent: tuple[tuple[str, str], ...], chip: C
     )
 
 
-def _dram(found: Mapping[str, Sum | None], answers: _Answers, chip: Chip | None) -> Sum | None:
-    """Reads and writes together."""
-    read, write = found["dram_read_byte"], found["dram_write_byte"]
-    if read is not None and write is not None:
-        answers.used["dram_byte"] = _written((*read, *write))
-        return (*read, *write)
-    both = answers.first("dram_byte", DRAM)
+def _whole(
+    quantity: Quantity, found: Mapping[str, Sum | None], answers: _Answers, capability: str | None
+) -> Sum | None:
+    """All parts of a quantity together, or what counts them together."""
+    parts = [terms for part in quantity.parts if (terms := found[part]) is not None]
+    if len(parts) == len(quantity.parts):
+        together = tuple(term for terms in parts for term in terms)
+        answers.used[quantity.name] = _written(together)
+        return together
+    both = answers.first(quantity.name, quantity.ways)
     if both is not None:
         return both
-    if chip is not None and not chip.dram:
+    chip = chip_of(capability)
+    if chip is not None and not chip.has_dram_counters:
         why = "this chip has no counter of DRAM bytes"
-        answers.missing |= dict.fromkeys(("dram_byte", "dram_read_byte", "dram_write_byte"), why)
-    elif not answers.asked(own_metrics(DRAM)):
-        answers.missing["dram_byte"] = answers.missing["dram_read_byte" if read is None else "dram_write_byte"]
+        answers.missing |= dict.fromkeys((quantity.name, *quantity.parts), why)
+    elif not answers.asked(own_metrics(quantity.ways)):
+        lacking = next(part for part in quantity.parts if found[part] is None)
+        answers.missing[quantity.name] = answers.missing[lacking]
     return None
 
 
-def _counted(answers: _Answers, chip: Chip | None) -> tuple[dict[str, _Parts], tuple[str, ...], tuple[str, ...]]:
+def _counted(answers: _Answers, capability: str | None) -> tuple[dict[str, _Parts], tuple[str, ...], tuple[str, ...]]:
     """The pipes that are counted in full, those that nobody asked for in full, and the metrics that these have."""
     counted: dict[str, _Parts] = {}
     not_counted: list[str] = []
     begun: list[str] = []
     unanswered: list[_Pipe] = []
-    for pipe in _pipes(chip):
+    for pipe in _pipes(capability):
         if not answers.asked(pipe.metrics):
             if pipe.certain:
                 not_counted.append(pipe.name)
@@ -299,8 +298,9 @@ def _tensor_cores(metrics: Mapping[str, float], plan: _Plan) -> bool | None:
 
 
 @lru_cache(maxsize=32)
-def _pipes(chip: Chip | None) -> tuple[_Pipe, ...]:
+def _pipes(capability: str | None) -> tuple[_Pipe, ...]:
     """The pipes that the chip has or, as far as is known, may have."""
+    chip = chip_of(capability)
     pipes: list[_Pipe] = []
     for name, flop in INSTRUCTIONS.items():
         plain = tuple((instruction_count(one), worth) for one, worth in flop.items())

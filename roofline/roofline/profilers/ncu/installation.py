@@ -15,6 +15,9 @@ from pathlib import Path
 VARIABLE = "ROOFLINE_NCU"
 """The environment's variable that may hold the path of ncu, or of its folder."""
 
+ASK = "`roofline ncu --ask CC`, with the GPU's compute capability (8.9), lists those to ask for."
+"""What to do where an ncu has no metric of a name."""
+
 _ROOT = Path("/")
 _INSTALLED = (
     "opt/nvidia/nsight-compute/*",

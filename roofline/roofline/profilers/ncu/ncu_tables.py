@@ -1,13 +1,22 @@
-"""What ``roofline ncu`` shows: a table of kernels with their sums, or the same as JSON."""
+"""What ``roofline ncu`` shows: a table of kernels with their sums, the same as JSON, and the metrics to ask ncu for."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from roofline.counters.figures import QUANTITIES
-from roofline.profilers.ncu.figures import Counted, Kernel
+from roofline.counters.quantities import (
+    LISTED,
+    NAMES,
+    QUANTITIES,
+    Quantity,
+    byte_metrics,
+    chip_of,
+    flop_metrics,
+    taken_for,
+)
+from roofline.profilers.ncu.kernels import Counted, Kernel
 from roofline.show.columns import percent_of, prefixed
 from roofline.show.operation_notes import kernel as shortened
 from roofline.show.tables import Column, Table
@@ -24,7 +33,7 @@ _ROUNDED = (
     "FLOP are made of rates, which the CSV has to 0.01 a cycle: of a kernel with few of them they may round to 0."
 )
 
-_NAMES = {"time_s": "time", "flop": "FLOP", "dram_byte": "DRAM bytes"}
+_REPORTED = {"time_s": "time", "flop": "FLOP", "dram_byte": "DRAM bytes"}
 """What a table shows; JSON tells of all that is missing."""
 
 
@@ -49,10 +58,11 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
     :param what: heading of the first column: kernel, kind or launch.
     """
     total = counted.total
-    time_s = total.time_s
+    total_s = total.amounts["time_s"]
 
     def share(one: Kernel) -> float | None:
-        return one.time_s / time_s if one.time_s is not None and time_s else None
+        time_s = one.amounts["time_s"]
+        return time_s / total_s if time_s is not None and total_s else None
 
     name: Column[Kernel] = Column(
         name=what,
@@ -66,18 +76,18 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
         name,
         *([] if what == "kind" else [_KIND]),
         _LAUNCHES,
-        _TIME,
+        _AMOUNTS["time_s"],
         _number("share_of_time", "% of\ntime", share, percent_of),
-        _FLOP,
-        _DRAM,
+        _AMOUNTS["flop"],
+        _AMOUNTS["dram_byte"],
         _INTENSITY,
         _TENSOR_CORES,
     ]
-    amounts = ((time_s, "s"), (total.flop, "FLOP"), (total.dram_byte, "B of DRAM traffic"))
-    sums = [scaled(amount, unit) for amount, unit in amounts if amount is not None]
+    units = {"time_s": "s", "flop": "FLOP", "dram_byte": "B of DRAM traffic"}
+    sums = [scaled(amount, unit) for name, unit in units.items() if (amount := total.amounts[name]) is not None]
     return Table(
         title=f"{total.launches} launch{'' if total.launches == 1 else 'es'} under ncu: {', '.join(sums) or 'no sums'}",
-        columns=[*shown, *_MORE],
+        columns=[*shown, *(column for column in _AMOUNTS.values() if column not in shown), *_MORE],
         rows=[*kernels, *([total] if with_total else [])],
         display=shown,
         notes=notes(counted),
@@ -87,7 +97,7 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
 def notes(counted: Counted) -> list[str]:
     """What the figures rest on, and what is missing with the reason."""
     lines = ["Times are under the profiler, which replays kernels one by one: they are no timing."]
-    if counted.total.flop is not None and counted.not_counted:
+    if counted.total.amounts["flop"] is not None and counted.not_counted:
         lines.append(f"Not collected, or not in full: {', '.join(counted.not_counted)}. FLOP are without them.")
     if any(_RATE in metric for metric in counted.metrics.values()):
         lines.append(_ROUNDED)
@@ -99,11 +109,11 @@ def _lacking(counted: Counted) -> list[str]:
     reasons: dict[tuple[str, str], int] = {}
     for one in counted.kernels:
         for quantity, why in one.missing.items():
-            if quantity in _NAMES:
+            if quantity in _REPORTED:
                 reasons[quantity, why] = reasons.get((quantity, why), 0) + one.launches
     every = counted.total.launches
     lines = [
-        f"No {_NAMES[quantity]}{'' if launches == every else f' of {launches} of {every} launches'}: {why}."
+        f"No {_REPORTED[quantity]}{'' if launches == every else f' of {launches} of {every} launches'}: {why}."
         for (quantity, why), launches in reasons.items()
     ]
     if len(lines) > _SHOWN_NOTES:
@@ -124,7 +134,7 @@ def _plain(one: Kernel) -> dict[str, Any]:
         "name": one.name,
         "kind": one.kind,
         "launches": one.launches,
-        **{quantity: getattr(one, quantity) for quantity in QUANTITIES},
+        **one.amounts,
         "flop_by_pipe": None if one.flop_by_pipe is None else dict(one.flop_by_pipe),
         "intensity": one.intensity,
         "tensor_cores": one.tensor_cores,
@@ -132,13 +142,18 @@ def _plain(one: Kernel) -> dict[str, Any]:
     }
 
 
-_TOTAL = {*QUANTITIES, "flop_by_pipe", "intensity", "tensor_cores", "missing"}
+_TOTAL = {*NAMES, "flop_by_pipe", "intensity", "tensor_cores", "missing"}
 
 
 def _number(
     name: str, title: str, get: Callable[[Kernel], Any], show: Callable[[Any], str] = str, drop: int = 0
 ) -> Column[Kernel]:
     return Column(name=name, title=title, get=get, show=show, drop=drop)
+
+
+def _amount(quantity: Quantity) -> Column[Kernel]:
+    show = (lambda value: scaled(value, "s")) if quantity.unit == "s" else prefixed
+    return _number(quantity.name, quantity.title, lambda one: one.amounts[quantity.name], show)
 
 
 def _pipes(one: Kernel) -> list[str] | None:
@@ -153,9 +168,7 @@ _KIND: Column[Kernel] = Column(
     right=False,
 )
 _LAUNCHES = _number("launches", "launches", lambda one: one.launches, drop=1)
-_TIME = _number("time_s", "time", lambda one: one.time_s, lambda value: scaled(value, "s"))
-_FLOP = _number("flop", "FLOP", lambda one: one.flop, prefixed)
-_DRAM = _number("dram_byte", "DRAM byte", lambda one: one.dram_byte, prefixed)
+_AMOUNTS = {quantity.name: _amount(quantity) for quantity in QUANTITIES}
 _INTENSITY = _number("intensity_flop_per_byte", "FLOP/\nbyte", lambda one: one.intensity, significant)
 _TENSOR_CORES: Column[Kernel] = Column(
     name="tensor_cores",
@@ -166,10 +179,48 @@ _TENSOR_CORES: Column[Kernel] = Column(
     drop=2,
 )
 _MORE: tuple[Column[Kernel], ...] = (
-    _number("dram_read_byte", "read", lambda one: one.dram_read_byte),
-    _number("dram_write_byte", "written", lambda one: one.dram_write_byte),
-    _number("l2_byte", "L2", lambda one: one.l2_byte),
-    _number("l1_byte", "L1", lambda one: one.l1_byte),
     _number("flop_by_pipe", "by pipe", _pipes),
     _number("missing", "missing", lambda one: [f"{name}: {why}" for name, why in one.missing.items()]),
 )
+
+
+_REFUSED = (
+    "An ncu that says it failed to find a metric has counted nothing: leave that one out. One that it prints n/a for"
+    " the chip doesn't have."
+)
+
+
+def request(compute_capability: str) -> str:
+    """As ncu's command line takes them: bytes, FLOP of CUDA cores, and FLOP of all cores, each under its heading. What
+    has to be known of the chip stands before them.
+    """
+    chip = chip_of(compute_capability)
+    listed = compute_capability in LISTED
+    one_pass = " (one pass)" if listed else ""
+    passes = "" if not listed or chip is None or chip.flop_passes is None else f" ({chip.flop_passes} passes)"
+    levels = "bytes" if chip is None or chip.has_dram_counters else "bytes of L2 and L1"
+    asked = {
+        f"{levels} and time, in a run of their own{one_pass}": byte_metrics(compute_capability),
+        f"FLOP of CUDA cores alone{one_pass}": flop_metrics(compute_capability, tensor=False),
+        f"FLOP of CUDA cores and tensor cores{passes}": flop_metrics(compute_capability, tensor=True),
+    }
+    lists = (f"{heading}:\n--metrics {','.join(metrics)}" for heading, metrics in asked.items())
+    return "\n".join((*_warnings(compute_capability), *lists)) + "\n"
+
+
+def _warnings(compute_capability: str) -> Iterator[str]:
+    chip, alike = chip_of(compute_capability), taken_for(compute_capability)
+    if compute_capability not in LISTED:
+        of_whom = "any of them" if alike is None else f"{alike}, the next older one of its generation"
+        yield (
+            f"The counters of compute capability {compute_capability} are not known here, only those of"
+            f" {', '.join(LISTED)}. The names below are those of {of_whom}; how many passes they take isn't known."
+            f" {_REFUSED}"
+        )
+    elif chip is not None and any(len(names) > 1 for names in chip.asked.values()):
+        yield f"Which of two names the DRAM counters of {compute_capability} have depends on the ncu. {_REFUSED}"
+    if chip is not None and not chip.has_dram_counters:
+        yield (
+            f"Compute capability {alike} has no counter of DRAM bytes: neither a kernel's traffic nor its intensity"
+            " (FLOP/byte) can be counted."
+        )
