@@ -28,7 +28,7 @@ from roofline.schema.record import (
     Record,
     Uncovered,
 )
-from roofline.show.kernel_tables import counted_table, kernels_table, profiled_table, reconciliation_table
+from roofline.show.kernel_tables import kernel_table, kernels_table, reconciliation_table
 from roofline.show.machines import machines_table
 from roofline.show.operation_tables import (
     cases_table,
@@ -148,7 +148,11 @@ def _tables(points: tuple[Point, ...]) -> list[Table[Any]]:
     tables += [summary_table(result, shown), operations_table(taken), kinds_table(taken), cases_table(taken, [])]
     for case in taken:
         tables += [limits_table(case), worst_table(case, 1, by_kind=False), worst_table(case, 15, by_kind=True)]
-        of_kernels = (profiled_table(case.point, 1), counted_table(case.point, 1), reconciliation_table(case.point))
+        of_kernels = (
+            kernel_table(case.point, "profiler", 1),
+            kernel_table(case.point, "counters", 1),
+            reconciliation_table(case.point),
+        )
         tables += [kernels_table([case.point]), *filter(None, of_kernels)]
     return tables
 

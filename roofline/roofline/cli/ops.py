@@ -18,15 +18,7 @@ from roofline.model.points import Point, cases, newest, place_all
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.kernel_notes import about_status
-from roofline.show.kernel_tables import (
-    counted_kinds_table,
-    counted_table,
-    kernel_kinds_table,
-    kernels_table,
-    profiled_kinds_table,
-    profiled_table,
-    reconciliation_table,
-)
+from roofline.show.kernel_tables import kernel_kind_table, kernel_table, kernels_table, reconciliation_table
 from roofline.show.operation_notes import NO_SHARES, RESERVATIONS
 from roofline.show.operation_tables import (
     cases_table,
@@ -216,8 +208,8 @@ def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
 def _of_kernels(point: Point, top: int, *, by_kind: bool) -> tuple[Table[Any] | None, Table[Any] | None]:
     """By the profiler's times and by counters."""
     if by_kind:
-        return profiled_kinds_table(point), counted_kinds_table(point)
-    return profiled_table(point, top), counted_table(point, top)
+        return kernel_kind_table(point, "profiler"), kernel_kind_table(point, "counters")
+    return kernel_table(point, "profiler", top), kernel_table(point, "counters", top)
 
 
 def _there(*tables: Table[Any] | None) -> list[Table[Any]]:
@@ -239,7 +231,7 @@ def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[T
         return tables
     if by == "counters":
         return tables[:1]
-    return [kernel_kinds_table([point]) if by == "kernel-kind" else kernels_table([point])]
+    return [kernels_table([point], by_kind=by == "kernel-kind")]
 
 
 def _why_no_kernels(record: Record, by: By) -> str:

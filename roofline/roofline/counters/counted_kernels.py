@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
+from roofline.counters.quantities import LEVELS
 from roofline.machine.roofs import Roofs
 from roofline.model.bounds import FAR_BELOW, KNEE_MARGIN
 from roofline.model.counter_values import TENSOR, counters_of, lacks_flop, roof_name, tensor_share
@@ -44,8 +45,8 @@ _METRIC_LACKS = "a metric of the FLOPs lacks"
 class CountedKernel:
     """All launches of one kernel in one step. Every number is finite and at least 0, or None where it isn't known.
 
-    ``flop`` is the sum over ``flop_by_pipe``; both are None where a pipe lacks, and ``no_flop`` says why. ``limit`` is
-    what bounds it, ``why`` in a few words.
+    ``flop`` is the sum over ``flop_by_pipe``; both are None where a pipe lacks, and ``no_flop`` says why. ``byte`` has
+    those of each of `LEVELS`. ``limit`` is what bounds it, ``why`` in a few words.
     """
 
     name: str
@@ -54,9 +55,7 @@ class CountedKernel:
     time_s: float | None
     flop: float | None
     flop_by_pipe: Mapping[str, float] | None
-    dram_byte: float | None
-    l2_byte: float | None
-    l1_byte: float | None
+    byte: Mapping[str, float | None]
     limit: Limit
     why: str
     no_flop: str | None = None
@@ -66,8 +65,9 @@ class CountedKernel:
         """Share of its FLOPs that ran on tensor cores."""
         return tensor_share(self.flop_by_pipe)
 
-    def intensity(self, byte: float | None) -> float | None:
-        """FLOP/byte of a level; None where one of them isn't known, or there is nothing of it."""
+    def intensity(self, level: str) -> float | None:
+        """FLOP/byte of one of `LEVELS`; None where one of them isn't known, or there is nothing of it."""
+        byte = self.byte[level]
         return self.flop / byte if self.flop and byte else None
 
     @property
@@ -133,9 +133,9 @@ def _counted(kernel: KernelCounters, no_flop: str | None, roofs: Roofs, latency:
     by_pipe = kernel.flop_by_pipe if no_flop is None else None
     time_s = kernel.time_s if kernel.time_s is not None and usable(kernel.time_s) else None
     launches = max(0, kernel.launches)
-    dram_byte, l2_byte = usable_amount(kernel.dram_byte), usable_amount(kernel.l2_byte)
+    byte = {level: usable_amount(getattr(kernel, level)) for level in LEVELS}
     launches_s = 0.0 if latency is None else latency * launches
-    limit, why = _limit(time_s, by_pipe, dram_byte, l2_byte, roofs, launches_s)
+    limit, why = _limit(time_s, by_pipe, byte, roofs, launches_s)
     return CountedKernel(
         name=kernel.name,
         kind=kind_of(kernel.name),
@@ -143,9 +143,7 @@ def _counted(kernel: KernelCounters, no_flop: str | None, roofs: Roofs, latency:
         time_s=time_s,
         flop=None if by_pipe is None else sum(by_pipe.values()),
         flop_by_pipe=by_pipe,
-        dram_byte=dram_byte,
-        l2_byte=l2_byte,
-        l1_byte=usable_amount(kernel.l1_byte),
+        byte=byte,
         limit=limit,
         why=why,
         no_flop=no_flop,
@@ -155,14 +153,13 @@ def _counted(kernel: KernelCounters, no_flop: str | None, roofs: Roofs, latency:
 def _limit(
     time_s: float | None,
     by_pipe: Mapping[str, float] | None,
-    dram_byte: float | None,
-    l2_byte: float | None,
+    byte: Mapping[str, float | None],
     roofs: Roofs,
     launches_s: float,
 ) -> tuple[Limit, str]:
     if time_s is None:
         return "undetermined", "no time seen"
-    arithmetic, traffic = _arithmetic(by_pipe, roofs), _traffic(dram_byte, l2_byte, roofs)
+    arithmetic, traffic = _arithmetic(by_pipe, roofs), _traffic(byte["dram_byte"], byte["l2_byte"], roofs)
     if isinstance(arithmetic, str):
         return "undetermined", arithmetic
     if isinstance(traffic, str):

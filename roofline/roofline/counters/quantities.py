@@ -155,6 +155,9 @@ WHOLE = tuple(quantity.name for quantity in QUANTITIES if not quantity.part)
 OF_KERNEL = tuple(name for name in WHOLE if name != "flop")
 """Those that the record has of each kernel, beside its FLOPs by pipe."""
 
+LEVELS = tuple(name for name in OF_KERNEL if BY_NAME[name].unit == "B")
+"""The bytes of each level of memory."""
+
 INSTRUCTIONS: Mapping[str, Mapping[str, float]] = {
     "fp32": {"fadd": 1, "fmul": 1, "ffma": 2},
     "fp64": {"dadd": 1, "dmul": 1, "dfma": 2},

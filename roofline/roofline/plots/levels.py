@@ -8,7 +8,7 @@ its own level's roof is bound by that level.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,14 +46,13 @@ _KERNELS = "circles: its kernels, at the FLOP/s of their time under the counters
 class _Level:
     name: str
     color: str
-    of_step: Callable[[Counters], float | None]
-    of_kernel: Callable[[CountedKernel], float | None]
+    quantity: str
 
 
 _LEVELS = (
-    _Level("L1", "#009E73", lambda counters: counters.l1_byte, lambda one: one.l1_byte),
-    _Level("L2", "#E69F00", lambda counters: counters.l2_byte, lambda one: one.l2_byte),
-    _Level("DRAM", "#0072B2", lambda counters: counters.dram_byte, lambda one: one.dram_byte),
+    _Level("L1", "#009E73", "l1_byte"),
+    _Level("L2", "#E69F00", "l2_byte"),
+    _Level("DRAM", "#0072B2", "dram_byte"),
 )
 
 
@@ -133,7 +132,7 @@ def _step(point: Point, counters: Counters) -> _Series | None:
     if place.attained_flop_per_s is None or place.time_s is None:
         return None
     flop = place.attained_flop_per_s * place.time_s
-    return _series(place.attained_flop_per_s, flop, [(level, level.of_step(counters)) for level in _LEVELS])
+    return _series(place.attained_flop_per_s, flop, [(level, getattr(counters, level.quantity)) for level in _LEVELS])
 
 
 def _series(attained: float, flop: float, levels: Sequence[tuple[_Level, float | None]]) -> _Series | None:
@@ -150,7 +149,7 @@ def _drawable(kernels: Sequence[CountedKernel]) -> list[_Kernel]:
     for one in kernels:
         if one.flop_per_s is None or one.flop is None or one.time_s is None:
             continue
-        series = _series(one.flop_per_s, one.flop, [(level, level.of_kernel(one)) for level in _LEVELS])
+        series = _series(one.flop_per_s, one.flop, [(level, one.byte[level.quantity]) for level in _LEVELS])
         if series is not None:
             found.append(_Kernel(one, one.time_s / whole_s, series))
     return sorted(found, key=lambda one: -one.share)[:_LARGEST]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from roofline.counters.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
 from roofline.counters.kernel_kinds import kind_of
+from roofline.counters.quantities import BY_NAME, LEVELS
 from roofline.counters.reconciliation import Reconciled, reconcile
 from roofline.model.operations import exceeds
 from roofline.model.points import Point
@@ -18,6 +19,9 @@ from roofline.show.columns import percent_of, prefixed
 from roofline.show.operation_notes import about_busy, kernel
 from roofline.show.tables import Column, Table
 from roofline.text.units import scaled, shares, significant
+
+Source = Literal["profiler", "counters"]
+_SOURCES: Mapping[Source, str] = {"profiler": "torch's profiler", "counters": "hardware counters"}
 
 _WIDE, _NARROW = 50, 30
 """Characters of a kernel's name that a terminal shows; CSV and JSON have all of them."""
@@ -32,7 +36,7 @@ class KernelLine:
     """
 
     point: Point
-    source: Literal["profiler", "counters"]
+    source: Source
     name: str
     kind: str | None
     kernels: int = 1
@@ -42,84 +46,47 @@ class KernelLine:
     counted: CountedKernel | None = None
 
 
-def profiled_table(point: Point, top: int) -> Table[KernelLine] | None:
-    """The kernels that torch's profiler saw, longest first, the others in one row; None where it saw none."""
-    rows = _profiled(point)
-    if not rows:
-        return None
-    return Table(
-        title=f"Kernels of {point.id}, by torch's profiler",
-        columns=_KERNELS,
-        rows=_topped(rows, top),
-        display=[*_pick("kernel", "kind", "launches", "time_s"), *_of_step()],
-        notes=_about_profiled(point),
-    )
+def kernel_table(point: Point, source: Source, top: int) -> Table[KernelLine] | None:
+    """The kernels that torch's profiler saw, or that counters were read of, longest first; None where there are none.
 
-
-def counted_table(point: Point, top: int) -> Table[KernelLine] | None:
-    """The kernels that hardware counters were read of, as `profiled_table`; None where there are none."""
-    rows = _counted(point)
-    if not rows:
-        return None
-    return Table(
-        title=f"Kernels of {point.id}, by hardware counters",
-        columns=_KERNELS,
-        rows=_topped(rows, top),
-        display=_pick(
-            *("kernel", "kind", "launches", "time_s", "share", "flop", "tensor_share", "dram_byte"),
-            *("intensity_flop_per_byte", "bound"),
-        ),
-        notes=_about_counted(point, rows),
-    )
-
-
-def profiled_kinds_table(point: Point) -> Table[KernelLine] | None:
-    """The kinds of the kernels that torch's profiler saw, that with the most time first; None where it saw none."""
-    rows = _kinds(_profiled(point))
-    if not rows:
-        return None
-    return Table(
-        title=f"Kinds of kernels of {point.id}, by torch's profiler",
-        columns=_KINDS,
-        rows=rows,
-        display=[*_pick("kind", "kernels", "launches", "time_s"), *_of_step()],
-        notes=_about_profiled(point),
-    )
-
-
-def counted_kinds_table(point: Point) -> Table[KernelLine] | None:
-    """The sums by kind of the kernels that hardware counters were read of; None where there are none.
-
-    A sum of which a part isn't known isn't known either.
+    :param top: how many to show; the others stand in one row.
     """
-    rows = _counted(point)
+    rows = _lines(point, source)
     if not rows:
         return None
     return Table(
-        title=f"Kinds of kernels of {point.id}, by hardware counters",
+        title=f"Kernels of {point.id}, by {_SOURCES[source]}",
+        columns=_KERNELS,
+        rows=_topped(rows, top),
+        display=_display(source, by_kind=False),
+        notes=_about(point, source, rows),
+    )
+
+
+def kernel_kind_table(point: Point, source: Source) -> Table[KernelLine] | None:
+    """The same by kind. A sum of which a part isn't known isn't known either."""
+    rows = _lines(point, source)
+    if not rows:
+        return None
+    return Table(
+        title=f"Kinds of kernels of {point.id}, by {_SOURCES[source]}",
         columns=_KINDS,
         rows=_kinds(rows),
-        display=_pick(
-            *("kind", "kernels", "launches", "time_s", "share", "flop", "tensor_share", "dram_byte", "l2_byte"),
-            *("l1_byte", "intensity_flop_per_byte"),
-        ),
-        notes=_about_counted(point, rows),
+        display=_display(source, by_kind=True),
+        notes=_about(point, source, rows),
     )
 
 
-def kernel_kinds_table(points: Sequence[Point]) -> Table[KernelLine]:
-    """Every kind of kernels, by the profiler and by counters, for a program to read."""
-    rows = [row for point in points for row in (*_kinds(_profiled(point)), *_kinds(_counted(point)))]
-    notes = [note for point in points for note in kernel_notes.about_status(_record(point))]
-    return Table(title="Kinds of kernels", columns=_KINDS, rows=rows, notes=notes)
-
-
-def kernels_table(points: Sequence[Point]) -> Table[KernelLine]:
-    """Every kernel, by the profiler and by counters, for a program to read. A case without a record has none."""
+def kernels_table(points: Sequence[Point], *, by_kind: bool = False) -> Table[KernelLine]:
+    """Every kernel, or kind, by both sources, for a program to read; none of a case without a record."""
     points = [point for point in points if point.benchmark.record is not None]
-    rows = [row for point in points for row in (*_profiled(point), *_counted(point))]
-    notes = [note for point in points for note in kernel_notes.about_status(_record(point))]
-    return Table(title="Kernels", columns=_KERNELS, rows=rows, notes=notes)
+    lines = [_lines(point, source) for point in points for source in _SOURCES]
+    return Table(
+        title="Kinds of kernels" if by_kind else "Kernels",
+        columns=_KINDS if by_kind else _KERNELS,
+        rows=[row for own in lines for row in (_kinds(own) if by_kind else own)],
+        notes=[note for point in points for note in kernel_notes.about_status(_record(point))],
+    )
 
 
 def reconciliation_table(point: Point) -> Table[Reconciled] | None:
@@ -142,6 +109,27 @@ def _record(point: Point) -> Record:
     record = point.benchmark.record
     assert record is not None
     return record
+
+
+def _lines(point: Point, source: Source) -> list[KernelLine]:
+    """A row for each kernel."""
+    if source == "profiler":
+        return _profiled(point)
+    kernels = counted_kernels(_record(point), point.roofs)
+    whole_s = total_of(one.time_s for one in kernels)
+    return [
+        KernelLine(
+            point=point,
+            source=source,
+            name=one.name,
+            kind=one.kind,
+            launches=one.launches,
+            time_s=one.time_s,
+            whole_s=whole_s,
+            counted=one,
+        )
+        for one in kernels
+    ]
 
 
 def _profiled(point: Point) -> list[KernelLine]:
@@ -168,38 +156,18 @@ def _is_usable(kernel: KernelTime) -> bool:
     return usable_or_zero(kernel.time_s) and usable_or_zero(kernel.launches)
 
 
-def _counted(point: Point) -> list[KernelLine]:
-    kernels = counted_kernels(_record(point), point.roofs)
-    whole_s = total_of(one.time_s for one in kernels)
-    return [
-        KernelLine(
-            point=point,
-            source="counters",
-            name=one.name,
-            kind=one.kind,
-            launches=one.launches,
-            time_s=one.time_s,
-            whole_s=whole_s,
-            counted=one,
-        )
-        for one in kernels
-    ]
-
-
-def _about_profiled(point: Point) -> list[str]:
-    profile = _record(point).profile
-    return [] if profile is None else about_busy(profile, point.step_time_s)
-
-
-def _about_counted(point: Point, rows: Sequence[KernelLine]) -> list[str]:
-    """Below a table of kernels by counters, and of their kinds.
+def _about(point: Point, source: Source, rows: Sequence[KernelLine]) -> list[str]:
+    """What stands below a table of kernels, and of their kinds.
 
     :param rows: a kernel each.
     """
+    record = _record(point)
+    if source == "profiler":
+        return [] if record.profile is None else about_busy(record.profile, point.step_time_s)
     kernels = [row.counted for row in rows if row.counted is not None]
-    told = without_flop(kernels)
-    unread = [] if told is None else [f"{told[0].upper()}{told[1:]}"]
-    return [*kernel_notes.about_counted(_record(point), kernels), *unread]
+    why = without_flop(kernels)
+    unread = [] if why is None else [f"{why[0].upper()}{why[1:]}"]
+    return [*kernel_notes.about_counted(record, kernels), *unread]
 
 
 def _topped(rows: Sequence[KernelLine], top: int) -> list[KernelLine]:
@@ -250,9 +218,7 @@ def _together(kernels: Sequence[CountedKernel]) -> CountedKernel:
         time_s=total_of(one.time_s for one in kernels),
         flop=flop,
         flop_by_pipe=None if flop is None else flop_by_pipe(kernels),
-        dram_byte=total_of(one.dram_byte for one in kernels),
-        l2_byte=total_of(one.l2_byte for one in kernels),
-        l1_byte=total_of(one.l1_byte for one in kernels),
+        byte={level: total_of(one.byte[level] for one in kernels) for level in LEVELS},
         limit="undetermined",
         why="several kernels",
     )
@@ -282,6 +248,16 @@ def _number(
     return Column(name=name, title=title, get=get, show=show, drop=drop)
 
 
+def _level(level: str, place: int) -> Column[KernelLine]:
+    """Of the levels the one that is farthest from DRAM gives way first."""
+    return _number(level, BY_NAME[level].title, _of(lambda one: one.byte[level]), prefixed, drop=place)
+
+
+def _intensity(level: str) -> Column[KernelLine]:
+    name = "intensity_flop_per_byte" if level == "dram_byte" else f"{level.removesuffix('byte')}intensity_flop_per_byte"
+    return _number(name, "FLOP/\nbyte", _of(lambda one: one.intensity(level)), significant)
+
+
 _KERNELS: tuple[Column[KernelLine], ...] = (
     _words("machine", "machine", lambda line: line.point.result.machine_label),
     _words("case", "case", lambda line: line.point.id),
@@ -308,12 +284,8 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     _number("flop", "FLOP", _of(lambda one: one.flop), prefixed),
     _words("flop_by_pipe", "FLOP of", _of(lambda one: shares(one.flop_by_pipe or {}) or None)),
     _number("tensor_share", "tensor\n%", _of(lambda one: one.tensor_share), percent_of, drop=1),
-    _number("dram_byte", "DRAM\nbyte", _of(lambda one: one.dram_byte), prefixed),
-    _number("l2_byte", "L2\nbyte", _of(lambda one: one.l2_byte), prefixed, drop=1),
-    _number("l1_byte", "L1\nbyte", _of(lambda one: one.l1_byte), prefixed, drop=2),
-    _number("intensity_flop_per_byte", "FLOP/\nbyte", _of(lambda one: one.intensity(one.dram_byte)), significant),
-    _number("l2_intensity_flop_per_byte", "of L2", _of(lambda one: one.intensity(one.l2_byte)), significant),
-    _number("l1_intensity_flop_per_byte", "of L1", _of(lambda one: one.intensity(one.l1_byte)), significant),
+    *(_level(level, place) for place, level in enumerate(LEVELS)),
+    *(_intensity(level) for level in LEVELS),
     Column(
         name="bound",
         title="bound",
@@ -326,23 +298,24 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     _words("file", "file", lambda line: line.point.result.path.name),
 )
 _NUMBER_OF_KERNELS = _number("kernels", "kernels", lambda line: line.kernels, str, drop=5)
-_BY_NAME = {column.name: column for column in (*_KERNELS, _NUMBER_OF_KERNELS)}
+_COLUMNS = {column.name: column for column in (*_KERNELS, _NUMBER_OF_KERNELS)}
 
 
 def _pick(*names: str) -> list[Column[KernelLine]]:
-    return [_BY_NAME[name] for name in names]
+    return [_COLUMNS[name] for name in names]
 
 
-def _of_step() -> list[Column[KernelLine]]:
-    return [replace(column, title="% of\nstep") for column in _pick("share")]
+def _display(source: Source, *, by_kind: bool) -> list[Column[KernelLine]]:
+    first = _pick(*(("kind", "kernels") if by_kind else ("kernel", "kind")), "launches", "time_s", "share")
+    if source == "profiler":
+        return [*first[:-1], replace(first[-1], title="% of\nstep")]
+    levels, last = (LEVELS, ()) if by_kind else (("dram_byte",), ("bound",))
+    return [*first, *_pick("flop", "tensor_share", *levels, "intensity_flop_per_byte", *last)]
 
 
-_KINDS: tuple[Column[KernelLine], ...] = tuple(
-    _pick(
-        *("machine", "case", "source", "kind", "kernels", "launches", "time_s", "share", "flop", "flop_by_pipe"),
-        *("tensor_share", "dram_byte", "l2_byte", "l1_byte", "intensity_flop_per_byte", "l2_intensity_flop_per_byte"),
-        *("l1_intensity_flop_per_byte", "valid", "file"),
-    )
+_KINDS: tuple[Column[KernelLine], ...] = (
+    *_pick("machine", "case", "source", "kind", "kernels"),
+    *(column for column in _KERNELS[5:] if column.name not in ("bound", "bound_why")),
 )
 
 

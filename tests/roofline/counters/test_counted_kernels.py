@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from roofline.counters.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
+from roofline.counters.quantities import LEVELS
 from roofline.machine.roofs import Roofs
 from roofline.schema.record import Counters
 from tests.roofline import build
@@ -33,7 +34,7 @@ def test_a_kernel_s_work() -> None:
     """1e11 FLOP and 1 GB, 4 GB, 10 GB: 100, 25 and 10 FLOP/byte; in 10 ms 10 TFLOP/s."""
     one = _one()
     assert (one.name, one.kind, one.launches, one.flop) == (GEMM, "gemm", 1, 1e11)
-    assert [one.intensity(byte) for byte in (one.dram_byte, one.l2_byte, one.l1_byte)] == [100, 25, 10]
+    assert [one.intensity(level) for level in LEVELS] == [100, 25, 10]
     assert one.flop_per_s == pytest.approx(1e13)
     assert one.tensor_share == 0.0
 
@@ -101,7 +102,7 @@ def test_a_kernel_of_tensor_cores_that_were_not_counted_has_no_flops() -> None:
     """What its CUDA cores did is its epilogue: no FLOP, no intensity, no FLOP/s, no share, no bound; bytes stay."""
     one = _one(name=TF32_GEMM, flop_by_pipe=CUDA_CORES)
     assert (one.flop, one.flop_by_pipe, one.tensor_share, one.flop_per_s) == (None, None, None, None)
-    assert (one.intensity(one.dram_byte), one.dram_byte) == (None, 1e9)
+    assert (one.intensity("dram_byte"), one.byte["dram_byte"]) == (None, 1e9)
     assert (one.limit, one.why) == ("undetermined", "FLOPs not counted")
     assert one.no_flop == "its name tells of tensor cores, whose operations were not collected"
     known = _one(name=TF32_GEMM, flop_by_pipe={**CUDA_CORES, "tensor_tf32": 0.0})

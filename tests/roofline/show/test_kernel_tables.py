@@ -14,15 +14,7 @@ from rich.cells import cell_len
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
 from roofline.schema.record import KernelTime, Record
-from roofline.show.kernel_tables import (
-    counted_kinds_table,
-    counted_table,
-    kernel_kinds_table,
-    kernels_table,
-    profiled_kinds_table,
-    profiled_table,
-    reconciliation_table,
-)
+from roofline.show.kernel_tables import kernel_kind_table, kernel_table, kernels_table, reconciliation_table
 from roofline.show.tables import render
 from tests.roofline import build
 from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, kernel, profiled
@@ -40,7 +32,7 @@ def _cells(text: str, first: str) -> str:
 
 def test_by_the_profiler(tmp_path: Path) -> None:
     """Longest first, with kind, launches, time and share of the timed step."""
-    table = profiled_table(_point(tmp_path, profiled()), 15)
+    table = kernel_table(_point(tmp_path, profiled()), "profiler", 15)
     assert table is not None
     text = render(table, "table", 100)
     assert text.startswith("Kernels of resnet50-train-b32-fp32, by torch's profiler\n")
@@ -56,10 +48,10 @@ def test_by_the_profiler(tmp_path: Path) -> None:
 
 def test_the_others_stand_in_one_row(tmp_path: Path) -> None:
     """So that the columns add up, whatever is cut off."""
-    table = profiled_table(_point(tmp_path, profiled()), 1)
+    table = kernel_table(_point(tmp_path, profiled()), "profiler", 1)
     assert table is not None
     assert _cells(render(table, "table", 100), "2 other kernels") == "2 other kernels - 21 12.0 ms 12"
-    table = profiled_table(_point(tmp_path, profiled()), 2)
+    table = kernel_table(_point(tmp_path, profiled()), "profiler", 2)
     assert table is not None
     assert _cells(render(table, "table", 100), "1 other kernel ") == "1 other kernel - 1 2.00 ms 2.0"
 
@@ -67,10 +59,10 @@ def test_the_others_stand_in_one_row(tmp_path: Path) -> None:
 def test_a_step_without_kernels_has_no_table(tmp_path: Path) -> None:
     """As on a CPU."""
     point = _point(tmp_path, build.record(profile=build.profile()))
-    assert profiled_table(point, 15) is None
-    assert profiled_kinds_table(point) is None
-    assert counted_table(point, 15) is None
-    assert counted_kinds_table(point) is None
+    assert kernel_table(point, "profiler", 15) is None
+    assert kernel_kind_table(point, "profiler") is None
+    assert kernel_table(point, "counters", 15) is None
+    assert kernel_kind_table(point, "counters") is None
     assert reconciliation_table(point) is None
 
 
@@ -79,7 +71,7 @@ def test_a_kernel_whose_numbers_are_unusable_is_left_out(tmp_path: Path, changes
     """The others stay."""
     kernels = (KernelTime(**{"name": "odd", "launches": 1.0, "time_s": 0.01, **changes}), *_kernels())
     record = profiled(profile=build.profile(source="kernels", operations_s=0.06, kernels=kernels))
-    table = profiled_table(_point(tmp_path, record), 15)
+    table = kernel_table(_point(tmp_path, record), "profiler", 15)
     assert table is not None
     assert [line.name for line in table.rows] == [one.name for one in _kernels()]
 
@@ -98,7 +90,7 @@ def _two() -> Record:
 
 def test_by_counters(tmp_path: Path) -> None:
     """Shares are of the kernels' time under the counters; the bound is by the machine's roofs."""
-    table = counted_table(_point(tmp_path, _two()), 15)
+    table = kernel_table(_point(tmp_path, _two()), "counters", 15)
     assert table is not None
     text = render(table, "table", 160)
     assert _cells(text, "cutlass") == f"{_shown(text)} gemm 4 20.0 ms 67 500 G 100 10.0 G 50.0 memory"
@@ -112,7 +104,7 @@ def _shown(text: str) -> str:
 
 def test_flops_that_are_only_a_part_are_not_shown(tmp_path: Path) -> None:
     """A kernel whose name tells of tensor cores that weren't counted: no FLOP and no share; what lacks is told."""
-    table = counted_table(_point(tmp_path, counted(kernel(TENSOR_GEMM, time_s=0.02), kernel())), 15)
+    table = kernel_table(_point(tmp_path, counted(kernel(TENSOR_GEMM, time_s=0.02), kernel())), "counters", 15)
     assert table is not None
     text = render(table, "table", 160)
     assert _cells(text, "cutlass") == f"{_shown(text)} gemm 1 20.0 ms 67 - - 1.00 G - undetermined"
@@ -123,11 +115,11 @@ def test_flops_that_are_only_a_part_are_not_shown(tmp_path: Path) -> None:
 def test_counted_others_are_sums_without_a_bound(tmp_path: Path) -> None:
     """As far as all parts are known."""
     record = counted(kernel("a", time_s=0.1), kernel(ADD, l1_byte=None), kernel())
-    table = counted_table(_point(tmp_path, record), 1)
+    table = kernel_table(_point(tmp_path, record), "counters", 1)
     assert table is not None
     (row,) = (row for row in table.rows if row.name == "2 other kernels")
     assert row.counted is not None
-    assert (row.counted.flop, row.counted.dram_byte, row.counted.l1_byte) == (2e11, 2e9, None)
+    assert (row.counted.flop, row.counted.byte["dram_byte"], row.counted.byte["l1_byte"]) == (2e11, 2e9, None)
     assert _cells(render(table, "table", 160), "2 other kernels").endswith("200 G 0 2.00 G 100 -")
 
 
@@ -135,7 +127,7 @@ def test_counted_others_are_sums_without_a_bound(tmp_path: Path) -> None:
 def test_it_keeps_to_the_width(tmp_path: Path, width: int) -> None:
     """And shows FLOPs, bytes, intensity and bound in any."""
     point = _point(tmp_path, _two())
-    for table, last in ((counted_table(point, 15), "bound"), (counted_kinds_table(point), "byte")):
+    for table, last in ((kernel_table(point, "counters", 15), "bound"), (kernel_kind_table(point, "counters"), "byte")):
         assert table is not None
         lines = render(table, "table", width).splitlines()
         assert max(map(len, lines)) <= width
@@ -147,7 +139,7 @@ def test_it_keeps_to_the_width(tmp_path: Path, width: int) -> None:
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_names_in_wide_characters_keep_to_the_width(tmp_path: Path, width: int) -> None:
     """Of which each takes two columns of a terminal."""
-    table = counted_table(_point(tmp_path, counted(kernel("核" * 200), kernel())), 15)
+    table = kernel_table(_point(tmp_path, counted(kernel("核" * 200), kernel())), "counters", 15)
     assert table is not None
     text = render(table, "table", width)
     assert "核核" in text
@@ -190,7 +182,7 @@ def _of_two_kinds() -> Record:
 
 def test_counters_by_kind(tmp_path: Path) -> None:
     """Sums, and what follows from them; a sum of which a part isn't known isn't known, and what lacks is told."""
-    table = counted_kinds_table(_point(tmp_path, _of_two_kinds()))
+    table = kernel_kind_table(_point(tmp_path, _of_two_kinds()), "counters")
     assert table is not None
     text = render(table, "table", 160)
     assert text.startswith("Kinds of kernels of resnet50-train-b32-fp32, by hardware counters\n")
@@ -204,7 +196,7 @@ def test_counters_by_kind(tmp_path: Path) -> None:
 def test_a_kind_with_one_kernel_whose_flops_are_unknown_has_none(tmp_path: Path) -> None:
     """Those that are known are only a part of it."""
     record = counted(kernel(), kernel(GEMM, flop_by_pipe=None, dram_byte=None, time_s=None))
-    table = counted_kinds_table(_point(tmp_path, record))
+    table = kernel_kind_table(_point(tmp_path, record), "counters")
     assert table is not None
     assert _cells(render(table, "table", 160), "gemm") == "gemm 2 2 - - - - - 8.00 G 20.0 G -"
 
@@ -212,7 +204,7 @@ def test_a_kind_with_one_kernel_whose_flops_are_unknown_has_none(tmp_path: Path)
 def test_kinds_by_the_profiler(tmp_path: Path) -> None:
     """With the busy share, as below the kernels themselves."""
     point = _point(tmp_path, profiled())
-    table = profiled_kinds_table(point)
+    table = kernel_kind_table(point, "profiler")
     assert table is not None
     text = render(table, "table", 100)
     assert [_cells(text, kind) for kind in ("gemm", "elementwise", "copy")] == [
@@ -220,14 +212,14 @@ def test_kinds_by_the_profiler(tmp_path: Path) -> None:
         "elementwise 1 20 10.0 ms 10",
         "copy 1 1 2.00 ms 2.0",
     ]
-    kernels = profiled_table(point, 15)
+    kernels = kernel_table(point, "profiler", 15)
     assert kernels is not None
     assert table.notes == kernels.notes != []
 
 
 def test_csv_and_json_have_every_kind_of_both(tmp_path: Path) -> None:
     """Plain numbers, every level; what isn't known is empty, or null."""
-    table = kernel_kinds_table([_point(tmp_path, profiled(counters=_of_two_kinds().counters))])
+    table = kernels_table([_point(tmp_path, profiled(counters=_of_two_kinds().counters))], by_kind=True)
     rows = list(csv.DictReader(io.StringIO(render(table, "csv", 80))))
     assert [(row["source"], row["kind"]) for row in rows] == [
         *(("profiler", kind) for kind in ("gemm", "elementwise", "copy")),
@@ -280,7 +272,7 @@ def test_a_kernels_name_can_not_steer_the_terminal(tmp_path: Path) -> None:
     )
     read = kernel(name, flop_by_pipe={"tensor_bf16": 1e11})
     point = _point(tmp_path, profiled(profile=timed, counters=counted(read).counters))
-    for table in (profiled_table(point, 15), counted_table(point, 15)):
+    for table in (kernel_table(point, "profiler", 15), kernel_table(point, "counters", 15)):
         assert table is not None
         text = render(table, "table", 100)
         assert "a\\x9b2J\\u202eb" in text
