@@ -22,11 +22,11 @@ from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.machine.published import load as load_devices
 from roofline.model.points import place_all
-from roofline.profilers import timeline_files, timeline_report
+from roofline.profilers import timeline_tables
 from roofline.profilers.kineto.chrome_trace import read_trace
 from roofline.profilers.ncu import ncu_tables
 from roofline.profilers.ncu.kernels import count, read_all
-from roofline.profilers.nsys.file import read_nsys
+from roofline.profilers.nsys.nsys_file import read_nsys
 from roofline.profilers.timeline import Timeline
 from roofline.results.reader import read
 from roofline.show.device_tables import devices_table
@@ -189,9 +189,9 @@ def _timelines(timelines: Sequence[Timeline]) -> pd.DataFrame:
     useful = [one for one in timelines if not one.useless]
     if len(useful) < len(timelines):
         useless = next(one for one in timelines if one.useless)
-        raise ReadError(f"{useless.path}: nothing to show.", *timeline_report.about(useless))
-    made = frames.frame_of(timeline_files.joined_rows(useful))
-    made.attrs["notes"] = [f"{one.path}: {note}" for one in useful for note in timeline_report.about(one)]
+        raise ReadError(f"{useless.path}: nothing to show.", *timeline_tables.about(useless))
+    made = frames.frame_of(timeline_tables.joined_rows(useful))
+    made.attrs["notes"] = [f"{one.path}: {note}" for one in useful for note in timeline_tables.about(one)]
     return made
 
 

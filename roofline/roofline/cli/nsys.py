@@ -8,7 +8,7 @@ import click
 
 from roofline.cli.parameters import table_options
 from roofline.cli.timelines import files_argument, show, top_option
-from roofline.profilers.nsys.file import read_nsys
+from roofline.profilers.nsys.nsys_file import read_nsys
 from roofline.show.tables import Format
 
 

@@ -14,15 +14,17 @@ from roofline.cli.parameters import Command
 from roofline.files.paths import files_under, folders_without, real_path
 from roofline.files.text import ReadError
 from roofline.profilers.timeline import Timeline
-from roofline.profilers.timeline_files import (
+from roofline.profilers.timeline_tables import (
     UNREADABLE,
-    documents,
+    about,
+    document,
     joined_rows,
+    rows_table,
+    tables,
     tables_of_files,
     unreadable,
     without_rows,
 )
-from roofline.profilers.timeline_report import about, document, rows_table, tables
 from roofline.show.tables import Format, render
 from roofline.text.json_text import json_text
 from roofline.text.printable import printable, say
@@ -122,7 +124,9 @@ def _emit(
     chosen = chosen_format(form, output)
     useful = [one for one in timelines if not one.useless]
     if chosen == "json":
-        emit_text(json_text(document(timelines[0]) if alone else documents(timelines)), output)
+        emit_text(
+            json_text(document(timelines[0]) if alone else {"files": [document(one) for one in timelines]}), output
+        )
     elif chosen == "csv" and useful:
         rows = rows_table(useful[0]) if alone else joined_rows(useful)
         emit_text(render(rows, "csv", 0), output)

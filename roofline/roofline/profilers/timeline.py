@@ -6,13 +6,12 @@ Each part of a file is a section with a state of its own: what is missing is nev
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.counters.kernel_kinds import kind_of
-from roofline.profilers.busy import NS_PER_S, Busy
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -40,6 +39,8 @@ class Section:
 
 OK = Section(state="ok")
 
+NS_PER_S = 1e9
+
 MOST_BYTE = 2**53
 """Of one copy: more is no number of bytes that was counted. Up to there floats add whole bytes exactly, and it is 9 PB.
 """
@@ -47,7 +48,7 @@ MOST_BYTE = 2**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelRow:
-    """All instances of one kernel. What the file doesn't tell is None."""
+    """All instances of one kernel, or of others together. What the file doesn't tell is None."""
 
     name: str
     instances: int
@@ -56,10 +57,12 @@ class KernelRow:
     med_s: float | None = None
     min_s: float | None = None
     max_s: float | None = None
+    others: bool = False
 
     @property
-    def kind(self) -> str:
-        return kind_of(self.name)
+    def kind(self) -> str | None:
+        """None of others together, which may have none in common."""
+        return None if self.others else kind_of(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +88,28 @@ class CopyRow:
     def byte_per_s(self) -> float | None:
         """All bytes over all time: never a mean of rates."""
         return self.byte / self.total_s if self.byte is not None and self.total_s else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Busy:
+    """``span_s`` is from the first start to the last end, ``busy_s`` the part of it in which at least one interval ran.
+
+    The rest are ``gaps``: times in which nothing ran, between two intervals. The longest and the median of them are
+    None where there is none.
+    """
+
+    start_ns: int
+    end_ns: int
+    span_s: float
+    busy_s: float
+    gaps: int
+    longest_gap_s: float | None
+    median_gap_s: float | None
+
+    @property
+    def share(self) -> float | None:
+        """Of the span; None for one of no length, as where a single event of no duration was recorded."""
+        return self.busy_s / self.span_s if self.span_s > 0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,18 +175,6 @@ class OperatorRow:
     calls: int
     self_s: float
     total_s: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Durations:
-    """Of all instances of one kind of event."""
-
-    instances: int
-    total_s: float
-    avg_s: float
-    med_s: float
-    min_s: float
-    max_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +261,7 @@ class Timeline:
         """The kernels by kind, longest first."""
         groups: dict[str, list[KernelRow]] = {}
         for row in self.kernels:
-            groups.setdefault(row.kind, []).append(row)
+            groups.setdefault(kind_of(row.name), []).append(row)
         rows = (
             KindRow(
                 kind=kind,
@@ -261,6 +274,34 @@ class Timeline:
         return tuple(sorted(rows, key=lambda row: -row.total_s))
 
 
+def busy(start_ns: NDArray[int64], end_ns: NDArray[int64]) -> Busy | None:
+    """The union of intervals, in whatever order and however they overlap: streams run side by side.
+
+    :param start_ns: of n intervals, whole nanoseconds below 2**54, where sums are still exact.
+    :param end_ns: of the same n intervals; none is before its start.
+    :returns: None where n is 0.
+    """
+    import numpy as np
+
+    if not len(start_ns):
+        return None
+    order = np.argsort(start_ns, kind="stable")
+    starts = start_ns[order]
+    reached = np.maximum.accumulate(end_ns[order])
+    between = starts[1:] - reached[:-1]
+    gaps = between[between > 0]
+    span_ns = int(reached[-1] - starts[0])
+    return Busy(
+        start_ns=int(starts[0]),
+        end_ns=int(reached[-1]),
+        span_s=span_ns / NS_PER_S,
+        busy_s=(span_ns - int(gaps.sum())) / NS_PER_S,
+        gaps=len(gaps),
+        longest_gap_s=int(gaps.max()) / NS_PER_S if len(gaps) else None,
+        median_gap_s=float(np.median(gaps)) / NS_PER_S if len(gaps) else None,
+    )
+
+
 def kernel_rows(names: Sequence[str], which: NDArray[int64], duration_ns: NDArray[int64]) -> tuple[KernelRow, ...]:
     """A row a kernel, longest first.
 
@@ -268,54 +309,31 @@ def kernel_rows(names: Sequence[str], which: NDArray[int64], duration_ns: NDArra
     :param which: of n launches, the index of its name.
     :param duration_ns: of the same n launches.
     """
-    return longest_first(
-        [
-            KernelRow(
-                name=names[own],
-                instances=one.instances,
-                total_s=one.total_s,
-                avg_s=one.avg_s,
-                med_s=one.med_s,
-                min_s=one.min_s,
-                max_s=one.max_s,
-            )
-            for own, one in durations(which, duration_ns).items()
-        ]
-    )
+    return longest_first([KernelRow(name=names[own], **one) for own, one in durations(which, duration_ns)])
 
 
-def durations(which: NDArray[int64], duration_ns: NDArray[int64]) -> dict[int, Durations]:
-    """Of each kind of event, by its index, those of its instances.
+def durations(which: NDArray[int64], duration_ns: NDArray[int64]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Of each kind of event its index, and the fields that `KernelRow` and `RangeRow` have in common.
 
     :param which: of n events, the index of its kind.
     :param duration_ns: of the same n events.
     """
-    import numpy as np
+    import pandas as pd
 
-    if not len(which):
-        return {}
-    order = np.lexsort((duration_ns, which))
-    index = which[order]
-    # Whole nanoseconds add up exactly in a float up to 2**53 of them, 104 days.
-    duration = duration_ns[order].astype(float)
-    first = np.flatnonzero(np.diff(index, prepend=-1))
-    count = np.diff(first, append=len(index))
-    total = np.add.reduceat(duration, first)
-    median = (duration[first + (count - 1) // 2] + duration[first + count // 2]) / 2
-    columns = (index[first], count, total, median, duration[first], duration[first + count - 1])
-    return {
-        own: Durations(
-            instances=instances,
-            total_s=total_ns / NS_PER_S,
-            avg_s=total_ns / NS_PER_S / instances,
-            med_s=median_ns / NS_PER_S,
-            min_s=least_ns / NS_PER_S,
-            max_s=most_ns / NS_PER_S,
+    # Whole nanoseconds add up exactly: as integers, and as floats up to 2**53 of them, 104 days.
+    found = pd.Series(duration_ns).groupby(which).agg(["size", "sum", "median", "min", "max"])
+    for own, instances, total_ns, median_ns, least_ns, most_ns in found.itertuples():
+        yield (
+            int(own),
+            {
+                "instances": int(instances),
+                "total_s": total_ns / NS_PER_S,
+                "avg_s": total_ns / NS_PER_S / instances,
+                "med_s": median_ns / NS_PER_S,
+                "min_s": least_ns / NS_PER_S,
+                "max_s": most_ns / NS_PER_S,
+            },
         )
-        for own, instances, total_ns, median_ns, least_ns, most_ns in zip(
-            *(column.tolist() for column in columns), strict=True
-        )
-    }
 
 
 def longest_first(rows: Sequence[KernelRow]) -> tuple[KernelRow, ...]:

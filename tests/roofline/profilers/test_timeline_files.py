@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from roofline.profilers.busy import Busy
 from roofline.profilers.kineto import chrome_trace
-from roofline.profilers.timeline import OK, CopyRow, DeviceRow, KernelRow, OperatorRow, Steps, Timeline
-from roofline.profilers.timeline_files import joined_rows, tables_of_files, unreadable
+from roofline.profilers.timeline import OK, Busy, CopyRow, DeviceRow, KernelRow, OperatorRow, Steps, Timeline
+from roofline.profilers.timeline_tables import joined_rows, tables_of_files, unreadable
 from tests.roofline.conftest import Run
 from tests.roofline.profilers import nsys_build as build
 

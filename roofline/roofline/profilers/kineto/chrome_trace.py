@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from roofline.files.text import ReadError
-from roofline.profilers.busy import NS_PER_S, busy
 from roofline.profilers.kineto.host_operators import operator_rows
 from roofline.profilers.kineto.stream import WHAT_WE_READ, Event, TraceStream
 from roofline.profilers.timeline import (
     MOST_BYTE,
+    NS_PER_S,
     OK,
     CopyRow,
     DeviceRow,
@@ -31,6 +31,7 @@ from roofline.profilers.timeline import (
     Section,
     Steps,
     Timeline,
+    busy,
     copies_first,
     direction,
     kernel_rows,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from roofline.profilers.busy import NS_PER_S
-from roofline.profilers.timeline import OperatorRow
+from roofline.profilers.timeline import NS_PER_S, OperatorRow
 
 if TYPE_CHECKING:
     from numpy import int64

@@ -3,6 +3,9 @@
 Only nsys's own report is forward compatible; the export's schema changes, and says which it is in ``META_DATA_EXPORT``
 (Nsight Systems, Analysis Guide, "SQLite Schema Reference": a new major version breaks every query, a new minor one
 may rename a column, a micro one only adds). So the version is read first, and columns are taken by name.
+
+A kernel's ``deviceId`` is what its own process calls the GPU: with ``CUDA_VISIBLE_DEVICES`` every rank of a job may
+call its own "0". The table TARGET_INFO_CUDA_DEVICE says, for each process, which GPU of the machine that is (`Gpus`).
 """
 
 from __future__ import annotations
@@ -14,10 +17,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from roofline.files.text import ReadError
+from roofline.profilers.timeline import MOST_BYTE
 
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
+EMPTY = "empty_capture"
+
+HOW_TO_CAPTURE = (
+    "Profile with --trace=cuda, let the program end by itself or call torch.cuda.synchronize() before it does, and"
+    " trace its children (--trace-fork-before-exec=true) if they do the work; where a new nsys traces by hardware, try"
+    " --trace=cuda-sw."
+)
 MAJOR = 3
 NEWEST_MINOR = 28
 """Of Nsight Systems 2026.4: the newest whose schema was looked at."""
@@ -170,3 +185,145 @@ def _minor(path: Path, schema: str) -> int:
             f"cuda_gpu_mem_size_sum --format csv {report} > {path.with_suffix('.csv')}"
         )
     return int(match[2])
+
+
+NOT_TOLD = -1
+"""In place of a number that the export doesn't have."""
+
+_MOST_BYTE_PER_S = 10**15
+"""A peak beyond is none: a hundred times that of the fastest GPU of today."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """``told``: ``number`` is the machine's. Otherwise it is what processes called it, maybe each another one."""
+
+    number: int
+    told: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpus:
+    """``names`` and ``peak_byte_per_s`` (of DRAM, as the driver says) are by the machine's number of the GPU.
+
+    ``numbers`` is that number by process and by the number that the process uses.
+    """
+
+    names: Mapping[int, str]
+    peak_byte_per_s: Mapping[int, float]
+    numbers: Mapping[tuple[int, int], int]
+
+    def of(self, process: int, device: int) -> Gpu:
+        known = self.numbers.get((process, device))
+        if known is None and len(candidates := {gpu for (_, name), gpu in self.numbers.items() if name == device}) == 1:
+            (known,) = candidates
+        if known is None and not self.numbers and len(self.names) == 1 and device in self.names:
+            known = device
+        return Gpu(number=device if known is None else known, told=known is not None)
+
+    def label(self, gpu: Gpu) -> str:
+        """Number and name, as far as they are known."""
+        if gpu.number == NOT_TOLD:
+            return "not told"
+        name = self.names.get(gpu.number) if gpu.told else None
+        return f"{gpu.number} {name}" if name else str(gpu.number)
+
+
+def gpus_of(database: Database) -> Gpus:
+    """What the export says of the machine's GPUs; nothing where it lacks the tables."""
+    names: dict[int, str] = {}
+    peaks: dict[int, float] = {}
+    if database.has("TARGET_INFO_GPU", "id", "name"):
+        for number, name in database.rows("SELECT id, name FROM TARGET_INFO_GPU WHERE typeof(id) = 'integer'"):
+            names[number] = "" if name is None else str(name)
+    if database.has("TARGET_INFO_GPU", "id", "memoryBandwidth"):
+        # The schema calls it "amount of memory transferred (B)"; what stands there is the peak, in byte/s.
+        peaks = {
+            number: float(rate)
+            for number, rate in database.rows(
+                "SELECT id, memoryBandwidth FROM TARGET_INFO_GPU"
+                " WHERE typeof(id) = 'integer' AND typeof(memoryBandwidth) = 'integer'"
+                f" AND memoryBandwidth BETWEEN 1 AND {_MOST_BYTE_PER_S}"
+            )
+        }
+    numbers: dict[tuple[int, int], int] = {}
+    if database.has("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid"):
+        for number, device, process in database.rows(
+            "SELECT gpuId, cudaId, pid FROM TARGET_INFO_CUDA_DEVICE WHERE typeof(gpuId) = 'integer'"
+            " AND typeof(cudaId) = 'integer' AND typeof(pid) = 'integer'"
+        ):
+            numbers[process, device] = number
+    return Gpus(names=names, peak_byte_per_s=peaks, numbers=numbers)
+
+
+KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
+FILLS = "CUPTI_ACTIVITY_KIND_MEMSET"
+GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+
+LAST_NS = 2**53
+"""Time since the start of the session beyond which floats don't hold every nanosecond: 104 days. None runs so long."""
+
+USABLE = (
+    f"typeof(start) = 'integer' AND typeof(\"end\") = 'integer' AND start BETWEEN {-LAST_NS} AND {LAST_NS}"
+    f' AND "end" BETWEEN start AND {LAST_NS}'
+)
+"""A row whose times are usable, as SQL: of the tables that have ``start`` and ``end``."""
+
+PROCESS_SHIFT, PROCESS_MASK = 24, 0xFFFFFF
+"""Of the global id of a process or a thread, bits 24 to 47 are the process (Nsight Systems, "Serialized process and
+thread identifiers").
+"""
+
+_FIELDS = ("start", "end", "device", "process", "stream", "what", "byte", "correlation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activities:
+    """The rows of one table: n usable ones, and ``lost`` others, whose times are missing, or which never ended.
+
+    ``what`` is the number of a name or of a direction, ``correlation`` that of the call that launched it. `NOT_TOLD`
+    stands for what a row or the table doesn't have.
+    ``lacks`` names a column without which nothing can be read; then all rows are lost.
+    """
+
+    columns: NDArray[Any]
+    lost: int = 0
+    lacks: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def of(self, field: str) -> NDArray[int64]:
+        column: NDArray[int64] = self.columns[field]
+        return column
+
+
+def activities(database: Database, table: str, what: str | None = None) -> Activities:
+    """The rows of a table; none where it isn't there.
+
+    :param what: the column to read as such.
+    """
+    import numpy as np
+
+    layout = np.dtype([(field, np.int64) for field in _FIELDS])
+    nothing = np.empty(0, layout)
+    if not database.has(table):
+        return Activities(columns=nothing)
+    there = database.columns[table]
+    for column in ("start", "end", *([what] if what else [])):
+        if column not in there:
+            return Activities(columns=nothing, lacks=column, lost=database.count(table))
+
+    def number(column: str, show: str = '"{}"') -> str:
+        return f"COALESCE(CAST({show.format(column)} AS INTEGER), {NOT_TOLD})" if column in there else str(NOT_TOLD)
+
+    process = number("globalPid", f'("{{}}" >> {PROCESS_SHIFT} & {PROCESS_MASK})')
+    stream = number("streamId")
+    byte = f"CASE WHEN typeof(bytes) = 'integer' AND bytes BETWEEN 0 AND {MOST_BYTE} THEN bytes ELSE {NOT_TOLD} END"
+    query = (
+        f'SELECT start, "end", {number("deviceId")}, {process}, {stream}, {number(what) if what else NOT_TOLD},'
+        f" {byte if 'bytes' in there else NOT_TOLD}, {number('correlationId')} FROM {table}"
+    )
+    rows = np.fromiter(database.connection.execute(f"{query} WHERE {USABLE}"), layout)
+    return Activities(columns=rows, lost=database.count(table) - len(rows))

@@ -7,7 +7,6 @@ header; each section ends up with a state of its own, so that a skipped one is n
 from __future__ import annotations
 
 import csv
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from roofline.files.text import ReadError
-from roofline.profilers.nsys.export import EMPTY, HOW_TO_CAPTURE
+from roofline.profilers.nsys.database import EMPTY, HOW_TO_CAPTURE
 from roofline.profilers.timeline import (
     OK,
     CopyRow,
@@ -64,9 +63,6 @@ _NEEDED: Mapping[Kind, frozenset[str]] = {
 _LATER = {"med", "stddev"}
 """A header is one of `_NEEDED`, with or without these, which early versions don't print, and has no other column."""
 
-_FIGURES = {"time", "avg", "min", "max"}
-"""Columns that tables made by hand leave out. nsys never does."""
-
 _SECONDS = {
     "ns": 1e-9,
     "nsec": 1e-9,
@@ -83,9 +79,6 @@ _BYTES = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2.0**10, "mib": 2.0*
 
 _MOST_S, _MOST_BYTE, _MOST_ROWS = 2.0**53 / 1e9, 2.0**60, 10**12
 """A figure beyond is none: 104 days, 1 EB, and of launches a million a second for eleven days."""
-
-_CLOSE = 0.01
-"""Figures are rounded: so far may one be beyond another that it can't exceed."""
 
 _ROUNDED, _SLACK = 0.05, 0.5
 """Percent by which a row's Time (%) is rounded at most, and more by which the sum of a whole table may be off."""
@@ -130,7 +123,6 @@ class _Found:
     header: _Header | None = None
     rows: list[tuple[str, Mapping[str, float]]] = field(default_factory=list)
     bad: list[int] = field(default_factory=list)
-    contradictions: list[str] = field(default_factory=list)
     percent: float = 0.0
     skipped: str | None = None
     failed: str | None = None
@@ -216,7 +208,6 @@ def _sorted_out(path: Path, lines: Sequence[str]) -> tuple[dict[Kind, _Found], l
                 own = found[table.kind]
                 own.percent += values.pop("time", 0.0)
                 own.rows.append((name, values))
-                own.contradictions += _contradictions(number, values)
                 own.rounded += _rounded(number, name, values, "B" if table.kind == "sizes" else "s")
     written = max((number for number, line in enumerate(lines, 1) if line), default=0)
     for one in found.values():
@@ -260,17 +251,6 @@ def _names(matches: Iterable[re.Match[str] | None]) -> list[str]:
     """What today's versions call these columns."""
     plain = [match["name"].strip().lower() for match in matches if match]
     return [_SAME.get(name, name) for name in plain]
-
-
-def _lacking(line: str) -> str | None:
-    """What is missing, where a line is a header but for columns that nsys always prints."""
-    for _, cells in _split(line):
-        names = set(_names(_COLUMN.fullmatch(cell.strip()) for cell in cells))
-        for kind, needed in _NEEDED.items():
-            if needed - _FIGURES <= names <= needed | _LATER and not needed <= names:
-                lacking = ", ".join(sorted(needed - names)).replace("time", "time (%)")
-                return f"a table of {_TABLES[kind]} without {lacking}, which nsys stats always prints"
-    return None
 
 
 def _split(line: str) -> Iterator[tuple[Shape, list[str]]]:
@@ -330,14 +310,6 @@ def _row(header: _Header, line: str) -> tuple[str, dict[str, float]] | None:
     return cells[-1].strip(), values
 
 
-def _contradictions(line: int, values: Mapping[str, float]) -> Iterator[str]:
-    """Which figures of a row can't be true together: min <= med and avg <= max."""
-    there = [name for name in ("min", "med", "avg", "max") if name in values]
-    for low, high in itertools.combinations(there, 2):
-        if (low, high) != ("med", "avg") and values[low] > values[high] * (1 + _CLOSE):
-            yield f"line {line} contradicts itself: its {low} is above its {high}"
-
-
 def _rounded(line: int, name: str, values: Mapping[str, float], unit: str) -> Iterator[str]:
     if (below := values.get("below")) is not None:
         yield f"line {line}: the total of {name} is rounded to 0: it is below {scaled(below, unit)}"
@@ -381,7 +353,7 @@ def _section(found: _Found, what: str) -> Section:
     numbered = some_of([f"line {number}" for number in found.bad], 5)
     bad = f"no rows of the table of {what}: {numbered}" if numbered else None
     reasons = [reason for reason in (found.failed, bad, _cut(found, what)) if reason]
-    reasons += [*found.contradictions[:5], *found.rounded[:5]]
+    reasons += found.rounded[:5]
     if found.rows:
         return Section(state="partial", reason="; ".join(reasons)) if reasons else OK
     if reasons:
@@ -438,9 +410,6 @@ def _refusal(path: Path, lines: Sequence[str], others: Sequence[str]) -> str:
         return f"{path}:{number}: JSON. A trace of torch.profiler is read by roofline trace; of nsys give CSV: {HOW_TO}"
     if any("Kernel Name" in one or one.startswith("==PROF==") for one in lines[:200]):
         return f"{path}: by its words of ncu, not of nsys. It is read by roofline ncu."
-    for place, one in enumerate(lines, 1):
-        if (lacking := _lacking(one)) is not None:
-            return f"{path}:{place}: {lacking}. Tables made by hand aren't read. {HOW_TO}"
     shown = line if len(line) <= 80 else f"{line[:80]}\u2026"
     return (
         f"{path}:{number}: nothing that nsys stats prints: no table under its columns (Total Time, Instances, Name),"

@@ -19,7 +19,7 @@ from roofline.profilers.kineto import chrome_trace
 from roofline.profilers.kineto import stream as trace_stream
 from roofline.profilers.kineto.chrome_trace import read_trace
 from roofline.profilers.timeline import OK, CopyRow, KernelRow, OperatorRow, Section, Steps, Timeline
-from roofline.profilers.timeline_report import document as report
+from roofline.profilers.timeline_tables import document as report
 
 GEMM = "ampere_sgemm_128x64_tn"
 

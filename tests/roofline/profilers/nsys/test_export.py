@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from roofline.files.text import ReadError
 from roofline.profilers.nsys.export import read_export
 from roofline.profilers.timeline import MOST_BYTE, OK, KernelRow, Section
-from roofline.profilers.timeline_report import document
+from roofline.profilers.timeline_tables import document
 from tests.roofline.profilers import nsys_build as build
 from tests.roofline.profilers.strange_cells import loose, spoiled
 

@@ -352,26 +352,6 @@ def test_other_files_are_refused(text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("what", WHOLE)
-def test_a_table_without_what_nsys_always_prints_is_made_by_hand(what: str) -> None:
-    """Whichever column lacks: the message has the table, its line and the column. As nsys prints it, it is read."""
-    assert OK in read(_table(what)).sections.values()
-    for column in ("Time (%)", "Avg", "Min", "Max"):
-        lacking = next((name for name in WHOLE[what] if name.startswith(column)), None)
-        if lacking is None:
-            continue
-        with pytest.raises(ReadError) as refused:
-            read(f"progress\n{_table(what, without=lacking)}")
-        told = f"stats.txt:2: a table of {what} without {column.lower()}, which nsys stats always prints."
-        assert str(refused.value).startswith(f"{told} Tables made by hand aren't read. nsys stats --report ")
-
-
-def test_all_that_is_missing_is_named() -> None:
-    """The least that a table by hand has."""
-    with pytest.raises(ReadError, match=r"a table of kernels without avg, max, min, time \(%\), which"):
-        read("Total Time (ns),Instances,Name\n1500,3,k\n")
-
-
-@pytest.mark.parametrize("what", WHOLE)
 def test_figures_that_early_versions_dont_print_may_be_there(what: str) -> None:
     """Median and standard deviation, of which each may lack."""
     unit = "MB" if what == "copies by size" else "ns"
@@ -430,21 +410,6 @@ def test_rounded_shares_are_whole() -> None:
     """Each of many rows may be off by half of the last digit."""
     rows = "".join(f"3.3,100,1,100.0,100.0,100,100,0.0,k{place}\n" for place in range(30))
     assert read_stats(PATH, HEADER + rows).sections["kernels"] == OK
-
-
-@pytest.mark.parametrize(
-    ("figures", "told"),
-    [
-        ("200.0,200.0,500,300", "line 2 contradicts itself: its min is above its max"),
-        ("9999.0,200.0,100,300", "line 2 contradicts itself: its avg is above its max"),
-        ("200.0,50.0,100,300", "line 2 contradicts itself: its min is above its med"),
-    ],
-)
-def test_figures_that_cant_be_true_together(figures: str, told: str) -> None:
-    """The row stays, with what is wrong about it."""
-    section = read_stats(PATH, f"{HEADER}100.0,600,3,{figures},10.0,f\n").sections["kernels"]
-    assert section.state == "partial"
-    assert told in str(section.reason)
 
 
 @pytest.mark.parametrize("row", ["999999999999999999,3", "600,999999999999999999"])

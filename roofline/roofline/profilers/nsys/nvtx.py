@@ -3,6 +3,10 @@
 Figures and their meaning are those of nsys's own reports ``nvtx_sum`` and ``nvtx_kern_sum`` (Nsight Systems, Analysis
 Guide, "Statistical Reports Shipped With Nsight Systems"): a kernel is in a range if the call that launched it is, not
 if it happens to run meanwhile, for a GPU lags behind its host.
+
+A kernel's row has the number of the call that launched it; of a graph all kernels have the number of its launch. A call
+may stand in several rows of the table of calls, one for each interface that it went through and one for its backtrace:
+the first of them is where it began.
 """
 
 from __future__ import annotations
@@ -11,14 +15,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from roofline.profilers.nsys.activities import PROCESS_MASK, PROCESS_SHIFT, USABLE, Activities
-from roofline.profilers.nsys.database import Database
-from roofline.profilers.nsys.devices import NOT_TOLD
-from roofline.profilers.nsys.launches import Launches, launched_within, launches
-from roofline.profilers.timeline import OK, RangeRow, Section, Style, durations, with_faults
+from roofline.profilers.nsys.database import (
+    KERNELS,
+    LAST_NS,
+    NOT_TOLD,
+    PROCESS_MASK,
+    PROCESS_SHIFT,
+    USABLE,
+    Activities,
+    Database,
+)
+from roofline.profilers.timeline import NS_PER_S, OK, RangeRow, Section, Style, durations, with_faults
 
 if TYPE_CHECKING:
-    from numpy import bool_, int64
+    from numpy import bool_, float64, int64
     from numpy.typing import NDArray
 
 RANGES = "NVTX_EVENTS"
@@ -179,19 +189,14 @@ def _rows(ranges: _Ranges, launched: Launches) -> tuple[RangeRow, ...]:
     process_kernels, process_kernel_s = launched_within(ranges.columns, groups, launched, by_process=True)
     told = _told(ranges, launched)
     rows = []
-    for own, one in durations(ranges.of("which"), ranges.of("end") - ranges.of("start")).items():
+    for own, one in durations(ranges.of("which"), ranges.of("end") - ranges.of("start")):
         name, style, domain = ranges.keys[own]
         rows.append(
             RangeRow(
                 name=name,
                 style=style,
                 domain=domain,
-                instances=one.instances,
-                total_s=one.total_s,
-                avg_s=one.avg_s,
-                med_s=one.med_s,
-                min_s=one.min_s,
-                max_s=one.max_s,
+                **one,
                 kernels=int(kernels[own]) if told[own] else None,
                 kernel_s=float(kernel_s[own]) if told[own] else None,
                 process_kernels=int(process_kernels[own]) if told[own] else None,
@@ -218,3 +223,109 @@ def about_ranges(rows: Sequence[RangeRow]) -> list[str]:
         "NVTX: kernels that other threads of the process launched while a range was open are in the figures of all"
         " threads alone (process_kernel_s). torch launches those of a backward pass from a thread of its own."
     ]
+
+
+CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
+"""Calls of the CUDA runtime and of the driver alike."""
+
+_LAUNCH_FIELDS = ("start", "thread", "duration")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launches:
+    """Of each kernel whose launching call is in the export: when and by which thread, and how long the kernel ran.
+
+    ``lost`` other kernels have no such call. ``lacks`` says why there is none at all.
+    """
+
+    columns: NDArray[Any]
+    lost: int = 0
+    lacks: str | None = None
+
+    def of(self, field: str) -> NDArray[int64]:
+        column: NDArray[int64] = self.columns[field]
+        return column
+
+
+def launches(database: Database, kernels: Activities) -> Launches:
+    """:param kernels: of the same export."""
+    import numpy as np
+
+    nothing = np.empty(0, [(field, np.int64) for field in _LAUNCH_FIELDS])
+    if (lacks := _no_launches(database, kernels)) is not None:
+        return Launches(columns=nothing, lost=len(kernels), lacks=lacks)
+    query = (
+        f"SELECT correlationId, globalTid, start FROM {CALLS} WHERE typeof(correlationId) = 'integer'"
+        f" AND correlationId <> {NOT_TOLD}"  # else it would be the call of every kernel whose call isn't told
+        f" AND typeof(globalTid) = 'integer' AND typeof(start) = 'integer' AND start BETWEEN {-LAST_NS} AND {LAST_NS}"
+        f" AND correlationId IN (SELECT correlationId FROM {KERNELS})"
+    )
+    layout = np.dtype([(field, np.int64) for field in ("correlation", "thread", "start")])
+    calls = np.fromiter(database.connection.execute(query), layout)
+    # Each process has numbers of its own, so a call is known by both.
+    numbers, place = np.unique(np.concatenate([calls["correlation"], kernels.of("correlation")]), return_inverse=True)
+    process = np.concatenate([calls["thread"] >> PROCESS_SHIFT & PROCESS_MASK, kernels.of("process")])
+    known, wanted = np.split(process * len(numbers) + place, [len(calls)])
+    order = np.lexsort((calls["start"], known))
+    calls, known = calls[order], known[order]
+    first = np.searchsorted(known, wanted)
+    found = np.flatnonzero(np.append(known, np.iinfo(np.int64).min)[first] == wanted)
+    if not len(found):
+        lacks = f"none of the {len(kernels)} kernels was launched by a call in {CALLS}"
+        return Launches(columns=nothing, lost=len(kernels), lacks=lacks)
+    columns = np.empty(len(found), nothing.dtype)
+    columns["start"] = calls["start"][first[found]]
+    columns["thread"] = calls["thread"][first[found]]
+    columns["duration"] = (kernels.of("end") - kernels.of("start"))[found]
+    return Launches(columns=columns, lost=len(kernels) - len(found))
+
+
+def _no_launches(database: Database, kernels: Activities) -> str | None:
+    if not len(kernels):
+        return "no kernel with a time was recorded"
+    if not database.has(CALLS):
+        return f"the export has no table {CALLS}, by which a kernel's launch is found"
+    needed = ((CALLS, "start"), (CALLS, "globalTid"), (CALLS, "correlationId"), (KERNELS, "correlationId"))
+    for table, column in needed:
+        if not database.has(table, column):
+            return f"{table} has no column {column}, by which a kernel's launch is found"
+    return None
+
+
+def launched_within(
+    spans: NDArray[Any], groups: int, launched: Launches, *, by_process: bool
+) -> tuple[NDArray[int64], NDArray[float64]]:
+    """Number and time in seconds of the kernels launched in the spans of each group; in one group a kernel counts once.
+
+    :param spans: n of them, with the fields ``which`` (the group, from 0), ``thread``, and ``start`` and ``end`` in ns.
+        What was launched at the end is no longer in the span.
+    :param groups: g, the number of groups.
+    :param by_process: launches of all threads of the process count, not of the span's thread alone.
+    :returns: both of g.
+    """
+    import numpy as np
+
+    which, count = spans["which"].astype(np.int64), len(spans)
+    moments = np.concatenate([spans["start"], spans["end"], launched.of("start")])
+    owner = np.concatenate([spans["thread"], launched.of("thread")])
+    if by_process:
+        owner = owner >> PROCESS_SHIFT & PROCESS_MASK
+    # Moments and owners stand for themselves by their ranks, so that one number holds a moment and whose it is.
+    times, place = np.unique(moments, return_inverse=True)
+    begin, finish, at = np.split(place.astype(np.int64), [count, 2 * count])
+    own, by = np.split(np.unique(owner, return_inverse=True)[1].astype(np.int64), [count])
+    room = len(times)
+    order = np.lexsort((begin, own, which))
+    which, own, begin, finish = which[order], own[order], begin[order], finish[order]
+    part = np.cumsum((np.diff(which, prepend=which[:1]) != 0) | (np.diff(own, prepend=own[:1]) != 0)) * room
+    # Where an earlier span of the group reaches to counts there: spans of one name may lie inside of each other.
+    reached = np.maximum.accumulate(part + finish)
+    begin = np.minimum(np.maximum(begin, np.append(0, reached[:-1]) - part), finish)
+    order = np.argsort(by * room + at, kind="stable")
+    keys = (by * room + at)[order]
+    before = np.append(0.0, np.cumsum(launched.of("duration")[order], dtype=float))
+    low, high = np.searchsorted(keys, own * room + begin), np.searchsorted(keys, own * room + finish)
+    kernels, seconds = np.zeros(groups, np.int64), np.zeros(groups)
+    np.add.at(kernels, which, high - low)
+    np.add.at(seconds, which, (before[high] - before[low]) / NS_PER_S)
+    return kernels, seconds

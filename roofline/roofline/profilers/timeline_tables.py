@@ -1,0 +1,287 @@
+"""What was read of a timeline profiler's files, shown: as tables for people, and as one document for programs.
+
+Nothing is summed up over several files, as a job of many ranks leaves them: their clocks and GPUs are their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import Any
+
+from roofline.profilers.timeline import KernelRow, OperatorRow, RangeRow, Section, Timeline
+from roofline.schema.record_json import without_nonfinite
+from roofline.show import kernel_notes, operation_notes
+from roofline.show.columns import percent_of
+from roofline.show.tables import Column, Table
+from roofline.text.units import percent, scaled
+
+UNREADABLE = "unreadable"
+"""The error of a file of which nothing is known but why."""
+
+_WIDE, _NARROW = 60, 36
+"""Characters of a kernel's name that a terminal shows."""
+
+
+def unreadable(path: Path, reason: str) -> Timeline:
+    """What stands for a file that can't be read, so that those beside it can be shown."""
+    sections = {"file": Section(state="failed", reason=reason)}
+    return Timeline(path=path, layout=None, sections=sections, error=UNREADABLE)
+
+
+def document(timeline: Timeline) -> dict[str, Any]:
+    """Everything, in SI units: seconds, bytes, byte/s, shares from 0 to 1. What can't be had is null, and its section
+    says why.
+    """
+    made = _tables(timeline)
+    content = {
+        "file": str(timeline.path),
+        "layout": timeline.layout,
+        "tool": timeline.tool,
+        "schema": timeline.schema,
+        "rank": timeline.rank,
+        "state": timeline.state,
+        "error": timeline.error,
+        "sections": {
+            name: {"state": section.state, "reason": section.reason} for name, section in timeline.sections.items()
+        },
+        "gpu_time_s": timeline.gpu_time_s,
+        **{
+            name: [{column.name: column.get(row) for column in table.columns} for row in table.rows]
+            for name, table in made.items()
+        },
+        "steps": timeline.steps and {"count": timeline.steps.count, "median_s": timeline.steps.median_s},
+        "notes": list(timeline.notes),
+    }
+    result: dict[str, Any] = without_nonfinite(content)
+    return result
+
+
+def rows_table(timeline: Timeline) -> Table[Any]:
+    """The one table that CSV has: every kernel, or every operator of what ran without a GPU."""
+    return _tables(timeline)["operators" if timeline.operators and not timeline.kernels else "kernels"]
+
+
+def tables(timeline: Timeline, top: int) -> list[Table[Any]]:
+    """Those that have a row; below the last one what a reader of the numbers must know. Of a useless file its error
+    says that.
+
+    :param top: rows of kernels, ranges and operators to show; the others stand in one, so that the columns add up.
+    """
+    made = [replace(one, rows=_topped(one.rows, top)) for one in _tables(timeline).values() if one.rows]
+    if made and not timeline.useless:
+        made[-1] = replace(made[-1], notes=about(timeline))
+    return made
+
+
+def about(timeline: Timeline) -> list[str]:
+    """The state of every section that isn't whole, and what else must be known."""
+    sections = [
+        f"{name}: {section.state}: {section.reason}"
+        for name, section in timeline.sections.items()
+        if section.state != "ok"
+    ]
+    steps = timeline.steps
+    marked = [] if steps is None else [f"{steps.count} steps marked, median {scaled(steps.median_s, 's')}"]
+    return [*sections, *marked, *timeline.notes]
+
+
+def joined_rows(timelines: Sequence[Timeline]) -> Table[dict[str, Any]]:
+    """The one table that CSV has of several files: the kernels of every file, or the operators where none has a kernel.
+
+    :param timelines: one or more.
+    """
+    chosen = [one for one in timelines if (one.kernels if _on_gpu(timelines) else one.operators)] or timelines
+    own = [(str(one.path), rows_table(one)) for one in chosen]
+    names = ["file", *(column.name for column in own[0][1].columns)]
+    rows = [
+        {"file": file, **{column.name: column.get(row) for column in table.columns}}
+        for file, table in own
+        for row in table.rows
+    ]
+    columns: list[Column[dict[str, Any]]] = [Column(name=name, title=name, get=itemgetter(name)) for name in names]
+    return Table(title=own[0][1].title, columns=columns, rows=rows)
+
+
+def without_rows(timelines: Sequence[Timeline]) -> list[Path]:
+    """Files with operators and no kernel, which have no row in `joined_rows` where others have kernels."""
+    return [one.path for one in timelines if _on_gpu(timelines) and one.operators and not one.kernels]
+
+
+def _on_gpu(timelines: Sequence[Timeline]) -> bool:
+    return any(one.kernels for one in timelines)
+
+
+def tables_of_files(timelines: Sequence[Timeline], top: int) -> list[Table[Any]]:
+    """One with a row a file, then those of each file under its name: that of the file, where no two have the same.
+
+    :param top: as of `tables`.
+    """
+    short = len({one.path.name for one in timelines}) == len(timelines)
+    names = {one.path: one.path.name if short else str(one.path) for one in timelines}
+    several = sum(len(one.devices) > 1 for one in timelines)
+    files: Table[Any] = Table(
+        title=f"{len(timelines)} files",
+        columns=[_text("file", get=lambda one: names[one.path]), *_FILES],
+        rows=timelines,
+        notes=[f"No busy share of a file with several GPUs ({several}): each GPU has its own."] if several else [],
+    )
+    own = [replace(table, title=f"{names[one.path]}: {table.title}") for one in timelines for table in tables(one, top)]
+    return [files, *own]
+
+
+def _tables(timeline: Timeline) -> Mapping[str, Table[Any]]:
+    """Every table, with all of its rows, by its name in JSON."""
+    launches = sum(row.instances for row in timeline.kernels)
+    ranges = [_share("total_s", timeline.ranges), *_RANGES]
+    named = any(row.domain is not None for row in timeline.ranges)
+    shown = [one for one in ranges if one.name != "process_kernels" and (named or one.name != "domain")]
+    return {
+        "kernels": Table(
+            title=f"Kernels: {scaled(timeline.gpu_time_s, 's')} in {launches} launches",
+            columns=[_share("total_s", timeline.kernels), *_KERNELS],
+            rows=timeline.kernels,
+        ),
+        "kinds": Table(
+            title="Kinds of kernels",
+            columns=[_KINDS[0], _share("total_s", timeline.kernels), *_KINDS[1:]],
+            rows=timeline.by_kind(),
+        ),
+        "devices": Table(title="GPUs", columns=_DEVICES, rows=timeline.devices),
+        "memcpy": Table(title="Copies and fills", columns=_COPIES, rows=timeline.copies),
+        "dram": Table(title="DRAM while there was work", columns=_DRAM, rows=timeline.dram),
+        "nvtx": Table(title="NVTX ranges", columns=ranges, rows=timeline.ranges, display=shown),
+        "operators": Table(
+            title="Operators on the host",
+            columns=[_share("self_s", timeline.operators, "self_share"), *_OPERATORS],
+            rows=timeline.operators,
+        ),
+    }
+
+
+def _topped(rows: Sequence[Any], top: int) -> Sequence[Any]:
+    """The first rows, and all others in one; of a few kinds of rows there is no need to."""
+    rest = rows[top:]
+    if not rest or not isinstance(rows[0], KernelRow | RangeRow | OperatorRow):
+        return rows
+    name = f"{len(rest)} other{'s' if len(rest) > 1 else ''}"
+    if isinstance(rows[0], OperatorRow):
+        calls, self_s = sum(row.calls for row in rest), sum(row.self_s for row in rest)
+        return [*rows[:top], OperatorRow(name=name, calls=calls, self_s=self_s, total_s=None)]
+    instances, total_s = sum(row.instances for row in rest), sum(row.total_s for row in rest)
+    values = {"name": name, "instances": instances, "total_s": total_s, "avg_s": total_s / instances}
+    return [*rows[:top], RangeRow(**values) if isinstance(rows[0], RangeRow) else KernelRow(**values, others=True)]
+
+
+def _number(
+    name: str, title: str = "", show: Callable[[Any], str] = str, drop: int = 0, get: str | Callable[[Any], Any] = ""
+) -> Column[Any]:
+    """:param get: the value, or the path to it; empty: the row's attribute of the column's name."""
+    value = get if callable(get) else attrgetter(get or name)
+    return Column(name=name, title=title or name, get=value, show=show, drop=drop)
+
+
+def _text(name: str, title: str = "", drop: int = 0, get: str | Callable[[Any], Any] = "") -> Column[Any]:
+    return replace(_number(name, title, drop=drop, get=get), right=False)
+
+
+def _name(plain: Callable[[str], str] = kernel_notes.plain) -> Column[Any]:
+    """:param plain: leaves out of a name what a reader has no use for."""
+    return replace(
+        _text("name"),
+        show=lambda name: operation_notes.kernel(plain(name), _WIDE),
+        narrow=lambda name: operation_notes.kernel(plain(name), _NARROW),
+    )
+
+
+def _share(part: str, rows: Sequence[Any], name: str = "time_share") -> Column[Any]:
+    """Of the sum over all rows."""
+    of, whole = attrgetter(part), sum(map(attrgetter(part), rows))
+    return _number(name, "% of\ntime", percent_of, get=lambda row: of(row) / whole if whole else None)
+
+
+def _launches(timeline: Timeline) -> int | None:
+    return sum(row.instances for row in timeline.kernels) if timeline.kernels else None
+
+
+def _busy(timeline: Timeline) -> float | None:
+    return timeline.devices[0].busy.share if len(timeline.devices) == 1 else None
+
+
+_seconds = partial(_number, show=lambda value: scaled(value, "s"))
+_rate = partial(_number, show=lambda value: scaled(value, "B/s"))
+
+_KERNELS = (
+    _seconds("total_s", "total"),
+    _number("instances", drop=1),
+    _seconds("avg_s", "avg", drop=2),
+    _seconds("med_s", "med", drop=4),
+    _seconds("min_s", "min", drop=6),
+    _seconds("max_s", "max", drop=5),
+    _text("kind", drop=3),
+    _name(),
+)
+_KINDS = (_text("kind"), _seconds("total_s", "total"), _number("instances"), _number("kernels"))
+_RANGES = (
+    _seconds("total_s", "total"),
+    _number("instances", drop=1),
+    _seconds("avg_s", "avg", drop=4),
+    _seconds("med_s", "med", drop=7),
+    _seconds("min_s", "min", drop=10),
+    _seconds("max_s", "max", drop=9),
+    _text("style", drop=8),
+    _number("kernels", drop=5),
+    _seconds("kernel_s", "kernels'\ntime", drop=2),
+    _number("process_kernels", "kernels of\nall threads"),
+    _seconds("process_kernel_s", "all threads'\ntime", drop=3),
+    _text("domain", drop=6),
+    _name(str),
+)
+_OPERATORS = (
+    _seconds("self_s", "self"),
+    _seconds("total_s", "with\ncallees", drop=2),
+    _number("calls", drop=1),
+    _name(),
+)
+_DEVICES = (
+    _text("device", "GPU"),
+    _number("busy_share", "busy", percent, get="busy.share"),
+    _number("kernel_share", "kernels\nalone", percent),
+    _seconds("busy_s", "busy for", get="busy.busy_s"),
+    _seconds("kernel_busy_s", "kernels\nfor", drop=1),
+    _seconds("span_s", "of", get="busy.span_s"),
+    _number("gaps", drop=3, get="busy.gaps"),
+    _seconds("longest_gap_s", "longest\ngap", drop=2, get="busy.longest_gap_s"),
+    _seconds("median_gap_s", "median\ngap", drop=4, get="busy.median_gap_s"),
+    _number("streams", drop=5),
+    _number("events", drop=6),
+)
+_COPIES = (
+    _text("kind"),
+    _number("count"),
+    _seconds("total_s", "total"),
+    _number("byte", "bytes", lambda value: scaled(value, "B")),
+    _rate("byte_per_s", "rate"),
+)
+_DRAM = (
+    _text("device", "GPU"),
+    _rate("read_byte_per_s", "read"),
+    _rate("write_byte_per_s", "written"),
+    _number("read_share", "read, %\nof peak", percent_of),
+    _number("write_share", "written, %\nof peak", percent_of),
+    _rate("peak_byte_per_s", "peak", drop=1),
+    _rate("resolution_byte_per_s", "a sample\ntells", drop=2),
+    _seconds("window_s", "over", drop=3),
+    _number("samples", drop=4),
+)
+_FILES = (
+    _number("rank", drop=3),
+    _text("state"),
+    _seconds("gpu_time_s", "kernels'\ntime"),
+    _number("launches", drop=4, get=_launches),
+    _number("busy_share", "busy", percent, drop=1, get=_busy),
+    _seconds("step_s", "step,\nmedian", drop=2, get=lambda one: one.steps and one.steps.median_s),
+)
