@@ -97,9 +97,9 @@ def _counted(spec: ModelSpec, batch: int, mode: Mode, precision_name: str) -> fl
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     from pytest_roofline.complexity.fake import fake_model, fake_workload
-    from pytest_roofline.counting import tally
     from pytest_roofline.counting.counter import run_counted
-    from pytest_roofline.counting.dtypes import Tf32
+    from pytest_roofline.counting.matrix import Tf32
+    from pytest_roofline.counting.step import flop_by_dtype
     from pytest_roofline.workload import precision
     from pytest_roofline.workload.step import Step
 
@@ -108,4 +108,4 @@ def _counted(spec: ModelSpec, batch: int, mode: Mode, precision_name: str) -> fl
     with fake:
         workload = fake_workload(spec, model, batch=batch, mode=mode, precision=wanted)
         trace, _, _ = run_counted(Step(workload), model=model, optimizer=None, tf32=Tf32(), watch_saved=False)
-    return sum(tally.flop_by_dtype(trace.seen).values())
+    return sum(flop_by_dtype(trace.operations).values())

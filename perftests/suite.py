@@ -84,7 +84,7 @@ class Suite:
 
         :param step: whether a step is taken, too, and not only batches are fetched.
         """
-        from pytest_roofline.complexity import needed_memory
+        from pytest_roofline.complexity.assessment import batch_byte, may_be_large, predicted_peak_byte
 
         free = None if self.values["no_memory_check"] else device_memory.free_byte(device)
         if free is None:
@@ -92,13 +92,13 @@ class Suite:
         model, precision = models.find(case.model), PRECISIONS[case.precision]
         mode: Mode = "train" if case.mode == "train" else "infer"
         batches = data.READY_BATCHES if self.data_of(case).kind == "synthetic" else 1
-        batch_byte = needed_memory.batch_byte(model, case.batch, mode, precision)
-        needed, parts = batches * batch_byte, f"{batches} batches"
+        one_batch_byte = batch_byte(model, case.batch, mode, precision)
+        needed, parts = batches * one_batch_byte, f"{batches} batches"
         # A compiled step may keep less than its operations need one by one.
-        if needed <= free and step and not case.compile and needed_memory.may_be_large(model, case.batch, free):
-            peak_byte = needed_memory.peak_byte(model, case.batch, mode, precision)
+        if needed <= free and step and not case.compile and may_be_large(model, case.batch, free):
+            peak_byte = predicted_peak_byte(model, case.batch, mode, precision)
             if peak_byte is not None:
-                needed, parts = needed - batch_byte + peak_byte, f"a step and {batches} batches"
+                needed, parts = needed - one_batch_byte + peak_byte, f"a step and {batches} batches"
         if needed <= free:
             return None
         return (

@@ -1,1 +1,1 @@
-"""``roofline complexity``: what a model will need, before anything is measured. On fake tensors: no memory, no data."""
+"""``roofline complexity``: a model's name in; parameters, work, memory and the largest batch that fits out."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -12,15 +13,16 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytest_roofline.complexity.fake import fake_model, fake_workload
 from pytest_roofline.complexity.layers import Forward, forward_by_layer
-from pytest_roofline.complexity.tf32 import in_tf32, switches
 from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import tensors_in
+from pytest_roofline.counting.matrix import MATRIX_OPERATIONS, Tf32
 from pytest_roofline.counting.memory import stored_byte
 from pytest_roofline.proof.missing import told
+from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.models import ModelSpec
 from pytest_roofline.workload.precision import Precision
 from pytest_roofline.workload.step import Mode, Step, Workload
-from roofline.schema.record import Work
+from roofline.schema.record import Operation, Work
 
 MOST = 1 << 20
 """No larger batch is looked for."""
@@ -34,9 +36,9 @@ class CannotAssess(ValueError):
 class StepNeeds:
     """Work and memory of one step at one batch. FLOPs in TF32 are as on a device that has it.
 
-    ``peak_byte`` is predicted (see `pytest_roofline.counting.peak`); it is less than the parts' sum, for they are not
-    all there at once. None where some of the memory can't be seen. ``buffer_byte`` are the model's buffers,
-    ``input_byte`` the batch with its targets.
+    ``peak_byte`` is predicted (see `pytest_roofline.counting.memory.PeakMode`); it is less than the parts' sum, for
+    they are not all there at once. None where some of the memory can't be seen. ``buffer_byte`` are the model's
+    buffers, ``input_byte`` the batch with its targets.
     """
 
     batch: int
@@ -44,7 +46,7 @@ class StepNeeds:
     buffer_byte: int
     input_byte: int
     peak_byte: int | None
-    elsewhere: str | None = None
+    escaped: str | None = None
 
 
 class Assessment:
@@ -83,14 +85,14 @@ class Assessment:
             batches = list(tensors_in(workload.batches.next()))
             counted = count_step(step, model=self._model, optimizer=workload.optimizer, held=batches)
         # Of a training step gradients tell; of inference the hooks of the count by layer do.
-        elsewhere = self.forward.elsewhere if self.mode == "infer" else counted.elsewhere
+        escaped = self.forward.escaped if self.mode == "infer" else counted.escaped
         return StepNeeds(
             batch=batch,
-            work=in_tf32(counted.work, counted.operations, switches(self.precision)),
+            work=with_tf32(counted.work, counted.operations, tf32_switches(self.precision)),
             buffer_byte=stored_byte(self._model.buffers()),
             input_byte=stored_byte(batches),
-            peak_byte=None if elsewhere else counted.peak_byte,
-            elsewhere=elsewhere,
+            peak_byte=None if escaped else counted.peak_byte,
+            escaped=escaped,
         )
 
     def peak_byte(self, batch: int) -> int:
@@ -100,7 +102,7 @@ class Assessment:
         """
         needs = self.step(batch)
         if needs.peak_byte is None:
-            reason = needs.elsewhere or "it has sparse tensors or operations made of others"
+            reason = needs.escaped or "it has sparse tensors or operations made of others"
             raise CannotAssess(f"{self.spec.name}: no peak is predicted: {reason}")
         return needs.peak_byte
 
@@ -171,3 +173,60 @@ def _failures_of(spec: ModelSpec, batch: int | None) -> Iterator[None]:
             raise
         doing = "can't be built" if batch is None else f"can't take a step at batch {batch}"
         raise CannotAssess(f"{spec.name} {doing} on tensors without data: {told(error)}") from error
+
+
+def tf32_switches(precision: Precision) -> Tf32:
+    """torch's TF32 switches as a case of this precision finds them on a CUDA device that has TF32.
+
+    Left alone (``torch_default``), torch allows it in cuDNN and not in cuBLAS: ``torch.backends.cudnn.allow_tf32`` and
+    ``torch.backends.cuda.matmul.allow_tf32`` in "TensorFloat-32 (TF32) on Ampere (and later) devices" of torch's CUDA
+    semantics.
+    """
+    if precision.fp32_mode is None:
+        return Tf32(convolution=True)
+    return Tf32(matmul=precision.fp32_mode == "tf32", convolution=precision.fp32_mode == "tf32")
+
+
+def with_tf32(work: Work, operations: Iterable[Operation], tf32: Tf32) -> Work:
+    """The work with those fp32 FLOPs as TF32 that a switch lets run in it: the rule that a measured step is counted by.
+
+    :param operations: all that ``work`` is the sum of.
+    """
+    flop = sum(
+        one.flop
+        for one in operations
+        if one.dtype == "fp32" and (known := MATRIX_OPERATIONS.get(one.name)) and tf32.lets(known.switch)
+    )
+    by_dtype = dict(work.flop_by_dtype)
+    by_dtype["fp32"] = by_dtype.get("fp32", 0.0) - flop
+    by_dtype["tf32"] = by_dtype.get("tf32", 0.0) + flop
+    return replace(work, flop_by_dtype={dtype: total for dtype, total in by_dtype.items() if total})
+
+
+_INT64_BYTE = 8
+
+_IMAGE_FACTOR, _TOKEN_BYTE = 500, 1_000_000
+"""More than a step of the known models takes for each byte of an image, and for each token."""
+
+
+def batch_byte(spec: ModelSpec, batch: int, mode: Mode, precision: Precision) -> int:
+    """One batch with its targets, on the device."""
+    element_byte = _INT64_BYTE if spec.input_kind == "tokens" else precisions.parameter_dtype(precision).itemsize
+    targets = math.prod(spec.target_shape) * _INT64_BYTE if mode == "train" else 0
+    return batch * (math.prod(spec.input_shape) * element_byte + targets)
+
+
+def may_be_large(spec: ModelSpec, batch: int, memory_byte: int) -> bool:
+    """Whether it is worth some seconds to predict the peak of a step: most are small beside the memory."""
+    per_sample = _IMAGE_FACTOR * 4 * math.prod(spec.input_shape)
+    if spec.input_kind == "tokens":
+        per_sample = _TOKEN_BYTE * math.prod(spec.input_shape)
+    return batch * per_sample > memory_byte
+
+
+def predicted_peak_byte(spec: ModelSpec, batch: int, mode: Mode, precision: Precision) -> int | None:
+    """The predicted peak of an uncompiled step, its batch included; None where it can't be predicted."""
+    try:
+        return Assessment(spec, mode=mode, precision=precision).peak_byte(batch)
+    except CannotAssess:
+        return None

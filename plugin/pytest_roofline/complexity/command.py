@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import click
 
-from pytest_roofline.complexity import memory_size, project
+from pytest_roofline.complexity import project
 from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.cli.parameters import OutputFolder, format_option, width_option
@@ -60,11 +61,22 @@ def _repeated(args: list[str], options: tuple[str, ...]) -> Iterator[str]:
             yield argument
 
 
-def _memory(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
-    try:
-        return None if text is None else memory_size.parse(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def memory_byte(text: str) -> int:
+    """Bytes of ``24GiB``, ``80 GB`` or ``16000000000``.
+
+    :raises click.BadParameter: it is no size.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]i?|Ki)?B?\s*", text)
+    unit = (match[2] or "").replace("ki", "Ki") if match else ""
+    byte = int(float(match[1]) * _UNITS[unit]) if match else 0
+    if byte < 1:
+        raise click.BadParameter(
+            f"{text!r} is no size of memory: use a number with a unit, such as 24GiB, 80GB or 512MiB"
+        )
+    return byte
 
 
 def _batches(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
@@ -96,7 +108,10 @@ def _separated(values: tuple[str, ...]) -> list[str]:
 @click.option("--mode", type=click.Choice(("train", "infer")), default="train", show_default=True)
 @click.option("--precision", type=click.Choice(tuple(PRECISIONS)), default="fp32", show_default=True)
 @click.option(
-    "--device-memory", callback=_memory, metavar="SIZE", help="Say the largest batch predicted to fit: 24GiB, 80GB."
+    "--device-memory",
+    callback=lambda _context, _parameter, text: None if text is None else memory_byte(text),
+    metavar="SIZE",
+    help="Say the largest batch predicted to fit: 24GiB, 80GB.",
 )
 @format_option
 @click.option(
@@ -203,7 +218,7 @@ def _assess(
 
 
 def _show(show: Show, needs: list[ModelNeeds], form: str | None, width: int | None, note: str) -> None:
-    from pytest_roofline.complexity.summary import hidden, rows
+    from pytest_roofline.complexity.summary import escaped_from, rows
 
     def number(value: float) -> str:
         """Under a heading that says the unit."""
@@ -233,7 +248,7 @@ def _show(show: Show, needs: list[ModelNeeds], form: str | None, width: int | No
     lines = [row for one in needs for row in rows(one)]
     memory = needs[0].memory_byte
     notes = [note, "1 MAC = 2 FLOP; matrix products and convolutions."]
-    notes += [f"{one.spec.name}: not all of it was seen: {reason}" for one in needs if (reason := hidden(one))]
+    notes += [f"{one.spec.name}: not all of it was seen: {reason}" for one in needs if (reason := escaped_from(one))]
     if memory is not None:
         notes.append(f"Fits: predicted peak at most {scaled(memory, 'B')}; libraries' own memory is not in it.")
     else:

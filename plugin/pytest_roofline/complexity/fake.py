@@ -1,16 +1,20 @@
-"""A model's workload on fake tensors: shapes without data, whatever the batch."""
+"""A model and its workload on fake tensors, which have shapes and no data: counting takes no memory."""
 
 from __future__ import annotations
+
+import copy
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
-from pytest_roofline.counting.fake import fake_copy
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.models import ModelSpec
 from pytest_roofline.workload.precision import Precision
 from pytest_roofline.workload.step import Mode, ReadyBatches, Workload, sgd
+
+Model = TypeVar("Model", bound=nn.Module)
 
 CPU = torch.device("cpu")
 """Where the fake tensors lie: every machine has it."""
@@ -67,3 +71,20 @@ def _convert(model: nn.Module, dtype: torch.dtype) -> None:
         for name, buffer in list(module.named_buffers(recurse=False, remove_duplicate=False)):
             if buffer.is_floating_point() and buffer.dtype != dtype:
                 setattr(module, name, buffer.to(dtype))
+
+
+def fake_copy(model: Model, mode: FakeTensorMode) -> Model:
+    """Copy ``model`` with fake parameters and buffers of ``mode``, on the devices of the real ones.
+
+    What it is called with has to be fake too (``mode.from_tensor``), and the call has to be made inside ``mode``. A
+    model that looks at its data on the way (``item()``) can't run so; it raises torch's
+    ``DataDependentOutputException``.
+    """
+    # Tensors the copy finds already copied are taken as they are.
+    memo: dict[int, Any] = {}
+    for parameter in model.parameters():
+        fake = mode.from_tensor(parameter.detach())
+        memo[id(parameter)] = nn.Parameter(fake, requires_grad=parameter.requires_grad)
+    for buffer in model.buffers():
+        memo[id(buffer)] = mode.from_tensor(buffer)
+    return copy.deepcopy(model, memo)

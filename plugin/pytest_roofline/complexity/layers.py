@@ -9,12 +9,10 @@ from threading import get_ident
 
 from torch import Tensor, nn
 
-from pytest_roofline.counting import tally
-from pytest_roofline.counting.calls import tensors_in
+from pytest_roofline.counting.calls import has_storage, tensors_in
 from pytest_roofline.counting.counter import CountingMode, Trace
-from pytest_roofline.counting.dtypes import Tf32
-from pytest_roofline.counting.elsewhere import Elsewhere
-from pytest_roofline.counting.storages import has_storage
+from pytest_roofline.counting.matrix import Tf32
+from pytest_roofline.counting.step import uncovered_in
 from roofline.schema.record import Uncovered
 
 ROOT = "(model)"
@@ -45,12 +43,12 @@ class Layer:
 class Forward:
     """A forward pass: its layers in the order of their first calls, and what no formula covers.
 
-    ``elsewhere`` is the reason where some of it ran unseen, in another thread: then the FLOPs are not all of it.
+    ``escaped`` is the reason where some of it ran unseen, in another thread: then the FLOPs are not all of it.
     """
 
     layers: tuple[Layer, ...]
     uncovered: tuple[Uncovered, ...]
-    elsewhere: str | None = None
+    escaped: str | None = None
 
     @property
     def flop(self) -> int:
@@ -100,9 +98,9 @@ class _Watch:
 
     def _charge(self) -> None:
         if self._running:
-            flop = sum(seen.flop or 0 for seen in self.trace.seen[self._charged :])
+            flop = sum(one.flop or 0 for one in self.trace.operations[self._charged :])
             self.visits[self._running[-1]].flop += flop
-        self._charged = len(self.trace.seen)
+        self._charged = len(self.trace.operations)
 
 
 def forward_by_layer(model: nn.Module, run: Callable[[], object]) -> Forward:
@@ -116,17 +114,16 @@ def forward_by_layer(model: nn.Module, run: Callable[[], object]) -> Forward:
         for module in model.modules():
             stack.callback(module.register_forward_pre_hook(watch.enter).remove)
             stack.callback(module.register_forward_hook(watch.leave).remove)
-        # In inference no gradient shows what another thread ran, so nothing asks for it here.
-        stack.enter_context(CountingMode(trace, Tf32(matmul=False, convolution=False), Elsewhere(model)))
+        stack.enter_context(CountingMode(trace, Tf32()))
         run()
     return Forward(
         layers=tuple(_layers(model, watch.visits)),
-        uncovered=tally.uncovered(trace),
-        elsewhere=_elsewhere(model, watch.unseen),
+        uncovered=uncovered_in(trace),
+        escaped=_escaped(model, watch.unseen),
     )
 
 
-def _elsewhere(model: nn.Module, unseen: list[nn.Module]) -> str | None:
+def _escaped(model: nn.Module, unseen: list[nn.Module]) -> str | None:
     if not unseen:
         return None
     first = next(name or ROOT for name, module in model.named_modules() if module is unseen[0])

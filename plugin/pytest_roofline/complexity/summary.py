@@ -50,8 +50,8 @@ def document(models: Sequence[ModelNeeds]) -> dict[str, Any]:
                 **_model_values(needs),
                 "input_shape": list(needs.spec.input_shape),
                 "steps": [_step_values(needs, step) for step in needs.steps],
-                "layers": [_layer_values(layer, needs.forward.elsewhere) for layer in needs.forward.layers],
-                "not_all_seen": hidden(needs),
+                "layers": [_layer_values(layer, needs.forward.escaped) for layer in needs.forward.layers],
+                "not_all_seen": escaped_from(needs),
                 "uncovered": sorted(_uncovered(needs)),
             }
             for needs in models
@@ -72,7 +72,7 @@ def text(needs: ModelNeeds) -> str:
     if needs.memory_byte is not None:
         fitting = "none" if needs.largest_batch is None else str(needs.largest_batch)
         lines.append(f"largest batch       {fitting} in {scaled(needs.memory_byte, 'B')} (predicted)")
-    if reason := hidden(needs):
+    if reason := escaped_from(needs):
         lines.append(f"not all seen        {reason}")
     for name in sorted(_uncovered(needs)):
         lines.append(f"not counted         {name}: no formula")
@@ -82,11 +82,9 @@ def text(needs: ModelNeeds) -> str:
     return "\n".join(lines) + "\n"
 
 
-def hidden(needs: ModelNeeds) -> str | None:
+def escaped_from(needs: ModelNeeds) -> str | None:
     """Why work of the model is missing where some of it ran unseen, in another thread; None where none did."""
-    return next(
-        (reason for reason in (needs.forward.elsewhere, *(one.elsewhere for one in needs.steps)) if reason), None
-    )
+    return next((reason for reason in (needs.forward.escaped, *(one.escaped for one in needs.steps)) if reason), None)
 
 
 def _uncovered(needs: ModelNeeds) -> set[str]:
@@ -95,7 +93,7 @@ def _uncovered(needs: ModelNeeds) -> set[str]:
 
 
 def _model_values(needs: ModelNeeds) -> dict[str, Any]:
-    forward_flop = None if needs.forward.elsewhere else needs.forward.flop
+    forward_flop = None if needs.forward.escaped else needs.forward.flop
     return {
         "model": needs.spec.name,
         "mode": needs.mode,
@@ -127,7 +125,7 @@ def _step_values(needs: ModelNeeds, step: StepNeeds) -> dict[str, Any]:
         "input_byte": step.input_byte,
         "peak_byte": step.peak_byte,
     }
-    return {**values, **dict.fromkeys(_OBSERVED)} if step.elsewhere else values
+    return {**values, **dict.fromkeys(_OBSERVED)} if step.escaped else values
 
 
 _OBSERVED = (
@@ -144,7 +142,7 @@ _OBSERVED = (
 """What is known of a step from watching it, and missing where some of it ran unseen."""
 
 
-def _layer_values(layer: Layer, elsewhere: str | None) -> dict[str, Any]:
+def _layer_values(layer: Layer, escaped: str | None) -> dict[str, Any]:
     return {
         "name": layer.name,
         "kind": layer.kind,
@@ -152,8 +150,8 @@ def _layer_values(layer: Layer, elsewhere: str | None) -> dict[str, Any]:
         "output_shape": None if layer.output_shape is None else list(layer.output_shape),
         "output_byte": layer.output_byte,
         "parameter_count": layer.parameter_count,
-        "mac": None if elsewhere else layer.flop / MAC,
-        "flop": None if elsewhere else layer.flop,
+        "mac": None if escaped else layer.flop / MAC,
+        "flop": None if escaped else layer.flop,
     }
 
 
@@ -193,8 +191,8 @@ def _layer_lines(forward: Forward) -> list[str]:
             layer.kind if layer.calls == 1 else f"{layer.kind} x{layer.calls}",
             "-" if layer.output_shape is None else _shape(layer.output_shape),
             f"{layer.parameter_count:,}",
-            "-" if forward.elsewhere else f"{layer.flop / MAC:,.0f}",
-            "-" if forward.elsewhere else f"{layer.flop:,}",
+            "-" if forward.escaped else f"{layer.flop / MAC:,.0f}",
+            "-" if forward.escaped else f"{layer.flop:,}",
             f"{layer.output_byte:,}",
         )
         for layer in forward.layers

@@ -1,11 +1,11 @@
-"""One dispatched operation with its arguments by name.
+"""One dispatched operation: its arguments by name, its dtype, and what its shapes look like as text.
 
 A `Call` lives only while the operation is being counted: it is the one place where tensors are held.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -103,6 +103,84 @@ def is_metadata_only(func: OpOverload[Any, Any]) -> bool:
     return func.is_view or torch.Tag.inplace_view in func.tags
 
 
+def has_storage(tensor: Tensor) -> bool:
+    """Sparse and opaque (oneDNN) tensors keep their data where no storage shows it."""
+    return tensor.layout is torch.strided
+
+
 def is_dense(tensor: Tensor) -> bool:
     """Whether the tensor is an ordinary strided one: its shape and storage say what work and traffic it means."""
     return tensor.layout is torch.strided and not tensor.is_nested
+
+
+_DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "output_padding": 0}
+"""Arguments of convolutions and poolings that are told where they are not this."""
+
+
+def shape_text(call: Call) -> str:
+    """Shapes of the tensor arguments in their order, and the settings of a convolution or pooling that change its work.
+
+    ``32x64x56x56, 64x64x3x3, padding 1`` is a convolution; a list is summed up: ``161 tensors of 25557032``. Without
+    tensor arguments the shape of the result stands there.
+    """
+    tensors = [text for value in call.arguments.values() if (text := _text(value))]
+    return ", ".join((*(tensors or [_text(call.result)]), *_settings(call)))
+
+
+def _settings(call: Call) -> Iterator[str]:
+    if "kernel_size" in call.arguments:
+        yield f"kernel {_number(call.arguments['kernel_size'])}"
+    for name, default in _DEFAULTS.items():
+        value = call.arguments.get(name)
+        if isinstance(value, int | list | tuple) and value not in ([], ()) and all_alike(value) != default:
+            yield f"{name} {_number(value)}"
+    if call.arguments.get("transposed") is True:
+        yield "transposed"
+    if "output_mask" in call.arguments:
+        wanted = zip(("input", "weight"), call.arguments["output_mask"][:2], strict=True)
+        yield "gradient of " + " and ".join(name for name, asked in wanted if asked)
+
+
+def _text(value: object) -> str:
+    """Empty where ``value`` holds no tensor."""
+    if isinstance(value, Tensor):
+        return "nested" if value.is_nested else "x".join(map(str, value.shape)) or "scalar"
+    tensors = list(tensors_in(value))
+    if not tensors:
+        return ""
+    if len(tensors) == 1:
+        return _text(tensors[0])
+    return f"{len(tensors)} tensors of {sum(tensor.numel() for tensor in tensors)}"
+
+
+def all_alike(value: object) -> object:
+    """The number all of a sequence are, else the sequence."""
+    if isinstance(value, Sequence) and len(set(value)) == 1:
+        return value[0]
+    return value
+
+
+def _number(value: object) -> str:
+    single = all_alike(value)
+    return "x".join(map(str, single)) if isinstance(single, Sequence) else str(single)
+
+
+_NAMES = {
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.complex32: "fp16",
+    torch.complex64: "fp32",
+    torch.complex128: "fp64",
+    torch.float8_e4m3fn: "fp8",
+    torch.float8_e5m2: "fp8",
+    torch.float8_e4m3fnuz: "fp8",
+    torch.float8_e5m2fnuz: "fp8",
+    torch.float4_e2m1fn_x2: "fp4",
+}
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``fp32``, ``bf16``, …; complex numbers go by their parts, others by torch's own name (``int64``)."""
+    return _NAMES.get(dtype, str(dtype).removeprefix("torch."))

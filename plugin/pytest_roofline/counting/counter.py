@@ -1,29 +1,27 @@
-"""Runs one step and writes down every operation it dispatches."""
+"""Runs one step and writes down every operation it dispatches, and signs that some of the work escaped the count."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch._ops import HigherOrderOperator
 from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from torch.utils.flop_counter import flop_registry
 
-from pytest_roofline.counting.calls import bind, tensors_in
+from pytest_roofline.counting.calls import bind, dtype_name, has_storage, tensors_in
 from pytest_roofline.counting.dispatch import LeafMode, compiling_nothing, leaf_name, may_work
-from pytest_roofline.counting.dtypes import Tf32
-from pytest_roofline.counting.elsewhere import Elsewhere
-from pytest_roofline.counting.handed_over import HandedOver
+from pytest_roofline.counting.matrix import Tf32
 from pytest_roofline.counting.memory import SavedTensors, gradient_byte
-from pytest_roofline.counting.observation import Seen, observe
-from pytest_roofline.counting.storages import Storages
-from pytest_roofline.counting.traffic import traffic_of
+from pytest_roofline.counting.operation_cost import CountedOperation, counted_operation
+from pytest_roofline.counting.traffic import Storages, traffic_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Dispatched:
     """One leaf that may do work: its name, and what was counted of it; None where it turned out to do none."""
 
     name: str
-    seen: Seen | None
+    counted: CountedOperation | None
 
 
 @dataclass(slots=True)
@@ -40,54 +38,56 @@ class Trace:
 
     storages: Storages = field(default_factory=Storages)
     dispatched: list[Dispatched] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
+    operations: list[CountedOperation] = field(default_factory=list)
     """What of it was counted."""
-    unseen: Counter[str] = field(default_factory=Counter)
+    opaque: Counter[str] = field(default_factory=Counter)
     """Calls of higher-order operators, by name: what they run inside is not visible."""
     devices: Counter[str] = field(default_factory=Counter)
     gradient_byte: int = 0
     """What the optimiser found: a step may drop the gradients before it ends."""
-    elsewhere: str | None = None
-    """Why this is not all that the step did (see `elsewhere` and `handed_over`)."""
+    escaped: str | None = None
+    """Why this is not all that the step did (see `ParametersRead` and `TensorsGivenAway`)."""
 
 
 class CountingMode(LeafMode):
     """Writes every operation into ``trace`` and lets it run."""
 
-    def __init__(self, trace: Trace, tf32: Tf32, elsewhere: Elsewhere | None = None) -> None:
+    def __init__(self, trace: Trace, tf32: Tf32, read: ParametersRead | None = None) -> None:
         super().__init__()
         self.trace = trace
-        self.elsewhere = elsewhere
+        self._parameters = read
         self.tf32 = tf32
         self.in_optimizer = False
 
     def leaf(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        seen = None
-        if self.elsewhere and self._forward:
-            self.elsewhere.read(tensors_in((args, tuple(kwargs.values()))))
+        counted = None
+        if self._parameters and self._forward:
+            self._parameters.read(tensors_in((args, tuple(kwargs.values()))))
         result = func(*args, **kwargs)
         if isinstance(func, HigherOrderOperator):
-            self.trace.unseen[func.name()] += 1
+            self.trace.opaque[func.name()] += 1
         else:
-            seen = self._observe(func, args, kwargs, result)
-        if seen:
-            self.trace.seen.append(seen)
+            counted = self._count(func, args, kwargs, result)
+        if counted:
+            self.trace.operations.append(counted)
         if may_work(func):
-            self.trace.dispatched.append(Dispatched(leaf_name(func), seen))
+            self.trace.dispatched.append(Dispatched(leaf_name(func), counted))
         return result
 
     @property
     def _forward(self) -> bool:
         return torch._C._current_graph_task_id() == -1 and not self.in_optimizer
 
-    def _observe(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: object) -> Seen | None:
+    def _count(
+        self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: object
+    ) -> CountedOperation | None:
         call = bind(func, args, kwargs, result)
         tensors = (*call.inputs, *call.outputs)
         if not tensors:
             return None
         self.trace.devices.update({tensor.device.type for tensor in tensors})
         formula = flop_registry.get(func._overloadpacket)
-        return observe(
+        return counted_operation(
             call,
             traffic_of(call, self.trace.storages, forward=self._forward),
             tags=frozenset(func.tags),
@@ -109,20 +109,20 @@ def run_counted(
 
     :param watch_saved: whether to look at what it saves.
     """
-    trace, saved, elsewhere = Trace(), SavedTensors(model), Elsewhere(model)
-    mode = CountingMode(trace, tf32, elsewhere)
-    handed_over = HandedOver(mode)
+    trace, saved, parameters = Trace(), SavedTensors(model), ParametersRead(model)
+    mode = CountingMode(trace, tf32, parameters)
+    given_away = TensorsGivenAway(mode)
     with ExitStack() as stack:
         stack.enter_context(compiling_nothing())
         if optimizer is not None:
             stack.enter_context(_optimizer_watched(mode, model, optimizer))
         if watch_saved:
             stack.enter_context(saved_tensors_hooks(saved.save, saved.restore))
-        stack.enter_context(elsewhere.watching())
-        stack.enter_context(handed_over.watching())
+        stack.enter_context(parameters.watching())
+        stack.enter_context(given_away.watching())
         stack.enter_context(mode)
         result = step()
-    trace.elsewhere = elsewhere.reason or handed_over.reason
+    trace.escaped = parameters.reason or given_away.reason
     return trace, saved, result
 
 
@@ -143,3 +143,133 @@ def _optimizer_watched(mode: CountingMode, model: nn.Module, optimizer: torch.op
     finally:
         for handle in handles:
             handle.remove()
+
+
+class ParametersRead:
+    """Parameters of ``model`` that got a gradient, and those that an operation read before.
+
+    One that gets a gradient must have been read by an operation of the forward pass. Where none was seen, another
+    thread ran some of it (modes belong to a thread): what such a step counts is too little and looks like any other
+    number. (Hooks on modules would tell it of inference as well, but they switch the fast path of
+    ``nn.TransformerEncoder`` off, and global ones make torch warn.)
+
+    Parameters are known by their storage: a flattened view, or the transpose that a product takes, is the parameter
+    too.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._watched = {name: parameter for name, parameter in model.named_parameters() if _gets_gradient(parameter)}
+        self._with_gradient: list[str] = []
+        self._read: set[int] = set()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Take notice of gradients, whatever thread they are made in."""
+
+        def noticing(name: str) -> object:
+            return lambda _: self._with_gradient.append(name)
+
+        with ExitStack() as stack:
+            for name, parameter in self._watched.items():
+                stack.callback(parameter.register_post_accumulate_grad_hook(noticing(name)).remove)
+            yield
+
+    def read(self, tensors: Iterable[Tensor]) -> None:
+        """An operation of the forward pass takes these."""
+        self._read.update(tensor.untyped_storage()._cdata for tensor in tensors if has_storage(tensor))
+
+    @property
+    def reason(self) -> str | None:
+        """Why the count of the step is not all of it; None where nothing speaks for that."""
+        read = self._read
+        hidden = [
+            name
+            for name in dict.fromkeys(self._with_gradient)
+            if self._watched[name].untyped_storage()._cdata not in read
+        ]
+        if not hidden:
+            return None
+        return (
+            f"{len(hidden)} of {len(self._watched)} parameters ({hidden[0]} is the first) got a gradient, but no"
+            " operation seen in this thread read them before: what other threads run can't be seen, nor what is no"
+            " operation of torch"
+        )
+
+
+def _gets_gradient(parameter: Tensor) -> bool:
+    return parameter.requires_grad and parameter.is_leaf and has_storage(parameter)
+
+
+_RECEIVERS: Mapping[str, str] = {"numpy": "numpy", "__dlpack__": "another library"}
+"""Who gets a tensor's memory, by the method that gives it. ``Tensor.__array__`` calls ``numpy``."""
+
+
+class TensorsGivenAway:
+    """Floating tensors of more than one element that a step gives to numpy or another library.
+
+    It shows in the methods of tensors that give memory away, which stand replaced while a step is watched. A
+    ``TorchFunctionMode`` would see the same calls, but torch leaves the fast paths of ``nn.TransformerEncoder`` and
+    ``nn.MultiheadAttention`` where one is on: the step would be another.
+
+    A single number is what a loss is logged by, and integers (labels, an argmax, lengths) are no arithmetic that
+    could be missing. Nor is what an operation written in Python does inside: it is counted, or named, by itself.
+
+    :param mode: the one that watches the step. Where it is not on, another thread runs, or the inside of an
+        operation.
+    """
+
+    def __init__(self, mode: TorchDispatchMode) -> None:
+        self._mode: TorchDispatchMode | None = mode
+        self._first: str | None = None
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Take notice of what is given away."""
+        with ExitStack() as stack:
+            for name, receiver in _RECEIVERS.items():
+                stack.enter_context(_method(name, self._noticing(getattr(Tensor, name), receiver)))
+            try:
+                yield
+            finally:
+                # torch's lists of overridable functions may keep the replacement for good, and the mode has the model.
+                self._mode = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the count of the step is not all of it; None where nothing speaks for that."""
+        if self._first is None:
+            return None
+        return f"the step hands tensors to {self._first}: what is computed there can't be seen"
+
+    def _noticing(self, method: Callable[..., Any], receiver: str) -> Callable[..., Any]:
+        @wraps(method)
+        def giving(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+            given = method(tensor, *args, **kwargs)
+            if self._first is None and _may_be_computed_with(tensor) and self._is_watched:
+                shape = "x".join(map(str, tensor.shape))
+                self._first = f"{receiver} (the first is {dtype_name(tensor.dtype)}, {shape})"
+            return given
+
+        return giving
+
+    @property
+    def _is_watched(self) -> bool:
+        return any(mode is self._mode for mode in _get_current_dispatch_mode_stack())
+
+
+def _may_be_computed_with(tensor: Tensor) -> bool:
+    return (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel() > 1
+
+
+@contextmanager
+def _method(name: str, replacement: Callable[..., Any]) -> Iterator[None]:
+    """Have a method of all tensors replaced. An inherited one is taken back by taking the replacement away."""
+    own = vars(Tensor).get(name)
+    setattr(Tensor, name, replacement)
+    try:
+        yield
+    finally:
+        if own is None:
+            delattr(Tensor, name)
+        else:
+            setattr(Tensor, name, own)

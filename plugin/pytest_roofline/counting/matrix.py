@@ -1,7 +1,7 @@
 """The operations that do matrix arithmetic, and what each call of one costs.
 
-The table is the single place where an operation's name meets its formula: products and convolutions stand here,
-attention and recurrent layers in modules of their own. `MATRIX_OPERATIONS` has them all.
+The table is the single place where an operation's name meets its formula: products, convolutions and recurrent layers
+stand here, attention in a module of its own. `MATRIX_OPERATIONS` has them all.
 
 torch has such a registry too (`torch.utils.flop_counter`). It lacks CPU attention, the fused inference paths, recurrent
 layers and ``mv``, and its formula for the backward of grouped convolutions ignores the groups; it serves here only for
@@ -16,9 +16,10 @@ from math import prod
 from typing import Literal
 
 import torch
+from torch import Tensor
 
-from pytest_roofline.counting import attention, formulas, recurrent, sparse
-from pytest_roofline.counting.calls import Call
+from pytest_roofline.counting import attention, formulas, sparse
+from pytest_roofline.counting.calls import Call, all_alike, tensors_in
 
 Flop = Callable[[Call], int | None]
 """FLOPs of one call; None where its shapes and settings don't tell."""
@@ -41,6 +42,28 @@ class MatrixOperation:
     flop: Flop
     switch: Switch | None
     takes_nested: bool = False
+
+
+COMPLEX_PRODUCT = 4
+"""A product of complex numbers is four real multiply-accumulates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tf32:
+    """torch's two TF32 switches as they stood while the step ran. They act on CUDA devices only."""
+
+    matmul: bool = False
+    convolution: bool = False
+
+    def applies(self, tensor: Tensor, switch: Switch | None) -> bool:
+        """Whether an operation on ``tensor`` that ``switch`` governs computes in TF32."""
+        if tensor.dtype not in (torch.float32, torch.complex64) or tensor.device.type != "cuda":
+            return False
+        return self.lets(switch)
+
+    def lets(self, switch: Switch | None) -> bool:
+        """Whether what ``switch`` governs may compute in TF32."""
+        return switch is not None and (self.matmul if switch == "matmul" else self.convolution)
 
 
 def _product(left: str, right: str) -> Callable[[Call], int]:
@@ -262,6 +285,47 @@ _CONVOLUTIONS: Mapping[str, MatrixOperation] = {
     "torchvision::_deform_conv2d_backward": _conv(_deformable_backward),
 }
 
+
+def _layers(*weights: str) -> Callable[[Call], int]:
+    """All layers and directions of a call; ``weights`` names the arguments (tensors or lists) that hold weights."""
+
+    def flop(call: Call) -> int:
+        # (time, batch, features) in either order, or packed (time steps of all sequences, features).
+        steps = prod(call.shape("input")[:-1])
+        held = tensors_in([call.arguments[name] for name in weights])
+        return formulas.recurrent_flop(steps, [tuple(weight.shape) for weight in held])
+
+    return flop
+
+
+def _both_gradients(forward: Callable[[Call], int]) -> Callable[[Call], int]:
+    """The gradients of input and state take one more pass over the weights, those of the weights another."""
+    return lambda call: 2 * forward(call)
+
+
+def _masked_gradients(forward: Callable[[Call], int]) -> Callable[[Call], int]:
+    """cuDNN and MIOpen: the pass through time is always made, the weights' gradients where asked for (last mask)."""
+    return lambda call: (2 if call.arguments["output_mask"][3] else 1) * forward(call)
+
+
+_ONEDNN = _layers("weight0", "weight1")
+_ONEDNN_BACKWARD = _layers("weight1", "weight2")
+_LIST = _layers("weight")
+_MPS = _layers("params")
+
+_RECURRENT: Mapping[str, Flop] = {
+    # One layer and direction a call: input weight, hidden weight (then biases).
+    "aten::mkldnn_rnn_layer": _ONEDNN,
+    "aten::mkldnn_rnn_layer_backward": _both_gradients(_ONEDNN_BACKWARD),
+    "aten::_cudnn_rnn": _LIST,
+    "aten::_cudnn_rnn_backward": _masked_gradients(_LIST),
+    "aten::miopen_rnn": _LIST,
+    "aten::miopen_rnn_backward": _masked_gradients(_LIST),
+    "aten::_lstm_mps": _MPS,
+    "aten::lstm_mps_backward": _both_gradients(_MPS),
+}
+"""Layers that run as one fused operation. Those that run cell by cell dispatch their products one by one."""
+
 MATRIX_OPERATIONS: Mapping[str, MatrixOperation] = {
     **_PRODUCTS,
     **_CONVOLUTIONS,
@@ -275,6 +339,18 @@ MATRIX_OPERATIONS: Mapping[str, MatrixOperation] = {
         for name, flop in attention.FLOP.items()
     },
     **{name: _matmul(flop) for name, flop in sparse.FLOP.items() if name not in _PRODUCTS},
-    **{name: MatrixOperation(kind="rnn", flop=flop, switch="convolution") for name, flop in recurrent.FLOP.items()},
+    **{name: MatrixOperation(kind="rnn", flop=flop, switch="convolution") for name, flop in _RECURRENT.items()},
 }
 """Every matrix-like operation with a formula, by qualified name."""
+
+
+def may_run_as_winograd(call: Call, dtype: str) -> bool:
+    """Whether a convolution, or the backward of one, may run with 1/2.25 of its multiplications.
+
+    So it may in fp32 with a 3x3 kernel, stride 1, no dilation and no groups (Lavin and Gray, 2015, F(2x2, 3x3)).
+    """
+    given = call.arguments
+    weight = given.get("weight", given.get("W"))
+    if dtype != "fp32" or weight is None or tuple(weight.shape[2:]) != (3, 3):
+        return False
+    return all(all_alike(given.get(name, 1)) == 1 for name in ("stride", "dilation", "groups"))

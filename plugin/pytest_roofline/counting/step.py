@@ -1,23 +1,39 @@
-"""Counting one step: `count_step`."""
+"""Counting one step: `count_step`, and the sums over what it dispatched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 
 import torch
 from torch import Tensor, nn
 
-from pytest_roofline.counting import memory, tally
+from pytest_roofline.counting import memory
 from pytest_roofline.counting.counter import Trace, run_counted
-from pytest_roofline.counting.dtypes import Tf32
-from pytest_roofline.counting.memory import SavedTensors
-from pytest_roofline.counting.peak import PeakMode, held_before
-from roofline.schema.record import Operation, Work
+from pytest_roofline.counting.matrix import Tf32
+from pytest_roofline.counting.memory import PeakMode, SavedTensors, held_before
+from pytest_roofline.counting.operation_cost import CountedOperation
+from pytest_roofline.counting.traffic import Traffic, Unit, least_traffic_byte
+from roofline.schema.record import Operation, Uncovered, Work
 
 _NO_HOOKS = "don't yet support saved tensor hooks"
 """How torch says it, in the message of a plain RuntimeError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One dispatched operation that may do work, and where it is counted.
+
+    ``operation`` is its position among the step's operations; None where it turned out to do nothing, and where it
+    can't be seen into. ``uncovered``: it is among the uncovered ones of its name.
+    """
+
+    name: str
+    operation: int | None
+    uncovered: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,17 +44,18 @@ class Counted:
     bytes to ``work.byte_high_per_step``. ``leaves`` are the single calls in order, each with the operation it belongs
     to, as whoever times them one by one meets them (see `dispatch`). ``devices`` tells on which types of device the
     tensors of dispatched operations were, with the number of operations; one that has tensors on two counts for both.
-    ``peak_byte`` is the most that its tensors take at once (see `peak`). ``missing`` says why a value is None, under
-    its path in the record (``memory.peak_predicted_byte`` for ``peak_byte``), and what had to be assumed. ``elsewhere``
-    is the reason where some of the step ran unseen, in another thread or library: then the work is not all of it.
+    ``peak_byte`` is the most that its tensors take at once (see `PeakMode`). ``missing`` says why a value is None,
+    under its path in the record (``memory.peak_predicted_byte`` for ``peak_byte``), and what had to be assumed.
+    ``escaped`` is the reason where some of the step ran unseen, in another thread or library: then the work is not all
+    of it.
     """
 
     work: Work
     operations: tuple[Operation, ...]
-    leaves: tuple[tally.Leaf, ...]
+    leaves: tuple[Leaf, ...]
     devices: dict[str, int]
     peak_byte: int | None
-    elsewhere: str | None = None
+    escaped: str | None = None
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -93,11 +110,11 @@ def count_step(
     if unwatched is not None:
         peak, trace, saved, result = run(watch_saved=False)
     # ``result`` is held until here: what the step returns outlives it.
-    low = tally.byte_low(trace, last_level_cache_byte)
+    low = _byte_low(trace, last_level_cache_byte)
     del result
-    flop_by_dtype = tally.flop_by_dtype(trace.seen)
-    other_flop = tally.other_flop(trace)
-    uncovered = tally.uncovered(trace)
+    by_dtype = flop_by_dtype(trace.operations)
+    other_flop = _other_flop(trace)
+    uncovered = uncovered_in(trace)
     missing = {}
     if other_flop is None:
         names = ", ".join(one.name for one in uncovered)
@@ -111,25 +128,126 @@ def count_step(
     if peak.hidden:
         missing["memory.peak_predicted_byte"] = f"memory of {', '.join(sorted(peak.hidden))} can't be seen"
     work = Work(
-        flop_per_step=float(sum(flop_by_dtype.values())),
-        flop_by_dtype=flop_by_dtype,
+        flop_per_step=float(sum(by_dtype.values())),
+        flop_by_dtype=by_dtype,
         byte_low_per_step=float(low),
-        byte_high_per_step=float(tally.byte_high(trace)),
+        byte_high_per_step=float(sum(one.traffic.byte for one in trace.operations)),
         parameter_count=memory.parameter_count(model),
         parameter_byte=memory.parameter_byte(model),
         gradient_byte=max(trace.gradient_byte, memory.gradient_byte(model)),
         optimizer_state_byte=None if optimizer is None else memory.optimizer_state_byte(optimizer),
-        activation_byte=tally.activation_byte(trace),
+        activation_byte=_activation_byte(trace),
         saved_for_backward_byte=saved.byte if unwatched is None else None,
         other_flop_per_step=None if other_flop is None else float(other_flop),
         uncovered=uncovered,
     )
+    groups = _alike(trace.operations)
     return Counted(
         work=work,
-        operations=tally.operations(trace.seen),
-        leaves=tally.leaves(trace),
+        operations=tuple(_operation(description, calls) for description, calls in groups.items()),
+        leaves=_leaves(trace, list(groups)),
         devices=dict(trace.devices),
         peak_byte=None if peak.hidden else peak.peak_byte,
-        elsewhere=trace.elsewhere,
+        escaped=trace.escaped,
         missing=missing,
+    )
+
+
+def flop_by_dtype(operations: Iterable[CountedOperation]) -> dict[str, float]:
+    """Matrix FLOPs by the dtype they were computed in."""
+    total: dict[str, float] = {}
+    for one in operations:
+        if one.flop:
+            total[one.dtype] = total.get(one.dtype, 0.0) + one.flop
+    return total
+
+
+def uncovered_in(trace: Trace) -> tuple[Uncovered, ...]:
+    """Operations that compute something no formula tells."""
+    calls = Counter(one.name for one in trace.operations if one.uncovered) + trace.opaque
+    return tuple(Uncovered(name=name, calls=count) for name, count in calls.items())
+
+
+def _other_flop(trace: Trace) -> int | None:
+    """FLOPs of operations without matrix arithmetic; None if there are some that nothing tells."""
+    each = [one.other_flop for one in trace.operations]
+    known = [flop for flop in each if flop is not None]
+    return None if trace.opaque or len(known) < len(each) else sum(known)
+
+
+def _byte_low(trace: Trace, last_level_cache_byte: int | None) -> int:
+    """Traffic behind an ideal last-level cache; one of unknown size is taken to hold everything.
+
+    Content outlives the step if it was there before, is still held after it, or is an outcome of it: the result of an
+    operation of which nothing is read.
+    """
+    touched = [one.traffic for one in trace.operations]
+    outcomes = _outcomes(touched)
+    units = [
+        Unit(storage.touched_byte, storage.external, storage.external or storage.alive or number in outcomes)
+        for number, storage in enumerate(trace.storages.all)
+    ]
+    return least_traffic_byte(touched, units, inf if last_level_cache_byte is None else last_level_cache_byte)
+
+
+def _outcomes(touched: Sequence[Traffic]) -> set[int]:
+    """Storages written by operations of which nothing is read afterwards: a forward pass's output that nobody holds.
+
+    By-products, as the indices of a maximum pooling, are none: another result of their operation is read.
+    """
+    unread: set[int] = set()
+    for one in touched:
+        unread.difference_update(access.unit for access in one.reads)
+        unread.update(access.unit for access in one.writes)
+    written = [{access.unit for access in one.writes} for one in touched]
+    return {unit for units in written if units <= unread for unit in units}
+
+
+def _activation_byte(trace: Trace) -> int:
+    """Bytes of everything that operations made outside of the backward pass and the optimiser.
+
+    These are the forward pass's results and intermediates, with the loss and the gradient of 1 that the backward pass
+    starts from; each storage once, whether it is kept or not. With gradient accumulation those of all its passes.
+    """
+    return sum(storage.byte for storage in trace.storages.all if storage.forward and not storage.external)
+
+
+_Description = tuple[str, str, str, str]
+
+
+def _description(one: CountedOperation) -> _Description:
+    return one.name, one.kind, one.dtype, one.shape
+
+
+def _alike(operations: Iterable[CountedOperation]) -> dict[_Description, list[CountedOperation]]:
+    """Calls alike put together, in order of first occurrence. Work of the optimiser stays apart from the model's."""
+    groups: dict[_Description, list[CountedOperation]] = {}
+    for one in operations:
+        groups.setdefault(_description(one), []).append(one)
+    return groups
+
+
+def _operation(description: _Description, calls: Sequence[CountedOperation]) -> Operation:
+    name, kind, dtype, shape = description
+    return Operation(
+        name=name,
+        kind=kind,
+        dtype=dtype,
+        shape=shape,
+        calls=len(calls),
+        flop=float(sum(call.flop or 0 for call in calls)),
+        byte=float(sum(call.traffic.byte for call in calls)),
+        working_set_byte=float(max(call.traffic.working_set_byte for call in calls)),
+        winograd=any(call.winograd for call in calls),
+    )
+
+
+def _leaves(trace: Trace, order: Sequence[_Description]) -> tuple[Leaf, ...]:
+    """What was dispatched, in order, views left out."""
+    positions = {description: position for position, description in enumerate(order)}
+    return tuple(
+        Leaf(one.name, None, one.name in trace.opaque)
+        if one.counted is None
+        else Leaf(one.name, positions[_description(one.counted)], one.counted.uncovered)
+        for one in trace.dispatched
     )

@@ -1,6 +1,6 @@
-"""Bytes an operation moves if nothing stays in a cache.
+"""Bytes of a step: what each operation reads and writes, and what is left of it behind an ideal cache.
 
-The model of eager traffic:
+Eager traffic, if nothing stays in a cache:
 
 - An operation reads each distinct tensor among its arguments once and writes each of its results once. A tensor counts
   with its distinct bytes: expanded dimensions repeat none.
@@ -12,17 +12,135 @@ The model of eager traffic:
 - Where an accelerator's tensors are among the arguments, tensors in host memory don't count: they don't touch the
   memory whose roof the traffic is compared with.
 - What a kernel reads twice, its workspace and reorderings of its layout are not known and not counted.
+
+Behind an ideal cache the operations run in their order, and stream their arguments and results through, so that one may
+touch more than the cache holds. Between operations the cache holds up to its capacity of what was touched; beyond that
+it gives up what is read again last (Belady's rule), parts of it where that is enough. What is given up costs a write if
+memory doesn't have it yet and it will be needed again, and a read when it is. What nobody needs again is dropped at no
+cost. At the end everything that outlives the step is written.
+
+With an unlimited cache that leaves exactly the compulsory traffic: parameters, optimiser state and inputs are read
+once; changed parameters, optimiser state, gradients and outputs are written once; nothing between operations counts.
+It can't exceed the eager traffic, for no access costs more here than there. A compiler that fuses operations may go
+below it, for then less is handed from operation to operation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
 
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
-from pytest_roofline.counting.calls import Call, tensors_in
-from pytest_roofline.counting.storages import Access, Location, Storages, has_storage, location, tensor_byte
+from pytest_roofline.counting.calls import Call, has_storage, is_dense, tensors_in
+
+Interval = tuple[int, int]
+Location = tuple[int, int, int]
+"""Address of a storage, first byte and end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An operation's touching of one storage.
+
+    ``byte`` are the distinct bytes touched. ``first``: this part of the storage wasn't touched before.
+    """
+
+    unit: int
+    byte: int
+    first: bool
+
+
+@dataclass(slots=True)
+class Storage:
+    """What is known of one storage of a step.
+
+    ``external``: it was there before the step. ``forward``: an operation of the forward pass made it.
+    """
+
+    reference: StorageWeakRef
+    byte: int
+    external: bool
+    forward: bool
+    parts: dict[Interval, int] = field(default_factory=dict)
+
+    @property
+    def touched_byte(self) -> int:
+        """Bytes of all parts that operations touched; parts may overlap, the storage is the most there is."""
+        return min(self.byte, sum(self.parts.values()))
+
+    @property
+    def alive(self) -> bool:
+        """Whether somebody still holds the data."""
+        return not self.reference.expired()
+
+
+class Storages:
+    """Numbers for the storages of a step in order of first appearance (the *unit*), and what is known of each.
+
+    Only weak references are kept: the data is freed when the step frees it, while the storage's address can't be given
+    to another one.
+    """
+
+    def __init__(self) -> None:
+        self._units: dict[int, int] = {}
+        self.all: list[Storage] = []
+
+    def note(self, tensor: Tensor, *, external: bool, forward: bool) -> None:
+        """Take notice of the tensor's storage; ``external`` and ``forward`` tell of one that is new."""
+        storage = tensor.untyped_storage()
+        unit = self._units.get(storage._cdata)
+        if unit is None:
+            self._units[storage._cdata] = len(self.all)
+            self.all.append(Storage(StorageWeakRef(storage), storage.nbytes(), external, forward))
+        else:
+            self.all[unit].byte = max(self.all[unit].byte, storage.nbytes())
+
+    def access(self, tensor: Tensor, *, at_most: int | None = None) -> Access:
+        """Note that an operation touches ``tensor``, whose storage has been noted.
+
+        :param at_most: bytes really touched, where an operation looks up a few rows of a table.
+        """
+        address, *interval = location(tensor)
+        unit = self._units[address]
+        parts = self.all[unit].parts
+        byte = tensor_byte(tensor)
+        if at_most is not None and at_most < byte:
+            # Which rows is not known: every look-up counts as a part of its own, outside of all real ones.
+            byte, interval = at_most, [-1 - len(parts), 0]
+        part = (interval[0], interval[1])
+        first = part not in parts
+        parts[part] = byte
+        return Access(unit, byte, first)
+
+
+def tensor_byte(tensor: Tensor) -> int:
+    """Distinct bytes of a tensor's elements: an expanded dimension repeats the same ones. 0 without a storage."""
+    if not has_storage(tensor):
+        return 0
+    elements = tensor.numel()
+    if is_dense(tensor) and elements:
+        for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+            if stride == 0:
+                elements //= size
+    return min(elements * tensor.element_size(), tensor.untyped_storage().nbytes())
+
+
+def location(tensor: Tensor) -> Location:
+    """What the tensor spans in memory. A transposed view spans the same."""
+    if not has_storage(tensor):
+        return id(tensor), 0, 0
+    storage = tensor.untyped_storage()
+    if not is_dense(tensor):
+        return storage._cdata, 0, storage.nbytes()
+    elements = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size)
+    start = int(tensor.storage_offset()) * tensor.element_size()
+    return storage._cdata, start, start + elements * tensor.element_size()
+
 
 _ALLOCATE = frozenset(
     "aten::" + name
@@ -166,3 +284,124 @@ def _limits(call: Call) -> dict[str, int]:
     if source := _SCATTER.get(call.name):
         return {"self": sum(tensor_byte(tensor) for tensor in tensors_in(call.arguments.get(source)))}
     return {}
+
+
+_NEVER = inf
+"""Next use of what is only kept because it outlives the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One storage. ``outlives``: its content is needed after the step."""
+
+    byte: int
+    external: bool
+    outlives: bool
+
+
+def least_traffic_byte(operations: Sequence[Traffic], units: Sequence[Unit], capacity_byte: float) -> int:
+    """Bytes read from and written to memory by ``operations`` in order, behind an ideal cache.
+
+    :param units: by number, as in the accesses.
+    :param capacity_byte: `math.inf` for a cache that holds everything.
+    """
+    cache = _Cache(units, capacity_byte)
+    uses: dict[int, list[int]] = defaultdict(list)
+    for index, touch in enumerate(operations):
+        for access in touch.reads:
+            uses[access.unit].append(index)
+    for reads in uses.values():
+        reads.reverse()
+
+    for index, touch in enumerate(operations):
+        for access in touch.reads:
+            cache.read(access)
+        for access in touch.writes:
+            cache.write(access)
+        for unit in {access.unit for access in (*touch.reads, *touch.writes)}:
+            ahead = uses[unit]
+            while ahead and ahead[-1] <= index:
+                ahead.pop()
+            cache.schedule(unit, ahead[-1] if ahead else _NEVER)
+        cache.shrink()
+    cache.flush()
+    return cache.traffic_byte
+
+
+@dataclass(slots=True)
+class _Held:
+    """How much of a unit is in the cache, and how much of that memory doesn't have."""
+
+    byte: int = 0
+    dirty: int = 0
+    next_use: float = _NEVER
+
+
+@dataclass(slots=True)
+class _Cache:
+    units: Sequence[Unit]
+    capacity_byte: float
+    traffic_byte: int = 0
+    _used: int = 0
+    _held: dict[int, _Held] = field(default_factory=dict)
+    _fetched: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """Bytes of each external unit that memory has given, or that were written over."""
+    _order: list[tuple[float, int]] = field(default_factory=list)
+    """Heap of (-next use, unit). Entries whose unit has another next use by now are skipped."""
+
+    def read(self, access: Access) -> None:
+        unit = self.units[access.unit]
+        held = self._held.setdefault(access.unit, _Held())
+        cold = 0
+        if unit.external and access.first:
+            cold = min(access.byte, unit.byte - self._fetched[access.unit])
+            self._fetched[access.unit] += cold
+        # Of what was there before, the part asked for is taken to be the part that is held.
+        missed = max(cold, access.byte - held.byte)
+        self.traffic_byte += missed
+        self._resize(held, min(unit.byte, held.byte + missed))
+
+    def write(self, access: Access) -> None:
+        unit = self.units[access.unit]
+        held = self._held.setdefault(access.unit, _Held())
+        grown = held.byte + access.byte if access.first else max(held.byte, access.byte)
+        self._resize(held, min(unit.byte, grown))
+        held.dirty = min(held.byte, held.dirty + access.byte)
+        self._fetched[access.unit] = min(unit.byte, self._fetched[access.unit] + access.byte)
+
+    def schedule(self, number: int, next_use: float) -> None:
+        """Tell when the unit is read next; drop it where it never matters again."""
+        held = self._held[number]
+        if next_use == _NEVER and not (self.units[number].outlives and held.dirty):
+            self._resize(held, 0)
+            del self._held[number]
+            return
+        held.next_use = next_use
+        heapq.heappush(self._order, (-next_use, number))
+
+    def shrink(self) -> None:
+        """Give up what is read last until the rest fits."""
+        while self._used > self.capacity_byte:
+            next_use, number = self._order[0]
+            held = self._held.get(number)
+            if held is None or held.next_use != -next_use:
+                heapq.heappop(self._order)
+                continue
+            given_up = min(held.byte, self._used - int(self.capacity_byte))
+            clean = held.byte - held.dirty
+            written = max(0, given_up - clean)
+            self.traffic_byte += written
+            held.dirty -= written
+            self._resize(held, held.byte - given_up)
+            if not held.byte:
+                heapq.heappop(self._order)
+                del self._held[number]
+
+    def flush(self) -> None:
+        """Write what outlives the step and is not in memory yet."""
+        self.traffic_byte += sum(held.dirty for number, held in self._held.items() if self.units[number].outlives)
+
+    def _resize(self, held: _Held, byte: int) -> None:
+        self._used += byte - held.byte
+        held.byte = byte
+        held.dirty = min(held.dirty, byte)

@@ -70,8 +70,8 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         # profiler, a mode or hooks. The row is measured already and
         # must not be lost for it.
         return unobserved(f"the step can't be counted: {told(error)}")
-    if counted.elsewhere:
-        return unobserved(counted.elsewhere)
+    if counted.escaped:
+        return unobserved(counted.escaped)
     # Before the profiler's pass: a step that fails in it may leave no gradients.
     checks = (
         proof.check_device(step, counted.devices),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -10,8 +11,18 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from pytest_roofline.complexity.assessment import MOST, Assessment, CannotAssess, largest_batch
+from pytest_roofline.complexity.assessment import (
+    MOST,
+    Assessment,
+    CannotAssess,
+    batch_byte,
+    largest_batch,
+    may_be_large,
+    predicted_peak_byte,
+    tf32_switches,
+)
 from pytest_roofline.complexity.fake import Mode, fake_model
+from pytest_roofline.counting.matrix import Tf32
 from pytest_roofline.workload.models import ModelSpec, Registry, losses
 from pytest_roofline.workload.precision import PRECISIONS
 
@@ -265,3 +276,107 @@ def test_no_batch_fits() -> None:
 def test_a_peak_that_does_not_grow_ends_the_search() -> None:
     """No batch larger than the limit is tried."""
     assert largest_batch(lambda _batch: 100, 100) == MOST
+
+
+@pytest.mark.parametrize(
+    ("precision", "expected"),
+    [
+        ("fp32", Tf32(matmul=False, convolution=False)),
+        ("tf32", Tf32(matmul=True, convolution=True)),
+        ("torch_default", Tf32(matmul=False, convolution=True)),
+        ("amp_bf16", Tf32(matmul=False, convolution=False)),
+    ],
+)
+def test_switches_are_those_that_a_case_sets(precision: str, expected: Tf32) -> None:
+    """Untouched, torch lets convolutions alone run in TF32."""
+    assert tf32_switches(PRECISIONS[precision]) == expected
+
+
+class Mixed(nn.Module):
+    """A 1x1 convolution of 2 to 3 channels on 4 x 4, a linear 48 to 5, and a matrix-vector product of 5 numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(2, 3, 1, bias=False)
+        self.linear = nn.Linear(48, 5)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        features = self.linear(self.convolution(inputs).flatten(1))
+        return features.mv(features[0])
+
+
+CONVOLUTION, LINEAR, VECTOR = 2 * 2 * 3 * 16, 2 * 48 * 5, 2 * 5
+"""FLOP of one image, by hand."""
+
+
+@pytest.mark.parametrize(
+    ("precision", "expected"),
+    [
+        ("fp32", {"fp32": CONVOLUTION + LINEAR + VECTOR}),
+        ("tf32", {"tf32": CONVOLUTION + LINEAR, "fp32": VECTOR}),
+        ("torch_default", {"tf32": CONVOLUTION, "fp32": LINEAR + VECTOR}),
+        ("amp_bf16", {"bf16": CONVOLUTION + LINEAR + VECTOR}),
+    ],
+)
+def test_flops_are_of_the_dtype_that_a_device_would_compute_in(precision: str, expected: dict[str, float]) -> None:
+    """A product with a vector doesn't run on tensor cores; the sum stays what it is, and nothing is listed with 0."""
+    spec = ModelSpec(
+        name="mixed",
+        build=Mixed,
+        input_shape=(2, 4, 4),
+        input_kind="image",
+        classes=2,
+        sample_unit="image",
+        loss=losses.cross_entropy,
+        loss_name="cross_entropy",
+    )
+    work = Assessment(spec, mode="infer", precision=PRECISIONS[precision]).step(3).work
+    assert work.flop_by_dtype == {dtype: 3 * flop for dtype, flop in expected.items()}
+    assert work.flop_per_step == 3 * (CONVOLUTION + LINEAR + VECTOR)
+
+
+BF16 = PRECISIONS["bf16"]
+
+
+def _build() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.Linear(3, 2))
+
+
+TWO = ModelSpec(
+    name="two",
+    build=_build,
+    input_shape=(1, 2, 2),
+    input_kind="image",
+    classes=2,
+    sample_unit="image",
+    loss=losses.cross_entropy,
+    loss_name="cross_entropy",
+)
+
+
+def test_a_batch_by_hand() -> None:
+    """Targets are whole numbers of 8 bytes, and there are none in inference."""
+    assert batch_byte(TWO, 10, "train", FP32) == 10 * (4 * 4 + 8)
+    assert batch_byte(TWO, 10, "infer", BF16) == 10 * 4 * 2
+
+
+def test_the_peak_is_that_of_complexity() -> None:
+    """Of the same step, its batch included."""
+    spec = Registry().find("resnet18")
+    assert predicted_peak_byte(spec, 8, "train", FP32) == Assessment(spec, mode="train", precision=FP32).peak_byte(8)
+
+
+def test_a_model_that_can_not_be_seen_has_no_prediction() -> None:
+    """One that fails on fake tensors is tried on real ones, and tells itself why."""
+
+    class Fails(nn.Module):
+        def forward(self, _: object) -> object:
+            raise ValueError("no")
+
+    assert predicted_peak_byte(replace(TWO, build=Fails), 1, "infer", FP32) is None
+
+
+def test_a_small_case_is_not_looked_at() -> None:
+    """A hundred images of 224 x 224 are not small for 16 GB; the same number of 2 x 2 is."""
+    assert may_be_large(Registry().find("resnet18"), 100, 16 * 10**9)
+    assert not may_be_large(TWO, 100, 16 * 10**9)

@@ -12,10 +12,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from pytest_roofline.complexity import command
+from pytest_roofline.complexity.command import memory_byte
 from roofline.cli.plain import show
 
 ROOT = Path(__file__).parents[3]
@@ -232,3 +234,19 @@ def test_the_page_s_commands_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         if not re.search("timm:|hf:", line):
             result = run(*shlex.split(line))
             assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "byte"),
+    [("24GiB", 24 << 30), ("80 GB", 80 * 10**9), ("1.5kB", 1500), ("512Mi", 512 << 20), ("7", 7), ("2kiB", 2048)],
+)
+def test_sizes(text: str, byte: int) -> None:
+    """Decimal and binary units, with or without the B."""
+    assert memory_byte(text) == byte
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "-1GB", "1e9", "24 gigabytes", "0GB", "nan"])
+def test_no_sizes(text: str) -> None:
+    """The message says what is one."""
+    with pytest.raises(click.BadParameter, match="is no size of memory: use a number with a unit, such as 24GiB"):
+        memory_byte(text)

@@ -1,4 +1,4 @@
-"""Whole models: the published totals, and everything the suite's tiers use."""
+"""Whole models: published totals, everything the tiers use, and torchvision's against a count made from modules."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from perftests.models import ModelSpec, find
+from pytest_roofline.complexity.fake import fake_copy
 from pytest_roofline.counting import Counted, count_step
 
 CACHE = 32 << 20
@@ -185,3 +186,38 @@ def test_kinds_of_a_transformer() -> None:
         if operation.flop:
             totals[operation.kind] = totals.get(operation.kind, 0.0) + operation.flop
     assert totals == {"matmul": float(BERT_LINEAR), "attention": float(BERT_ATTENTION)}
+
+
+pytest.importorskip("torchvision")
+module_count = pytest.importorskip("benchmarks.module_count")
+
+BATCH = 2
+
+MODELS = (
+    "alexnet",
+    "squeezenet1_1",
+    "shufflenet_v2_x0_5",
+    "mobilenet_v3_small",
+    "efficientnet_b0",
+    "googlenet",
+    "regnet_y_400mf",
+    "resnext50_32x4d",
+    "convnext_tiny",
+    "vit_b_16",
+    "swin_t",
+    "swin_v2_t",
+)
+"""One of every family that is quick to count; transformers and grouped convolutions among them."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training_agrees_with_a_count_of_modules(name: str) -> None:
+    """To the last FLOP."""
+    spec = find(name)
+    mode = FakeTensorMode()
+    model = fake_copy(module_count.without_data(spec).to_empty(device="cpu"), mode)
+    with mode:
+        source, target = torch.zeros(BATCH, *spec.input_shape), torch.zeros(BATCH, dtype=torch.int64)
+        counted = count_step(lambda: spec.loss(model(source), target).backward(), model=model)
+    assert counted.work.uncovered == ()
+    assert counted.work.flop_per_step == module_count.step_flop(spec, BATCH, train=True)

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
+from pytest_roofline.complexity.fake import fake_copy
 from pytest_roofline.counting import Counted, count_step
-from pytest_roofline.counting.fake import fake_copy
 
 
 def network() -> nn.Sequential:

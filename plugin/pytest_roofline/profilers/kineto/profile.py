@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline.counting import Counted
 from pytest_roofline.counting.dispatch import compiling_nothing
-from pytest_roofline.counting.tally import Leaf
+from pytest_roofline.counting.step import Leaf
 from pytest_roofline.profilers.kineto.attribution import StepTimes, by_kernel, by_operator, by_self_time
 from pytest_roofline.profilers.kineto.busy import busy
 from pytest_roofline.profilers.kineto.by_name import kernel_times, outside_times

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pytest_roofline.counting import Counted, count_step
-from pytest_roofline.counting.kinds import _KINDS, _NAMES, Kind, kind_of
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
+from pytest_roofline.counting.operation_cost import _KINDS, _NAMES, Kind, kind_of
 
 IMAGE = torch.randn(2, 4, 6, 6)
 ELEMENTS = IMAGE.numel()
