@@ -43,7 +43,7 @@ from benchmarks.gate_rates import (
 )
 from benchmarks.gate_record import DATA
 from roofline.comparison.effect import Effect, effect_of
-from roofline.comparison.observation import Observation, Unusable, loud_session, observe
+from roofline.comparison.observation import Observation, Unusable, disturbed_session, observe
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, judge
 from roofline.schema.record import Rounds
 
@@ -76,7 +76,7 @@ class Session:
 Sessions = Mapping[str, Sequence[Session]]
 """Case -> its sessions, in the order they were taken."""
 
-Seen = Mapping[str, Sequence[Observation | None]]
+SessionResult = Mapping[str, Sequence[Observation | None]]
 """Case -> what each of its sessions says; None: nothing, for it was disturbed."""
 
 
@@ -119,10 +119,10 @@ def distinct(drawn: Sequence[Split]) -> int:
     return len({(frozenset(split.base), frozenset(split.new)) for split in drawn})
 
 
-def see(sessions: Sessions, slowed: float = 0.0) -> Seen:
+def see(sessions: Sessions, slowed: float = 0.0) -> SessionResult:
     """What each session says by itself, of times made longer by so much."""
     rounds = {case: [session.slowed(slowed).rounds for session in series] for case, series in sessions.items()}
-    loud = [loud_session(cases) is not None for cases in zip(*rounds.values(), strict=True)]
+    loud = [disturbed_session(cases) is not None for cases in zip(*rounds.values(), strict=True)]
     return {
         case: tuple(None if loud[number] else _observed(one, number) for number, one in enumerate(series))
         for case, series in rounds.items()
@@ -136,7 +136,7 @@ def _observed(rounds: Rounds, number: int) -> Observation | None:
         return None
 
 
-def ours(base: Seen, new: Seen, split: Split, confidence: float = CONFIDENCE) -> dict[str, Count]:
+def ours(base: SessionResult, new: SessionResult, split: Split, confidence: float = CONFIDENCE) -> dict[str, Count]:
     """The gate's own verdicts on one comparison, of all cases that both sides know something of: in a loud hour a side
     may have no session with enough rounds left alone, and where nothing is compared nothing can be wrong.
     """
@@ -149,7 +149,7 @@ def ours(base: Seen, new: Seen, split: Split, confidence: float = CONFIDENCE) ->
     return {case: count_of(kind) for case, kind in kinds.items()}
 
 
-def effects(base: Seen, new: Seen, drawn: Sequence[Split]) -> list[Effect]:
+def effects(base: SessionResult, new: SessionResult, drawn: Sequence[Split]) -> list[Effect]:
     """Of every case of each comparison that both sides know something of, in the order that the others are asked."""
     sides = ((_usable(base[case], split.base), _usable(new[case], split.new)) for split in drawn for case in base)
     return [effect_of(*pair) for pair in sides if all(pair)]
@@ -217,5 +217,5 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def _total(base: Seen, new: Seen, drawn: Sequence[Split], confidence: float) -> Count:
+def _total(base: SessionResult, new: SessionResult, drawn: Sequence[Split], confidence: float) -> Count:
     return total(count for split in drawn for count in ours(base, new, split, confidence).values())

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from roofline.ab.trial import CaseTrial, Outcome, Rules, Trial
-from roofline.comparison.gate import Gate
+from roofline.comparison.gate import Found, Gate
 from roofline.comparison.paired import LEAST_PAIRS, PairObservation
 from roofline.schema.record_json import without_nonfinite
 from roofline.show.tables import Column, Table
 from roofline.text.json_text import json_text
-from roofline.text.units import counted, percent, scaled, signed, signed_range
+from roofline.text.units import counted, percent, scaled, signed, signed_range, some_of
 
 _ORDER: tuple[Outcome, ...] = (
     "slower",
@@ -191,3 +191,48 @@ def _asks(more: int, rules: Rules) -> str:
     pairs = rules.pairs + more
     max_time_s = math.ceil(rules.max_time_s / rules.pairs * pairs)
     return f"if the estimate stays, some {more} more pairs would settle it: --pairs {pairs} --max-time {max_time_s}"
+
+
+def found_in(trial: Trial) -> list[Found]:
+    """What the gate has to judge."""
+    undecided = trial.of("inconclusive")
+    lines: list[Found] = [("slower", _slower(case, trial.rules)) for case in trial.of("slower")]
+    if not any(case.judged for case in trial.cases):
+        lines.append(("nothing to judge", _nothing_judged(undecided)))
+    elif undecided:
+        lines.append(("inconclusive", _undecided(undecided)))
+    lines += [("not comparable", line) for line in _grouped(trial.of("not comparable"))]
+    removed = trial.of("removed")
+    return (
+        [*lines, ("removed", f"removed, only in base: {some_of([case.test for case in removed])}")]
+        if removed
+        else lines
+    )
+
+
+def _slower(case: CaseTrial, rules: Rules) -> str:
+    return f"slower: {case.case}: {change(case)} ({interval_of(case, rules)})"
+
+
+def _nothing_judged(undecided: Iterable[CaseTrial]) -> str:
+    busy = any(case.busy is not None for case in undecided)
+    why = "the machine is too busy. Measure again on a quieter machine" if busy else "see below the table"
+    return f"no case could be judged: {why}"
+
+
+def _undecided(cases: Sequence[CaseTrial]) -> str:
+    told = [f"inconclusive, neither slower nor the same: {some_of([case.case for case in cases])}"]
+    busy = [case.case for case in cases if case.busy is not None]
+    perhaps = [case.case for case in cases if case.scattered is not None]
+    for words, names in (("is", busy), ("is perhaps", perhaps)):
+        if names:
+            told.append(f"the machine {words} too busy for {some_of(names)}")
+    return "; ".join(told)
+
+
+def _grouped(cases: Iterable[CaseTrial]) -> list[str]:
+    """A line for each reason, by its first line."""
+    reasons: dict[str, list[str]] = {}
+    for case in cases:
+        reasons.setdefault(case.why.partition("\n")[0], []).append(case.case)
+    return [f"not comparable: {some_of(names)}: {why}" for why, names in reasons.items()]

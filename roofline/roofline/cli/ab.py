@@ -9,15 +9,15 @@ from pathlib import Path
 import click
 
 from roofline.ab import turns_file
-from roofline.ab.gate import gate
 from roofline.ab.preparing import Asked, check_arguments, interruptible, two_sides
-from roofline.ab.table import as_json, verdict_table
+from roofline.ab.table import as_json, found_in, verdict_table
 from roofline.ab.temporary import temporary_folder
 from roofline.ab.trial import Rules, hold
 from roofline.cli.common import INPUT, CannotCompare
 from roofline.cli.interleaved import failures, rule_options, tell
 from roofline.cli.output import chosen_format, emit, emit_text, try_to_write
 from roofline.cli.parameters import OutputFolder, table_options
+from roofline.comparison.gate import judge
 from roofline.show.tables import Format
 from roofline.text.printable import printable
 
@@ -97,7 +97,7 @@ def ab(
         )
         with two_sides(asked, Path.cwd(), folder) as sides:
             trial = hold(sides, arguments, rules, folder, os.environ, tell)
-    outcome = gate(trial, allow_removed=allow_removed, strict=strict)
+    outcome = judge(found_in(trial), allow_removed=allow_removed, strict=strict)
     told = [f"Warning: {warning}" for warning in outcome.warnings]
     told += [f"Error: {failure}" for failure in outcome.failures]
     table, shown = verdict_table(trial, outcome.exit_code), chosen_format(form, output)

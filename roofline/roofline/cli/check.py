@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from roofline.cli.common import INPUT, CannotCompare, device_table, devices_option
-from roofline.cli.expectations import BESIDE_THE_TESTS, checked
+from roofline.cli.expectations import BESIDE_THE_TESTS
+from roofline.cli.expectations import checked as checked_results
 from roofline.cli.output import chosen_format, emit, emit_text, tell
 from roofline.cli.parameters import table_options, verbose_option
 from roofline.cli.two_sides import TwoSides, comparison_of, judging_options, show, unsaid
 from roofline.comparison.comparison import Settings
-from roofline.comparison.gate import Gate, gate
+from roofline.comparison.gate import Found, Gate, found_in, judge
 from roofline.comparison.runs import changed_roofs
 from roofline.comparison.sides import By
 from roofline.comparison.verdict_table import sentence
-from roofline.expectations.bounds_table import findings_table
-from roofline.expectations.gate import expected_gate
+from roofline.expectations import bounds_table
 from roofline.show.tables import Format, Table, render
 from roofline.text.json_text import json_text
 from roofline.text.printable import printable
@@ -85,11 +84,13 @@ def check(
         )
     in_full = verbose or chosen_format(form, output) == "json"
     expected: Table[Any] | None = None
-    held = Gate(exit_code=0)
+    not_held: list[Found] = []
+    held = judge(())
     if expect is not None:
-        found = checked(new, expect, devices)
-        held = expected_gate(found, strict=strict, in_full=in_full)
-        expected = findings_table(found, passed=held.exit_code == 0, in_full=in_full)
+        checked = checked_results(new, expect, devices)
+        not_held = bounds_table.found_in(checked, in_full=in_full)
+        held = judge(not_held, strict=strict)
+        expected = bounds_table.findings_table(checked, passed=held.exit_code == 0, in_full=in_full)
     if not base:
         assert expected is not None
         _show_expected(expected, held, form, output, width)
@@ -101,46 +102,25 @@ def check(
         if expected is None:
             raise
         # What is not as expected is so without a baseline, too.
-        alone = _both(held, Gate(exit_code=error.exit_code, failures=(error.message,), strict=strict))
+        alone = judge([*not_held, ("nothing to judge", error.message)], strict=strict)
         _show_expected(expected, alone, form, output, width)
         context.exit(alone.exit_code)
-    compared = gate(comparison, allow_removed=allow_removed, strict=strict, in_full=in_full)
-    title = sentence(comparison, compared.exit_code)
+    found = found_in(comparison, in_full=in_full)
+    title = sentence(comparison, judge(found, strict=strict, allow_removed=allow_removed).exit_code)
     if held.exit_code:
         said = "Not as expected" if held.exit_code == 1 else "Not passed: not all that is expected could be judged"
         title = f"{said}. Against the baseline: {title}"
-    apart = changed_roofs(comparison.base_runs, comparison.new_runs) if held.exit_code else []
-    if apart:
-        told = (
+        apart = changed_roofs(comparison.base_runs, comparison.new_runs)
+        line = (
             f"the machine's own roofs differ between the sides ({'; '.join(apart)}): what is not as expected may be so"
             " by the roofs alone"
         )
-        held = replace(held, warnings=(*held.warnings, told))
-    outcome = _both(compared, held)
-    show(
-        comparison,
-        title,
-        outcome.exit_code,
-        form,
-        output,
-        width,
-        verbose=verbose,
-        expected=expected,
-        gate=outcome,
-    )
+        not_held += [("roofs changed", line)] if apart else []
+    outcome = judge([*found, *not_held], strict=strict, allow_removed=allow_removed)
+    code = outcome.exit_code
+    show(comparison, title, code, form, output, width, verbose=verbose, expected=expected, gate=outcome)
     _tell(outcome, width)
-    context.exit(outcome.exit_code)
-
-
-def _both(one: Gate, other: Gate) -> Gate:
-    """The first, with what stands in the other one's way, too. What both tell is told once."""
-    codes = (one.exit_code, other.exit_code)
-    return replace(
-        one,
-        exit_code=1 if 1 in codes else max(codes),
-        failures=tuple(dict.fromkeys((*one.failures, *other.failures))),
-        warnings=tuple(dict.fromkeys((*one.warnings, *other.warnings))),
-    )
+    context.exit(code)
 
 
 def _show_expected(

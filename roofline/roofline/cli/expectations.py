@@ -43,6 +43,6 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
     return replace(
         found,
         counters=otherwise_by_counters(reading.files, table),
-        elsewhere=tuple(one for one in found.elsewhere if one not in nowhere),
+        for_others=tuple(one for one in found.for_others if one not in nowhere),
         unknown_devices=tuple(unknown),
     )

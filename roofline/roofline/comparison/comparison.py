@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from roofline.comparison.effect import Effect, effect_of
-from roofline.comparison.matching import OneMachine, Pair, match
+from roofline.comparison.matching import MatchedCase, OneMachine, match
 from roofline.comparison.observation import Observation
 from roofline.comparison.runs import Identity, Run, roofs_apart
-from roofline.comparison.sides import By, Seen, Side, read_side
+from roofline.comparison.sides import By, SessionResult, Side, read_side
 from roofline.comparison.verdict import (
     CONFIDENCE,
     LEAST_CONFIDENCE,
@@ -81,7 +81,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Middle:
+class SideSummary:
     """A case on one side: geometric means over its sessions. Fractions are of the machine's own measured roofs.
 
     Of all ``rounds`` of the sessions ``outliers`` are far longer than their session's median (see
@@ -104,7 +104,7 @@ class Compared:
     the verdict's.
     """
 
-    pair: Pair
+    match: MatchedCase
     outcome: Outcome
     why: str = ""
     by_figures: bool = False
@@ -112,8 +112,8 @@ class Compared:
     no_number: NoNumber | None = None
     least: float | None = None
     effect: Effect | None = None
-    base: Middle | None = None
-    new: Middle | None = None
+    base: SideSummary | None = None
+    new: SideSummary | None = None
 
     @property
     def change(self) -> float | None:
@@ -166,17 +166,17 @@ class Comparison:
 
     @property
     def machines(self) -> tuple[Identity, ...]:
-        return tuple(dict.fromkeys(case.pair.machine for case in self.cases))
+        return tuple(dict.fromkeys(case.match.machine for case in self.cases))
 
 
 def compare(base: Side, new: Side, settings: Settings) -> Comparison:
     """:raises roofline.comparison.matching.OneMachine: by roof, a side of several machines."""
     matching = match(base, new, settings.by)
-    judged = [_Judged(pair, settings) for pair in matching.pairs if pair.standing == "matched"]
+    judged = [_Judging(case, settings) for case in matching.cases if case.standing == "matched"]
     family = [one for one in judged if one.other_unit is None]
     effects, least = [one.effect for one in family], [one.least for one in family]
     verdicts = judge(effects, least, [settings.confidence] * len(family))
-    cases = [_not_judged(pair) for pair in matching.pairs if pair.standing != "matched"]
+    cases = [_not_judged(case) for case in matching.cases if case.standing != "matched"]
     cases += [one.compared(verdict) for one, verdict in zip(family, verdicts, strict=True)]
     cases += [one.unjudged(one.other_unit) for one in judged if one.other_unit is not None]
     return Comparison(
@@ -227,17 +227,17 @@ def _how_to_make(path: Path) -> str:
 
 def _worst_first(case: Compared) -> tuple[int, float, str]:
     size = 0.0 if case.effect is None else -abs(case.effect.log_ratio)
-    return OUTCOMES.index(case.outcome), size, case.pair.id
+    return OUTCOMES.index(case.outcome), size, case.match.id
 
 
-def _not_judged(pair: Pair) -> Compared:
-    assert pair.standing != "matched"
-    if pair.standing == "loud":
-        return Compared(pair=pair, outcome="inconclusive", why=f"{pair.why}; measure again on a quieter machine")
-    return Compared(pair=pair, outcome=pair.standing, why=pair.why)
+def _not_judged(case: MatchedCase) -> Compared:
+    assert case.standing != "matched"
+    if case.standing == "disturbed":
+        return Compared(match=case, outcome="inconclusive", why=f"{case.why}; measure again on a quieter machine")
+    return Compared(match=case, outcome=case.standing, why=case.why)
 
 
-def measured(middle: Middle, side: Sequence[Seen]) -> str:
+def measured(middle: SideSummary, side: Sequence[SessionResult]) -> str:
     """The step time of a side and where it is from: ``99.7 ms in base.json``, or of several sessions, in none of which
     it stands, ``99.7 ms over 4 sessions (base/00.json and 3 more)``.
     """
@@ -247,14 +247,14 @@ def measured(middle: Middle, side: Sequence[Seen]) -> str:
     return f"{time} over {len(side)} sessions ({some_of([seen.run.file for seen in side], 1)})"
 
 
-class _Judged:
-    """A matched pair on its way to its verdict."""
+class _Judging:
+    """A matched case on its way to its verdict."""
 
-    def __init__(self, pair: Pair, settings: Settings) -> None:
-        self._pair = pair
+    def __init__(self, case: MatchedCase, settings: Settings) -> None:
+        self._match = case
         self._by = settings.by
-        self._base, self._new = _middle(pair.base), _middle(pair.new)
-        self.effect = effect_of(_observations(pair.base), _observations(pair.new))
+        self._base, self._new = _summary(case.base), _summary(case.new)
+        self.effect = effect_of(_observations(case.base), _observations(case.new))
         self.least = max(settings.least_effect, settings.floor_s / self._base.step_time_s)
 
     @property
@@ -265,7 +265,7 @@ class _Judged:
             return None
         return (
             f"{significant(larger)} times as {'long' if self.effect.log_ratio > 0 else 'short'}: a file in another unit"
-            f" of time? ({measured(self._base, self._pair.base)}, {measured(self._new, self._pair.new)}). If it is"
+            f" of time? ({measured(self._base, self._match.base)}, {measured(self._new, self._match.new)}). If it is"
             " real, make the baseline anew"
         )
 
@@ -273,9 +273,9 @@ class _Judged:
         bimodal = self._bimodal()
         if bimodal is not None:
             return self._with("inconclusive", bimodal)
-        short = self._pair.shortfalls
-        if verdict.kind == "same" and short.of_new:
-            return self._with("inconclusive", f"no difference that matters, but not in every session: {short.told}")
+        if verdict.kind == "same" and any(one.side == "new" for one in self._match.missing):
+            why = f"no difference that matters, but not in every session: {self._match.why_missing}"
+            return self._with("inconclusive", why)
         if verdict.kind in ("slower", "faster") and (changed := self._changed_roofs()) is not None:
             return self.unjudged(changed)
         judged = self._with(verdict.kind, verdict.why)
@@ -287,7 +287,7 @@ class _Judged:
         changed = math.log(self._new.step_time_s / self._base.step_time_s)
         if self._by == "time" or abs(changed) >= math.log1p(self.least):
             return None
-        roofs = roofs_apart([seen.run for seen in self._pair.base], [seen.run for seen in self._pair.new])
+        roofs = roofs_apart([seen.run for seen in self._match.base], [seen.run for seen in self._match.new])
         if not roofs:
             return None
         return (
@@ -300,7 +300,7 @@ class _Judged:
 
     def _with(self, outcome: Outcome, why: str) -> Compared:
         return Compared(
-            pair=self._pair,
+            match=self._match,
             outcome=outcome,
             why=why,
             least=self.least,
@@ -314,7 +314,7 @@ class _Judged:
 
         They can where every round of one side took longer than any of the other: whichever cluster is meant.
         """
-        base, new = self._pair.base, self._pair.new
+        base, new = self._match.base, self._match.new
         for name, side in (("baseline", base), ("new", new)):
             found = [seen for seen in side if seen.bimodal]
             if len(found) >= BIMODAL_SHARE * len(side) and not _apart(base, new, self.least):
@@ -322,19 +322,19 @@ class _Judged:
         return None
 
 
-def _apart(base: Sequence[Seen], new: Sequence[Seen], least: float) -> bool:
-    def beyond(fast: Sequence[Seen], slow: Sequence[Seen]) -> bool:
+def _apart(base: Sequence[SessionResult], new: Sequence[SessionResult], least: float) -> bool:
+    def beyond(fast: Sequence[SessionResult], slow: Sequence[SessionResult]) -> bool:
         return min(seen.fastest_s for seen in slow) > (1 + least) * max(seen.slowest_s for seen in fast)
 
     return beyond(base, new) or beyond(new, base)
 
 
-def _observations(side: Sequence[Seen]) -> list[Observation]:
+def _observations(side: Sequence[SessionResult]) -> list[Observation]:
     return [seen.observation for seen in side if seen.observation is not None]
 
 
-def _middle(side: Sequence[Seen]) -> Middle:
-    return Middle(
+def _summary(side: Sequence[SessionResult]) -> SideSummary:
+    return SideSummary(
         step_time_s=statistics.geometric_mean([seen.step_time_s for seen in side]),
         fraction_of_roof=_mean([seen.fraction_of_roof for seen in side]),
         fraction_of_sol=_mean([seen.fraction_of_sol for seen in side]),

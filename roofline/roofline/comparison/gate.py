@@ -1,13 +1,7 @@
-"""Whether a comparison passes: the exit code, and in words what is in the way of a pass.
+"""What was found becomes an exit code, with a line for each thing in the way: the one policy of every gate.
 
-1 where a case is slower, whatever else there is: a regression that was found is not made less certain by what could not
-be compared. Else 3 where the gate had less to look at than it should: nothing matched, or nothing was left alone by the
-machine; a case is no longer than the floor; a case was removed, moved or renamed; a row can't be judged, and could in
-the baseline or couldn't for another reason; another machine, another workload; half or more of the new sessions lack a
-case or have no usable row of it; a file of a folder can't be read. Else 0. What is inconclusive passes with a warning,
-and does not under ``strict``; the same of a row that couldn't be judged in the baseline either, for the same kind of
-reason, of a case that fewer sessions lack, or sessions of the baseline, and where a new session may be of another run:
-older than the baseline, or of another commit than the newest. What is new or faster passes.
+`RULES` is all of it. Who compares (`found_in`), holds results against expected bounds or measures in turns gives each
+thing that it found under a situation's name, and `judge` makes the outcome. docs/gate.md has the same table.
 """
 
 from __future__ import annotations
@@ -18,6 +12,49 @@ from dataclasses import dataclass
 from roofline.comparison.comparison import MATCHED, Compared, Comparison, measured
 from roofline.comparison.runs import Run, before_the_baseline, other_code
 from roofline.text.units import first_lines, named, scaled, signed, some_of
+
+WARNING = 0
+"""The exit code of a situation that passes: it is reported all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The exit code that a situation comes to: 1, 3, or `WARNING`; by default and with either option."""
+
+    default: int
+    strict: int | None = None
+    allow_removed: int | None = None
+
+    def code(self, *, strict: bool, allow_removed: bool) -> int:
+        if allow_removed and self.allow_removed is not None:
+            return self.allow_removed
+        return self.strict if strict and self.strict is not None else self.default
+
+
+RULES = {
+    "slower": Rule(1),
+    "not as expected": Rule(1),
+    "nothing to judge": Rule(3),
+    "not comparable": Rule(3),
+    "invalid": Rule(3),
+    "run not ended": Rule(3),
+    "removed": Rule(3, allow_removed=WARNING),
+    "within the floor": Rule(3),
+    "expectation not judged": Rule(3),
+    "file not read": Rule(3),
+    "invalid before, too": Rule(WARNING, strict=3),
+    "stale session": Rule(WARNING, strict=3),
+    "baseline run not ended": Rule(WARNING, strict=3),
+    "sessions missing": Rule(WARNING, strict=3),
+    "inconclusive": Rule(WARNING, strict=3),
+    "unknown device": Rule(WARNING, strict=3),
+    "roofs changed": Rule(WARNING),
+}
+"""What may be found -> what it comes to, in the order in which it is reported. What isn't here passes in silence: a
+case that is faster, the same or new, and an expectation that holds or isn't applicable."""
+
+Found = tuple[str, str]
+"""A situation of `RULES`, and the line that says it of this comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,45 +76,53 @@ class Gate:
         return (*self.failures, *self.warnings)
 
 
-def gate(comparison: Comparison, *, allow_removed: bool, strict: bool, in_full: bool = True) -> Gate:
-    """The outcome of a check.
-
-    :param in_full: with a line for each case. Else only the first of a kind have theirs.
-    """
-    slower = comparison.of("slower")
-    removed = comparison.of("removed")
-    lost = [case for case in comparison.of("invalid") if not case.pair.settled]
-    settled = [case for case in comparison.of("invalid") if case.pair.settled]
-    undecided = comparison.of("inconclusive")
-    failures = lines_of(slower, in_full=in_full)
-    barred = [
-        *lines_of(comparison.of("not comparable"), in_full=in_full),
-        *lines_of(lost, in_full=in_full),
-    ]
-    warnings: list[str] = []
-    (barred if strict else warnings).extend(lines_of(settled, in_full=in_full))
-    new = comparison.new_runs
-    left = [*before_the_baseline(comparison.base_runs, new), *other_code("new side", new)]
-    (barred if strict else warnings).extend(left)
-    barred += lines_of_incomplete(new, in_full=in_full)
-    (barred if strict else warnings).extend(lines_of_incomplete(comparison.base_runs, in_full=in_full))
-    (warnings if allow_removed else barred).extend(lines_of(removed, in_full=in_full))
-    (barred if strict else warnings).extend(lines_of_short(comparison, in_full=in_full))
-    if undecided:
-        (barred if strict else warnings).append(_undecided(comparison, undecided, in_full=in_full))
-    if below := comparison.below_floor:
-        barred.append(_below_floor(comparison, below, in_full=in_full))
-    if not comparison.judged:
-        barred.insert(0, nothing_judged(comparison))
-    barred += lines_of_unreadable(comparison.unreadable, in_full=in_full)
-    failures += barred
+def judge(found: Iterable[Found], *, strict: bool = False, allow_removed: bool = False) -> Gate:
+    """The outcome of all that was found: 1 wins over 3, for a regression is there whatever could not be compared."""
+    order = list(RULES)
+    failures: dict[str, None] = {}
+    warnings: dict[str, None] = {}
+    codes = {0}
+    for situation, line in sorted(found, key=lambda one: order.index(one[0])):
+        code = RULES[situation].code(strict=strict, allow_removed=allow_removed)
+        codes.add(code)
+        (warnings if code == WARNING else failures)[line] = None
     return Gate(
-        exit_code=1 if slower else 3 if failures else 0,
+        exit_code=1 if 1 in codes else max(codes),
         failures=tuple(failures),
         warnings=tuple(warnings),
         strict=strict,
         allow_removed=allow_removed,
     )
+
+
+def gate(comparison: Comparison, *, allow_removed: bool, strict: bool, in_full: bool = True) -> Gate:
+    """The outcome of a comparison by itself."""
+    return judge(found_in(comparison, in_full=in_full), strict=strict, allow_removed=allow_removed)
+
+
+def found_in(comparison: Comparison, *, in_full: bool = True) -> list[Found]:
+    """What stands in the way of a pass, or is not covered by it.
+
+    :param in_full: with a line for each case. Else only the first of a kind have theirs.
+    """
+    base, new = comparison.base_runs, comparison.new_runs
+    invalid = comparison.of("invalid")
+    lines = {
+        "slower": lines_of(comparison.of("slower"), in_full=in_full),
+        "nothing to judge": [] if comparison.judged else [nothing_judged(comparison)],
+        "not comparable": lines_of(comparison.of("not comparable"), in_full=in_full),
+        "invalid": lines_of([case for case in invalid if not case.match.invalid_before], in_full=in_full),
+        "run not ended": lines_of_incomplete(new, in_full=in_full),
+        "removed": lines_of(comparison.of("removed"), in_full=in_full),
+        "within the floor": _within_the_floor(comparison, in_full=in_full),
+        "file not read": lines_of_unreadable(comparison.unreadable, in_full=in_full),
+        "invalid before, too": lines_of([case for case in invalid if case.match.invalid_before], in_full=in_full),
+        "stale session": [*before_the_baseline(base, new), *other_code("new side", new)],
+        "baseline run not ended": lines_of_incomplete(base, in_full=in_full),
+        "sessions missing": lines_of_missing(comparison, in_full=in_full),
+        "inconclusive": _undecided(comparison, in_full=in_full),
+    }
+    return [(situation, line) for situation, of in lines.items() for line in of]
 
 
 def lines_of_incomplete(runs: Iterable[Run], *, in_full: bool) -> list[str]:
@@ -101,53 +146,54 @@ def nothing_judged(comparison: Comparison) -> str:
     return why
 
 
-def told(case: Compared) -> str:
-    """One line: the verdict, the case, the numbers and the files, or the reason."""
-    return f"{case.outcome}: {case.pair.id}: {_because(case)}"
-
-
 def _because(case: Compared) -> str:
+    """The numbers and the files, or the reason."""
     numbers = ""
     if case.change is not None and case.base is not None and case.new is not None and case.outcome != "not comparable":
-        numbers = f"{signed(case.change)} ({measured(case.base, case.pair.base)}, {measured(case.new, case.pair.new)})"
+        sides = f"{measured(case.base, case.match.base)}, {measured(case.new, case.match.new)}"
+        numbers = f"{signed(case.change)} ({sides})"
     return "; ".join(filter(None, (numbers, case.why)))
 
 
-def _undecided(comparison: Comparison, cases: Sequence[Compared], *, in_full: bool) -> str:
+def _undecided(comparison: Comparison, *, in_full: bool) -> list[str]:
     """One line for all of them: how many sessions would settle how many, and where there are several, which of them."""
-    names = [case.pair.id if len(cases) == 1 else _with_number(case) for case in cases]
-    told = f"inconclusive, neither slower nor the same: {named(names, in_full=in_full)}"
+    cases = comparison.of("inconclusive")
+    if not cases:
+        return []
+    names = [
+        case.match.id
+        if len(cases) == 1 or case.more_sessions is None
+        else f"{case.match.id} (about {case.more_sessions})"
+        for case in cases
+    ]
+    line = f"inconclusive, neither slower nor the same: {named(names, in_full=in_full)}"
     needed = [case.more_sessions for case in cases if case.more_sessions is not None]
     if needed:
-        told += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
-        told += ", if the estimate stays" if len(needed) == 1 else ", if the estimates stay"
+        line += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
+        line += ", if the estimate stays" if len(needed) == 1 else ", if the estimates stay"
     elif comparison.one_session_a_side:
-        told += "; of one session a side little can be settled: give several"
-    return told
+        line += "; of one session a side little can be settled: give several"
+    return [line]
 
 
-def _below_floor(comparison: Comparison, cases: Sequence[Compared], *, in_full: bool) -> str:
-    names = named([case.pair.id for case in cases], in_full=in_full)
+def _within_the_floor(comparison: Comparison, *, in_full: bool) -> list[str]:
+    cases = comparison.below_floor
+    if not cases:
+        return []
+    names = named([case.match.id for case in cases], in_full=in_full)
     floor = scaled(comparison.settings.floor_s, "s")
     shortest = scaled(min(case.base.step_time_s for case in cases if case.base is not None), "s")
-    return (
+    return [
         f"--floor {floor}: no shorter than {names}: slowdowns to twice the time and more would be too small to matter."
         f" Give one below {shortest}"
-    )
-
-
-def _with_number(case: Compared) -> str:
-    return case.pair.id if case.more_sessions is None else f"{case.pair.id} (about {case.more_sessions})"
-
-
-def lines_of_short(comparison: Comparison, *, in_full: bool) -> list[str]:
-    """Lines for the cases that were judged without some of their sessions."""
-    short = [case for case in comparison.of(*MATCHED, "new") if case.pair.shortfalls.found]
-    groups = _grouped(short, lambda case: case.pair.shortfalls.told)
-    lines = [
-        (f"{named([case.pair.id for case in group], in_full=in_full)}: {reason}", len(group))
-        for reason, group in groups.items()
     ]
+
+
+def lines_of_missing(comparison: Comparison, *, in_full: bool) -> list[str]:
+    """Lines for the cases that were judged without some of their sessions."""
+    cases = [case for case in comparison.of(*MATCHED, "new") if case.match.missing]
+    groups = _grouped(cases, lambda case: case.match.why_missing).items()
+    lines = [(f"{named(_ids(group), in_full=in_full)}: {reason}", len(group)) for reason, group in groups]
     return first_lines("sessions invalid or missing", lines, in_full=in_full)
 
 
@@ -156,12 +202,15 @@ def lines_of(cases: Iterable[Compared], *, in_full: bool, numbers: bool = True) 
 
     :param numbers: with the times and the files, where a case has them.
     """
-    groups = _grouped(cases, _because if numbers else lambda case: case.why)
+    groups = _grouped(cases, _because if numbers else lambda case: case.why).items()
     lines = [
-        (f"{group[0].outcome}: {named([case.pair.id for case in group], in_full=in_full)}: {reason}", len(group))
-        for reason, group in groups.items()
+        (f"{group[0].outcome}: {named(_ids(group), in_full=in_full)}: {reason}", len(group)) for reason, group in groups
     ]
     return first_lines(lines[0][0].partition(":")[0], lines, in_full=in_full) if lines else []
+
+
+def _ids(cases: Sequence[Compared]) -> list[str]:
+    return [case.match.id for case in cases]
 
 
 def _grouped(cases: Iterable[Compared], reason: Callable[[Compared], str]) -> dict[str, list[Compared]]:

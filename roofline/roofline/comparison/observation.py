@@ -64,7 +64,7 @@ class Observation:
         )
 
 
-def loud_session(cases: Iterable[Rounds]) -> str | None:
+def disturbed_session(cases: Iterable[Rounds]) -> str | None:
     """Why a session says nothing of any case: most of its cases were mostly disturbed. None where enough weren't. Each
     case counts alike, however many rounds it has. A case that met no other program in an hour that was full of them is
     slower, too.
@@ -129,7 +129,7 @@ _NORMAL_IQR = 1.349
 _SECONDS = frozenset({"s", "sec", "second", "seconds"})
 
 
-class Loud(Unusable):
+class Disturbed(Unusable):
     """A session in which the machine was hardly left alone: measured again, it may say something."""
 
 
@@ -167,7 +167,7 @@ def observe_record(record: Record, stats: Stats, started_at: str) -> Observation
     """One session's time of a case of this suite.
 
     :raises Unusable: no times, or figures that contradict each other.
-    :raises Loud: hardly a round that nothing disturbed.
+    :raises Disturbed: hardly a round that nothing disturbed.
     """
     timing = record.timing
     if timing is None:
@@ -190,7 +190,7 @@ def observe_record(record: Record, stats: Stats, started_at: str) -> Observation
         return observe(rounds, started_at)
     except Unusable as error:
         # Everything else that an observation could miss is there.
-        raise Loud(str(error)) from error
+        raise Disturbed(str(error)) from error
 
 
 def observe_stats(stats: Stats, started_at: str) -> Observation:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from roofline.comparison.observation import loud_session, rounds_of
+from roofline.comparison.observation import disturbed_session, rounds_of
 from roofline.results.reader import Host, ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.record import Roof
@@ -92,7 +92,7 @@ def _gib(byte: int | None) -> str | None:
     return None if byte is None else f"{(byte + 2**29) // 2**30} GiB"
 
 
-def told_apart(base: Identity, new: Identity) -> str | None:
+def machine_difference(base: Identity, new: Identity) -> str | None:
     """What shows that two machines are not the same, in words; None where nothing does."""
     of_base, of_new = dict(base.parts), dict(new.parts)
     if base.proven != new.proven:
@@ -179,7 +179,7 @@ class Run:
     commit: str | None
     dirty: bool | None
     not_measured: Mapping[str, str]
-    loud: str = ""
+    disturbed: str = ""
     roofs: tuple[Roof, ...] = ()
     incomplete: str = ""
     not_run: frozenset[str] = frozenset()
@@ -202,7 +202,7 @@ def run_of(result: ResultFile) -> Run:
         commit=result.commit,
         dirty=result.commit_dirty,
         not_measured={} if session is None else {case.id: case.why for case in session.without_number},
-        loud=loud_session(rounds_of(result)) or "",
+        disturbed=disturbed_session(rounds_of(result)) or "",
         roofs=tuple(replace(roof, samples=()) for roof in roofs if roof.source == "measured" and usable(roof.value)),
         incomplete="" if session is None else session.why_incomplete or "",
         not_run=frozenset() if session is None else frozenset(session.not_run),
@@ -336,7 +336,7 @@ def roofs_apart(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
 def changed_roofs(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
     """The roofs of one machine that differ between the sides, with both values; none of different machines."""
     if not base[0].machine.proven or any(
-        told_apart(base[0].machine, run.machine) is not None for run in (*base[1:], *new)
+        machine_difference(base[0].machine, run.machine) is not None for run in (*base[1:], *new)
     ):
         return []
     of_base, of_new = _by_name(base), _by_name(new)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from roofline.comparison.observation import Observation, Unusable, loud_session, observe, observe_stats, rounds_of
+from roofline.comparison.observation import Observation, Unusable, disturbed_session, observe, observe_stats, rounds_of
 from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
 from roofline.show.columns import percent_of
@@ -49,7 +49,7 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     measured = cases(points)
     names = machine_names(measured)
     loud = {
-        path: loud_session(rounds_of(result)) is not None
+        path: disturbed_session(rounds_of(result)) is not None
         for path, result in {one.result.path: one.result for one in measured}.items()
     }
     groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}

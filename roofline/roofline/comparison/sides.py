@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from roofline.comparison.observation import (
-    Loud,
+    Disturbed,
     Observation,
     Unusable,
     flags_of,
@@ -68,7 +68,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SessionResult:
     """One case in one session.
 
     ``test`` is the test's full name. ``case`` and ``device`` are None where there is no record. Without an
@@ -91,7 +91,7 @@ class Seen:
     observation: Observation | None
     problem: str = ""
     problem_kind: str = ""
-    loud: bool = False
+    disturbed: bool = False
     bimodal: str = ""
     step_time_s: float = math.nan
     fastest_s: float = math.nan
@@ -115,7 +115,7 @@ class Seen:
         return None if self.sol_s is None else self.sol_s / self.step_time_s
 
 
-def seen_in(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Iterable[Seen]:
+def session_results(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Iterable[SessionResult]:
     """What a file says of each case, row by row; roofs are ceilings and no cases."""
     if by == "roof":
         for point in points_of(result, devices):
@@ -134,8 +134,8 @@ def seen_in(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Itera
             yield _by_time(benchmark, record, run, flags_of(record, place(record, over)))
 
 
-def _without_record(benchmark: Benchmark, run: Run) -> Seen:
-    empty = Seen(run=run, id=benchmark.name, test=benchmark.fullname, case=None, device=None, observation=None)
+def _without_record(benchmark: Benchmark, run: Run) -> SessionResult:
+    empty = SessionResult(run=run, id=benchmark.name, test=benchmark.fullname, case=None, device=None, observation=None)
     empty = replace(empty, params=benchmark.params)
     if benchmark.fault is not None:
         return replace(empty, problem=f"record not read: {benchmark.fault}", problem_kind=RECORD)
@@ -153,8 +153,8 @@ def _without_record(benchmark: Benchmark, run: Run) -> Seen:
     )
 
 
-def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...]) -> Seen:
-    seen = Seen(
+def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...]) -> SessionResult:
+    seen = SessionResult(
         run=run,
         id=record.case.id,
         test=benchmark.fullname,
@@ -170,20 +170,20 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
         return replace(seen, problem=why, problem_kind=why.partition(":")[0])
     try:
         observation = observe_record(record, benchmark.stats, run.when)
-    except Loud as error:
-        return replace(_with_rounds(seen, record), problem=str(error), loud=True)
+    except Disturbed as error:
+        return replace(_with_rounds(seen, record), problem=str(error), disturbed=True)
     except Unusable as error:
         return replace(seen, problem=str(error), problem_kind=TIMES)
     seen = _with_rounds(seen, record)
-    if seen.marked and run.loud:
-        return replace(seen, problem=run.loud, loud=True)
+    if seen.marked and run.disturbed:
+        return replace(seen, problem=run.disturbed, disturbed=True)
     return replace(seen, observation=observation, step_time_s=observation.step_time_s)
 
 
-def _with_rounds(seen: Seen, record: Record) -> Seen:
+def _with_rounds(seen: SessionResult, record: Record) -> SessionResult:
     assert record.timing is not None
     rounds = record.timing.rounds
-    some_marked = bool(seen.run.loud) or any(mark is not None for mark in rounds.disturbed or ())
+    some_marked = bool(seen.run.disturbed) or any(mark is not None for mark in rounds.disturbed or ())
     return replace(
         seen,
         fastest_s=min(rounds.wall_s) / rounds.steps,
@@ -202,18 +202,18 @@ def _counted(record: Record) -> Counted | None:
     return Counted(*counts) if all(map(math.isfinite, counts)) else None
 
 
-def _by_roof(point: Point, run: Run) -> Seen:
+def _by_roof(point: Point, run: Run) -> SessionResult:
     record, placement = point.benchmark.record, point.placement
     if record is None:
         seen = _without_record(point.benchmark, run)
         why = seen.problem or "no record of the work, so no fraction of a roof"
         return replace(seen, observation=None, problem=why, problem_kind=seen.problem_kind or ROOF)
     seen = _by_time(point.benchmark, record, run, point.flags)
-    if seen.observation is None and not seen.loud:
+    if seen.observation is None and not seen.disturbed:
         return seen
     why_none = _why_no_fraction(placement)
     if why_none is not None:
-        return replace(seen, observation=None, problem=why_none, problem_kind=ROOF, loud=False)
+        return replace(seen, observation=None, problem=why_none, problem_kind=ROOF, disturbed=False)
     assert placement.fraction_low is not None
     assert placement.time_s is not None
     least_s, error = placement.fraction_low * placement.time_s, spread_of_roof(placement, record, point.roofs) / 2
@@ -252,7 +252,7 @@ def _why_no_fraction(placement: Placement) -> str | None:
     return None
 
 
-def not_looked_at(seen: Sequence[Seen]) -> list[Seen]:
+def without_known_marks(seen: Sequence[SessionResult]) -> list[SessionResult]:
     """Of a case's sessions on both sides those that don't tell which of their rounds were disturbed, while others have
     marked ones; none where no round is marked.
     """
@@ -260,7 +260,7 @@ def not_looked_at(seen: Sequence[Seen]) -> list[Seen]:
     return [one for one in timed if not one.marked] if any(one.all_rounds_s for one in timed) else []
 
 
-def without_marks(seen: Seen) -> Seen:
+def without_marks(seen: SessionResult) -> SessionResult:
     """The session by all of its rounds, whatever disturbed them."""
     if not seen.all_rounds_s or not _timed(seen):
         return seen
@@ -270,13 +270,13 @@ def without_marks(seen: Seen) -> Seen:
         observation=observation if seen.least_s is None else observation.over(seen.least_s, seen.least_error),
         step_time_s=observation.step_time_s,
         problem="",
-        loud=False,
+        disturbed=False,
     )
 
 
-def _timed(seen: Seen) -> bool:
+def _timed(seen: SessionResult) -> bool:
     """Whether nothing but disturbed rounds is in the way of using it."""
-    return seen.observation is not None or seen.loud
+    return seen.observation is not None or seen.disturbed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +286,7 @@ class Side:
     stand in a file several times. With file and reason.
     """
 
-    seen: tuple[Seen, ...]
+    results: tuple[SessionResult, ...]
     runs: tuple[Run, ...]
     skipped: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
@@ -310,7 +310,7 @@ def read_side(
     """
     paths = tuple(paths)
     sessions = Sessions()
-    seen: list[Seen] = []
+    seen: list[SessionResult] = []
     runs: list[Run] = []
     skipped: list[str] = []
     unreadable: list[str] = []
@@ -345,7 +345,7 @@ def read_side(
         sessions.add(result)
         run = run_of(result)
         runs.append(run)
-        rows = [_shared(one, cases) for one in seen_in(result, run, by, devices)]
+        rows = [_shared(one, cases) for one in session_results(result, run, by, devices)]
         seen += _last_of_each(rows)
         repeated += _repeated(run, rows)
     if not runs:
@@ -353,7 +353,7 @@ def read_side(
         none = "" if reasons else " No file there ends in .json."
         raise ReadError(f"{', '.join(map(str, paths))}: no result file to read.{none}", *reasons)
     return Side(
-        seen=tuple(seen),
+        results=tuple(seen),
         runs=tuple(runs),
         skipped=tuple(skipped),
         unreadable=(*unreadable, *folders_without_results(paths)),
@@ -380,7 +380,7 @@ def _refuse_profiled(result: ResultFile) -> None:
             )
 
 
-def _shared(seen: Seen, cases: dict[str, Case]) -> Seen:
+def _shared(seen: SessionResult, cases: dict[str, Case]) -> SessionResult:
     """With the case of an earlier session, where it is the same: of a thousand sessions one copy is kept."""
     if seen.case is None:
         return seen
@@ -388,12 +388,12 @@ def _shared(seen: Seen, cases: dict[str, Case]) -> Seen:
     return replace(seen, case=known) if known == seen.case else seen
 
 
-def _last_of_each(rows: Iterable[Seen]) -> Iterable[Seen]:
+def _last_of_each(rows: Iterable[SessionResult]) -> Iterable[SessionResult]:
     """Of a test that a run measured again, as after a failure, the last row: its rows are no sessions of their own."""
     return {(row.id, row.test): row for row in rows}.values()
 
 
-def _repeated(run: Run, rows: Sequence[Seen]) -> Iterable[str]:
+def _repeated(run: Run, rows: Sequence[SessionResult]) -> Iterable[str]:
     """A line for the rows of a file that stand there more than once."""
     again = {key: count for key, count in Counter((row.id, row.test) for row in rows).items() if count > 1}
     if again:

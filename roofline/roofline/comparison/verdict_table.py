@@ -6,8 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from roofline.comparison.comparison import LARGE_IMPROVEMENT, MATCHED, OUTCOMES, Compared, Comparison, Middle, Outcome
-from roofline.comparison.gate import Gate, lines_of, lines_of_incomplete, lines_of_short, lines_of_unreadable
+from roofline.comparison.comparison import (
+    LARGE_IMPROVEMENT,
+    MATCHED,
+    OUTCOMES,
+    Compared,
+    Comparison,
+    Outcome,
+    SideSummary,
+)
+from roofline.comparison.gate import Gate, lines_of, lines_of_incomplete, lines_of_missing, lines_of_unreadable
 from roofline.comparison.observation import OUTLIER
 from roofline.comparison.runs import (
     Run,
@@ -19,7 +27,7 @@ from roofline.comparison.runs import (
     roofs_apart,
     setup_differences,
 )
-from roofline.comparison.sides import Seen
+from roofline.comparison.sides import SessionResult
 from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
 from roofline.schema.record_json import without_nonfinite
 from roofline.show.tables import Column, Table, render
@@ -63,9 +71,9 @@ def _end(which: int, confidence: float) -> Callable[[Compared], float | None]:
     return lambda case: None if case.effect is None else case.effect.interval(confidence)[which] - 1
 
 
-def _of(side: str, get: Callable[[Middle], Any]) -> Callable[[Compared], Any]:
+def _of(side: str, get: Callable[[SideSummary], Any]) -> Callable[[Compared], Any]:
     def value(case: Compared) -> Any:
-        middle: Middle | None = getattr(case, side)
+        middle: SideSummary | None = getattr(case, side)
         return None if middle is None else get(middle)
 
     return value
@@ -73,20 +81,20 @@ def _of(side: str, get: Callable[[Middle], Any]) -> Callable[[Compared], Any]:
 
 def _file(side: str) -> Callable[[Compared], str | None]:
     def value(case: Compared) -> str | None:
-        seen: tuple[Seen, ...] = getattr(case.pair, side)
+        seen: tuple[SessionResult, ...] = getattr(case.match, side)
         return seen[0].run.file if seen else None
 
     return value
 
 
-CASE: Column[Compared] = Column(name="case", title="case", get=lambda case: case.pair.id, right=False)
+CASE: Column[Compared] = Column(name="case", title="case", get=lambda case: case.match.id, right=False)
 _MACHINE: Column[Compared] = Column(
-    name="machine", title="machine", get=lambda case: case.pair.machine.label, right=False, drop=8
+    name="machine", title="machine", get=lambda case: case.match.machine.label, right=False, drop=8
 )
 VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
 WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
 LACKING: Column[Compared] = Column(
-    name="lacking", title="lacking", get=lambda case: case.pair.shortfalls.told or None, right=False
+    name="lacking", title="lacking", get=lambda case: case.match.why_missing or None, right=False
 )
 _CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=signed)
 _MORE: Column[Compared] = Column(
@@ -103,7 +111,7 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
     confidence = comparison.settings.confidence
     return [
         CASE,
-        Column(name="test", title="test", get=lambda case: case.pair.test, right=False),
+        Column(name="test", title="test", get=lambda case: case.match.test, right=False),
         _MACHINE,
         VERDICT,
         WHY,
@@ -126,9 +134,9 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         Column(name="new_outliers", title="new", get=_of("new", lambda side: side.outliers)),
         Column(name="base_slowest_round", title="base", get=_of("base", lambda side: side.slowest)),
         Column(name="new_slowest_round", title="new", get=_of("new", lambda side: side.slowest)),
-        Column(name="counted_otherwise", title="counted otherwise", get=lambda case: case.pair.counted or None),
-        Column(name="base_sessions", title="base", get=lambda case: len(case.pair.base)),
-        Column(name="new_sessions", title="new", get=lambda case: len(case.pair.new)),
+        Column(name="counted_otherwise", title="counted otherwise", get=lambda case: case.match.counted or None),
+        Column(name="base_sessions", title="base", get=lambda case: len(case.match.base)),
+        Column(name="new_sessions", title="new", get=lambda case: len(case.match.new)),
         Column(name="base_file", title="base", get=_file("base")),
         Column(name="new_file", title="new", get=_file("new")),
     ]
@@ -255,11 +263,11 @@ def as_json(comparison: Comparison, title: str, exit_code: int, gate: Gate | Non
         "rows": [{column.name: column.get(case) for column in columns(comparison)} for case in comparison.cases],
         "sessions_short": [
             {
-                "case": case.pair.id,
+                "case": case.match.id,
                 **{name: getattr(one, name) for name in ("side", "kind", "count", "of", "why")},
             }
             for case in comparison.cases
-            for one in case.pair.shortfalls.found
+            for one in case.match.missing
         ],
         "notes": _notes(comparison, in_full=True),
     }
@@ -278,7 +286,7 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None, *, in
     # Where nothing at all was judged, that is why it doesn't pass; else only ``strict`` bars what is inconclusive.
     barring: tuple[Outcome, ...] = _UNSETTLED if not comparison.judged else ("inconclusive",) if strict else ()
     unsettled = comparison.of(*barring)
-    lacking = [case for case in comparison.of(*MATCHED, "new") if strict and case.pair.shortfalls.found]
+    lacking = [case for case in comparison.of(*MATCHED, "new") if strict and case.match.missing]
     with_reasons = [*display(comparison), WHY]
     blocks = [f"### {markdown_text(title)}"]
     if gate is not None and (gate.failures or gate.warnings):
@@ -317,7 +325,7 @@ def _plain(part: Table[Compared]) -> str:
 
 def _notes(comparison: Comparison, *, in_full: bool) -> list[str]:
     return [
-        *lines_of_short(comparison, in_full=in_full),
+        *lines_of_missing(comparison, in_full=in_full),
         *_left_out(comparison, in_full=in_full),
         *_counted(comparison, in_full=in_full),
         *_outliers(comparison, in_full=in_full),
@@ -351,7 +359,7 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
     lines += _marks(comparison, in_full=in_full)
     won = [case for case in comparison.of("faster") if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
     if won:
-        names = named([case.pair.id for case in won], in_full=in_full)
+        names = named([case.match.id for case in won], in_full=in_full)
         lines.append(
             f"Faster by {percent(LARGE_IMPROVEMENT)} or more: {names}. Refresh the baseline, or it hides a later loss"
             " of as much"
@@ -362,14 +370,14 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
 
 def _marks(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Rounds that are known to have been disturbed and count all the same, since of others it isn't known."""
-    blind: dict[str, list[str]] = {}
+    unmarked: dict[str, list[str]] = {}
     for case in comparison.cases:
-        if case.pair.blind:
-            blind.setdefault(case.pair.blind, []).append(case.pair.id)
+        if case.match.unmarked_files:
+            unmarked.setdefault(case.match.unmarked_files, []).append(case.match.id)
     return [
         f"Disturbed rounds were left in, on both sides, in {counted(len(ids), 'case')}"
         f" ({named(ids, in_full=in_full)}): which they were isn't told in {files}. Measure that side anew"
-        for files, ids in blind.items()
+        for files, ids in unmarked.items()
     ]
 
 
@@ -422,9 +430,11 @@ def _more(comparison: Comparison) -> str:
 
 def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Sessions of compared cases that were not taken, with the reasons: those of loud hours in one line."""
-    left_out = [(case.pair.id, session) for case in comparison.cases for session in case.pair.left_out]
-    loud = [name for name, session in left_out if session.loud]
-    told = [(f"Left out of {name}: {session.file}: {session.why}", 1) for name, session in left_out if not session.loud]
+    left_out = [(case.match.id, session) for case in comparison.cases for session in case.match.left_out]
+    loud = [name for name, session in left_out if session.disturbed]
+    told = [
+        (f"Left out of {name}: {session.file}: {session.why}", 1) for name, session in left_out if not session.disturbed
+    ]
     lines = first_lines("Left out", told, in_full=in_full)
     if loud:
         cases = counted(len(set(loud)), "case")
@@ -439,15 +449,15 @@ def _outliers(comparison: Comparison, *, in_full: bool) -> list[str]:
         if case.base is None or case.new is None or not case.base.outliers + case.new.outliers:
             continue
         counts = ", ".join(f"{_of_rounds(middle)} of the {name}" for name, middle in _named(case.base, case.new))
-        lines.append((f"Outliers: {case.pair.id}: {counts} took {OUTLIER:g} times the median or longer", 1))
+        lines.append((f"Outliers: {case.match.id}: {counts} took {OUTLIER:g} times the median or longer", 1))
     return first_lines("Outliers", lines, in_full=in_full)
 
 
-def _named(base: Middle, new: Middle) -> tuple[tuple[str, Middle], ...]:
+def _named(base: SideSummary, new: SideSummary) -> tuple[tuple[str, SideSummary], ...]:
     return (("baseline", base), ("new side", new))
 
 
-def _of_rounds(middle: Middle) -> str:
+def _of_rounds(middle: SideSummary) -> str:
     """``6 of 180 rounds (up to 23.1 times)``."""
     most = f" (up to {significant(middle.slowest)} times)" if middle.outliers else ""
     return f"{middle.outliers} of {middle.rounds} rounds{most}"
@@ -455,5 +465,7 @@ def _of_rounds(middle: Middle) -> str:
 
 def _counted(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Cases of the same declared work that was counted otherwise, a line each."""
-    lines = [(f"Other work: {case.pair.id}: {case.pair.counted}", 1) for case in comparison.cases if case.pair.counted]
+    lines = [
+        (f"Other work: {case.match.id}: {case.match.counted}", 1) for case in comparison.cases if case.match.counted
+    ]
     return first_lines("Other work", lines, in_full=in_full)

@@ -18,7 +18,7 @@ from dataclasses import fields
 from typing import Any
 
 from roofline.comparison.runs import setup_differences
-from roofline.comparison.sides import Counted, Seen
+from roofline.comparison.sides import Counted, SessionResult
 from roofline.schema.record import Case
 from roofline.text.units import scaled
 
@@ -100,7 +100,7 @@ _DECIDING = ("torch", "torchvision", "pytest-roofline")
 """Versions that decide what a model computes, and how that is counted."""
 
 
-def counted_otherwise(base: Sequence[Seen], new: Sequence[Seen]) -> str:
+def counted_otherwise(base: Sequence[SessionResult], new: Sequence[SessionResult]) -> str:
     """What each side's work is of a step, in a sentence; empty where it is the same, or where neither side tells."""
     of_base, of_new = _kinds(base), _kinds(new)
     if _all_same([*of_base, *of_new], _same):
@@ -116,30 +116,30 @@ def counted_otherwise(base: Sequence[Seen], new: Sequence[Seen]) -> str:
     return f"{verb} {before} a step in the baseline, {now} in new: {_why(base, new, by_counters=by_counters)}"
 
 
-def _kinds(side: Iterable[Seen]) -> list[Seen]:
+def _kinds(side: Iterable[SessionResult]) -> list[SessionResult]:
     """A session of each of the side's different counts: one, unless they are of several versions."""
-    kinds: list[Seen] = []
+    kinds: list[SessionResult] = []
     for seen in side:
         if seen.counted is not None and not any(_same(seen, known) for known in kinds):
             kinds.append(seen)
     return kinds
 
 
-def _all_same(seen: Sequence[Seen], same: Callable[[Seen, Seen], bool]) -> bool:
+def _all_same(seen: Sequence[SessionResult], same: Callable[[SessionResult, SessionResult], bool]) -> bool:
     return all(same(seen[0], other) for other in seen[1:])
 
 
-def _same(one: Seen, other: Seen) -> bool:
+def _same(one: SessionResult, other: SessionResult) -> bool:
     return _same_flop(one, other) and _same_bytes(one, other)
 
 
-def _same_flop(one: Seen, other: Seen) -> bool:
+def _same_flop(one: SessionResult, other: SessionResult) -> bool:
     first, second = _work(one), _work(other)
     tolerance = COUNTERS_FLOP if "counters" in (first.flop_source, second.flop_source) else TOLERANCE
     return math.isclose(first.flop, second.flop, rel_tol=tolerance)
 
 
-def _same_bytes(one: Seen, other: Seen) -> bool:
+def _same_bytes(one: SessionResult, other: SessionResult) -> bool:
     """As far as they can be held against each other."""
     first, second = _work(one), _work(other)
     if "counters" in (first.byte_source, second.byte_source):
@@ -155,12 +155,14 @@ def _same_bytes(one: Seen, other: Seen) -> bool:
     )
 
 
-def _work(seen: Seen) -> Counted:
+def _work(seen: SessionResult) -> Counted:
     assert seen.counted is not None
     return seen.counted
 
 
-def _told_apart(base: Sequence[Seen], new: Sequence[Seen], show: Callable[[Counted, int], str]) -> tuple[str, str]:
+def _told_apart(
+    base: Sequence[SessionResult], new: Sequence[SessionResult], show: Callable[[Counted, int], str]
+) -> tuple[str, str]:
     """Both sides in words, with as many digits as it takes to see a difference."""
     told = ("", "")
     for digits in _DIGITS:
@@ -170,7 +172,7 @@ def _told_apart(base: Sequence[Seen], new: Sequence[Seen], show: Callable[[Count
     return told
 
 
-def _listed(side: Sequence[Seen], show: Callable[[Counted, int], str], digits: int) -> str:
+def _listed(side: Sequence[SessionResult], show: Callable[[Counted, int], str], digits: int) -> str:
     return " and ".join(dict.fromkeys(show(_work(seen), digits) for seen in side))
 
 
@@ -184,7 +186,7 @@ def _bytes(counted: Counted, digits: int) -> str:
     return f"{scaled(counted.byte_low, 'B', digits)} to {scaled(counted.byte_high, 'B', digits)}"
 
 
-def _why(base: Sequence[Seen], new: Sequence[Seen], *, by_counters: bool) -> str:
+def _why(base: Sequence[SessionResult], new: Sequence[SessionResult], *, by_counters: bool) -> str:
     differing = setup_differences(map(_versions, base), map(_versions, new))
     if differing:
         other = "chose other kernels" if by_counters else "counts otherwise"
@@ -194,5 +196,5 @@ def _why(base: Sequence[Seen], new: Sequence[Seen], *, by_counters: bool) -> str
     return f"the model's computation changed, or {other}{f' ({same} on both sides)' if same else ''}"
 
 
-def _versions(seen: Seen) -> Mapping[str, str]:
+def _versions(seen: SessionResult) -> Mapping[str, str]:
     return {name: seen.run.setup[name] for name in _DECIDING if name in seen.run.setup}

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from roofline.comparison.gate import lines_of_unreadable
-from roofline.expectations.fraction import Fraction, of_several_commits, roofs_over, why_loud
+from roofline.comparison.gate import Found, lines_of_unreadable
+from roofline.expectations.fraction import Fraction, of_several_commits, roofs_over, why_disturbed
 from roofline.expectations.judging import at_least, bounded
 from roofline.expectations.unmatched import Checked, Claim, Finding, Verdict
 from roofline.machine.roofs import LOUD_SPREAD
@@ -30,6 +30,22 @@ def summary(checked: Checked) -> str:
     told += [f"{counted(len(checked.unreadable), 'file')} not read"] if checked.unreadable else []
     told += [counted(len(checked.unknown_devices), "unknown device")] if checked.unknown_devices else []
     return ", ".join(told)
+
+
+def found_in(checked: Checked, *, in_full: bool = True) -> list[Found]:
+    """What the gate has to judge: one line for all findings, for each has its row and note.
+
+    :param in_full: with a line for each file. Else only the first of a kind have theirs.
+    """
+    found: list[Found] = []
+    if not checked.all_held:
+        failed = any(finding.verdict == "failed" for finding in checked.findings)
+        line = f"Expected bounds: {summary(checked)}"
+        found.append(("not as expected" if failed else "expectation not judged", line))
+    incomplete = first_lines("runs that did not end", [(line, 1) for line in checked.incomplete], in_full=in_full)
+    found += [("file not read", line) for line in lines_of_unreadable(checked.unreadable, in_full=in_full)]
+    found += [("run not ended", line) for line in incomplete]
+    return [*found, *(("unknown device", line) for line in checked.unknown_devices)]
 
 
 def findings_table(checked: Checked, *, passed: bool = True, in_full: bool = True) -> Table[Finding]:
@@ -145,8 +161,8 @@ def _rest(checked: Checked, *, in_full: bool) -> list[str]:
     notes += first_lines("bound otherwise by counters", [(line, 1) for line in checked.counters], in_full=in_full)
     if checked.unexpected:
         notes.append(f"Nothing is expected of: {named(checked.unexpected, in_full=in_full)}")
-    if checked.elsewhere:
-        counts = Counter(expected.device for expected in checked.elsewhere)
+    if checked.for_others:
+        counts = Counter(expected.device for expected in checked.for_others)
         told = ", ".join(f"{device} ({count})" for device, count in counts.items())
         notes.append(f"Expectations for other devices or machines, not looked at: {told}")
     return [*notes, *checked.unknown_devices]
@@ -255,7 +271,7 @@ def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
     if fraction is None:
         return None
     for one in finding.points:
-        if (loud := why_loud(one)) is not None:
+        if (loud := why_disturbed(one)) is not None:
             return f"the machine was busy: {loud}: measure again on a quieter machine"
     if fraction.timing is None:
         return "one window doesn't tell how well its time is known: measure several (--repeats 3)"

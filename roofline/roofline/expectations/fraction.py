@@ -24,7 +24,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from roofline.comparison.observation import loud_session, rounds_of
+from roofline.comparison.observation import disturbed_session, rounds_of
 from roofline.machine.roofs import Roofs
 from roofline.model.placement import place
 from roofline.model.points import Point
@@ -175,7 +175,7 @@ def _fraction_of_speed_of_light(point: Point, roofs: Roofs) -> float | None:
     return least / point.step_time_s if least is not None and usable(least) else None
 
 
-def why_loud(point: Point) -> str | None:
+def why_disturbed(point: Point) -> str | None:
     """Why nothing is concluded from its time: hardly a round of it was left alone, or hardly a case of its session, as
     in a comparison (`roofline.comparison.observation`). None where enough were, and where nobody looked.
     """
@@ -183,13 +183,13 @@ def why_loud(point: Point) -> str | None:
     rounds = None if record is None or record.timing is None else record.timing.rounds
     if rounds is None or rounds.disturbed is None:
         return None
-    return mostly_disturbed(rounds.disturbed) or loud_session(rounds_of(point.result))
+    return mostly_disturbed(rounds.disturbed) or disturbed_session(rounds_of(point.result))
 
 
 def _timing(point: Point) -> float | None:
     record = point.benchmark.record
     timing = None if record is None else record.timing
-    if why_loud(point) is not None:
+    if why_disturbed(point) is not None:
         return None
     margin = None if timing is None else timing.margin
     return min(margin, _NO_MARGIN) if margin is not None and margin >= 0 else point.spread

@@ -87,11 +87,11 @@ def check_expectations(
         if result.session is not None and result.session.why_incomplete is not None
     }
     found = {finding.expected for finding in findings}
-    elsewhere = tuple(one for one in from_file if one not in found and not any(is_on(one, point) for point in points))
+    for_others = tuple(one for one in from_file if one not in found and not any(is_on(one, point) for point in points))
     return Checked(
         findings=tuple(findings),
         unexpected=tuple(unexpected),
-        elsewhere=elsewhere,
+        for_others=for_others,
         unreadable=tuple(unreadable),
         incomplete=tuple(f"{path}: {why}" for path, why in incomplete.items()),
     )

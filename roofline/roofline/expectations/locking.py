@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from roofline.expectations.fraction import Fraction, of_roof, of_several_commits, of_speed_of_light, why_loud
+from roofline.expectations.fraction import Fraction, of_roof, of_several_commits, of_speed_of_light, why_disturbed
 from roofline.expectations.judging import bounding
 from roofline.expectations.unmatched import lost
 from roofline.model.points import Point, cases
@@ -89,7 +89,7 @@ def _lock(sessions: Sequence[Point], results: Iterable[ResultFile], least_safety
     evidence = [f"{newest.bound.why}: {newest.bound.evidence}."]
     floors: dict[str, float] = {}
     for name, of, fraction in (("min_fraction_of_roof", "its roof", roof), (_LIGHT, "the speed of light", light)):
-        floor, told = _floor(of, fraction, least_safety, loud=bool(warning))
+        floor, told = _floor(of, fraction, least_safety, disturbed=bool(warning))
         evidence.append(told)
         if floor is not None:
             floors[name] = floor
@@ -126,7 +126,7 @@ def _sessions(sessions: Sequence[Point]) -> str:
 
 def _disturbed(sessions: Sequence[Point]) -> str:
     """What is told of sessions in which the machine was hardly left alone; empty where there are none."""
-    found = [f"{why} in {point.result.path.name}" for point in sessions if (why := why_loud(point)) is not None]
+    found = [f"{why} in {point.result.path.name}" for point in sessions if (why := why_disturbed(point)) is not None]
     if not found:
         return ""
     more = f", and most of them in {len(found) - 1} more of {len(sessions)} sessions" if len(found) > 1 else ""
@@ -177,15 +177,15 @@ def _why_no_entry(point: Point) -> str | None:
     return None
 
 
-def _floor(of: str, fraction: Fraction | None, least_safety: float, *, loud: bool) -> tuple[float | None, str]:
+def _floor(of: str, fraction: Fraction | None, least_safety: float, *, disturbed: bool) -> tuple[float | None, str]:
     """A floor, and what it was worked out from.
 
-    :param loud: sessions were mostly disturbed.
+    :param disturbed: sessions were mostly disturbed.
     """
     if fraction is None:
         return None, f"No fraction of {of}."
     if fraction.timing is None:
-        what = "a disturbed time" if loud else "one window"
+        what = "a disturbed time" if disturbed else "one window"
         return None, f"{percent(fraction.value, 3)} of {of}; {what} doesn't tell how well: no floor."
     if fraction.sessions is None:
         safety = max(least_safety, ONE_SESSION_SAFETY, 2 * math.hypot(fraction.scatter, fraction.roofs))

@@ -64,18 +64,11 @@ class Checked:
 
     findings: tuple[Finding, ...]
     unexpected: tuple[str, ...] = ()
-    elsewhere: tuple[Expected, ...] = ()
+    for_others: tuple[Expected, ...] = ()
     unreadable: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()
     unknown_devices: tuple[str, ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        """0 all held, 1 one failed, 3 else: never 0 because there was nothing to look at."""
-        if any(finding.verdict == "failed" for finding in self.findings):
-            return 1
-        return 0 if self.all_held and not self.unreadable and not self.incomplete else 3
 
     @property
     def all_held(self) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from roofline.ab.gate import gate
+from roofline.ab.table import found_in
 from roofline.ab.trial import CaseTrial
+from roofline.comparison.gate import judge
 from tests.roofline.ab.made import (
     BUSY,
     FAILED,
@@ -50,7 +51,7 @@ SETTLED = tuple(case(f"busy {ratio:g}", *[turns(ratio, disturbed=True)] * 2) for
 )
 def test_exit_codes(cases: tuple[CaseTrial, ...], strict: bool, allowed: bool, code: int) -> None:
     """A slower case counts most; what can't be compared, or nothing compared at all, is 3."""
-    outcome = gate(trial(*cases), allow_removed=allowed, strict=strict)
+    outcome = judge(found_in(trial(*cases)), allow_removed=allowed, strict=strict)
     assert (outcome.exit_code, outcome.strict, outcome.allow_removed) == (code, strict, allowed)
     assert bool(outcome.failures) == (code != 0)
 
@@ -59,12 +60,12 @@ def test_pairs_that_lie_far_apart_are_no_proof_of_a_busy_machine() -> None:
     """On one left alone they do in up to one of twenty cases that didn't change: a gate of a single case may not
     end with 3 for it. It is inconclusive, and a warning says what it may be.
     """
-    outcome = gate(trial(SCATTERED), allow_removed=False, strict=False)
+    outcome = judge(found_in(trial(SCATTERED)), allow_removed=False, strict=False)
     assert (outcome.exit_code, outcome.failures) == (0, ())
     assert outcome.warnings == (
         "inconclusive, neither slower nor the same: scattered; the machine is perhaps too busy for scattered",
     )
-    assert gate(trial(SCATTERED), allow_removed=False, strict=True).exit_code == 3
+    assert judge(found_in(trial(SCATTERED)), allow_removed=False, strict=True).exit_code == 3
 
 
 @pytest.mark.parametrize(("settled", "code"), [(SETTLED[0], 1), (SETTLED[1], 0)], ids=["slower", "faster"])
@@ -72,7 +73,7 @@ def test_what_is_settled_is_judged_however_busy_the_machine(settled: CaseTrial, 
     """It was found beside what that does."""
     made = trial(settled)
     assert [one.judged for one in made.cases] == [True]
-    assert gate(made, allow_removed=False, strict=False).exit_code == code
+    assert judge(found_in(made), allow_removed=False, strict=False).exit_code == code
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -82,7 +83,7 @@ def test_an_inconclusive_case_is_a_warning(strict: bool) -> None:
         ((SAME, OPEN), "open"),
         ((SAME, OPEN, BUSY), "open, busy; the machine is too busy for busy"),
     ):
-        outcome = gate(trial(*cases), allow_removed=False, strict=strict)
+        outcome = judge(found_in(trial(*cases)), allow_removed=False, strict=strict)
         lines = (f"inconclusive, neither slower nor the same: {told}",)
         assert (outcome.failures, outcome.warnings) == ((lines, ()) if strict else ((), lines))
 
@@ -96,7 +97,7 @@ def test_an_inconclusive_case_is_a_warning(strict: bool) -> None:
 )
 def test_where_no_case_could_be_judged_it_says_so(cases: tuple[CaseTrial, ...], why: str) -> None:
     """A gate that saw nothing doesn't pass."""
-    outcome = gate(trial(*cases), allow_removed=False, strict=False)
+    outcome = judge(found_in(trial(*cases)), allow_removed=False, strict=False)
     assert (outcome.exit_code, outcome.failures) == (3, (f"no case could be judged: {why}",))
 
 
@@ -104,7 +105,7 @@ def test_what_is_in_the_way_is_told_with_its_cases() -> None:
     """A line for each slower case, with what it is slower by; of the others one for each reason, the names of a few."""
     lost = [replace(FAILED, test=f"test_{number}", case=f"failed {number}") for number in range(4)]
     other = case("skips", problem="base: skipped: no")
-    outcome = gate(trial(SLOWER, SAME, *lost, other, REMOVED), allow_removed=False, strict=False)
+    outcome = judge(found_in(trial(SLOWER, SAME, *lost, other, REMOVED)), allow_removed=False, strict=False)
     slower, *rest = outcome.failures
     assert re.fullmatch(r"slower: slow: \+10\.0 % \(\+\d\.\d to \+\d+\.\d %\)", slower)
     assert rest == [
@@ -112,7 +113,7 @@ def test_what_is_in_the_way_is_told_with_its_cases() -> None:
         "not comparable: skips: base: skipped: no",
         f"removed, only in base: {REMOVED.test}",
     ]
-    assert gate(trial(SAME, REMOVED), allow_removed=True, strict=False).warnings == (rest[-1],)
+    assert judge(found_in(trial(SAME, REMOVED)), allow_removed=True, strict=False).warnings == (rest[-1],)
 
 
 def test_a_case_that_was_lost_later_says_nothing() -> None:

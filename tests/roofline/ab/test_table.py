@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from roofline.ab.gate import gate
-from roofline.ab.table import as_json, sentence, verdict_table
+from roofline.ab.table import as_json, found_in, sentence, verdict_table
 from roofline.ab.trial import CaseTrial, Rules, Trial
+from roofline.comparison.gate import judge
 from roofline.show.tables import Format, render
 from tests.roofline.ab.made import (
     BUSY,
@@ -33,7 +33,7 @@ def shown(made: Trial, form: Format = "table", width: int = 200) -> str:
 
 
 def exit_code(made: Trial) -> int:
-    return gate(made, allow_removed=False, strict=False).exit_code
+    return judge(found_in(made), allow_removed=False, strict=False).exit_code
 
 
 def test_the_worst_comes_first() -> None:
@@ -142,7 +142,7 @@ def test_a_turn_that_was_left_out_is_counted_as_that() -> None:
 def test_its_json_says_what_came_of_it() -> None:
     """The exit code and why, how many cases have which verdict, and by which settings: a job needn't read the title."""
     made = trial(SAME, OPEN, REMOVED)
-    outcome = gate(made, allow_removed=True, strict=False)
+    outcome = judge(found_in(made), allow_removed=True, strict=False)
     content = json.loads(as_json(made, outcome))
     assert content["title"] == sentence(made, 0)
     assert (content["exit_code"], content["strict"], content["allow_removed"]) == (0, False, True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from roofline.comparison.comparison import Compared, Comparison, Settings
 from roofline.comparison.effect import Effect
-from roofline.comparison.matching import Pair
+from roofline.comparison.matching import MatchedCase
 from roofline.comparison.runs import Identity, Run
 from roofline.comparison.verdict import NoNumber
 from roofline.comparison.verdict_table import display, markdown, table
@@ -18,8 +18,8 @@ _RUN = Run(file="a.json", machine=_MACHINE, setup={}, when="", commit=None, dirt
 
 
 def _case(name: str, more_sessions: int | None = None, no_number: NoNumber | None = None) -> Compared:
-    pair = Pair(id=name, test=name, machine=_MACHINE, standing="matched")
-    return Compared(pair=pair, outcome="inconclusive", more_sessions=more_sessions, no_number=no_number)
+    pair = MatchedCase(id=name, test=name, machine=_MACHINE, standing="matched")
+    return Compared(match=pair, outcome="inconclusive", more_sessions=more_sessions, no_number=no_number)
 
 
 def _comparison(*cases: Compared) -> Comparison:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from roofline.comparison.comparison import OUTCOMES, Comparison, Settings, compare
-from roofline.comparison.gate import gate, told
+from roofline.comparison.gate import gate, lines_of
 from roofline.comparison.sides import read_side
 from roofline.machine.published import load
 from tests.roofline import build
@@ -28,7 +28,7 @@ def test_the_worst_stands_first(tmp_path: Path) -> None:
     """Slower, what could not be compared, inconclusive, new, faster, same; within each the largest difference."""
     base = _foreign(tmp_path / "base", {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "gone": 1.0, "ms": 1.0})
     new = _foreign(tmp_path / "new", {"a": 1.0, "b": 1.5, "c": 2.0, "d": 0.5, "now": 1.0, "ms": 1000.0})
-    found = [(case.pair.id, case.outcome) for case in _compare(base, new, Settings(least_effect=0.2)).cases]
+    found = [(case.match.id, case.outcome) for case in _compare(base, new, Settings(least_effect=0.2)).cases]
     assert found == [
         ("c", "slower"),
         ("b", "slower"),
@@ -74,7 +74,7 @@ def test_the_floor_is_of_the_step_time(tmp_path: Path) -> None:
     base = _foreign(tmp_path / "base", {"short": 1.0, "long": 100.0})
     new = _foreign(tmp_path / "new", {"short": 1.0, "long": 100.0})
     comparison = _compare(base, new, Settings(least_effect=0.1, floor_s=0.5))
-    assert {case.pair.id: case.least for case in comparison.cases} == {
+    assert {case.match.id: case.least for case in comparison.cases} == {
         "short": pytest.approx(0.5, rel=1e-3),
         "long": 0.1,
     }
@@ -95,7 +95,7 @@ def test_only_what_new_sessions_lack_is_in_the_way_of_the_same(tmp_path: Path, s
     }
     sessions.edited(files[side][0], sessions.errored)
     found = _compare(files["base"], files["new"], Settings(least_effect=0.5)).cases
-    assert {case.pair.id: case.outcome for case in found}[sessions.ID] == outcome
+    assert {case.match.id: case.outcome for case in found}[sessions.ID] == outcome
 
 
 def test_a_mean_of_sessions_is_not_told_as_one_files(tmp_path: Path) -> None:
@@ -103,7 +103,9 @@ def test_a_mean_of_sessions_is_not_told_as_one_files(tmp_path: Path) -> None:
     base = [*_foreign(tmp_path / "one", {"a": 1.0}, count=1), *_foreign(tmp_path / "four", {"a": 4.0}, count=1)]
     new = _foreign(tmp_path / "new", {"a": 200.0}, count=1)
     (case,) = _compare(base, new).cases
-    assert told(case).endswith(f" (2.00 s over 2 sessions ({base[0]} and 1 more), 200 s in {new[0]})")
+    assert lines_of([case], in_full=True)[0].endswith(
+        f" (2.00 s over 2 sessions ({base[0]} and 1 more), 200 s in {new[0]})"
+    )
     (ms,) = _compare(base, _foreign(tmp_path / "ms", {"a": 2000.0})).cases
     assert f"(2.00 s over 2 sessions ({base[0]} and 1 more), 2.00 ks in " in ms.why
 

@@ -39,7 +39,7 @@ def _count(paths: Sequence[Path], **work: Any) -> None:
 def _told(base: Sequence[Path], new: Sequence[Path]) -> str:
     """What is told of resnet50, compared by time."""
     matching = match(read_side(base, "time", load()), read_side(new, "time", load()), "time")
-    (pair,) = (pair for pair in matching.pairs if pair.id == ID)
+    (pair,) = (pair for pair in matching.cases if pair.id == ID)
     assert pair.standing == "matched"
     return pair.counted
 
@@ -125,7 +125,7 @@ def test_a_side_of_several_counts_has_all_of_them(base: list[Path], new: list[Pa
 def _by_roof(base: Sequence[Path], new: Sequence[Path]) -> str:
     """Why resnet50 isn't compared by roof; empty where it is."""
     matching = match(read_side(base, "roof", load()), read_side(new, "roof", load()), "roof")
-    (pair,) = (pair for pair in matching.pairs if pair.id == ID)
+    (pair,) = (pair for pair in matching.cases if pair.id == ID)
     assert pair.standing == ("not comparable" if pair.why else "matched")
     return pair.why
 

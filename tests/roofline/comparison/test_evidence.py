@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from roofline.comparison.observation import (
-    Loud,
+    Disturbed,
     Unusable,
     flags_of,
     observe_record,
@@ -148,7 +148,7 @@ def test_records_that_say_nothing(timing: dict[str, Any], stats: dict[str, Any],
     with pytest.raises(Unusable) as caught:
         observe_record(_record(**timing), _stats(**stats), "")
     assert reason in str(caught.value)
-    assert not isinstance(caught.value, Loud)
+    assert not isinstance(caught.value, Disturbed)
 
 
 def test_a_record_without_timing() -> None:
@@ -162,7 +162,7 @@ def test_a_loud_session_is_no_broken_one() -> None:
     """Measured again it may say something."""
     wall = tuple(5 * time for time in ROUNDS)
     record = _record(rounds=Rounds(steps=5, wall_s=wall, disturbed=("steal",) * 5))
-    with pytest.raises(Loud, match="5 of 5 rounds were disturbed from outside"):
+    with pytest.raises(Disturbed, match="5 of 5 rounds were disturbed from outside"):
         observe_record(record, _stats(), "")
 
 

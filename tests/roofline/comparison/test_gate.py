@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from roofline.comparison.comparison import Compared, Comparison, Outcome, Settings
 from roofline.comparison.effect import Effect
-from roofline.comparison.gate import gate
-from roofline.comparison.matching import Pair, Shortfall, Shortfalls, Standing
+from roofline.comparison.gate import RULES, WARNING, gate, judge
+from roofline.comparison.matching import MatchedCase, MissingSessions, Standing
 from roofline.comparison.runs import Identity, Run
 from roofline.comparison.verdict_table import sides
 
@@ -21,13 +23,13 @@ def _run(file: str, when: str) -> Run:
 
 
 def _case(
-    name: str, outcome: Outcome, *, settled: bool = False, more_sessions: int | None = None, why: str = ""
+    name: str, outcome: Outcome, *, invalid_before: bool = False, more_sessions: int | None = None, why: str = ""
 ) -> Compared:
     standing: Standing = "invalid" if outcome == "invalid" else "matched"
-    pair = Pair(id=name, test=name, machine=_MACHINE, standing=standing, settled=settled)
+    pair = MatchedCase(id=name, test=name, machine=_MACHINE, standing=standing, invalid_before=invalid_before)
     effect = Effect(log_ratio=0.0, error=0.01, freedom=6.0, deviation=0.01, drift=0.0, base_sessions=2, new_sessions=2)
     return Compared(
-        pair=pair,
+        match=pair,
         outcome=outcome,
         why=why or ("precision_disproved" if outcome == "invalid" else ""),
         effect=None if outcome == "invalid" else effect,
@@ -45,12 +47,50 @@ def _comparison(*cases: Compared) -> Comparison:
     )
 
 
+def _documented() -> dict[str, tuple[int, ...]]:
+    """Situation -> its exit code by default, under --strict and under --allow-removed; as docs/gate.md has it."""
+    page = (Path(__file__).parents[3] / "docs" / "gate.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| (1|3|warning) \|([^|]*)\|([^|]*)\|", page, re.MULTILINE)
+    codes = {"1": 1, "3": 3, "warning": WARNING}
+    return {name: tuple(codes[cell.strip() or default] for cell in (default, *cells)) for name, default, *cells in rows}
+
+
+def test_the_page_has_the_rules() -> None:
+    """All of them, in their order, with what each comes to."""
+    options = ({}, {"strict": True}, {"allow_removed": True})
+    ours = {
+        name: tuple(rule.code(**{"strict": False, "allow_removed": False, **given}) for given in options)
+        for name, rule in RULES.items()
+    }
+    assert list(ours.items()) == list(_documented().items())
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("allowed", [False, True])
+@pytest.mark.parametrize("situation", RULES)
+def test_a_situation_comes_to_its_code(situation: str, strict: bool, allowed: bool) -> None:
+    """As a failure or a warning; beside a slower case it is 1 whatever it is."""
+    default, by_strict, by_allowed = _documented()[situation]
+    code = by_allowed if allowed and by_allowed != default else by_strict if strict else default
+    outcome = judge([(situation, "line")], strict=strict, allow_removed=allowed)
+    assert (outcome.exit_code, outcome.strict, outcome.allow_removed) == (code, strict, allowed)
+    assert (outcome.failures, outcome.warnings) == ((), ("line",)) if code == WARNING else (("line",), ())
+    assert judge([(situation, "line"), ("slower", "a")], strict=strict, allow_removed=allowed).exit_code == 1
+
+
+def test_what_is_found_twice_is_reported_once() -> None:
+    """In the order of the rules."""
+    outcome = judge([("file not read", "b"), ("slower", "a"), ("file not read", "b")])
+    assert (outcome.failures, outcome.lines) == (("a", "b"), ("a", "b"))
+    assert judge([]).exit_code == 0
+
+
 @pytest.mark.parametrize(
-    ("settled", "strict", "code"), [(False, False, 3), (False, True, 3), (True, False, 0), (True, True, 3)]
+    ("before", "strict", "code"), [(False, False, 3), (False, True, 3), (True, False, 0), (True, True, 3)]
 )
-def test_an_invalid_case(settled: bool, strict: bool, code: int) -> None:
+def test_an_invalid_case(before: bool, strict: bool, code: int) -> None:
     """One that was invalid before for the same reason is a warning, and under ``strict`` no pass; any other is none."""
-    comparison = _comparison(_case("a", "same"), _case("b", "invalid", settled=settled))
+    comparison = _comparison(_case("a", "same"), _case("b", "invalid", invalid_before=before))
     outcome = gate(comparison, allow_removed=False, strict=strict)
     told = ("invalid: b: precision_disproved",)
     assert (outcome.exit_code, outcome.failures, outcome.warnings) == ((3, told, ()) if code else (0, (), told))
@@ -58,7 +98,7 @@ def test_an_invalid_case(settled: bool, strict: bool, code: int) -> None:
 
 def test_invalid_cases_alone_are_nothing_to_judge() -> None:
     """Though they were invalid before."""
-    outcome = gate(_comparison(_case("b", "invalid", settled=True)), allow_removed=False, strict=False)
+    outcome = gate(_comparison(_case("b", "invalid", invalid_before=True)), allow_removed=False, strict=False)
     assert outcome.exit_code == 3
     assert outcome.failures == ("no case of base could be compared with one of new",)
 
@@ -107,8 +147,8 @@ def test_cases_of_one_reason_are_one_line() -> None:
 
 def test_sessions_that_several_cases_lack_are_one_line() -> None:
     """Where they lack them for one reason."""
-    short = Shortfall(side="new", kind="missing", count=1, of=5, why="not in new/3.json")
+    short = MissingSessions(side="new", kind="missing", count=1, of=5, why="not in new/3.json")
     cases = [_case(name, "same") for name in "abcd"]
-    lacking = [replace(case, pair=replace(case.pair, shortfalls=Shortfalls(found=(short,)))) for case in cases]
+    lacking = [replace(case, match=replace(case.match, missing=(short,))) for case in cases]
     outcome = gate(_comparison(*lacking, _case("e", "same")), allow_removed=False, strict=False, in_full=False)
     assert outcome.warnings == ("a, b and 2 more: missing from 1 of 5 new sessions: not in new/3.json",)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.runs import Identity, identity_of, setup_differences, setup_of, told_apart
+from roofline.comparison.runs import Identity, identity_of, machine_difference, setup_differences, setup_of
 from roofline.results.reader import ResultFile, read_file
 from roofline.schema.record import Device
 from tests.roofline import build
@@ -25,7 +25,7 @@ def _foreign(tmp_path: Path, **host: Any) -> ResultFile:
 
 
 def _apart(base: ResultFile, new: ResultFile) -> str | None:
-    return told_apart(identity_of(base), identity_of(new))
+    return machine_difference(identity_of(base), identity_of(new))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_host_is_missing_only_where_no_processor_is_told(tmp_path: Path) -> No
     assert _apart(unnamed, named) == f"{_NOT_KNOWN}of the baseline no host is told"
     assert _apart(unnamed, unnamed) == f"{_NOT_KNOWN}neither processor nor host is told"
     assert _apart(named, _foreign(tmp_path)) == f"{_NOT_KNOWN}of the baseline no processor is told"
-    assert told_apart(Identity("a", ()), Identity("b", ())) == f"{_NOT_KNOWN}neither processor nor host is told"
+    assert machine_difference(Identity("a", ()), Identity("b", ())) == f"{_NOT_KNOWN}neither processor nor host is told"
 
 
 @pytest.mark.parametrize(("processor", "machine"), [("aarch64", "aarch64"), ("i386", "x86_64"), ("arm", "arm64")])
@@ -155,8 +155,8 @@ def test_no_file_is_of_two_machines(tmp_path: Path) -> None:
     ]
     machines = [identity_of(_foreign(tmp_path, **{**full, **change})) for change in ({}, *less)]
     for one in machines:
-        same = [other for other in machines if told_apart(one, other) is None]
-        assert all(told_apart(first, second) is None for first in same for second in same)
+        same = [other for other in machines if machine_difference(one, other) is None]
+        assert all(machine_difference(first, second) is None for first in same for second in same)
 
 
 def test_setup_differences(tmp_path: Path) -> None:

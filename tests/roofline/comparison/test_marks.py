@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.matching import Pair, match
+from roofline.comparison.matching import MatchedCase, match
 from roofline.comparison.sides import By, read_side
 from roofline.machine.published import load
 from roofline.schema.record import KEY
@@ -41,19 +41,19 @@ def _side(folder: Path, *disturbed: int | None) -> list[Path]:
     return [sessions.edited(path, _marked(count)) for path, count in zip(files, disturbed, strict=True)]
 
 
-def _pair(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Pair:
-    (pair,) = match(read_side(base, by, load()), read_side(new, by, load()), by).pairs
+def _match(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> MatchedCase:
+    (pair,) = match(read_side(base, by, load()), read_side(new, by, load()), by).cases
     return pair
 
 
-def _left_out(pair: Pair) -> list[int]:
+def _left_out(pair: MatchedCase) -> list[int]:
     return [seen.observation.left_out for seen in (*pair.base, *pair.new) if seen.observation is not None]
 
 
 def test_where_both_sides_tell_marked_rounds_are_left_out(tmp_path: Path) -> None:
     """Also where no round of the other side is marked: it was looked at."""
-    pair = _pair(_side(tmp_path / "base", 0, 0), _side(tmp_path / "new", 4, 0))
-    assert (_left_out(pair), pair.blind) == ([0, 0, 4, 0], "")
+    pair = _match(_side(tmp_path / "base", 0, 0), _side(tmp_path / "new", 4, 0))
+    assert (_left_out(pair), pair.unmarked_files) == ([0, 0, 4, 0], "")
     assert [seen.step_time_s for seen in pair.new] == [1.0, 1.0]
 
 
@@ -61,45 +61,45 @@ def test_where_both_sides_tell_marked_rounds_are_left_out(tmp_path: Path) -> Non
 def test_where_one_side_does_not_tell_no_round_is_left_out(tmp_path: Path, blind: str) -> None:
     """Of either side: left out of the other alone, the slow ones would speak against it."""
     files = {name: _side(tmp_path / name, *((None, None) if name == blind else (8, 0))) for name in ("base", "new")}
-    pair = _pair(files["base"], files["new"])
+    pair = _match(files["base"], files["new"])
     assert (pair.standing, _left_out(pair)) == ("matched", [0, 0, 0, 0])
-    assert pair.blind == f"{files[blind][0]} and 1 more"
+    assert pair.unmarked_files == f"{files[blind][0]} and 1 more"
 
 
 def test_one_session_that_does_not_tell_is_enough(tmp_path: Path) -> None:
     """Of the sides' sessions all are read alike."""
     base = _side(tmp_path / "base", 8, None, 8)
-    pair = _pair(base, _side(tmp_path / "new", 8, 8, 8))
-    assert (_left_out(pair), pair.blind) == ([0] * 6, str(base[1]))
+    pair = _match(base, _side(tmp_path / "new", 8, 8, 8))
+    assert (_left_out(pair), pair.unmarked_files) == ([0] * 6, str(base[1]))
 
 
 def test_a_disturbed_session_is_taken_where_marks_are_not(tmp_path: Path) -> None:
     """As those of the other side are, of which nobody knows. Where marks count, it is left out."""
     base, new = _side(tmp_path / "base", 0, 0, 0), _side(tmp_path / "new", 16, 0, 0)
-    pair = _pair(base, new)
-    assert (len(pair.new), [one.loud for one in pair.left_out]) == (2, [True])
-    pair = _pair(_side(tmp_path / "blind", None, None, None), new)
+    pair = _match(base, new)
+    assert (len(pair.new), [one.disturbed for one in pair.left_out]) == (2, [True])
+    pair = _match(_side(tmp_path / "blind", None, None, None), new)
     assert (len(pair.new), pair.left_out) == (3, ())
     assert [seen.step_time_s for seen in pair.new] == [2.0, 1.0, 1.0]
-    assert not any(seen.loud or seen.problem for seen in pair.new)
+    assert not any(seen.disturbed or seen.problem for seen in pair.new)
 
 
 def test_a_side_that_was_mostly_disturbed_is_not_judged(tmp_path: Path) -> None:
     """Whatever the other side tells: what is known of it isn't forgotten."""
-    pair = _pair(_side(tmp_path / "base", None, None), _side(tmp_path / "new", 16, 12))
-    assert pair.standing == "loud"
+    pair = _match(_side(tmp_path / "base", None, None), _side(tmp_path / "new", 16, 12))
+    assert pair.standing == "disturbed"
     assert pair.why.startswith("new: mostly disturbed from outside in each of 2 sessions (")
 
 
 def test_nothing_marked_nothing_told(tmp_path: Path) -> None:
     """Where a round that was left in can't be named, there is nothing to warn of."""
-    assert _pair(_side(tmp_path / "base", None, None), _side(tmp_path / "new", 0, 0)).blind == ""
+    assert _match(_side(tmp_path / "base", None, None), _side(tmp_path / "new", 0, 0)).unmarked_files == ""
 
 
 def test_by_roof_the_least_time_stays(tmp_path: Path) -> None:
     """All rounds over the same least time, of a session with quiet ones and of one without."""
     base, new = _side(tmp_path / "base", None, None, None), _side(tmp_path / "new", 16, 8, 0)
-    pair = _pair(base, new, "roof")
+    pair = _match(base, new, "roof")
     assert [seen.step_time_s for seen in pair.new] == [2.0, 1.0, 1.0]
     for seen in pair.new:
         assert seen.observation is not None
@@ -117,7 +117,7 @@ def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
     new = _side(tmp_path / "new", 8, 16, 0, 0, 0)
     for path in new[:2]:
         sessions.edited(path, unroofed)
-    pair = _pair(_side(tmp_path / "base", *(None,) * 5), new, "roof")
+    pair = _match(_side(tmp_path / "base", *(None,) * 5), new, "roof")
     assert (pair.standing, len(pair.new), len(pair.left_out)) == ("matched", 3, 2)
     failed = {"name": "x", "status": "failed", "evidence": "seen"}
 
@@ -125,7 +125,7 @@ def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
         content["benchmarks"][0]["extra_info"][KEY]["checks"] = [failed]
 
     sessions.edited(new[2], disproved)
-    pair = _pair(_side(tmp_path / "base2", *(None,) * 5), new[2:])
+    pair = _match(_side(tmp_path / "base2", *(None,) * 5), new[2:])
     assert (len(pair.new), [one.why for one in pair.left_out]) == (2, ["x_disproved: seen"])
 
 
@@ -149,10 +149,10 @@ def _with_neighbours(path: Path, *disturbed: int) -> Path:
     return sessions.edited(path, change)
 
 
-def _first(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Pair:
+def _first(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> MatchedCase:
     return next(
         pair
-        for pair in match(read_side(base, by, load()), read_side(new, by, load()), by).pairs
+        for pair in match(read_side(base, by, load()), read_side(new, by, load()), by).cases
         if not pair.id.startswith("other")
     )
 
@@ -165,11 +165,11 @@ def test_a_session_of_a_loud_hour_is_left_out(tmp_path: Path, by: By) -> None:
     new = [_with_neighbours(files[0], 10), _with_neighbours(files[1], 6, 6)]
     pair = _first(base, new, by)
     assert [seen.run.file for seen in pair.new] == [str(new[0])]
-    assert [(one.file, one.loud, one.why) for one in pair.left_out] == [
+    assert [(one.file, one.disturbed, one.why) for one in pair.left_out] == [
         (str(new[1]), True, "2 of 3 cases were mostly disturbed from outside")
     ]
     pair = _first(base, new[1:], by)
-    assert (pair.standing, "2 of 3 cases" in pair.why) == ("loud", True)
+    assert (pair.standing, "2 of 3 cases" in pair.why) == ("disturbed", True)
 
 
 def test_invalid_cases_make_no_hour_loud(tmp_path: Path) -> None:
@@ -190,6 +190,6 @@ def test_a_loud_session_is_taken_where_marks_are_not(tmp_path: Path, by: By) -> 
     files = _side(tmp_path / "new", 0, 0)
     new = [_with_neighbours(path, disturbed, disturbed) for path, disturbed in zip(files, (0, 10), strict=True)]
     pair = _first(base, new, by)
-    assert (len(pair.new), pair.left_out, pair.blind) == (2, (), f"{base[0]} and 1 more")
+    assert (len(pair.new), pair.left_out, pair.unmarked_files) == (2, (), f"{base[0]} and 1 more")
     assert [seen.step_time_s for seen in pair.new] == [1.0, 1.0]
-    assert all(seen.observation is not None and not seen.loud for seen in pair.new)
+    assert all(seen.observation is not None and not seen.disturbed for seen in pair.new)

@@ -27,7 +27,7 @@ def _match(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Matchi
 
 
 def _standings(matching: Matching) -> list[tuple[str, str, str]]:
-    return [(pair.id, pair.machine.label, pair.standing) for pair in matching.pairs]
+    return [(pair.id, pair.machine.label, pair.standing) for pair in matching.cases]
 
 
 def _record(content: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _record(content: dict[str, Any]) -> dict[str, Any]:
 def test_sessions_of_a_case_stand_together(tmp_path: Path) -> None:
     """However many files a side has."""
     base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=3) for name in ("base", "new"))
-    (pair,) = _match(base, new[:2]).pairs
+    (pair,) = _match(base, new[:2]).cases
     assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
 
 
@@ -53,7 +53,7 @@ def test_each_machine_is_compared_with_itself(tmp_path: Path) -> None:
     )
     matching = _match(base, new)
     assert _standings(matching) == [(ID, "slow", "matched"), (ID, "fast", "matched")]
-    assert [pair.base[0].step_time_s for pair in matching.pairs] == [
+    assert [pair.base[0].step_time_s for pair in matching.cases] == [
         pytest.approx(0.1, rel=0.01),
         pytest.approx(0.01, rel=0.01),
     ]
@@ -107,12 +107,12 @@ def test_a_machine_with_roofs_alone_has_lost_its_cases(tmp_path: Path) -> None:
     matching = _match([tmp_path / "base"], [tmp_path / "new"])
     assert set(_standings(matching)) == {(ID, "slow", "matched"), (ID, "fast", "removed")}
     assert matching.left_out == ()
-    (why,) = [pair.why for pair in matching.pairs if pair.standing == "removed"]
+    (why,) = [pair.why for pair in matching.cases if pair.standing == "removed"]
     assert why == f"in {tmp_path / 'base' / 'fast' / '00.json'}, not in {fast} (failed: out of memory)"
     sessions.edited(fast, lambda content: content[KEY].update(not_measured=[]))
     slow = tmp_path / "new" / "slow" / "00.json"
     sessions.edited(slow, roofs_alone)
-    whys = [pair.why for pair in _match([tmp_path / "base"], [tmp_path / "new"]).pairs]
+    whys = [pair.why for pair in _match([tmp_path / "base"], [tmp_path / "new"]).cases]
     assert sorted("out of memory" in why for why in whys) == [False, True]
 
 
@@ -128,11 +128,11 @@ def test_plain_files_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
         name: build.write(tmp_path / f"{name}.json", sessions.foreign(rounds, node=name, **host))
         for name, host in hosts.items()
     }
-    (pair,) = _match([of["four"], of["eight"]], [of["some"]]).pairs
+    (pair,) = _match([of["four"], of["eight"]], [of["some"]]).cases
     assert pair.standing == "not comparable"
     assert "of the new results no number of processors is told" in pair.why
     again = build.write(tmp_path / "again.json", {**sessions.foreign(rounds, **hosts["four"]), "datetime": ""})
-    (pair,) = _match([of["four"], of["eight"], of["some"]], [again]).pairs
+    (pair,) = _match([of["four"], of["eight"], of["some"]], [again]).cases
     assert (pair.standing, [seen.run.file for seen in pair.base]) == ("matched", [str(of["four"])])
 
 
@@ -141,7 +141,7 @@ def test_a_moved_test_of_another_project(tmp_path: Path) -> None:
     base, new = (sessions.foreign({"a": (0.1,) * 5}) for _ in range(2))
     new["benchmarks"][0]["fullname"] = "bench/test_speed.py::a"
     files = [build.write(tmp_path / name, content) for name, content in (("old.json", base), ("new.json", new))]
-    removed, added = _match(files[:1], files[1:]).pairs
+    removed, added = _match(files[:1], files[1:]).cases
     assert (removed.standing, added.standing) == ("removed", "new")
     assert removed.why.endswith("(moved or renamed? A test of this name is there as bench/test_speed.py::a)")
 
@@ -151,7 +151,7 @@ def test_base_sessions_of_an_older_workload_are_left_out(tmp_path: Path) -> None
     base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=3)
     sessions.edited(base[0], lambda content: _record(content)["case"].update(workload_hash="old", batch=16))
     new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, first=10)
-    (pair,) = _match(base, new).pairs
+    (pair,) = _match(base, new).cases
     assert (pair.standing, len(pair.base)) == ("matched", 2)
     assert [one.why for one in pair.left_out] == ["another workload under the same id: batch 32, baseline 16"]
 
@@ -161,7 +161,7 @@ def test_new_sessions_of_two_workloads_are_not_pooled(tmp_path: Path) -> None:
     base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1)
     new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=2, first=10)
     sessions.edited(new[0], lambda content: _record(content)["case"].update(workload_hash="other"))
-    (pair,) = _match(base, new).pairs
+    (pair,) = _match(base, new).cases
     assert pair.standing == "not comparable"
     assert pair.why == f"the new sessions are not all of one workload ({base[0]} -> {new[0]} and 1 more)"
 
@@ -174,7 +174,7 @@ def test_the_newest_session_is_the_one_that_began_last(tmp_path: Path) -> None:
     for path in new:
         sessions.edited(path, lambda content: _record(content)["case"].update(workload_hash="newest", batch=128))
     for files in (base, base[::-1]):
-        (pair,) = _match(files, new).pairs
+        (pair,) = _match(files, new).cases
         assert pair.why.startswith("another workload under the same id: batch 128, baseline 64 (")
 
 
@@ -184,7 +184,7 @@ def test_sessions_that_can_not_be_used_are_left_out_with_the_reason(tmp_path: Pa
     sessions.edited(
         new[1], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
     )
-    (pair,) = _match(base, new).pairs
+    (pair,) = _match(base, new).cases
     assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
     assert pair.left_out == (LeftOut(str(new[1]), "x: seen"),)
 
@@ -198,7 +198,7 @@ def test_a_session_in_which_the_case_failed_is_told(tmp_path: Path) -> None:
         content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "assert 1 == 2"}]
 
     sessions.edited(new[1], failed)
-    pair = next(pair for pair in _match(base, new).pairs if pair.id == ID)
+    pair = next(pair for pair in _match(base, new).cases if pair.id == ID)
     assert (pair.standing, len(pair.new)) == ("matched", 2)
     assert pair.left_out == (LeftOut(str(new[1]), "failed: assert 1 == 2"),)
 
@@ -212,12 +212,12 @@ def test_one_bad_session_among_loud_ones_makes_the_case_invalid(tmp_path: Path) 
 
     for path in new:
         sessions.edited(path, loud)
-    assert _match(base, new).pairs[0].standing == "loud"
+    assert _match(base, new).cases[0].standing == "disturbed"
     sessions.edited(
         new[1], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
     )
-    (pair,) = _match(base, new).pairs
-    assert (pair.standing, pair.settled) == ("invalid", False)
+    (pair,) = _match(base, new).cases
+    assert (pair.standing, pair.invalid_before) == ("invalid", False)
     assert pair.why == f"new: x: seen ({new[0]} and 1 more)"
 
 
@@ -256,12 +256,12 @@ def test_by_roof_counted_work_is_not_held_against_counters(tmp_path: Path) -> No
         _record(content)["counters"] = {"status": "ok", "flop": 1e11, "dram_byte": 5e9}
 
     sessions.edited(new, count)
-    (pair,) = _match([base], [new], "roof").pairs
+    (pair,) = _match([base], [new], "roof").cases
     assert (pair.standing, pair.why.partition(" (")[0]) == (
         "not comparable",
         "work from another source: counters, baseline analytic",
     )
-    (pair,) = _match([base], [new], "time").pairs
+    (pair,) = _match([base], [new], "time").cases
     assert pair.standing == "matched"
 
 
@@ -275,11 +275,11 @@ def test_by_roof_counters_without_one_of_both_are_another_source(tmp_path: Path,
     sessions.edited(base, lambda content: _record(content).update(counters=whole))
     for path in (new, newer):
         sessions.edited(path, lambda content: _record(content).update(counters=partly))
-    (pair,) = _match([base], [new], "roof").pairs
+    (pair,) = _match([base], [new], "roof").cases
     told = {"flop": "counters (FLOP analytic)", "dram_byte": "analytic (FLOP counters)"}[lacks]
     assert pair.standing == "not comparable"
     assert pair.why.startswith(f"work from another source: {told}, baseline counters (")
-    (pair,) = _match([new], [newer], "roof").pairs
+    (pair,) = _match([new], [newer], "roof").cases
     assert pair.standing == "matched"
 
 
@@ -287,15 +287,15 @@ def test_roofs_are_no_cases(tmp_path: Path) -> None:
     """They are ceilings, measured anew by each run."""
     record = sessions.record(0.1, 1, "roof", case=build.case(id="roof-fp32", mode="roof"))
     path = build.write(tmp_path / "a.json", build.document([record], of=build.session(), on=build.machine()))
-    assert _read([path]).seen == ()
-    assert _read([path], "roof").seen == ()
+    assert _read([path]).results == ()
+    assert _read([path], "roof").results == ()
 
 
 def test_the_last_row_of_a_test_that_was_run_again_counts(tmp_path: Path) -> None:
     """Its rows are no sessions of their own."""
     records = [sessions.record(seconds, seconds) for seconds in (0.3, 0.1)]
     path = build.write(tmp_path / "a.json", build.document(records, of=build.session(), on=build.machine()))
-    assert [seen.step_time_s for seen in _read([path]).seen] == [pytest.approx(0.1, rel=0.01)]
+    assert [seen.step_time_s for seen in _read([path]).results] == [pytest.approx(0.1, rel=0.01)]
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -312,11 +312,57 @@ def test_cases_of_loud_hours_have_one_reason(tmp_path: Path, count: int) -> None
 
     for path in new:
         sessions.edited(path, disturb)
-    pairs = _match(base, new).pairs
-    assert {pair.standing for pair in pairs} == {"loud"}
+    pairs = _match(base, new).cases
+    assert {pair.standing for pair in pairs} == {"disturbed"}
     (why,) = {pair.why for pair in pairs}
     assert why == (
         f"new: 2 of 2 cases were mostly disturbed from outside ({new[0]})"
         if count == 1
         else f"new: mostly disturbed from outside in each of 3 sessions ({new[0]} and 2 more)"
     )
+
+
+@pytest.mark.parametrize(
+    ("count", "invalid", "absent", "failed", "absent_before", "failed_before", "standing", "found"),
+    [
+        (3, 1, 0, 0, 0, 0, "matched", ["1 of 3 new invalid"]),
+        (2, 1, 0, 0, 0, 0, "invalid", ["1 of 2 new invalid"]),
+        (4, 2, 0, 0, 0, 0, "invalid", ["2 of 4 new invalid"]),
+        (5, 2, 0, 0, 0, 0, "matched", ["2 of 5 new invalid"]),
+        (4, 0, 1, 0, 0, 0, "matched", ["1 of 4 new missing"]),
+        (4, 0, 2, 0, 0, 0, "removed", ["2 of 4 new missing"]),
+        (4, 0, 2, 0, 2, 0, "matched", []),
+        (4, 0, 2, 1, 2, 0, "removed", ["2 of 4 new missing"]),
+        (4, 0, 2, 0, 2, 1, "matched", ["2 of 4 baseline missing"]),
+        (4, 1, 2, 0, 2, 0, "invalid", ["1 of 4 new invalid"]),
+    ],
+)
+def test_half_of_the_new_sessions_are_too_many(
+    tmp_path: Path,
+    count: int,
+    invalid: int,
+    absent: int,
+    failed: int,
+    absent_before: int,
+    failed_before: int,
+    standing: str,
+    found: list[str],
+) -> None:
+    """Of those that should have the case: where the tests were run in parts, so that as many of the baseline's sessions
+    lack it, none was lost, unless a session says that it failed; and such sessions don't dilute what is invalid.
+    """
+    base, new = (sessions.side(tmp_path / name, sessions.TIMES, count=count) for name in ("base", "new"))
+    for paths, without, telling in ((base, absent_before, failed_before), (new, absent, failed)):
+        for number, path in enumerate(paths[:without]):
+            sessions.edited(path, sessions.remove)
+            if number < telling:
+                entry = {"id": ID, "outcome": "failed", "reason": "assert 1 == 2"}
+                sessions.edited(path, lambda content, entry=entry: content[KEY].update(not_measured=[entry]))
+    for path in new[count - invalid :]:
+        sessions.edited(path, sessions.disproved)
+    (case,) = [case for case in _match(base, new).cases if case.id == ID]
+    assert case.standing == standing
+    assert [f"{one.count} of {one.of} {one.side} {one.kind}" for one in case.missing] == found
+    other = sessions.side(tmp_path / "other", {"vgg16": 0.1})
+    (added,) = [case for case in _match(other, new).cases if case.id == ID]
+    assert added.standing == ("invalid" if invalid and invalid >= 0.5 * (count - absent) else "new")

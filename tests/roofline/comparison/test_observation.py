@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from roofline.comparison.observation import Unusable, loud_session, observe, observe_times
+from roofline.comparison.observation import Unusable, disturbed_session, observe, observe_times
 from roofline.schema.record import Rounds
 
 
@@ -65,11 +65,11 @@ def test_half_of_the_cases_of_a_session_must_be_quiet() -> None:
         rounds(*[1.0] * count, disturbed=(mark,) * count) for count, mark in ((10, None), (10, "a"), (97, "a"))
     )
     blind = rounds(*[1.0] * 30)
-    assert loud_session([quiet, long, blind]) is None
-    assert loud_session([quiet, quiet, loud, long]) is None
-    assert loud_session([quiet, loud, long, blind]) == "2 of 3 cases were mostly disturbed from outside"
-    assert loud_session([blind]) is None
-    assert loud_session([]) is None
+    assert disturbed_session([quiet, long, blind]) is None
+    assert disturbed_session([quiet, quiet, loud, long]) is None
+    assert disturbed_session([quiet, loud, long, blind]) == "2 of 3 cases were mostly disturbed from outside"
+    assert disturbed_session([blind]) is None
+    assert disturbed_session([]) is None
 
 
 def test_white_noise_error_is_near_the_textbooks() -> None:

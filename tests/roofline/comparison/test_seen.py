@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from roofline.comparison.sides import By, Seen, read_side
+from roofline.comparison.sides import By, SessionResult, read_side
 from roofline.machine.published import load
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 
 
-def _seen(path: Path, by: By) -> Seen:
-    (seen,) = read_side([path], by, load()).seen
+def _seen(path: Path, by: By) -> SessionResult:
+    (seen,) = read_side([path], by, load()).results
     return seen
 
 

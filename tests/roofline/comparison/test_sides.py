@@ -16,7 +16,7 @@ from tests.roofline.comparison import sessions
 def test_one_copy_of_a_case_is_kept(tmp_path: Path) -> None:
     """Of a thousand sessions."""
     paths = sessions.side(tmp_path, {"resnet50": 0.1}, count=2)
-    first, second = read_side(paths, "time", load()).seen
+    first, second = read_side(paths, "time", load()).results
     assert first.case is second.case
 
 

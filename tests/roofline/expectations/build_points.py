@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from roofline.comparison.gate import judge
+from roofline.expectations.bounds_table import found_in
+from roofline.expectations.unmatched import Checked
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
 from roofline.schema.record import Record, Roof, Work
@@ -45,3 +48,8 @@ def points(
     """What one file's records come to."""
     of = build.session(tuple(roofs() if over is None else over), **(session or {}))
     return points_of(build.result(folder / f"{name}.json", records, of=of, on=build.machine(**(machine or {}))), load())
+
+
+def exit_code(checked: Checked) -> int:
+    """What the gate makes of it."""
+    return judge(found_in(checked)).exit_code

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.expectations.fraction import from_the_top, lowest, of_roof, of_speed_of_light, why_loud
+from roofline.expectations.fraction import from_the_top, lowest, of_roof, of_speed_of_light, why_disturbed
 from roofline.machine.roofs import Roofs
 from roofline.model.points import Point
 from roofline.schema.record import RoofSample, Rounds
@@ -201,4 +201,4 @@ def test_the_time_of_a_loud_session_is_not_known(tmp_path: Path, disturbed: int,
     first = build_points.points(tmp_path, *records)[0]
     fraction = of_roof([first])
     assert fraction is not None
-    assert (why_loud(first), fraction.timing) == (why, 0.01 if why is None else None)
+    assert (why_disturbed(first), fraction.timing) == (why, 0.01 if why is None else None)

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from roofline.comparison.gate import Gate
-from roofline.expectations.bounds_table import findings_table
-from roofline.expectations.gate import expected_gate
+from roofline.comparison.gate import Gate, judge
+from roofline.expectations.bounds_table import findings_table, found_in
 from roofline.expectations.judging import check_expectations
 from roofline.expectations.unmatched import Checked
 from roofline.schema.expected import Expected
@@ -19,21 +18,21 @@ def _checked(folder: Path, *bounds: str) -> Checked:
 
 def test_what_holds_passes(tmp_path: Path) -> None:
     """Nothing is told."""
-    assert expected_gate(_checked(tmp_path, "compute"), strict=True) == Gate(exit_code=0, strict=True)
+    assert judge(found_in(_checked(tmp_path, "compute")), strict=True) == Gate(exit_code=0, strict=True)
 
 
 def test_findings_are_told_in_one_line(tmp_path: Path) -> None:
     """A failed one is exit code 1, nothing expected 3."""
     checked = _checked(tmp_path, "compute", "memory")
-    assert expected_gate(checked, strict=False) == Gate(exit_code=1, failures=("Expected bounds: 1 failed, 1 held",))
+    assert judge(found_in(checked), strict=False) == Gate(exit_code=1, failures=("Expected bounds: 1 failed, 1 held",))
     told = "Expected bounds: nothing is expected of these results"
-    assert expected_gate(_checked(tmp_path), strict=False) == Gate(exit_code=3, failures=(told,))
+    assert judge(found_in(_checked(tmp_path)), strict=False) == Gate(exit_code=3, failures=(told,))
 
 
 def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:
     """All findings hold, so they are not in the way; the title says that it is no pass all the same."""
     checked = replace(_checked(tmp_path, "compute"), unreadable=("a.json: can't be read",))
-    outcome = expected_gate(checked, strict=False)
+    outcome = judge(found_in(checked), strict=False)
     assert outcome == Gate(exit_code=3, failures=("not read: a.json: can't be read",))
     assert findings_table(checked, passed=False).title == "Expected bounds: not passed: 1 held, 1 file not read"
 
@@ -41,9 +40,9 @@ def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:
 def test_an_unknown_device_is_a_warning_and_by_strict_a_failure(tmp_path: Path) -> None:
     """A failed finding stays exit code 1."""
     checked = replace(_checked(tmp_path, "compute"), unknown_devices=("device 'cpuu'",))
-    assert expected_gate(checked, strict=False) == Gate(exit_code=0, warnings=("device 'cpuu'",))
-    assert expected_gate(checked, strict=True) == Gate(exit_code=3, failures=("device 'cpuu'",), strict=True)
+    assert judge(found_in(checked), strict=False) == Gate(exit_code=0, warnings=("device 'cpuu'",))
+    assert judge(found_in(checked), strict=True) == Gate(exit_code=3, failures=("device 'cpuu'",), strict=True)
     failed = replace(_checked(tmp_path, "memory"), unknown_devices=("device 'cpuu'",))
-    outcome = expected_gate(failed, strict=True)
+    outcome = judge(found_in(failed), strict=True)
     assert outcome.exit_code == 1
     assert outcome.failures == ("Expected bounds: 1 failed, 1 unknown device", "device 'cpuu'")

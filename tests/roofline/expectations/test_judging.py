@@ -35,7 +35,7 @@ def test_what_is_as_expected_is_held(tmp_path: Path) -> None:
     finding, checked = check(tmp_path, build_points.record(), one)
     assert (finding.case, finding.machine, finding.verdict) == (ID, "epyc-2cpu", "held")
     assert [claim.verdict for claim in finding.claims] == ["held", "held", "held"]
-    assert checked.exit_code == 0
+    assert build_points.exit_code(checked) == 0
     assert checked.unexpected == ()
 
 
@@ -66,9 +66,9 @@ def test_another_bound_fails(tmp_path: Path, got: str) -> None:
     finding, checked = check(tmp_path, record, expected(bound=wrong), over=over)
     assert finding.verdict == "failed"
     assert finding.claims[0].got.startswith(f"{got}-bound (")
-    assert checked.exit_code == 1
+    assert build_points.exit_code(checked) == 1
     finding, checked = check(tmp_path, record, expected(bound=got), over=over)
-    assert (finding.verdict, checked.exit_code) == ("held", 0)
+    assert (finding.verdict, build_points.exit_code(checked)) == ("held", 0)
 
 
 @pytest.mark.parametrize("floor", ["min_fraction_of_roof", "min_fraction_of_speed_of_light"])
@@ -76,7 +76,7 @@ def test_a_floor_fails_beyond_what_the_measurement_leaves_open(tmp_path: Path, f
     """0.1 may be 0.126 by the roofs' worst samples and the margin: a floor just below that isn't shown violated."""
     for value, verdict, code in ((0.1, "held", 0), (0.1259, "held", 0), (0.1261, "failed", 1)):
         finding, checked = check(tmp_path, build_points.record(), expected(bound=None, **{floor: value}))
-        assert (finding.verdict, checked.exit_code) == (verdict, code)
+        assert (finding.verdict, build_points.exit_code(checked)) == (verdict, code)
     assert "at most 12.6 % (timing ±0.80 %, by the roofs' worst samples +25 %)" in message(finding)
 
 
@@ -104,7 +104,7 @@ def test_an_undetermined_bound_is_never_a_pass_nor_a_failure(tmp_path: Path, why
     """Exit code 3, with the reason."""
     over = (*build_points.roofs(), LAUNCH)
     finding, checked = check(tmp_path, UNDETERMINED[why], expected(bound=bound), over=over)
-    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert (finding.verdict, build_points.exit_code(checked)) == ("not_evaluable", 3)
     assert f"Got undetermined ({why})" in message(finding)
 
 
@@ -135,7 +135,7 @@ def test_without_a_fraction_a_floor_is_not_evaluable(
     """And says why there is none."""
     one = expected(bound=None, min_fraction_of_roof=0.01)
     finding, checked = check(tmp_path, record, one, over=over)
-    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert (finding.verdict, build_points.exit_code(checked)) == ("not_evaluable", 3)
     assert told in message(finding)
 
 
@@ -153,7 +153,7 @@ def test_without_a_margin_a_floor_holds_or_is_not_evaluable(tmp_path: Path) -> N
     record = build_points.record(timing=build.timing(margin=None, step_time_sd_s=None))
     assert check(tmp_path, record, expected(min_fraction_of_roof=0.1))[0].verdict == "held"
     finding, checked = check(tmp_path, record, expected(min_fraction_of_roof=0.5))
-    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert (finding.verdict, build_points.exit_code(checked)) == ("not_evaluable", 3)
     assert "one window doesn't tell how well its time is known: measure several (--repeats 3)" in message(finding)
 
 
@@ -163,7 +163,7 @@ def test_an_invalid_row_is_not_evaluable(tmp_path: Path) -> None:
     for floor in (0.01, 0.9):
         one = expected(min_fraction_of_roof=floor)
         finding, checked = check(tmp_path, build_points.record(flags=(flag,)), one)
-        assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+        assert (finding.verdict, build_points.exit_code(checked)) == ("not_evaluable", 3)
         assert "a.json: the row is invalid: precision: ran in TF32" in message(finding)
 
 
@@ -174,7 +174,7 @@ def test_a_case_that_was_not_measured_is_named(tmp_path: Path) -> None:
     entries = [expected(case=ID), expected(case="mlp-*", source="e.toml:9"), expected(case="vgg*", precision="bf16")]
     checked = check_expectations(points, entries)
     assert [finding.verdict for finding in checked.findings] == ["held", "not_measured", "not_measured"]
-    assert checked.exit_code == 3
+    assert build_points.exit_code(checked) == 3
     told = [message(finding) for finding in checked.findings[1:]]
     assert told[0] == (
         "mlp-* on epyc-2cpu: not measured. Expected compute-bound (e.toml:9). mlp-train-b1-fp16: failed: boom."
@@ -193,12 +193,15 @@ def test_bounds_of_skipped_cases_are_not_applicable(tmp_path: Path) -> None:
     points = build_points.points(tmp_path, build_points.record(), session={"not_measured": (skipped,)})
     checked = check_expectations(points, entries)
     assert [finding.verdict for finding in checked.findings] == ["held", "not_applicable"]
-    assert checked.exit_code == 0
+    assert build_points.exit_code(checked) == 0
     assert message(checked.findings[1]).endswith("mlp-b1-bf16: skipped: amp_bf16 is not native on cpu.")
-    assert check_expectations(points, entries[1:]).exit_code == 3
+    assert build_points.exit_code(check_expectations(points, entries[1:])) == 3
     points = build_points.points(tmp_path, build_points.record(), name="b", session={"not_measured": (skipped, failed)})
     checked = check_expectations(points, entries)
-    assert ([finding.verdict for finding in checked.findings], checked.exit_code) == (["held", "not_measured"], 3)
+    assert ([finding.verdict for finding in checked.findings], build_points.exit_code(checked)) == (
+        ["held", "not_measured"],
+        3,
+    )
 
 
 CUDA: dict[str, Any] = {"label": "h100", "device": build.CUDA}
@@ -220,8 +223,8 @@ def test_a_device_without_a_case_lacks_all_of_them(tmp_path: Path, device: str, 
     of_h100 = [finding for finding in checked.findings if finding.machine == "h100"]
     assert [(finding.case, finding.verdict) for finding in of_h100] == [("vgg16-*", "not_measured")]
     assert of_h100[0].why == "vgg16-train-b8-fp32: out of memory: CUDA out of memory"
-    assert checked.exit_code == 3
-    assert checked.elsewhere == ()
+    assert build_points.exit_code(checked) == 3
+    assert checked.for_others == ()
     assert not any("roof" in finding.case for finding in checked.findings)
 
 
@@ -239,19 +242,19 @@ def test_a_case_that_failed_is_missed_beside_others_of_its_pattern(tmp_path: Pat
     lost = "resnet50-train-b64-fp32"
     points = build_points.points(tmp_path, build_points.record(), session=_lost(lost, outcome))
     checked = check_expectations(points, entries)
-    assert checked.exit_code == code
+    assert build_points.exit_code(checked) == code
     assert [(finding.case, finding.verdict) for finding in checked.findings] == [
         (ID, "held"),
         *([(lost, "not_measured")] if code else []),
     ]
     other = build_points.points(tmp_path, build_points.record(), session=_lost("vgg16-train-b8-fp32"))
-    assert check_expectations(other, entries).exit_code == 0
+    assert build_points.exit_code(check_expectations(other, entries)) == 0
     have = [
         point
         for number in "123"
         for point in build_points.points(tmp_path, build_points.record(case=build.case(batch=64)), name=number)
     ]
-    assert check_expectations([*points, *have], entries).exit_code == 0
+    assert build_points.exit_code(check_expectations([*points, *have], entries)) == 0
 
 
 def test_entries_for_other_devices_and_precisions_are_left_alone(tmp_path: Path) -> None:
@@ -259,7 +262,7 @@ def test_entries_for_other_devices_and_precisions_are_left_alone(tmp_path: Path)
     points = build_points.points(tmp_path, build_points.record())
     other = expected(device="cuda", bound="memory")
     checked = check_expectations(points, [other])
-    assert (checked.findings, checked.elsewhere, checked.exit_code) == ((), (other,), 3)
+    assert (checked.findings, checked.for_others, build_points.exit_code(checked)) == ((), (other,), 3)
     assert checked.unexpected == (ID,)
     checked = check_expectations(points, [other, expected(device="AMD EPYC*"), expected(device="epyc-2cpu")])
     assert [finding.verdict for finding in checked.findings] == ["held", "held"]
@@ -296,14 +299,15 @@ def test_an_expectation_that_was_edited_is_no_pass(tmp_path: Path, changes: dict
     marked = build_points.record(expected=(expected(**{"bound": None, "source": "the marker", **changes}),))
     checked = check_expectations(build_points.points(tmp_path, marked))
     (finding,) = checked.findings
-    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert (finding.verdict, build_points.exit_code(checked)) == ("not_evaluable", 3)
     assert told in message(finding)
 
 
 def test_nothing_expected_is_no_pass(tmp_path: Path) -> None:
     """Nor are no points, nor another project's rows."""
-    assert check_expectations(build_points.points(tmp_path, build_points.record())).exit_code == 3
-    assert check_expectations([]).exit_code == 3
+    checked = check_expectations(build_points.points(tmp_path, build_points.record()))
+    assert build_points.exit_code(checked) == 3
+    assert build_points.exit_code(check_expectations([])) == 3
     checked = check_expectations(build_points.points(tmp_path, None), [expected()])
     assert [finding.verdict for finding in checked.findings] == ["not_measured"]
 
@@ -339,7 +343,7 @@ def test_a_worse_session_makes_no_floor_held(tmp_path: Path) -> None:
     for times in (steps, (*steps, 1.4 * steps[0]), (*steps, *(1.4 * steps[0],) * 2)):
         points = _sessions(tmp_path, *(build_points.record(timing=build.timing(step)) for step in times))
         checked = check_expectations(points, [expected(min_fraction_of_roof=0.11)])
-        assert ([finding.verdict for finding in checked.findings], checked.exit_code) == (["failed"], 1)
+        assert ([finding.verdict for finding in checked.findings], build_points.exit_code(checked)) == (["failed"], 1)
 
 
 @pytest.mark.parametrize(
@@ -439,8 +443,8 @@ def test_what_is_of_another_machine_or_work_says_nothing(
     """Whether it would hold or fail: exit code 3, with both values; the right ones are judged."""
     floor = {"bound": bound, "min_fraction_of_roof": 0.01}
     finding, checked = check(tmp_path, build_points.record(), expected(**floor, **of))
-    assert (finding.verdict, finding.claims, checked.exit_code) == ("not_evaluable", (), 3)
-    assert checked.elsewhere == ()
+    assert (finding.verdict, finding.claims, build_points.exit_code(checked)) == ("not_evaluable", (), 3)
+    assert checked.for_others == ()
     assert told in message(finding)
     right = expected(**floor, fingerprint=HERE, workload_hash=f"hash of {ID}")
     assert check(tmp_path, build_points.record(), right)[0].verdict == ("held" if bound == "compute" else "failed")
@@ -453,10 +457,10 @@ def test_machines_of_one_label_have_an_entry_each(tmp_path: Path) -> None:
     there = build_points.points(tmp_path, build_points.record(), name="b", machine={"fingerprint": "far"})
     checked = check_expectations(here, [other, own])
     assert [finding.verdict for finding in checked.findings] == ["held"]
-    assert (checked.elsewhere, checked.exit_code) == ((other,), 0)
+    assert (checked.for_others, build_points.exit_code(checked)) == ((other,), 0)
     checked = check_expectations([*here, *there], [other, own])
     assert [finding.verdict for finding in checked.findings] == ["held", "failed"]
-    assert checked.elsewhere == ()
+    assert checked.for_others == ()
     checked = check_expectations([*here, *there], [own])
     assert [finding.verdict for finding in checked.findings] == ["held", "not_evaluable"]
     everywhere = expected()
@@ -472,12 +476,12 @@ def test_what_is_of_a_machine_is_missed_there_alone(tmp_path: Path) -> None:
     entries = [expected(case=ID, fingerprint=HERE), expected(case="vgg16*", fingerprint="far")]
     checked = check_expectations([*here, *there], entries)
     assert [finding.verdict for finding in checked.findings] == ["held", "held"]
-    assert checked.exit_code == 0
+    assert build_points.exit_code(checked) == 0
     checked = check_expectations(here, entries)
     assert [(finding.verdict, finding.case) for finding in checked.findings] == [("held", ID)]
-    assert (checked.elsewhere, checked.exit_code) == ((entries[1],), 0)
+    assert (checked.for_others, build_points.exit_code(checked)) == ((entries[1],), 0)
     checked = check_expectations(here, entries[1:])
-    assert (checked.findings, checked.elsewhere, checked.exit_code) == ((), (entries[1],), 3)
+    assert (checked.findings, checked.for_others, build_points.exit_code(checked)) == ((), (entries[1],), 3)
     checked = check_expectations(here, [expected(case="mlp*", fingerprint=HERE), entries[1]])
     assert [(finding.verdict, finding.case) for finding in checked.findings] == [("not_measured", "mlp*")]
 
@@ -488,14 +492,14 @@ def test_a_file_that_knows_the_machine_expects_nothing_of_it_by_its_namesakes(tm
     own, other = expected(case=ID, fingerprint=HERE), expected(case="vgg16*", fingerprint="far", bound="memory")
     checked = check_expectations(here, [other, own])
     assert [(finding.expected, finding.verdict) for finding in checked.findings] == [(own, "held")]
-    assert (checked.unexpected, checked.elsewhere, checked.exit_code) == (
+    assert (checked.unexpected, checked.for_others, build_points.exit_code(checked)) == (
         ("vgg16-train-b32-fp32",),
         (other,),
         0,
     )
     checked = check_expectations(here, [other, expected(case=ID)])
     assert [finding.verdict for finding in checked.findings] == ["held", "not_evaluable"]
-    assert (checked.elsewhere, checked.exit_code) == ((), 3)
+    assert (checked.for_others, build_points.exit_code(checked)) == ((), 3)
 
 
 def test_roofs_are_no_cases(tmp_path: Path) -> None:
@@ -542,7 +546,7 @@ def test_what_is_left_of_the_sessions_is_no_pass(
     one = expected(case=ID, min_fraction_of_roof=floor)
     checked = check_expectations(_spoilt_sessions(tmp_path / "3", 3, record), [one])
     (finding,) = checked.findings
-    assert (finding.verdict, checked.exit_code) == ("not_evaluable", 3)
+    assert (finding.verdict, build_points.exit_code(checked)) == ("not_evaluable", 3)
     assert f"3 of 5 sessions have no usable row: 0.json: {told}" in message(finding)
     checked = check_expectations(_spoilt_sessions(tmp_path / "2", 2, record), [one])
     (finding,) = checked.findings
@@ -567,7 +571,7 @@ def test_what_can_not_be_read_is_no_pass(tmp_path: Path) -> None:
     """It may have held a session; it is told."""
     points = build_points.points(tmp_path, build_points.record())
     checked = check_expectations(points, [expected()], ["b.json: truncated"])
-    assert checked.exit_code == 3
+    assert build_points.exit_code(checked) == 3
     assert "not read: b.json: truncated" in findings_table(checked).notes
 
 
@@ -591,7 +595,7 @@ def test_a_floor_is_not_missed_by_a_session_of_a_busy_machine(
     rounds = Rounds(steps=1, wall_s=(0.1,) * 20, disturbed=marks)
     record = build_points.record(timing=build.timing(rounds=rounds, margin=None))
     finding, checked = check(tmp_path, record, expected(bound=None, min_fraction_of_roof=0.9))
-    assert (finding.verdict, checked.exit_code) == (verdict, code)
+    assert (finding.verdict, build_points.exit_code(checked)) == (verdict, code)
     busy = "Likely: the machine was busy: 11 of 20 rounds were disturbed from outside: measure again"
     assert (busy in message(finding)) is (code == 3)
 
@@ -601,7 +605,7 @@ def test_rows_of_another_project_beside_ours_lack_no_case(tmp_path: Path) -> Non
     points = build_points.points(tmp_path, build_points.record(), None)
     for entry in (expected(), expected(case=ID, device="epyc-2cpu")):
         checked = check_expectations(points, [entry])
-        assert ([finding.verdict for finding in checked.findings], checked.exit_code) == (["held"], 0)
+        assert ([finding.verdict for finding in checked.findings], build_points.exit_code(checked)) == (["held"], 0)
         assert checked.unexpected == (points[1].id,)
     broken = replace(points[1], benchmark=replace(points[1].benchmark, fault="cut off"))
-    assert check_expectations([points[0], broken], [expected()]).exit_code == 3
+    assert build_points.exit_code(check_expectations([points[0], broken], [expected()])) == 3
