@@ -31,10 +31,9 @@ _SUMMARY = frozenset(
 columns it can't be told which launch or unit a number is of.
 """
 
-_LIMIT = 2**63
-_DIGITS = len(str(_LIMIT))
+_INTEGER = re.compile(r"\d{1,18}|\d{1,3}(?:[.,]\d{3}){1,5}", re.ASCII)
+"""ncu counts no launches to more."""
 
-_INTEGER = re.compile(r"\d+|\d{1,3}(?:[.,]\d{3})+", re.ASCII)
 _ROW = re.compile(r'"\d[\d.,]*",', re.ASCII)
 """How a row that ncu printed begins."""
 
@@ -91,19 +90,10 @@ def remedy(error: str) -> str | None:
     return next((text for sign, text in _REMEDIES if sign.search(error)), None)
 
 
-def integer(text: str) -> int | None:
-    """A whole number, in groups or not; None where it is none, or 2^63 or more, which ncu never counts to."""
-    if not is_integer(text):
-        return None
-    digits = re.sub("[.,]", "", text.strip()).lstrip("0") or "0"
-    # Python refuses to convert thousands of digits.
-    value = int(digits) if len(digits) <= _DIGITS else _LIMIT
-    return value if value < _LIMIT else None
-
-
-def is_integer(text: str) -> bool:
-    """Whether it is written as a whole number, however large."""
-    return _INTEGER.fullmatch(text.strip()) is not None
+def integer(text: str | None) -> int | None:
+    """A whole number, in groups or not; None where it is none."""
+    bare = (text or "").strip()
+    return int(re.sub("[.,]", "", bare)) if _INTEGER.fullmatch(bare) else None
 
 
 class Lines:
@@ -143,8 +133,6 @@ class Lines:
             elif header is None:
                 self._almost = self._almost or (number, cells)
             elif _is_row(header, cells):
-                if _lacks_end(header, line, cells):
-                    self._refuse_cut_off(number, "the last cell lacks its quotes", header)
                 yield header, number, cells
             elif line.strip():
                 if _begins_row(header, line, cells):
@@ -239,15 +227,7 @@ def _begins_row(header: Header, line: str, cells: Sequence[str]) -> bool:
     """Whether a line that does not fit the table begins as its rows do."""
     if header.quoted:
         return _ROW.match(line) is not None
-    return len(cells) > 1 and is_integer(cells[0])
-
-
-def _lacks_end(header: Header, line: str, cells: Sequence[str]) -> bool:
-    """Whether a row of a quoted table ends with a comma in place of its last cell. Where columns of rules follow, that
-    comma stands behind the value, and so is a cell more.
-    """
-    last = header.column["Metric Value"] + 1 if header.page == "details" else len(header.cells)
-    return header.quoted and len(cells) == last and line.rstrip("\r\n").endswith(",")
+    return len(cells) > 1 and integer(cells[0]) is not None
 
 
 def _is_row(header: Header, cells: Sequence[str]) -> bool:
@@ -260,10 +240,10 @@ def _is_row(header: Header, cells: Sequence[str]) -> bool:
     if not fits:
         return False
     if header.page == "summary":
-        return is_integer(header.get(cells, "Invocations") or "")
+        return integer(header.get(cells, "Invocations")) is not None
     number = header.get(cells, "ID") or ""
     units = header.page == "raw" and not number and not header.get(cells, "Kernel Name")
-    return units or is_integer(number)
+    return units or integer(number) is not None
 
 
 def _listed(cells: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -41,9 +41,6 @@ _SAME = 0.01
 """Relative difference of two prints of one value, rounded to three digits each."""
 
 _PASSES = "profiler__replayer_passes"
-_DIGIT = re.compile("[1-9]")
-_SHOWN = 40
-"""Characters of a number that can't be."""
 
 
 class _Cell(NamedTuple):
@@ -95,7 +92,7 @@ def parse(path: Path, text: str, told: NumberFormat | None = None) -> Capture:
     return Capture(
         source=str(path),
         launches=tuple(_launch(path, one, form, elsewhere) for one in found.launches.values()),
-        passes=_most(lines.passes, found.passes(path, form)),
+        passes=max((one for one in (lines.passes, found.passes) if one is not None), default=None),
         notes=(*_said(lines), *found.gaps(), *found.twice()),
     )
 
@@ -107,9 +104,9 @@ class _Table:
         self._path = path
         self._evidence = evidence
         self._header: Header | None = None
-        self._columns: _RawColumns | None = None
+        self._columns: dict[int, _Named] | None = None
         self._ids: list[set[int]] = []
-        self._passes: list[_Cell] = []
+        self.passes: int | None = None
         self._names: dict[tuple[str, str, str | None, str | None], _Named] = {}
         self._last: tuple[tuple[str | None, ...], _Found] | None = None
         self.launches: dict[tuple[object, ...], _Found] = {}
@@ -126,12 +123,6 @@ class _Table:
         else:
             self._summary(header, number, cells)
 
-    def passes(self, path: Path, form: NumberFormat) -> int | None:
-        """How often a kernel was replayed at most, where the raw page says."""
-        counts = [_value(path, cell, "count", form) for cell in self._passes]
-        whole = [int(one) for one in counts if isinstance(one, float)]
-        return max(whole, default=None)
-
     def gaps(self) -> Iterator[str]:
         """ncu numbers launches without gaps: some that are missing were filtered out, or lost in the stream."""
         for ids in self._ids:
@@ -141,7 +132,9 @@ class _Table:
 
     def _raw(self, header: Header, number: int, cells: Sequence[str]) -> None:
         if not header.get(cells, "ID"):
-            self._columns = self._columns or _RawColumns.of(header, cells)
+            self._columns = self._columns or {
+                place: _Named.of(name, cells[place].strip()) for place, name in enumerate(header.cells) if "__" in name
+            }
             return
         if self._columns is None:
             raise ReadError(
@@ -149,30 +142,29 @@ class _Table:
                 f" anything. Was it taken out? {how()}"
             )
         one = self._open(header, number, cells)
-        self._evidence.add_all([cells[place] for place in self._columns.numbers], number)
-        for place in self._columns.whole:
-            self._evidence.add(cells[place], number, whole=True)
-        one.cells += [_Cell(metric, unit, cells[place], number, metric) for place, metric, unit in self._columns.wanted]
-        if self._columns.passes is not None:
-            self._passes.append(_Cell(_PASSES, "", cells[self._columns.passes], number, _PASSES))
+        for place, named in self._columns.items():
+            self._take(one, named, cells[place], number, named.metric)
+        if (passes := integer(header.get(cells, _PASSES))) is not None:
+            self.passes = max(self.passes or 0, passes)
 
     def _details(self, header: Header, number: int, cells: Sequence[str]) -> None:
         one = self._open(header, number, cells)
         column = header.column
         place = (header.get(cells, "Section Name"), header.get(cells, "Body Item Label"))
-        named = (cells[column["Metric Name"]], cells[column["Metric Unit"]], *place)
-        known = self._names.get(named)
-        if known is None:
-            known = self._names[named] = _Named.of(named[0].strip(), named[1].strip(), *place)
+        printed = (cells[column["Metric Name"]], cells[column["Metric Unit"]], *place)
+        named = self._names.get(printed)
+        if named is None:
+            named = self._names[printed] = _Named.of(printed[0].strip(), printed[1].strip(), *place)
         # Rows of rules name no metric.
-        if not known.metric:
-            return
-        one.labelled |= known.label
-        text = cells[column["Metric Value"]].strip()
-        if known.telling:
-            self._evidence.add(text, number, whole=known.whole)
-        if known.wanted:
-            one.cells.append(_Cell(known.metric, known.unit, text, number, "Metric Value"))
+        if named.metric:
+            self._take(one, named, cells[column["Metric Value"]].strip(), number, "Metric Value")
+
+    def _take(self, one: _Found, named: _Named, text: str, number: int, column: str) -> None:
+        one.labelled |= named.label
+        if named.telling:
+            self._evidence.add(text, number, whole=named.whole)
+        if named.wanted:
+            one.cells.append(_Cell(named.metric, named.unit, text, number, column))
 
     def _summary(self, header: Header, number: int, cells: Sequence[str]) -> None:
         identity = ("Process ID", "Kernel Name", "Block Size", "Grid Size", "Device", "CC", "Invocations")
@@ -182,20 +174,18 @@ class _Table:
         if one is not None and (self._last is None or self._last[1] is not one):
             one.again = True
         if one is None:
-            invocations = self._integer(header, number, cells, "Invocations")
+            invocations = integer(header.get(cells, "Invocations"))
             if not invocations:
                 raise ReadError(f"{self._path}:{number}: a kernel with no invocations. {how()}")
             one = self.launches[key] = _begin(header, number, cells)
             one.invocations = invocations
         self._last = (place, one)
-        unit = header.get(cells, "Metric Unit") or ""
-        printed = header.get(cells, "Metric Name") or ""
-        one.labelled |= is_label(printed)
-        metric = metric_of(printed, unit, header.get(cells, "Section Name"), header.get(cells, "Body Item Label"))
-        for name in ("Minimum", "Maximum", "Average"):
-            self._evidence.add(header.get(cells, name) or "", number, whole=name != "Average" and _whole(metric, unit))
-        if dimension(metric) is not None:
-            one.cells.append(_Cell(metric, unit, header.get(cells, "Average") or "", number, "Average"))
+        printed, unit = header.get(cells, "Metric Name") or "", header.get(cells, "Metric Unit") or ""
+        named = _Named.of(printed, unit, header.get(cells, "Section Name"), header.get(cells, "Body Item Label"))
+        for name in ("Minimum", "Maximum"):
+            self._evidence.add(header.get(cells, name) or "", number, whole=named.whole)
+        # A mean of whole numbers may have decimals.
+        self._take(one, replace(named, whole=False), header.get(cells, "Average") or "", number, "Average")
 
     def _table_of(self, process: str | None) -> int:
         """In which table a launch of the process is looked for: a process numbers its launches once, so in any; where
@@ -209,17 +199,6 @@ class _Table:
             which = f"{again} launch{'' if again == 1 else 'es'} of {len(self.launches)}"
             yield f"More than once in the file (same process and ID), counted once: {which}."
 
-    def _integer(self, header: Header, number: int, cells: Sequence[str], name: str) -> int:
-        """:raises ReadError: too large for a counter."""
-        printed = header.get(cells, name) or ""
-        value = integer(printed)
-        if value is None:
-            raise ReadError(
-                f"{self._path}:{number}: {name}: {printed[:_SHOWN]!r}{_length(printed)} is no number that ncu counts"
-                f" to: it is 2^63 or more. {how()}"
-            )
-        return value
-
     def _open(self, header: Header, number: int, cells: Sequence[str]) -> _Found:
         """The launch of the row.
 
@@ -228,7 +207,8 @@ class _Table:
         printed = tuple(header.get(cells, name) for name in ("ID", "Process ID", "Kernel Name"))
         if self._last is not None and self._last[0] == printed and header.page == "details":
             return self._last[1]
-        launch = self._integer(header, number, cells, "ID")
+        launch = integer(printed[0])
+        assert launch is not None  # else it would be no row
         key = (self._table_of(printed[1]), printed[1], launch)
         self._ids[-1].add(launch)
         one = self.launches.get(key)
@@ -247,9 +227,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Named:
-    """What a metric's name or label and its unit on the details page tell. ``telling``: its values tell how numbers are
-    written.
-    """
+    """What the name or label of a metric and its unit say. ``telling``: its values say how numbers are written."""
 
     metric: str
     unit: str
@@ -259,7 +237,7 @@ class _Named:
     wanted: bool
 
     @staticmethod
-    def of(printed: str, unit: str, section: str | None, item: str | None) -> _Named:
+    def of(printed: str, unit: str, section: str | None = None, item: str | None = None) -> _Named:
         metric = metric_of(printed, unit, section, item)
         return _Named(
             metric=metric,
@@ -268,31 +246,6 @@ class _Named:
             telling=not metric.startswith(_ATTRIBUTES),
             whole=_whole(metric, unit),
             wanted=dimension(metric) is not None,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RawColumns:
-    """Places of cells. ``numbers`` and ``whole`` ones tell how numbers are written; ``wanted`` are used, with metric
-    and unit; ``passes`` is the number of replays.
-    """
-
-    numbers: tuple[int, ...]
-    whole: tuple[int, ...]
-    wanted: tuple[tuple[int, str, str], ...]
-    passes: int | None
-
-    @staticmethod
-    def of(header: Header, units: Sequence[str]) -> _RawColumns:
-        unit_of = [unit.strip() for unit in units]
-        metrics = [(place, metric_of(name, unit_of[place])) for place, name in enumerate(header.cells) if "__" in name]
-        whole = tuple(place for place, metric in metrics if _whole(metric, unit_of[place]))
-        telling = (place for place, metric in metrics if not metric.startswith(_ATTRIBUTES))
-        return _RawColumns(
-            numbers=tuple(place for place in telling if place not in whole),
-            whole=whole,
-            wanted=tuple((place, metric, unit_of[place]) for place, metric in metrics if dimension(metric) is not None),
-            passes=header.column.get(_PASSES),
         )
 
 
@@ -412,17 +365,13 @@ def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> floa
     times, over = scale
     scaled = value * times / over
     # A number too small for a float becomes 0, which nobody measured.
-    lost = scaled == 0 and _DIGIT.search(bare.lower().partition("e")[0]) is not None
+    lost = scaled == 0 and re.search("[1-9]", bare.lower().partition("e")[0]) is not None
     if lost or not plausible(scaled):
         raise ReadError(
-            f"{path}:{cell.line}: {cell.column}: {text[:_SHOWN]!r}{_length(text)} {cell.unit} can't be {cell.metric} of"
-            f" a kernel: in base units it is not 0 and not from {LEAST:g} to {MOST:g}. {how()}"
+            f"{path}:{cell.line}: {cell.column}: {text!r:.80} {cell.unit} can't be {cell.metric} of a kernel: in base"
+            f" units it is not 0 and not from {LEAST:g} to {MOST:g}. {how()}"
         )
     return scaled
-
-
-def _length(text: str) -> str:
-    return f" ... ({len(text)} characters)" if len(text) > _SHOWN else ""
 
 
 _MEANT: Mapping[Dimension, str] = {
@@ -447,10 +396,6 @@ def _said(lines: Lines) -> Iterator[str]:
             f"Left out, for not of ncu's table: {number} line{'' if number == 1 else 's'} below the header, first line"
             f" {lines.left_out[0]}."
         )
-
-
-def _most(*numbers: int | None) -> int | None:
-    return max((number for number in numbers if number is not None), default=None)
 
 
 # Labels. Which metric one stands for is told by NVIDIA's section files, which ncu delivers (``SpeedOfLight.section``,

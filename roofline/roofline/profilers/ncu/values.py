@@ -8,7 +8,6 @@ is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -47,24 +46,13 @@ class NumberFormat:
         return float(text.replace(_other(self.decimal), "").replace(self.decimal, "."))
 
 
-def _number(group: str, decimal: str) -> str:
-    # Groups of three; in Indian English those before the last are of two.
-    whole = rf"(?:\d{{1,3}}(?:{group}\d{{3}})+|\d{{1,2}}(?:{group}\d{{2}})+{group}\d{{3}}|\d+)"
-    return rf"[+-]?{whole}(?:{decimal}\d*)?(?:[eE][+-]?\d{{1,3}})?"
+def _number(group: str, decimal: str) -> re.Pattern[str]:
+    """Groups are of three digits; what has an exponent has none."""
+    grouped, plain = rf"[1-9]\d{{0,2}}(?:{group}\d{{3}})+(?:{decimal}\d*)?", rf"\d+(?:{decimal}\d*)?"
+    return re.compile(rf"[+-]?(?:{grouped}|{plain}(?:[eE][+-]?\d{{1,3}})?)", re.ASCII)
 
 
-_BETWEEN = "\x1f"
-"""Stands in no cell."""
-
-
-def _row(number: str) -> str:
-    """Cells that are numbers written so, or have neither mark in them."""
-    return rf"(?>(?:{number}|[^.,{_BETWEEN}]*){_BETWEEN})*"
-
-
-_POINT, _COMMA = _number(",", r"\."), _number(r"\.", ",")
-_PATTERNS: dict[Mark, re.Pattern[str]] = {".": re.compile(_POINT, re.ASCII), ",": re.compile(_COMMA, re.ASCII)}
-_ROWS: dict[Mark, re.Pattern[str]] = {".": re.compile(_row(_POINT), re.ASCII), ",": re.compile(_row(_COMMA), re.ASCII)}
+_PATTERNS: dict[Mark, re.Pattern[str]] = {".": _number(",", r"\."), ",": _number(r"\.", ",")}
 
 POINT = NumberFormat(decimal=".")
 COMMA = NumberFormat(decimal=",")
@@ -72,35 +60,26 @@ COMMA = NumberFormat(decimal=",")
 _BLANKS = re.compile(r"(?<=\d)[\s\u00a0\u2007\u2009\u202f'\u2019](?=\d)")
 """What sets groups off in French, Swedish, Swiss ... and takes no part in the question."""
 
-_SHAPE = re.compile(r"[+-]?(?P<lead>\d+)(?P<tail>(?:[.,]\d+)+)(?P<exponent>[eE][+-]?\d{1,3})?", re.ASCII)
 _LONG = 5
 """Digits from which every language sets groups off that does so at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _Number:
     text: str
     line: int
 
 
 class Evidence:
-    """What the numbers of one file tell of how they are written."""
+    """What the numbers of one file say of how they are written."""
 
     def __init__(self) -> None:
-        self._decimal: dict[Mark, _Seen] = {}
-        self._undecided: dict[Mark, _Seen] = {}
+        self._decimal: dict[Mark, _Number] = {}
+        self._undecided: dict[Mark, _Number] = {}
         self._ungrouped = False
 
-    def add_all(self, texts: Sequence[str], line: int) -> None:
-        """Take cells into account that may be anything: a row of a table."""
-        if len(self._decimal) == 1 and _ROWS[next(iter(self._decimal))].fullmatch(_BETWEEN.join((*texts, ""))):
-            # All are written as those before, which is what most rows are: they tell nothing new.
-            return
-        for text in texts:
-            self.add(text, line)
-
     def add(self, text: str, line: int, *, whole: bool = False) -> None:
-        """Take a cell into account; one that is no number tells nothing.
+        """Take a cell into account; one that is no number says nothing.
 
         :param whole: it is known to be a whole number, such as a count.
         """
@@ -109,40 +88,14 @@ class Evidence:
                 bare = _without_blanks(text)
                 self._ungrouped = len(bare) >= _LONG and bare.isdigit()
             return
-        if len(self._decimal) == 1:
-            (mark,) = self._decimal
-            if not (whole and mark in text) and _PATTERNS[mark].fullmatch(text):
-                return
         bare = _without_blanks(text.strip())
-        match = _SHAPE.fullmatch(bare)
-        if match is None:
-            return
-        marks = [mark for mark in match["tail"] if mark in ".,"]
-        parts = re.split("[.,]", match["tail"])[1:]
-        grouped = len(match["lead"]) <= 3 and match["lead"][0] != "0" and len(parts[-1]) == 3
-        if len(set(marks)) == 2:
-            decimal = self._with_both(bare, marks)
-        elif len(marks) > 1:
-            decimal = self._with_groups(bare, marks[0])
-        elif match["exponent"] or not grouped:
-            decimal = marks[0]
-        elif whole:
-            decimal = _other(marks[0])
-        else:
-            self._undecided.setdefault(_mark(marks[0]), _Seen(text=text, line=line))
-            return
-        if decimal is not None:
-            self._decimal.setdefault(_mark(decimal), _Seen(text=text, line=line))
-
-    @staticmethod
-    def _with_both(bare: str, marks: list[str]) -> str | None:
-        """The last one stands before the decimals, if it is a number at all."""
-        return marks[-1] if _PATTERNS[_mark(marks[-1])].fullmatch(bare) else None
-
-    @staticmethod
-    def _with_groups(bare: str, mark: str) -> str | None:
-        """What stands several times sets groups off."""
-        return _other(mark) if _PATTERNS[_other(mark)].fullmatch(bare) else None
+        written = [mark for mark, pattern in _PATTERNS.items() if pattern.fullmatch(bare)]
+        if len(written) == 1:
+            self._decimal.setdefault(written[0], _Number(text=text, line=line))
+        elif written:
+            mark: Mark = "." if "." in bare else ","
+            found, decimal = (self._decimal, _other(mark)) if whole else (self._undecided, mark)
+            found.setdefault(decimal, _Number(text=text, line=line))
 
     def decide(self, told: NumberFormat | None = None) -> NumberFormat:
         """How the file's numbers are written.
@@ -170,7 +123,7 @@ class Evidence:
             # Long numbers are not set in groups here: the mark stands before decimals.
             return POINT if "." in self._undecided else COMMA
         if self._undecided:
-            first = min(self._undecided.values(), key=lambda seen: seen.line)
+            first = min(self._undecided.values(), key=lambda one: one.line)
             bare = _without_blanks(first.text.strip())
             small, large = (float(re.sub("[.,]", mark, bare, count=1)) for mark in (".", ""))
             raise NumberFormatError(
@@ -188,11 +141,7 @@ def _without_blanks(text: str) -> str:
     return _BLANKS.sub("", text)
 
 
-def _mark(text: str) -> Mark:
-    return "." if text == "." else ","
-
-
-def _other(mark: str) -> Mark:
+def _other(mark: Mark) -> Mark:
     return "," if mark == "." else "."
 
 

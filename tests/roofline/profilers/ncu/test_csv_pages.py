@@ -224,7 +224,7 @@ def test_a_value_that_can_not_be_is_missing(metric: Metric, why: str) -> None:
 def test_a_value_beyond_all_bounds_is_refused(unit: str, value: str) -> None:
     """Sums and quotients of such are infinite, or 0. Line, column, value and bounds are named."""
     said = _refused(details([("k", [TIME, (READ_NAME, unit, value)])]))
-    assert said.startswith(f"f.csv:3: Metric Value: {value[:40]!r}")
+    assert said.startswith(f"f.csv:3: Metric Value: '{value[:40]}")
     assert f" {unit} can't be {READ_NAME} of a kernel: in base units it is not 0 and not from 1e-30 to 1e+30." in said
     assert len(said) < 500
 
@@ -233,16 +233,6 @@ def test_a_value_beyond_all_bounds_is_refused(unit: str, value: str) -> None:
 def test_up_to_the_bounds_it_is_read(value: str) -> None:
     """0 is 0, however it is written."""
     assert _one(details([("k", [(READ_NAME, "byte", value)])])).metrics == {READ_NAME: float(value)}
-
-
-@pytest.mark.parametrize("number", [str(2**63), "9" * 400, "9" * 5000])
-def test_counts_that_nothing_counts_to_are_refused(number: str) -> None:
-    """IDs and invocations; the largest that may be is read, with zeros in front of it, too."""
-    first, second = details([("k", [TIME])]), summary([("k", 7, [TIME])])
-    for text, column in ((first.replace('"0"', f'"{number}"', 1), "ID"), (second.replace('"7"', f'"{number}"', 1), "")):
-        assert _refused(text).startswith(f"f.csv:2: {column or 'Invocations'}: {number[:40]!r}")
-    most = str(2**63 - 1).zfill(50)
-    assert _one(second.replace('"7"', f'"{most}"', 1)).launches == 2**63 - 1
 
 
 def test_names_hold_nothing_that_a_terminal_obeys() -> None:
@@ -436,17 +426,6 @@ _VALID = {
     "raw": raw({READ_NAME: "byte", TIME_NAME: "ns"}, [("k", ("1", "2")), ("l", ("1", "2"))]),
     "summary": summary([("k", 7, [TIME]), ("l", 7, [TIME])]),
 }
-
-
-@pytest.mark.parametrize("printed", _VALID)
-def test_a_file_that_was_cut_off_before_its_last_cell(printed: str) -> None:
-    """ncu puts empty cells in quotes as well: with none, it is not a value that ncu lacked."""
-    text = _VALID[printed]
-    number = text.count("\n")
-    for end in ("", "\n", "\r\n"):
-        said = _refused(text[: text.rindex('","') + 2] + end)
-        assert said.startswith(f"f.csv:{number}: the last cell lacks its quotes under the ")
-        assert "cut off or edited" in said
 
 
 @pytest.mark.parametrize("printed", _VALID)

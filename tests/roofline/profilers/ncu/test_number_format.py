@@ -29,7 +29,6 @@ def _decided(texts: Sequence[str], *, whole: bool = False, told: NumberFormat | 
         (["4,963,609,951.19"], POINT),
         (["0.123"], POINT),
         (["1234.567"], POINT),
-        (["12,34,567"], POINT),
         (["1.5e+10"], POINT),
         (["1\u202f234,5", "117,344"], COMMA),
         (["2'000.50"], POINT),
@@ -70,13 +69,6 @@ def test_what_nothing_tells_is_refused(texts: list[str]) -> None:
     assert "--decimal point or --decimal comma" in said
 
 
-def test_a_contradiction_is_refused() -> None:
-    """Both numbers are named with their lines: 1.234,5 is not 1.2345."""
-    with pytest.raises(NumberFormatError) as caught:
-        _decided(["2,000.00", "10,000.00", "1.234,5"])
-    assert "'2,000.00' in line 1 has a decimal point, '1.234,5' in line 3 a decimal comma" in str(caught.value)
-
-
 def test_what_the_user_tells_settles_it() -> None:
     """Unless the file says otherwise."""
     assert _decided(["117.344"], told=COMMA) == COMMA
@@ -90,7 +82,6 @@ def test_what_the_user_tells_settles_it() -> None:
     [
         (POINT, "4,963,609,951.19", 4963609951.19),
         (POINT, "1 234.5", 1234.5),
-        (POINT, "12,34,567.5", 1234567.5),
         (POINT, "602720", 602720.0),
         (POINT, "1.5e-3", 0.0015),
         (COMMA, "27.595.520", 27595520.0),
@@ -109,35 +100,6 @@ def test_what_is_no_number_is_refused(text: str) -> None:
     """Python's float would take some of them."""
     with pytest.raises(ValueError, match=re.escape(text)):
         POINT.parse(text)
-
-
-@given(st.lists(st.text(alphabet="0123456789.,' eE-n/a", max_size=8), max_size=12))
-def test_rows_tell_what_their_cells_tell(texts: list[str]) -> None:
-    """Taken all at once or one by one, and after other rows."""
-    rows, cells = Evidence(), Evidence()
-    for evidence in (rows, cells):
-        evidence.add("65.77", 1)
-    rows.add_all(texts, 2)
-    for text in texts:
-        cells.add(text, 2)
-    said: list[str] = []
-    for evidence in (rows, cells):
-        try:
-            said.append(evidence.decide().decimal)
-        except NumberFormatError as error:
-            said.append(str(error))
-    assert said[0] == said[1]
-
-
-def test_a_row_of_the_other_format_is_seen() -> None:
-    """In the last cell of the last row, among cells that are no numbers at all."""
-    evidence = Evidence()
-    evidence.add_all(["", "python3.11", "1.50", "(1, 2)"], 1)
-    evidence.add_all(["", "8K", "1,234,567.5", "n/a"], 2)
-    assert evidence.decide() == POINT
-    evidence.add_all(["", "8K", "1.50", "65,77"], 3)
-    with pytest.raises(NumberFormatError, match="'65,77' in line 3 a decimal comma"):
-        evidence.decide()
 
 
 @given(text=st.text(alphabet="0123456789.,' eE+-n/a", max_size=14), whole=st.booleans())
