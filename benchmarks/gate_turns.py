@@ -55,7 +55,7 @@ from benchmarks.gate_rates import (
     total,
 )
 from benchmarks.gate_record import CASES, DATA
-from roofline.ab.trial import CaseTrial, Rules, look
+from roofline.ab.cases import CaseTrial, Rules, look
 from roofline.ab.turns_file import read
 from roofline.comparison.effect import Effect
 from roofline.comparison.paired import LEAST_PAIRS, PairTurns, effect_of_pairs, observe_pair

@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks import gate_live
 from benchmarks.gate_rates import Count
+from roofline.ab.cases import CaseTrial
 from roofline.ab.selftest import selftest_table, tried
-from roofline.ab.trial import CaseTrial
 from roofline.comparison.paired import PairTurns
 from roofline.show.tables import render
 from tests.roofline.ab.made import case, trial, turns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import gate, gate_live, gate_rates, gate_turns
-from roofline.ab.trial import Rules
+from roofline.ab.cases import Rules
 
 SESSIONS = {"quiet", "loud", "loud_later"}
 TURNS = {"quiet", "loud"}

@@ -27,8 +27,7 @@ SHARED_WITH_PLUGIN = (
     "roofline.machine",
     "roofline.counters",
     "roofline.profilers",
-    "roofline.ab.turns",
-    "roofline.ab.temporary",
+    "roofline.ab.messages",
     "roofline.cli.parameters",
 )
 """Folders, and single modules of folders that are not shared."""

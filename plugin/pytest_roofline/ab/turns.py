@@ -19,7 +19,7 @@ from pytest_roofline.measuring import Instruments
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.plan import Clock, Step
 from pytest_roofline.measuring.rounds import Round
-from roofline.ab.turns import Agreed, Begin, Channel, Done, Enough, Message, Next, Ready, Took, Turn
+from roofline.ab.messages import Agreed, Begin, Channel, Done, Enough, Message, Next, Ready, Took, Turn
 from roofline.schema.record import Case
 
 

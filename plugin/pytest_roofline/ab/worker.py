@@ -20,7 +20,7 @@ from pytest_roofline.items import uses_roofline
 from pytest_roofline.plugin import change_options, run_of
 from pytest_roofline.session.hooks import case_name
 from pytest_roofline.session.orphan import end_with_parent
-from roofline.ab.turns import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Garbled, Hello
+from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Garbled, Hello
 
 ALONE = f"{WORKER} is for the processes that `roofline ab` starts. Leave -p {WORKER} out."
 

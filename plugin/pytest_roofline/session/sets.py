@@ -27,7 +27,7 @@ from types import FrameType
 
 from pytest_roofline import exit_codes
 from pytest_roofline.session import analysis, gate
-from roofline.ab.temporary import temporary_folder
+from roofline.files.temporary import temporary_folder
 from roofline.results import journal
 from roofline.schema.record import KEY, SessionSet
 

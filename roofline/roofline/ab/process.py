@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Channel, Closed, Garbled, Hello, Message, Silent
 from roofline.ab.side import Side
 from roofline.ab.stragglers import VARIABLE, end_marked, new_mark
-from roofline.ab.turns import PIPES, PROTOCOL, WORKER, Channel, Closed, Garbled, Hello, Message, Silent
 
 TOLD_LINES = 8
 """Of what a process that failed has written last, without pytest's header."""
@@ -32,7 +32,7 @@ class ProcessFailed(RuntimeError):
 
 
 class Player(Protocol):
-    """What `roofline.ab.duel` needs of a measuring process."""
+    """What `roofline.ab.alternate` needs of a measuring process."""
 
     side: Side
 

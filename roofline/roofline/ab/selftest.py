@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
+from roofline.ab.cases import CaseTrial, Trial
 from roofline.ab.side import Side
-from roofline.ab.trial import CaseTrial, Trial
 from roofline.comparison.paired import SideName, least_detectable
 from roofline.show.tables import Column, Table
 from roofline.text.units import counted, percent, signed

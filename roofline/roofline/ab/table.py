@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
-from roofline.ab.trial import CaseTrial, Outcome, Rules, Trial
+from roofline.ab.cases import CaseTrial, Outcome, Rules, Trial
 from roofline.comparison.gate import Found, Gate
 from roofline.comparison.paired import LEAST_PAIRS, PairObservation
 from roofline.schema.record_json import without_nonfinite

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from roofline.ab.trial import CaseTrial, Trial
+from roofline.ab.cases import CaseTrial, Trial
 from roofline.comparison.paired import SIDES, PairTurns
 from roofline.files.writing import write_text
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from roofline.ab.temporary import PREFIX
+from roofline.files.temporary import PREFIX
 
 
 class GitError(RuntimeError):

@@ -11,8 +11,8 @@ import click
 from roofline.ab import turns_file
 from roofline.ab.preparing import Asked, check_arguments, interruptible, two_sides
 from roofline.ab.table import as_json, found_in, verdict_table
-from roofline.ab.temporary import temporary_folder
-from roofline.ab.trial import Rules, hold
+from roofline.files.temporary import temporary_folder
+from roofline.ab.cases import Rules, hold
 from roofline.cli.common import INPUT, CannotCompare
 from roofline.cli.interleaved import failures, rule_options, tell
 from roofline.cli.output import chosen_format, emit, emit_text, try_to_write

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import click
 
+from roofline.ab.cases import NothingInCommon, Rules
+from roofline.ab.loaded_code import WrongCode
 from roofline.ab.preparing import AskedWrongly, NotPrepared
 from roofline.ab.process import ProcessFailed, supported
-from roofline.ab.provenance import WrongCode
-from roofline.ab.trial import NothingInCommon, Rules
 from roofline.ab.turns_file import TurnsFileError
 from roofline.cli import output
 from roofline.cli.common import CannotCompare

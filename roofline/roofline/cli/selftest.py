@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
+from roofline.ab.cases import Rules, hold
 from roofline.ab.preparing import check_arguments, interruptible
 from roofline.ab.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
-from roofline.ab.temporary import temporary_folder
-from roofline.ab.trial import Rules, hold
 from roofline.cli.common import CannotCompare
 from roofline.cli.interleaved import failures, rule_options, tell
 from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import Share, table_options
+from roofline.files.temporary import temporary_folder
 from roofline.show.tables import Format
 
 FAILED = 1

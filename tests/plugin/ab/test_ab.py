@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from roofline.ab import turns_file
-from roofline.ab.turns import WORKER
+from roofline.ab.messages import WORKER
 from tests.roofline.ab.repository import Project
 
 TEST = """

@@ -16,7 +16,7 @@ import torch
 
 from pytest_roofline.ab.slowdown import Slowed
 from pytest_roofline.ab.turns import OtherSide, Turns, loaded_files
-from roofline.ab.turns import Agreed, Begin, Channel, Done, Enough, Next, Ready, Took, Turn
+from roofline.ab.messages import Agreed, Begin, Channel, Done, Enough, Next, Ready, Took, Turn
 from roofline.schema.record import Case
 from tests.plugin.measuring.fakes import Lab, a_round
 

@@ -24,7 +24,7 @@ from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.roofs import needed as machine_roofs
 from pytest_roofline.roofs.command import command
 from pytest_roofline.roofs.kept import KeptRoofs
-from roofline.ab.turns import PIPES
+from roofline.ab.messages import PIPES
 from roofline.cli.plain import show
 from roofline.schema.record import KEY, Device, Roof, RoofKind, Session
 from roofline.schema.record_json import from_json

@@ -7,9 +7,9 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from roofline.ab.messages import PROTOCOL, Agreed, Begin, Done, Enough, Hello, Message, Next, Ready, Took, Turn
 from roofline.ab.process import ProcessFailed
 from roofline.ab.side import Side
-from roofline.ab.turns import PROTOCOL, Agreed, Begin, Done, Enough, Hello, Message, Next, Ready, Took, Turn
 from roofline.comparison.paired import SideName
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from roofline.ab.trial import CaseTrial, Rules, Trial, look
-from roofline.ab.turns import PROTOCOL, Hello
+from roofline.ab.cases import CaseTrial, Rules, Trial, look
+from roofline.ab.messages import PROTOCOL, Hello
 from roofline.comparison.paired import PairTurns
 from tests.roofline.ab.fakes import side
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from roofline.ab.table import found_in
-from roofline.ab.trial import CaseTrial
+from roofline.ab.cases import CaseTrial
 from roofline.comparison.gate import judge
 from tests.roofline.ab.made import (
     BUSY,

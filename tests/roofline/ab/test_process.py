@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from roofline.ab.messages import PIPES, Took
 from roofline.ab.process import TOLD_LINES, MeasuringProcess, ProcessFailed, last_words
-from roofline.ab.turns import PIPES, Took
 from tests.roofline.ab.fakes import side
 
 STUB = """#!{python}

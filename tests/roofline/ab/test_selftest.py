@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from roofline.ab.cases import CaseTrial, Rules
 from roofline.ab.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
-from roofline.ab.trial import CaseTrial, Rules
 from roofline.show.tables import render
 from tests.roofline.ab.made import case, trial, turns
 from tests.roofline.conftest import Run

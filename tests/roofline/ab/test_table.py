@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from roofline.ab.table import as_json, found_in, sentence, verdict_table
-from roofline.ab.trial import CaseTrial, Rules, Trial
+from roofline.ab.cases import CaseTrial, Rules, Trial
 from roofline.comparison.gate import judge
 from roofline.show.tables import Format, render
 from tests.roofline.ab.made import (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.temporary import PREFIX
 from roofline.ab.worktrees import Commit, GitError, Repository
+from roofline.files.temporary import PREFIX
 from tests.roofline.ab.repository import Project
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roofline.ab.turns import (
+from roofline.ab.messages import (
     PROTOCOL,
     Agreed,
     Begin,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from roofline.ab.cases import CaseTrial, NothingInCommon, Rules, Trial, hold, look
+from roofline.ab.loaded_code import WrongCode
 from roofline.ab.process import ProcessFailed
-from roofline.ab.provenance import WrongCode
 from roofline.ab.side import Side
-from roofline.ab.trial import CaseTrial, NothingInCommon, Rules, Trial, hold, look
 from roofline.comparison.paired import PairTurns
 from tests.roofline.ab.fakes import FakeProcess, Table, side
 

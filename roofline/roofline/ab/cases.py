@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from roofline.ab.duel import Clock, Met, fight
+from roofline.ab.alternate import Clock, Met, fight
+from roofline.ab.loaded_code import Provenance
+from roofline.ab.messages import Hello
 from roofline.ab.process import MeasuringProcess, Process
-from roofline.ab.provenance import Provenance
 from roofline.ab.side import Side
-from roofline.ab.turns import Hello
 from roofline.comparison.effect import Effect
 from roofline.comparison.observation import Unusable
 from roofline.comparison.paired import (

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.temporary import temporary_folder
+from roofline.files.temporary import temporary_folder
 
 KILLED = """
 import os, signal, sys
-from roofline.ab.temporary import temporary_folder
+from roofline.files.temporary import temporary_folder
 with temporary_folder() as folder:
     (folder / "base").mkdir()
     (folder / "base" / "a.txt").touch()

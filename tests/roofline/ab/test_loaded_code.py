@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.provenance import Provenance, WrongCode
+from roofline.ab.loaded_code import Provenance, WrongCode
 from roofline.ab.side import Side
 from tests.roofline.ab.fakes import side
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from roofline.ab.messages import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
 from roofline.ab.process import PREPARING_S, Player, ProcessFailed
-from roofline.ab.turns import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
 from roofline.comparison.paired import SIDES, PairTurns, SideName
 from roofline.comparison.workload import workload_changes
 
