@@ -55,7 +55,7 @@ from benchmarks.gate_rates import (
     total,
 )
 from benchmarks.gate_record import CASES, DATA
-from roofline.ab.cases import CaseTrial, Rules, look
+from roofline.ab.cases import AbCase, Rules, judge_cases
 from roofline.ab.turns_file import read
 from roofline.comparison.effect import Effect
 from roofline.comparison.paired import LEAST_PAIRS, PairTurns, effect_of_pairs, observe_pair
@@ -222,11 +222,11 @@ def exchanged(turns: Turns) -> Turns:
 
 def compare(turns: Turns, chosen: Sequence[int], rules: Rules, slowed: float = 0.0) -> dict[str, Count]:
     """The verdicts of one comparison over these pairs of processes, in this order."""
-    cases = {case: CaseTrial(test=case, case=case) for case in turns}
+    cases = {case: AbCase(test=case, case=case) for case in turns}
     for number in chosen:
         for case, pairs in turns.items():
             cases[case] = replace(cases[case], pairs=(*cases[case].pairs, slower(pairs[number], slowed)))
-        cases = look(cases, rules)
+        cases = judge_cases(cases, rules)
     return {name: count_of(case.outcome) for name, case in cases.items()}
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks import gate_live
 from benchmarks.gate_rates import Count
-from roofline.ab.cases import CaseTrial
-from roofline.ab.selftest import selftest_table, tried
+from roofline.ab.cases import AbCase
+from roofline.ab.selftest import selftest_cases, selftest_table
 from roofline.comparison.paired import PairTurns
 from roofline.show.tables import render
 from tests.roofline.ab.made import case, trial, turns
@@ -25,12 +25,12 @@ DIED = None
 def selftest(file: Path, **cases: tuple[PairTurns | None, PairTurns | None]) -> Path:
     """What the program writes: of each case the turns as it is, and those of slowed code."""
     unchanged, slowed = (trial(*(_case(name, of[which]) for name, of in cases.items())) for which in (0, 1))
-    table = selftest_table(tried(unchanged, slowed), 0.05, ("why",))
+    table = selftest_table(selftest_cases(unchanged, slowed), 0.05, ("why",))
     file.write_text(render(table, "json", 80), encoding="utf-8")
     return file
 
 
-def _case(name: str, of: PairTurns | None) -> CaseTrial:
+def _case(name: str, of: PairTurns | None) -> AbCase:
     return case(name, problem="new: died") if of is None else case(name, of, of)
 
 

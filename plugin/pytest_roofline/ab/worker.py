@@ -20,7 +20,7 @@ from pytest_roofline.items import uses_roofline
 from pytest_roofline.plugin import change_options, run_of
 from pytest_roofline.session.hooks import case_name
 from pytest_roofline.session.orphan import end_with_parent
-from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Garbled, Hello
+from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Hello, Unreadable
 
 ALONE = f"{WORKER} is for the processes that `roofline ab` starts. Leave -p {WORKER} out."
 
@@ -118,7 +118,7 @@ def _parent() -> Iterator[None]:
         yield
     except Closed:
         pytest.exit("roofline ab has ended")
-    except (Garbled, OtherSide) as error:
+    except (Unreadable, OtherSide) as error:
         pytest.exit(f"roofline ab and this process don't understand each other: {error}")
 
 
@@ -133,6 +133,6 @@ def _hello(tests: Mapping[str, pytest.Item], files: tuple[str, ...]) -> Hello:
         cases=tuple(map(case_name, tests.values())),
         files=files,
         python=platform.python_version(),
-        torch=torch.__version__,
+        torch=str(torch.__version__),
         plugin=os.path.dirname(os.path.realpath(pytest_roofline.__file__)),
     )

@@ -1,11 +1,11 @@
-"""``roofline ab``: two sides of one project measured in turns on one machine, and held against each other.
+"""``roofline ab``: measure two sides of one project in turns on one machine, and judge each case.
 
-`side` says what a side is and how its processes are started, `worktrees` makes the trees of git revisions in a folder
-of `temporary`, `process` is one measuring process, `stragglers` ends whom it leaves behind, `duel` hands two of them
-their turns, `provenance` makes sure that each ran its own code, `trial` goes through pairs of processes until the cases
-are settled, `turns_file` keeps every turn, `table` shows what came out.
+In: options (`side` makes two sides of them, with the trees of `worktrees`) and pytest's arguments. Out: an `AbResult`
+with a verdict for each case, its table and what the gate finds in it (`table`), and a file of all turns
+(`turns_file`).
 
-The measuring is done by pytest processes that load `pytest_roofline.ab`; nothing here imports torch or
-pytest. So it is no plug-in of the program like the commands that count and measure in its own process, and works as
-well where nothing is installed.
+`cases` starts pairs of processes (`process`) until each case is settled, `alternate` hands the two of a pair their
+turns with `messages`, and `loaded_code` checks that each ran its own code. `selftest` judges the gate itself.
+
+The measuring is done by pytest processes that load `pytest_roofline.ab`; nothing here imports torch or pytest.
 """

@@ -1,4 +1,4 @@
-"""Two measuring processes, one word: who may run, in which order, and when a case has had enough turns."""
+"""Let two measuring processes take turns at a test until its budget is spent: one process runs at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from roofline.ab.messages import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
-from roofline.ab.process import PREPARING_S, Player, ProcessFailed
+from roofline.ab.process import PREPARING_S, Process, ProcessFailed
 from roofline.comparison.paired import SIDES, PairTurns, SideName
 from roofline.comparison.workload import workload_changes
 
@@ -23,25 +23,26 @@ LEAST_TURNS_A_BUILD = 2
 """Their median alone is used, and how far it is off shows beside the other buildings."""
 
 HANGING = 50.0
-"""A turn that takes so many times as long as the side's longest before it is none any more,"""
+"""A turn that takes so many times as long as the side's longest before it is taken to hang,"""
 
 HANGING_S = 60.0
 """once this time is over, too: machines that others use stand still for seconds, and a step of a millisecond is no
 reason to give up after one."""
 
 Clock = Callable[[], float]
-Players = Mapping[SideName, Player]
+Processes = Mapping[SideName, Process]
+OnFiles = Callable[[SideName, Sequence[str]], None]
 
 _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Met:
+class TurnsOfTest:
     """What came of one test in one pair of processes: its turns, or the problem.
 
     :param case: its id and workload, as far as either side told.
     :param skipped: both sides skip it.
-    :param crashed: a process ended in it, and what it wrote; then the duel is over.
+    :param crashed: a process ended in it; the tests after it are not measured by this pair.
     """
 
     test: str
@@ -53,78 +54,75 @@ class Met:
     crashed: bool = False
 
 
-def fight(
-    players: Players,
+def alternate(
+    processes: Processes,
     tests: Sequence[str],
     first: SideName,
     budget_s: float,
-    watch: Callable[[SideName, Sequence[str]], None] = lambda _side, _files: None,
+    on_files: OnFiles = lambda _side, _files: None,
     clock: Clock = time.perf_counter,
-) -> Iterator[Met]:
-    """Measure tests that both processes have collected and that wait for their `Begin`; one process runs at a time.
+) -> Iterator[TurnsOfTest]:
+    """Measure tests that both processes have collected and that wait for their `Begin`.
 
     :param first: the side that is warmed up first and has the first turn.
     :param budget_s: of each test, both sides together, for all that happens within its turns.
-    :param watch: called with the files that a side has loaded since; what it raises ends it all.
+    :param on_files: called with the files that a side has loaded since; what it raises ends it all.
     """
     order = SIDES if first == "base" else SIDES[::-1]
-    words: dict[SideName, Message] = {
-        name: Begin(tests=tuple(tests), slowdown=players[name].side.slowdown) for name in SIDES
+    messages: dict[SideName, Message] = {
+        name: Begin(tests=tuple(tests), slowdown=processes[name].side.slowdown) for name in SIDES
     }
-    for test in tests:
-        bout = _Bout(players, order, test, watch, clock)
+    for name in tests:
+        test = _Test(processes, order, name, on_files, clock)
         try:
-            met = bout.run(words, budget_s)
+            found = test.run(messages, budget_s)
         except ProcessFailed as error:
-            yield Met(test=test, case=bout.case, workload_hash=bout.workload_hash, problem=str(error), crashed=True)
+            yield TurnsOfTest(
+                test=name, case=test.case, workload_hash=test.workload_hash, problem=str(error), crashed=True
+            )
             return
-        words = {name: Next() for name in SIDES}
-        yield met
-    for name in order:
-        players[name].say(Next() if tests else words[name])
+        messages = {side: Next() for side in SIDES}
+        yield found
+    for side in order:
+        processes[side].send(Next() if tests else messages[side])
 
 
-class _Bout:
-    """One test of a duel: its models are built and take turns, again and again until the budget is spent."""
+class _Test:
+    """One test in two processes: its models are built and take turns, again and again until the budget is spent."""
 
     def __init__(
-        self,
-        players: Players,
-        order: Sequence[SideName],
-        test: str,
-        watch: Callable[[SideName, Sequence[str]], None],
-        clock: Clock,
+        self, processes: Processes, order: Sequence[SideName], test: str, on_files: OnFiles, clock: Clock
     ) -> None:
-        self._players = players
+        self.processes = processes
+        self.test = test
+        self.on_files = on_files
+        self.clock = clock
+        self.longest_s: dict[SideName, float] = {}
+        """Of each side, the longest turn so far."""
         self._order = order
-        self._test = test
-        self._watch = watch
-        self._clock = clock
         self._builds: list[_Build] = []
-        self._longest_s: dict[SideName, float] = {}
 
     @property
     def case(self) -> str:
-        return next((ready.case for build in self._builds for ready in build.ready.values()), self._test)
+        return next((ready.case for build in self._builds for ready in build.ready.values()), self.test)
 
     @property
     def workload_hash(self) -> str | None:
         return next((ready.workload_hash for build in self._builds for ready in build.ready.values()), None)
 
-    def run(self, words: Mapping[SideName, Message], budget_s: float) -> Met:
-        """:param words: what lets either side begin.
+    def run(self, messages: Mapping[SideName, Message], budget_s: float) -> TurnsOfTest:
+        """:param messages: what lets either side begin.
         :raises ProcessFailed: a process has ended, or hangs.
         """
         steps, turns, spent_s = 0, 0, 0.0
         while True:
             # A B, B A, A B, ... over all buildings.
-            order = self._order[:: -1 if turns % 2 else 1]
-            build = _Build(self._players, order, self._test, self._watch, self._clock, self._longest_s)
+            build = _Build(self, self._order[:: -1 if turns % 2 else 1])
             self._builds.append(build)
             built = len(self._builds)
-            preparing_s = build.prepare(words)
+            preparing_s = build.prepare(messages)
             steps = steps or build.steps
-            most = _builds(budget_s, preparing_s)
+            most = _most_builds(budget_s, preparing_s)
             final = built >= most
             # The first one takes longest to prepare, and doesn't tell how many more there will be.
             left = 1 if final else (BUILDS if built == 1 else most) - built + 1
@@ -134,9 +132,9 @@ class _Bout:
             build.end(last=final or (turns >= LEAST_TURNS and spent_s + took_s > budget_s))
             if build.last or build.problem is not None:
                 break
-            words = {name: Next(again=True) for name in SIDES}
-        return Met(
-            test=self._test,
+            messages = {name: Next(again=True) for name in SIDES}
+        return TurnsOfTest(
+            test=self.test,
             case=self.case,
             workload_hash=self.workload_hash,
             turns=None if build.problem is not None else self._turns(steps),
@@ -159,32 +157,17 @@ class _Bout:
         )
 
 
-def _builds(budget_s: float, preparing_s: float) -> int:
-    """How many of them a test has, at most: no more time is spent on building than on turns."""
+def _most_builds(budget_s: float, preparing_s: float) -> int:
+    """No more time is spent on building than on turns."""
     return BUILDS if preparing_s * BUILDS <= budget_s else math.ceil(budget_s / preparing_s)
 
 
 class _Build:
-    """The models of one test, from when they are built until they are thrown away.
+    """The models of one test, from when they are built until they are thrown away."""
 
-    :param longest_s: of each side, the longest turn so far; kept up to date.
-    """
-
-    def __init__(
-        self,
-        players: Players,
-        order: Sequence[SideName],
-        test: str,
-        watch: Callable[[SideName, Sequence[str]], None],
-        clock: Clock,
-        longest_s: dict[SideName, float],
-    ) -> None:
-        self._players = players
-        self._order = order
+    def __init__(self, test: _Test, order: Sequence[SideName]) -> None:
         self._test = test
-        self._watch = watch
-        self._clock = clock
-        self._longest_s = longest_s
+        self._order = order
         self.ready: dict[SideName, Ready] = {}
         self.done: dict[SideName, Done] = {}
         self.times: dict[SideName, list[float]] = {name: [] for name in SIDES}
@@ -206,17 +189,17 @@ class _Build:
         """By both sides."""
         return not self.ready and all((done.problem or "").startswith("skipped") for done in self.done.values())
 
-    def prepare(self, words: Mapping[SideName, Message]) -> float:
+    def prepare(self, messages: Mapping[SideName, Message]) -> float:
         """Let both build their models and warm up; seconds.
 
         :raises ProcessFailed: a process has ended, or hangs.
         """
-        start = self._clock()
+        start = self._test.clock()
         for name in self._order:
-            self._players[name].say(words[name])
-            self._hear(name, PREPARING_S, "preparing")
-        self.problem = self._different()
-        return self._clock() - start
+            self._send(name, messages[name])
+            self._receive(name, PREPARING_S, "preparing")
+        self.problem = self._another_workload()
+        return self._test.clock() - start
 
     def take_turns(self, steps: int, least: int, budget_s: float) -> float:
         """A B, B A, A B, ... in pairs that are complete; a pair isn't begun if it would end beyond the budget.
@@ -228,20 +211,20 @@ class _Build:
         if self.done or self.problem is not None:
             return 0.0
         for name in self._order:
-            self._players[name].say(Agreed(steps=steps))
-        order, pairs, start = tuple(self._order), 0, self._clock()
+            self._send(name, Agreed(steps=steps))
+        order, pairs, start = tuple(self._order), 0, self._test.clock()
         while True:
             for name in order:
                 self._take_turn(name)
                 if name in self.done:
-                    return self._clock() - start
+                    return self._test.clock() - start
             order, pairs = order[::-1], pairs + 1
-            spent_s = self._clock() - start
+            spent_s = self._test.clock() - start
             if pairs >= least and spent_s + spent_s / pairs > budget_s:
                 return spent_s
 
     def end(self, *, last: bool) -> None:
-        """No more turns.
+        """Take no more turns.
 
         :param last: it is to be proven and counted, for it isn't built anew.
         :raises ProcessFailed: a process has ended, or hangs.
@@ -249,36 +232,39 @@ class _Build:
         self.last = last or bool(self.done) or self.problem is not None
         for name in self._order:
             if name not in self.done:
-                self._players[name].say(Enough(last=self.last))
-                self._hear(name, PREPARING_S, "proving and counting")
+                self._send(name, Enough(last=self.last))
+                self._receive(name, PREPARING_S, "proving and counting")
         self.problem = self.problem or self._problem()
 
     def _take_turn(self, name: SideName) -> None:
-        """:raises ProcessFailed: it has ended, or hangs."""
-        longest_s = self._longest_s.get(name)
+        longest_s = self._test.longest_s.get(name)
         limit_s = PREPARING_S if longest_s is None else max(HANGING_S, round(HANGING * longest_s))
-        start = self._clock()
-        self._players[name].say(Turn())
-        self._hear(name, limit_s, "in a turn of")
-        self._longest_s[name] = max(longest_s or 0.0, self._clock() - start)
+        start = self._test.clock()
+        self._send(name, Turn())
+        self._receive(name, limit_s, "in a turn of")
+        self._test.longest_s[name] = max(longest_s or 0.0, self._test.clock() - start)
 
-    def _hear(self, name: SideName, limit_s: float, doing: str) -> None:
-        """Sort what a side says next.
+    def _send(self, name: SideName, message: Message) -> None:
+        self._test.processes[name].send(message)
+
+    def _receive(self, name: SideName, limit_s: float, doing: str) -> None:
+        """Keep what a side answers.
 
         :raises ProcessFailed: it has ended, hangs, or speaks of another test.
         """
-        message = self._players[name].hear(limit_s, f"{doing} {self._test}")
+        test = self._test.test
+        message = self._test.processes[name].receive(limit_s, f"{doing} {test}")
         if isinstance(message, Took):
             self.times[name].append(message.wall_s)
-        elif isinstance(message, Ready) and message.test == self._test:
+        elif isinstance(message, Ready) and message.test == test:
             self.ready[name] = message
-            self._watch(name, message.files)
-        elif isinstance(message, Done) and message.test == self._test:
+            self._test.on_files(name, message.files)
+        elif isinstance(message, Done) and message.test == test:
             self.done[name] = message
         else:
-            raise ProcessFailed(f"{name}: out of step in {self._test}: {message}")
+            raise ProcessFailed(f"{name}: out of step in {test}: {message}")
 
-    def _different(self) -> str | None:
+    def _another_workload(self) -> str | None:
         if len(self.ready) < len(SIDES):
             return None
         base, new = (self.ready[name] for name in SIDES)
@@ -292,8 +278,7 @@ class _Build:
         )
 
     def _problem(self) -> str | None:
-        """What the sides say against it. Whoever waited in vain for the other one only repeats that."""
-        whose = [name for name in SIDES if name not in self.ready] or SIDES
-        told = {name: self.done[name].problem for name in whose}
-        problems = [f"{name}: {problem}" for name, problem in told.items() if problem is not None]
+        """Join the sides' problems. A side that only waited for the other in vain is left out."""
+        sides = [name for name in SIDES if name not in self.ready] or SIDES
+        problems = [f"{name}: {problem}" for name in sides if (problem := self.done[name].problem) is not None]
         return "; ".join(dict.fromkeys(problems)) or None

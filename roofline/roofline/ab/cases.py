@@ -1,4 +1,4 @@
-"""From two sides to the verdict of each case: pairs of fresh processes until all is settled or the budget is spent."""
+"""Measure two sides in pairs of fresh processes until each case has its verdict or the budget is spent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from roofline.ab.alternate import Clock, Met, fight
-from roofline.ab.loaded_code import Provenance
+from roofline.ab.alternate import Clock, TurnsOfTest, alternate
+from roofline.ab.loaded_code import LoadedCode
 from roofline.ab.messages import Hello
 from roofline.ab.process import MeasuringProcess, Process
-from roofline.ab.side import Side
+from roofline.ab.side import CannotMeasure, Side
 from roofline.comparison.effect import Effect
 from roofline.comparison.observation import Unusable
 from roofline.comparison.paired import (
@@ -56,7 +56,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseTrial:
+class AbCase:
     """One case so far.
 
     :param problem: why it can't be compared. ``skipped``: because both sides skip it.
@@ -75,13 +75,8 @@ class CaseTrial:
 
     @property
     def observations(self) -> tuple[PairObservation, ...]:
-        """Of the pairs whose times are times."""
-        return tuple(seen for seen, _ in map(_observed, self.pairs) if seen is not None)
-
-    @property
-    def unusable(self) -> tuple[str, ...]:
-        """Why the others say nothing."""
-        return tuple(why for seen, why in map(_observed, self.pairs) if seen is None)
+        """Of the pairs whose times can be used."""
+        return tuple(one for one in map(_observed, self.pairs) if isinstance(one, PairObservation))
 
     @property
     def effect(self) -> Effect | None:
@@ -90,25 +85,23 @@ class CaseTrial:
 
     @property
     def busy(self) -> str | None:
-        """How many turns were disturbed, in words, where that left it open; None where it is settled, or none was."""
-        return disturbed_turns(self.observations) if self._left_open else None
+        """How many turns were disturbed, in words, where that left it inconclusive; else None."""
+        return disturbed_turns(self.observations) if self._judged_inconclusive else None
 
     @property
     def scattered(self) -> str | None:
-        """How far apart its pairs lie, in words, where that left it open, and no turns that were disturbed did."""
-        return further_apart(self.observations) if self._left_open and self.busy is None else None
+        """How far apart its pairs lie, in words, where that and no disturbed turns left it inconclusive; else None."""
+        return further_apart(self.observations) if self._judged_inconclusive and self.busy is None else None
 
     @property
-    def _left_open(self) -> bool:
-        """By a look at it."""
+    def _judged_inconclusive(self) -> bool:
         return self.verdict is not None and self.outcome == "inconclusive"
 
     @property
     def judged(self) -> bool:
-        """Whether its turns showed something: enough of them were taken, and it is settled or most were left alone.
+        """Whether it has a verdict, which a busy machine did not leave inconclusive.
 
-        That its pairs are further apart than on a machine left alone happens there, too, and is no ground to say that a
-        gate saw nothing.
+        Pairs that lie further apart than usual do so on a quiet machine, too: they don't make a case unjudged.
         """
         return self.problem is None and self.verdict is not None and self.busy is None
 
@@ -132,56 +125,53 @@ class CaseTrial:
                 return f"perhaps the machine is too busy: {self.scattered}; {self.verdict.why}"
             return self.verdict.why
         if self.outcome == "inconclusive":
-            return self.unusable[-1] if self.unusable else "no turns were taken"
+            unusable = [one for one in map(_observed, self.pairs) if isinstance(one, str)]
+            return unusable[-1] if unusable else "no turns were taken"
         return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """What came of it all. ``told``: what each side was and which code it ran. ``hellos``: of the first processes."""
+class AbResult:
+    """:param hellos: of the first processes.
+    :param notes: what each side was and which code it ran.
+    """
 
     sides: Mapping[SideName, Side]
     rules: Rules
     arguments: tuple[str, ...]
-    cases: tuple[CaseTrial, ...]
+    cases: tuple[AbCase, ...]
     hellos: Mapping[SideName, Hello]
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
 
-    def of(self, *outcomes: Outcome) -> tuple[CaseTrial, ...]:
+    def of(self, *outcomes: Outcome) -> tuple[AbCase, ...]:
         return tuple(case for case in self.cases if case.outcome in outcomes)
 
 
-class NothingInCommon(RuntimeError):
-    """There is no test that both sides have."""
-
-
-Say = Callable[[str], None]
 Start = Callable[[Side, Sequence[str], Path, Mapping[str, str]], Process]
 """Starts a measuring process: of a side, with pytest's arguments, what it prints in a file, in an environment."""
 
 
-def hold(
+def measure_in_turns(
     sides: Mapping[SideName, Side],
     arguments: Sequence[str],
     rules: Rules,
     folder: Path,
     environment: Mapping[str, str],
-    say: Say = lambda _line: None,
+    report: Callable[[str], None] = lambda _line: None,
     start: Start = MeasuringProcess,
     clock: Clock = time.perf_counter,
-) -> Trial:
+) -> AbResult:
     """Measure both sides in turns and judge every case.
 
     :param arguments: pytest's.
     :param folder: for what the processes print.
     :param environment: the variables that the processes are given.
-    :param say: told how far it has come.
-    :raises ProcessFailed: a side can't be started, or can't be talked to.
-    :raises WrongCode: a side ran code of the project that is not its own.
-    :raises NothingInCommon: no test is on both sides.
+    :param report: called with a line of progress.
+    :raises CannotMeasure: a process can't be started or has failed, a side ran code of the project that is not its own,
+        or no test is on both sides.
     """
-    provenance = Provenance(sides)
-    cases: dict[str, CaseTrial] = {}
+    code = LoadedCode(sides)
+    cases: dict[str, AbCase] = {}
     first_hellos: dict[SideName, Hello] = {}
     started = 0
     while not cases or any(_open(case, rules) for case in cases.values()):
@@ -190,38 +180,37 @@ def hold(
         with ExitStack() as stack:
             # Which process is there first may last, as which pages it got does: it is either side as often.
             order = SIDES if first == "base" else SIDES[::-1]
-            players = {
+            processes = {
                 name: stack.enter_context(start(sides[name], arguments, folder / f"{name}-{started}.log", environment))
                 for name in order
             }
-            hellos = {name: players[name].hello() for name in SIDES}
+            hellos = {name: processes[name].hello() for name in SIDES}
             for name in SIDES:
-                provenance.watch(name, hellos[name].files)
+                code.add(name, hellos[name].files)
             if not cases:
                 first_hellos = hellos
-                cases = _found(hellos)
+                cases = _cases_of(hellos)
             wanted = [test for test, case in cases.items() if _open(case, rules)]
-            # What a side has lost since its first process is told where the turns are missing.
             tests = [test for test in wanted if all(test in hello.tests for hello in hellos.values())]
             for test in set(wanted) - set(tests):
                 cases[test] = replace(cases[test], problem="collected by the first processes, and not by later ones")
-            say(f"pair of processes {started}, at most {rules.pairs}: {counted(len(tests), 'case')}, {first} first")
+            report(f"pair of processes {started}, at most {rules.pairs}: {counted(len(tests), 'case')}, {first} first")
             budget_s = rules.max_time_s / rules.pairs
-            for met in fight(players, tests, first, budget_s, provenance.watch, clock):
-                cases[met.test] = _with(cases[met.test], met)
-                say(_progress(cases[met.test], met))
-        cases = look(cases, rules)
-    return Trial(
+            for found in alternate(processes, tests, first, budget_s, code.add, clock):
+                cases[found.test] = _with(cases[found.test], found)
+                report(_progress(cases[found.test], found))
+        cases = judge_cases(cases, rules)
+    return AbResult(
         sides=sides,
         rules=rules,
         arguments=tuple(arguments),
         cases=tuple(cases.values()),
         hellos=first_hellos,
-        told=(*_told(first_hellos, provenance),),
+        notes=(*code.lines(), *_versions(first_hellos)),
     )
 
 
-def look(cases: Mapping[str, CaseTrial], rules: Rules) -> dict[str, CaseTrial]:
+def judge_cases(cases: Mapping[str, AbCase], rules: Rules) -> dict[str, AbCase]:
     """The cases with the verdicts of this look. A case that was settled at an earlier one stays as it was."""
     judged = {
         test: effect
@@ -241,29 +230,29 @@ def _least(rules: Rules) -> int:
     return min(LEAST_PAIRS, rules.pairs)
 
 
-def _settled(case: CaseTrial) -> bool:
+def _settled(case: AbCase) -> bool:
     return case.verdict is not None and case.verdict.kind != "inconclusive"
 
 
-def _open(case: CaseTrial, rules: Rules) -> bool:
+def _open(case: AbCase, rules: Rules) -> bool:
     """Whether it is to be measured once more."""
     return case.problem is None and case.only_in is None and not _settled(case) and len(case.pairs) < rules.pairs
 
 
-def _found(hellos: Mapping[SideName, Hello]) -> dict[str, CaseTrial]:
-    """:raises NothingInCommon: no test is on both sides."""
+def _cases_of(hellos: Mapping[SideName, Hello]) -> dict[str, AbCase]:
+    """:raises CannotMeasure: no test is on both sides."""
     base, new = (hellos[name].tests for name in SIDES)
     if not set(base) & set(new):
         if not base and not new:
-            raise NothingInCommon("neither side has a test that measures a model (that uses the roofline fixture)")
+            raise CannotMeasure("neither side has a test that measures a model (that uses the roofline fixture)")
         some = next(iter((*base, *new)))
-        raise NothingInCommon(
+        raise CannotMeasure(
             f"no test is on both sides: {len(base)} only in base, {len(new)} only in new, such as {some}"
         )
     # A case that is never measured is called as it would have been.
     names = {test: case for name in SIDES for test, case in zip(hellos[name].tests, hellos[name].cases, strict=True)}
     return {
-        test: CaseTrial(
+        test: AbCase(
             test=test,
             case=names[test],
             only_in=None if test in base and test in new else "base" if test in base else "new",
@@ -272,42 +261,34 @@ def _found(hellos: Mapping[SideName, Hello]) -> dict[str, CaseTrial]:
     }
 
 
-def _with(case: CaseTrial, met: Met) -> CaseTrial:
-    known = met.case if met.workload_hash is not None else case.case
-    if met.turns is None:
-        return replace(
-            case,
-            case=known,
-            workload_hash=met.workload_hash,
-            problem=met.problem,
-            skipped=met.skipped and not case.pairs,
-        )
-    return replace(case, case=known, workload_hash=met.workload_hash, pairs=(*case.pairs, met.turns))
+def _with(case: AbCase, found: TurnsOfTest) -> AbCase:
+    case = replace(
+        case, case=case.case if found.workload_hash is None else found.case, workload_hash=found.workload_hash
+    )
+    if found.turns is None:
+        return replace(case, problem=found.problem, skipped=found.skipped and not case.pairs)
+    return replace(case, pairs=(*case.pairs, found.turns))
 
 
-def _observed(pair: PairTurns) -> tuple[PairObservation | None, str]:
+def _observed(pair: PairTurns) -> PairObservation | str:
+    """What a pair shows, or why it shows nothing."""
     try:
-        return observe_pair(pair), ""
+        return observe_pair(pair)
     except Unusable as error:
-        return None, str(error)
+        return str(error)
 
 
-def _progress(case: CaseTrial, met: Met) -> str:
-    if met.turns is None:
-        return f"  {case.case}: not comparable: {(met.problem or '').splitlines()[0]}"
-    seen, why = _observed(met.turns)
-    if seen is None:
-        return f"  {case.case}: {why}"
-    return f"  {case.case}: {seen.turns} turns a side, new/base {_change(seen)}"
+def _progress(case: AbCase, found: TurnsOfTest) -> str:
+    if found.turns is None:
+        return f"  {case.case}: not comparable: {(found.problem or '').splitlines()[0]}"
+    pair = _observed(found.turns)
+    if isinstance(pair, str):
+        return f"  {case.case}: {pair}"
+    return f"  {case.case}: {pair.turns} turns a side, new/base {100 * math.expm1(pair.log_ratio):+.2f} %"
 
 
-def _change(seen: PairObservation) -> str:
-    return f"{100 * math.expm1(seen.log_ratio):+.2f} %"
-
-
-def _told(hellos: Mapping[SideName, Hello], provenance: Provenance) -> list[str]:
-    lines = list(provenance.lines())
-    for name in SIDES:
-        hello = hellos[name]
-        lines.append(f"{name}: Python {hello.python}, torch {hello.torch}, plugin {hello.plugin}")
-    return lines
+def _versions(hellos: Mapping[SideName, Hello]) -> list[str]:
+    return [
+        f"{name}: Python {hellos[name].python}, torch {hellos[name].torch}, plugin {hellos[name].plugin}"
+        for name in SIDES
+    ]

@@ -1,59 +1,45 @@
-"""One measuring process: a pytest that is started, spoken to, and ended whatever happens."""
+"""One measuring process: a pytest that is started, spoken to, and ended with all that it started."""
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
-from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Channel, Closed, Garbled, Hello, Message, Silent
-from roofline.ab.side import Side
-from roofline.ab.stragglers import VARIABLE, end_marked, new_mark
+from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Channel, Closed, Hello, Message, TimedOut, Unreadable
+from roofline.ab.side import CannotMeasure, Side
 
-TOLD_LINES = 8
-"""Of what a process that failed has written last, without pytest's header."""
+LAST_LINES = 8
+"""Lines of a failed process's output that its error shows, without pytest's header."""
 
 GRACE_S = 5.0
-"""Time to end by itself, once nobody speaks to it any more."""
+"""Time to end by itself, once its pipes are closed."""
 
 PREPARING_S = 600.0
-"""Time for what has no length that one could know beforehand: to collect the tests, to build, compile and warm up a
-model, to prove and count. Compiling is the longest of it, and takes minutes at most."""
+"""Limit of what has no length that one could know: to collect the tests, to build, compile and warm up a model, to
+prove and count. Compiling is the longest of it, and takes minutes at most."""
+
+MARK = "ROOFLINE_PROCESS"
+"""Environment variable that a measuring process hands down to all that it starts."""
 
 
-class ProcessFailed(RuntimeError):
-    """A measuring process has ended or hangs where it should have gone on. The message tells what it wrote last."""
+class ProcessFailed(CannotMeasure):
+    """A measuring process has ended or hangs where it should have gone on. The message has what it wrote last."""
 
 
-class Player(Protocol):
-    """What `roofline.ab.alternate` needs of a measuring process."""
+class Process(Protocol):
+    """What is needed of a measuring process."""
 
     side: Side
 
-    def say(self, message: Message) -> None:
-        """:raises ProcessFailed: it has ended."""
-        ...
-
-    def hear(self, limit_s: float, doing: str) -> Message:
-        """Wait for what it says next.
-
-        :param limit_s: how long, in seconds. Whoever says nothing by then is ended.
-        :param doing: what it has to do before it speaks, for the message: ``preparing test_it.py::test_it``.
-        :raises ProcessFailed: it has ended, or said nothing in that time.
-        """
-        ...
-
-
-class Process(Player, Protocol):
-    """A player with a beginning and an end."""
-
-    def __enter__(self) -> Process: ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object, /) -> None: ...
 
@@ -61,6 +47,19 @@ class Process(Player, Protocol):
         """Wait until its tests are collected.
 
         :raises ProcessFailed: it has ended, or is of a version that can't be talked to.
+        """
+        ...
+
+    def send(self, message: Message) -> None:
+        """:raises ProcessFailed: it has ended."""
+        ...
+
+    def receive(self, limit_s: float, doing: str) -> Message:
+        """Wait for its next message.
+
+        :param limit_s: how long, in seconds. A process that sends nothing by then is ended.
+        :param doing: what it has to do before it answers, for the message: ``preparing test_it.py::test_it``.
+        :raises ProcessFailed: it has ended, or sent nothing in that time.
         """
         ...
 
@@ -77,20 +76,18 @@ class MeasuringProcess:
     def __init__(self, side: Side, arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
         self.side = side
         self._log = log
-        self._mark = new_mark()
+        # All of one length: how long the environment is moves a stack, and is to be the same on both sides.
+        self._mark = secrets.token_hex(8)
         to_child, from_parent = os.pipe()
         to_parent, from_child = os.pipe()
         command = (side.python, "-m", "pytest", "-p", WORKER, "-p", "no:cacheprovider", *arguments)
+        variables = {**side.environment(environment), PIPES: f"{to_child},{from_child}", MARK: self._mark}
         try:
             with log.open("wb") as output:
                 self._process = subprocess.Popen(
                     command,
                     cwd=side.folder,
-                    env={
-                        **side.environment(environment),
-                        PIPES: f"{to_child},{from_child}",
-                        VARIABLE: self._mark,
-                    },
+                    env=variables,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -107,18 +104,18 @@ class MeasuringProcess:
             os.close(from_child)
         self._channel = Channel(os.fdopen(to_parent, "rb"), os.fdopen(from_parent, "wb"))
 
-    def __enter__(self) -> MeasuringProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+        self._channel.close()
         if kind is None:
-            self.end()
-        else:
-            self._channel.close()
-            self._kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(GRACE_S)
+        self._kill()
 
     def hello(self) -> Hello:
-        hello = self.hear(PREPARING_S, "collecting the tests")
+        hello = self.receive(PREPARING_S, "collecting the tests")
         if not isinstance(hello, Hello) or hello.protocol != PROTOCOL:
             raise ProcessFailed(
                 f"{self.side.name}: the plugin of {self.side.what} takes turns in another way than this one. "
@@ -126,29 +123,22 @@ class MeasuringProcess:
             )
         return hello
 
-    def say(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         try:
             self._channel.send(message)
         except Closed:
-            raise self._failed() from None
+            raise self._ended() from None
 
-    def hear(self, limit_s: float, doing: str) -> Message:
+    def receive(self, limit_s: float, doing: str) -> Message:
         try:
             return self._channel.receive(limit_s)
         except Closed:
-            raise self._failed() from None
-        except Silent:
+            raise self._ended() from None
+        except TimedOut:
             self._kill()
-            raise self._problem(f"did not answer for {limit_s:g} s {doing}, and was ended") from None
-        except Garbled as error:
+            raise self._failed(f"did not answer for {limit_s:g} s {doing}, and was ended") from None
+        except Unreadable as error:
             raise ProcessFailed(f"{self.side.name}: says what makes no sense here: {error}") from error
-
-    def end(self) -> None:
-        """Let it end by itself, and end it if it doesn't; then what it left behind."""
-        self._channel.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE_S)
-        self._kill()
 
     def _kill(self) -> None:
         # It leads a group of its own: with it end the workers of its data loaders.
@@ -158,34 +148,56 @@ class MeasuringProcess:
         with suppress(subprocess.TimeoutExpired):  # what hangs in a device's driver can't be ended
             self._process.wait(GRACE_S)
 
-    def _failed(self) -> ProcessFailed:
+    def _ended(self) -> ProcessFailed:
         try:
             code = self._process.wait(GRACE_S)
         except subprocess.TimeoutExpired:
             return ProcessFailed(f"{self.side.name} ({self.side.what}): does not speak any more.")
-        return self._problem(f"ended with exit code {code}" if code >= 0 else f"was ended by {_signal(-code)}")
+        return self._failed(f"ended with exit code {code}" if code >= 0 else f"was ended by {_signal(-code)}")
 
-    def _problem(self, what: str) -> ProcessFailed:
-        lines = last_words(self._log.read_text(encoding="utf-8", errors="replace"))
-        told = "\n".join(f"  | {line}" for line in lines) or "  (it wrote nothing)"
-        return ProcessFailed(f"{self.side.name} ({self.side.what}): its pytest {what}. The last it wrote:\n{told}")
+    def _failed(self, what: str) -> ProcessFailed:
+        lines = last_lines(self._log.read_text(encoding="utf-8", errors="replace"))
+        shown = "\n".join(f"  | {line}" for line in lines) or "  (it wrote nothing)"
+        return ProcessFailed(f"{self.side.name} ({self.side.what}): its pytest {what}. The last it wrote:\n{shown}")
 
 
-def last_words(text: str) -> list[str]:
-    """What is worth telling of what a pytest wrote before it ended: where the interpreter tells what it died of, that
-    and where; else its last lines. pytest's header, which says nothing of it, is left out, and so are empty lines.
+def end_marked(mark: str) -> None:
+    """Kill every process with this mark, in whatever session it is, until there is no new one.
+
+    They are found by /proc, so on Linux alone. One that was given another environment is not found, nor is another
+    user's.
+    """
+    ended: set[int] = set()
+    while found := _marked(mark) - ended:
+        for process in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGKILL)
+        ended |= found
+
+
+def _marked(mark: str) -> set[int]:
+    entry = f"{MARK}={mark}".encode()
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile, or is another user's
+            if entry in (folder / "environ").read_bytes().split(b"\0"):
+                found.add(int(folder.name))
+    return found
+
+
+def last_lines(text: str) -> list[str]:
+    """Pick from a pytest's output the lines that tell why it ended: the interpreter's own words of a crash, else the
+    last ones. pytest's header and empty lines are left out.
     """
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    fatal = next((number for number, line in enumerate(lines) if _FATAL in line), None)
+    fatal = next((number for number, line in enumerate(lines) if "Fatal Python error:" in line), None)
     if fatal is not None:
-        return lines[fatal : fatal + TOLD_LINES]
-    header = [number for number, line in enumerate(lines) if _COLLECTED.match(line)]
-    return lines[header[-1] + 1 if header else 0 :][-TOLD_LINES:]
+        return lines[fatal : fatal + LAST_LINES]
+    header = [number for number, line in enumerate(lines) if _END_OF_HEADER.match(line)]
+    return lines[header[-1] + 1 if header else 0 :][-LAST_LINES:]
 
 
-_FATAL = "Fatal Python error:"
-_COLLECTED = re.compile(r"(collecting \.\.\. *)?collected \d+ item")
-"""The last line of pytest's header."""
+_END_OF_HEADER = re.compile(r"(collecting \.\.\. *)?collected \d+ item")
 
 
 def _signal(number: int) -> str:

@@ -1,4 +1,4 @@
-"""The gate tried on itself: unchanged code must pass, a slowdown put in on purpose must be found."""
+"""Judge a selftest: unchanged code must pass, a slowdown put in on purpose must be found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from roofline.ab.cases import CaseTrial, Trial
+from roofline.ab.cases import AbCase, AbResult
 from roofline.ab.side import Side
 from roofline.comparison.paired import SideName, least_detectable
 from roofline.show.tables import Column, Table
@@ -19,23 +19,25 @@ SMALL_CASES = "pytest_roofline.ab.small_cases"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """One case in both trials. ``slowed`` is None where the second trial had no such case. ``least_detectable``: the
-    least slowdown that would be called one here, in 19 of 20 tries; None where nothing is known of it.
+class SelftestCase:
+    """One case of unchanged and of slowed code.
+
+    :param slowed: None where the second measurement had no such case.
+    :param least_detectable: the least slowdown that would be found here in 19 of 20 tries; None where that isn't known.
     """
 
     case: str
-    unchanged: CaseTrial
-    slowed: CaseTrial | None
+    unchanged: AbCase
+    slowed: AbCase | None
     least_detectable: float | None
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What the gate did wrong."""
+        """The wrong verdicts, in words."""
         found = []
         if self.unchanged.outcome in ("slower", "faster"):
             found.append(f"{self.case}: false alarm: unchanged code is called {self.unchanged.outcome}")
-        if _measured(self.slowed) and self.slowed.outcome != "slower":
+        if _is_measured(self.slowed) and self.slowed.outcome != "slower":
             why = ""
             if self.slowed.busy is not None:
                 why = ", for the machine is too busy"
@@ -45,8 +47,8 @@ class Tried:
         return tuple(found)
 
     @property
-    def left_open(self) -> bool:
-        """Whether all that the gate did wrong is that it couldn't tell: it said nothing that isn't so."""
+    def only_inconclusive(self) -> bool:
+        """Whether the only fault is an inconclusive verdict of the slowed code."""
         return (
             bool(self.failures)
             and self.slowed is not None
@@ -56,28 +58,28 @@ class Tried:
 
     @property
     def compared(self) -> bool:
-        """Whether both trials could be made."""
-        return _measured(self.unchanged) and _measured(self.slowed)
+        """Whether it has turns of unchanged and of slowed code."""
+        return _is_measured(self.unchanged) and _is_measured(self.slowed)
 
     @property
     def skipped(self) -> bool:
-        """Whether no trial was to be made, for the test skips itself on both sides."""
+        """Whether the test skips itself."""
         return self.unchanged.outcome == "skipped" and self.slowed is not None and self.slowed.outcome == "skipped"
 
 
-def _measured(case: CaseTrial | None) -> TypeGuard[CaseTrial]:
+def _is_measured(case: AbCase | None) -> TypeGuard[AbCase]:
     return case is not None and case.problem is None and case.effect is not None
 
 
 def unchanged(root: Path, folder: Path, python: str) -> dict[SideName, Side]:
-    """Twice the same code."""
+    """Make two sides of the same code."""
     base = Side(name="base", what="the same code", root=root, folder=folder, tree=root, python=python)
     return {"base": base, "new": replace(base, name="new", what="this code")}
 
 
 def slowed(sides: Mapping[SideName, Side], share: float) -> dict[SideName, Side]:
-    """The same with every step of the new side longer by ``share``. The base waits for the device as the new side
-    does, and no longer.
+    """Make every step of the new side longer by ``share``. The base waits for the device as the new side does, and no
+    longer.
     """
     return {
         "base": replace(sides["base"], slowdown=0.0),
@@ -95,13 +97,13 @@ def small_case_arguments(folder: Path) -> tuple[str, ...]:
     return ("-c", str(settings), "--rootdir", str(folder), "--noconftest", "--pyargs", SMALL_CASES)
 
 
-def tried(first: Trial, second: Trial) -> tuple[Tried, ...]:
-    """The cases of both trials, of unchanged and of slowed code."""
+def selftest_cases(first: AbResult, second: AbResult) -> tuple[SelftestCase, ...]:
+    """Put the cases of unchanged and of slowed code side by side."""
     slow = {case.test: case for case in second.cases}
     rules = first.rules
     level = (1 - rules.look_confidence(rules.pairs)) / max(1, len(first.cases))
     return tuple(
-        Tried(
+        SelftestCase(
             case=case.case,
             unchanged=case,
             slowed=slow.get(case.test),
@@ -114,12 +116,12 @@ def tried(first: Trial, second: Trial) -> tuple[Tried, ...]:
     )
 
 
-def selftest_table(cases: tuple[Tried, ...], share: float, notes: tuple[str, ...]) -> Table[Tried]:
+def selftest_table(cases: tuple[SelftestCase, ...], share: float, notes: tuple[str, ...]) -> Table[SelftestCase]:
     """A row a case; below it what went wrong, and the least slowdown that is found here."""
     known = [case.least_detectable for case in cases if case.least_detectable is not None]
     said = [f"Each case against itself: unchanged, and slowed by {percent(share)}."]
     said += [failure for case in cases for failure in case.failures]
-    if any(case.left_open for case in cases):
+    if any(case.only_inconclusive for case in cases):
         said.append(
             "Inconclusive is no wrong verdict: the slowdown can't be told from this hour's noise in the time it has. "
             "Try again in a quieter hour, with a longer --max-time, or with more --pairs."
@@ -165,16 +167,18 @@ def selftest_table(cases: tuple[Tried, ...], share: float, notes: tuple[str, ...
     )
 
 
-def lacking(cases: tuple[Tried, ...]) -> tuple[Tried, ...]:
+def not_compared(cases: tuple[SelftestCase, ...]) -> tuple[SelftestCase, ...]:
     """The cases that should have been compared, and could not be."""
     return tuple(case for case in cases if not case.compared and not case.skipped)
 
 
-def _title(cases: tuple[Tried, ...]) -> str:
-    compared, lost = sum(case.compared for case in cases), len(lacking(cases))
+def _title(cases: tuple[SelftestCase, ...]) -> str:
+    compared, lost = sum(case.compared for case in cases), len(not_compared(cases))
     failed = [case for case in cases if case.failures]
     if failed:
-        said = "failed" + (", for it can't tell in such noise" if all(case.left_open for case in failed) else "")
+        said = "failed" + (
+            ", for it can't tell in such noise" if all(case.only_inconclusive for case in failed) else ""
+        )
     elif not compared:
         said = "not made"
     else:
@@ -182,5 +186,5 @@ def _title(cases: tuple[Tried, ...]) -> str:
     return f"Selftest {said}: {compared} of {counted(compared + lost, 'case')} compared"
 
 
-def _change(case: CaseTrial | None) -> float | None:
+def _change(case: AbCase | None) -> float | None:
     return None if case is None or case.effect is None else math.expm1(case.effect.log_ratio)

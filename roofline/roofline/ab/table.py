@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
-from roofline.ab.cases import CaseTrial, Outcome, Rules, Trial
+from roofline.ab.cases import AbCase, AbResult, Outcome, Rules
 from roofline.comparison.gate import Found, Gate
 from roofline.comparison.paired import LEAST_PAIRS, PairObservation
 from roofline.schema.record_json import without_nonfinite
@@ -27,42 +27,42 @@ _ORDER: tuple[Outcome, ...] = (
 """What asks for attention first."""
 
 
-def verdict_table(trial: Trial, exit_code: int) -> Table[CaseTrial]:
+def verdict_table(result: AbResult, exit_code: int) -> Table[AbCase]:
     """A row a case, the worst first; below it what the rows leave open, and which code was run."""
     return Table(
-        title=sentence(trial, exit_code),
-        columns=_columns(trial.rules),
-        display=_display(trial.rules),
-        rows=sorted(trial.cases, key=lambda case: _ORDER.index(case.outcome)),
-        notes=_notes(trial),
+        title=sentence(result, exit_code),
+        columns=_columns(result.rules),
+        display=_display(result.rules),
+        rows=sorted(result.cases, key=lambda case: _ORDER.index(case.outcome)),
+        notes=_notes(result),
     )
 
 
-def sentence(trial: Trial, exit_code: int) -> str:
+def sentence(result: AbResult, exit_code: int) -> str:
     """Whether it passed, and the verdicts over all cases, the worst first."""
-    sides = trial.sides
+    sides = result.sides
     both = f"{sides['new'].what} against {sides['base'].what}"
-    counts = [(outcome, len(trial.of(outcome))) for outcome in _ORDER]
+    counts = [(outcome, len(result.of(outcome))) for outcome in _ORDER]
     all_of_it = ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
-    slower, settled = len(trial.of("slower")), len(trial.of("slower", "faster", "same"))
-    compared = settled + len(trial.of("inconclusive"))
+    slower, settled = len(result.of("slower")), len(result.of("slower", "faster", "same"))
+    compared = settled + len(result.of("inconclusive"))
     if exit_code == 1:
         return f"Regression: {both}: {counted(slower, 'case')} slower, of {compared} compared ({all_of_it})"
     if exit_code == 0:
         said = f"Passed: {both}: no case shown to be slower" if settled else f"Passed, but nothing was settled: {both}"
         return f"{said} ({all_of_it})"
-    if not any(case.judged for case in trial.cases):
+    if not any(case.judged for case in result.cases):
         return f"Cannot compare: {both}: no case could be judged ({all_of_it})"
     return f"Not passed: {both}: no case shown to be slower, but not all of it settled ({all_of_it})"
 
 
-def as_json(trial: Trial, gate: Gate) -> str:
+def as_json(result: AbResult, gate: Gate) -> str:
     """All of it, under the names that ``roofline check`` has for it."""
-    table, rules = verdict_table(trial, gate.exit_code), trial.rules
+    table, rules = verdict_table(result, gate.exit_code), result.rules
     document = {
         "title": table.title,
         **{name: getattr(gate, name) for name in ("exit_code", "failures", "warnings", "strict", "allow_removed")},
-        "verdicts": {outcome.replace(" ", "_"): len(trial.of(outcome)) for outcome in _ORDER},
+        "verdicts": {outcome.replace(" ", "_"): len(result.of(outcome)) for outcome in _ORDER},
         "settings": {
             "least_effect": rules.least,
             "confidence": rules.confidence,
@@ -75,19 +75,19 @@ def as_json(trial: Trial, gate: Gate) -> str:
     return json_text(without_nonfinite(document))
 
 
-def change(case: CaseTrial) -> str:
+def change(case: AbCase) -> str:
     """As it is shown: ``+5.1 %``."""
     value = _change(case)
     return "-" if value is None else signed(value)
 
 
-def interval_of(case: CaseTrial, rules: Rules) -> str:
+def interval_of(case: AbCase, rules: Rules) -> str:
     """As it is shown: ``+4.8 to +5.4 %``."""
     ends = _interval(case, rules)
     return "-" if ends is None else signed_range(ends)
 
 
-def _middle(case: CaseTrial, name: str) -> float | None:
+def _middle(case: AbCase, name: str) -> float | None:
     seen: tuple[PairObservation, ...] = case.observations
     return statistics.median(getattr(one, name) for one in seen) if seen else None
 
@@ -96,37 +96,37 @@ def _time(value: float) -> str:
     return scaled(value, "s", 4)
 
 
-def _change(case: CaseTrial) -> float | None:
+def _change(case: AbCase) -> float | None:
     return None if case.effect is None else math.expm1(case.effect.log_ratio)
 
 
-def _interval(case: CaseTrial, rules: Rules) -> list[float] | None:
+def _interval(case: AbCase, rules: Rules) -> list[float] | None:
     confidence = rules.look_confidence(len(case.pairs))
     return None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)]
 
 
-def _end(which: int, rules: Rules) -> Callable[[CaseTrial], float | None]:
-    def end(case: CaseTrial) -> float | None:
+def _end(which: int, rules: Rules) -> Callable[[AbCase], float | None]:
+    def end(case: AbCase) -> float | None:
         ends = _interval(case, rules)
         return None if ends is None else ends[which]
 
     return end
 
 
-_CASE: Column[CaseTrial] = Column(name="case", title="case", get=lambda case: case.case, right=False)
-_STEP_TIMES: tuple[Column[CaseTrial], ...] = (
+_CASE: Column[AbCase] = Column(name="case", title="case", get=lambda case: case.case, right=False)
+_STEP_TIMES: tuple[Column[AbCase], ...] = (
     Column(name="base_step_time_s", title="base", get=lambda case: _middle(case, "base_step_s"), show=_time, drop=2),
     Column(name="new_step_time_s", title="new", get=lambda case: _middle(case, "new_step_s"), show=_time, drop=1),
 )
-_CHANGE: Column[CaseTrial] = Column(name="change", title="change", get=_change, show=signed)
-_VERDICT: Column[CaseTrial] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
-_TURNS: Column[CaseTrial] = Column(
+_CHANGE: Column[AbCase] = Column(name="change", title="change", get=_change, show=signed)
+_VERDICT: Column[AbCase] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
+_TURNS: Column[AbCase] = Column(
     name="turns", title="turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4
 )
-_PAIRS: Column[CaseTrial] = Column(name="pairs", title="pairs", get=lambda case: len(case.pairs) or None, drop=3)
+_PAIRS: Column[AbCase] = Column(name="pairs", title="pairs", get=lambda case: len(case.pairs) or None, drop=3)
 
 
-def _columns(rules: Rules) -> list[Column[CaseTrial]]:
+def _columns(rules: Rules) -> list[Column[AbCase]]:
     return [
         _CASE,
         Column(name="test", title="test", get=lambda case: case.test, right=False),
@@ -145,7 +145,7 @@ def _columns(rules: Rules) -> list[Column[CaseTrial]]:
     ]
 
 
-def _display(rules: Rules) -> list[Column[CaseTrial]]:
+def _display(rules: Rules) -> list[Column[AbCase]]:
     return [
         _CASE,
         *_STEP_TIMES,
@@ -167,23 +167,23 @@ def _confidences(rules: Rules) -> str:
     return f"{last} after {rules.pairs} pairs, {earlier} after fewer, so that all looks together are {together}"
 
 
-def _notes(trial: Trial) -> list[str]:
-    rules = trial.rules
+def _notes(result: AbResult) -> list[str]:
+    rules = result.rules
     notes = [
         f"change: step time of new over base, of the turns' ratios and not of the sides' medians; interval: "
         f"{_confidences(rules)}. Less than {percent(rules.least)} doesn't matter."
     ]
-    for case in trial.cases:
+    for case in result.cases:
         if case.why:
             more = None if case.verdict is None else case.verdict.more_sessions
             asks = f" ({_asks(more, rules)})" if more else ""
             first, *rest = case.why.splitlines()
             notes += [f"{case.case}: {case.outcome}: {first}{asks}", *(f"  {line.strip()}" for line in rest)]
     for outcome, words in (("removed", "only in base"), ("new", "only in new")):
-        tests = [case.test for case in trial.cases if case.outcome == outcome]
+        tests = [case.test for case in result.cases if case.outcome == outcome]
         if tests:
             notes.append(f"{outcome} ({words}): {', '.join(tests)}")
-    return [*notes, *trial.told]
+    return [*notes, *result.notes]
 
 
 def _asks(more: int, rules: Rules) -> str:
@@ -193,16 +193,16 @@ def _asks(more: int, rules: Rules) -> str:
     return f"if the estimate stays, some {more} more pairs would settle it: --pairs {pairs} --max-time {max_time_s}"
 
 
-def found_in(trial: Trial) -> list[Found]:
+def found_in(result: AbResult) -> list[Found]:
     """What the gate has to judge."""
-    undecided = trial.of("inconclusive")
-    lines: list[Found] = [("slower", _slower(case, trial.rules)) for case in trial.of("slower")]
-    if not any(case.judged for case in trial.cases):
+    undecided = result.of("inconclusive")
+    lines: list[Found] = [("slower", _slower(case, result.rules)) for case in result.of("slower")]
+    if not any(case.judged for case in result.cases):
         lines.append(("nothing to judge", _nothing_judged(undecided)))
     elif undecided:
         lines.append(("inconclusive", _undecided(undecided)))
-    lines += [("not comparable", line) for line in _grouped(trial.of("not comparable"))]
-    removed = trial.of("removed")
+    lines += [("not comparable", line) for line in _grouped(result.of("not comparable"))]
+    removed = result.of("removed")
     return (
         [*lines, ("removed", f"removed, only in base: {some_of([case.test for case in removed])}")]
         if removed
@@ -210,17 +210,17 @@ def found_in(trial: Trial) -> list[Found]:
     )
 
 
-def _slower(case: CaseTrial, rules: Rules) -> str:
+def _slower(case: AbCase, rules: Rules) -> str:
     return f"slower: {case.case}: {change(case)} ({interval_of(case, rules)})"
 
 
-def _nothing_judged(undecided: Iterable[CaseTrial]) -> str:
+def _nothing_judged(undecided: Iterable[AbCase]) -> str:
     busy = any(case.busy is not None for case in undecided)
     why = "the machine is too busy. Measure again on a quieter machine" if busy else "see below the table"
     return f"no case could be judged: {why}"
 
 
-def _undecided(cases: Sequence[CaseTrial]) -> str:
+def _undecided(cases: Sequence[AbCase]) -> str:
     told = [f"inconclusive, neither slower nor the same: {some_of([case.case for case in cases])}"]
     busy = [case.case for case in cases if case.busy is not None]
     perhaps = [case.case for case in cases if case.scattered is not None]
@@ -230,7 +230,7 @@ def _undecided(cases: Sequence[CaseTrial]) -> str:
     return "; ".join(told)
 
 
-def _grouped(cases: Iterable[CaseTrial]) -> list[str]:
+def _grouped(cases: Iterable[AbCase]) -> list[str]:
     """A line for each reason, by its first line."""
     reasons: dict[str, list[str]] = {}
     for case in cases:

@@ -1,4 +1,4 @@
-"""Every turn of a comparison in one JSON file, so that it can be judged again by other rules.
+"""Keep every turn of a comparison in one JSON file, so that it can be judged again by other rules.
 
 Format history
 --------------
@@ -11,14 +11,17 @@ Format history
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from roofline.ab.cases import CaseTrial, Trial
+import msgspec
+
+from roofline.ab.cases import AbCase, AbResult
+from roofline.ab.messages import Hello
+from roofline.ab.side import Side, WrongOptions
 from roofline.comparison.paired import SIDES, PairTurns
 from roofline.files.writing import write_text
 
@@ -26,14 +29,10 @@ KIND = "roofline-ab"
 SCHEMA = 2
 
 
-class TurnsFileError(ValueError):
-    """The file can't be written, or is not of this kind."""
-
-
 def try_to_write(folder: Path) -> None:
-    """Whether a file can be written into the folder, which is made: before a long measurement, not after it.
+    """Make the folder and try to write into it: before a long measurement, not after it.
 
-    :raises TurnsFileError: it can't.
+    :raises WrongOptions: it can't.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,11 +41,11 @@ def try_to_write(folder: Path) -> None:
         raise _unwritable(folder, error) from error
 
 
-def write(trial: Trial, folder: Path, now: datetime | None = None) -> Path:
+def write(result: AbResult, folder: Path, now: datetime | None = None) -> Path:
     """Write ``<UTC time>-ab.json`` into the folder, which is made: whole, or not at all where the disk is full.
 
     :returns: the file's path.
-    :raises TurnsFileError: it can't be written.
+    :raises WrongOptions: it can't be written.
     """
     stem = f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-ab"
     try:
@@ -54,52 +53,62 @@ def write(trial: Trial, folder: Path, now: datetime | None = None) -> Path:
         while path.exists():
             number += 1
             path = folder / f"{stem}-{number}.json"
-        write_text(path, json.dumps(document(trial, now), indent=1, allow_nan=False) + "\n")
+        write_text(path, json.dumps(document(result, now), indent=1, allow_nan=False) + "\n")
     except OSError as error:
         raise _unwritable(folder, error) from error
     return path
 
 
-def _unwritable(folder: Path, error: OSError) -> TurnsFileError:
-    return TurnsFileError(f"--results {folder}: can't be written ({error.strerror or error}).")
+def _unwritable(folder: Path, error: OSError) -> WrongOptions:
+    return WrongOptions(f"--results {folder}: can't be written ({error.strerror or error}).")
 
 
 def read(path: Path) -> dict[str, tuple[PairTurns, ...]]:
-    """The turns of each case that was compared, by its test.
+    """Read the turns of each case that was compared, by its test.
 
-    :raises TurnsFileError: the file can't be read, or is of another kind or version.
+    :raises WrongOptions: the file can't be read, or is of another kind or version.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["kind"] != KIND or content["schema"] > SCHEMA:
-            raise TurnsFileError(f"{path}: {content['kind']} of schema {content['schema']}; this reads {KIND} {SCHEMA}")
-        return {case["test"]: tuple(_pair(pair) for pair in case["pairs"]) for case in content["cases"]}
+        content = msgspec.json.decode(path.read_bytes(), type=_TurnsFile)
     except OSError as error:
-        raise TurnsFileError(f"{path}: can't be read ({error.strerror or error}).") from error
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, TurnsFileError):
-            raise
-        raise TurnsFileError(
-            f"{path}: no file of turns ({error!r}). Give one that roofline ab --results wrote."
-        ) from error
+        raise WrongOptions(f"{path}: can't be read ({error.strerror or error}).") from error
+    except msgspec.DecodeError as error:
+        raise WrongOptions(f"{path}: no file of turns ({error}). Give one that roofline ab --results wrote.") from error
+    if content.kind != KIND or content.schema > SCHEMA:
+        raise WrongOptions(f"{path}: {content.kind} of schema {content.schema}; this reads {KIND} {SCHEMA}")
+    if content.cases is None:
+        raise WrongOptions(f"{path}: no file of turns (it has no cases). Give one that roofline ab --results wrote.")
+    return {case.test: case.pairs for case in content.cases}
 
 
-def document(trial: Trial, now: datetime | None = None) -> dict[str, Any]:
+class _Case(msgspec.Struct):
+    test: str
+    pairs: tuple[PairTurns, ...]
+
+
+class _TurnsFile(msgspec.Struct):
+    """What is read again of a file."""
+
+    kind: str
+    schema: int
+    cases: tuple[_Case, ...] | None = None
+
+
+def document(result: AbResult, now: datetime | None = None) -> dict[str, Any]:
     """Plain JSON values."""
     return {
         "kind": KIND,
         "schema": SCHEMA,
         "at": f"{now or datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        "sides": {name: _side(trial, name) for name in SIDES},
-        "rules": asdict(trial.rules),
-        "arguments": list(trial.arguments),
-        "told": list(trial.told),
-        "cases": [_case(case) for case in trial.cases],
+        "sides": {name: _side(result.sides[name], result.hellos[name]) for name in SIDES},
+        "rules": asdict(result.rules),
+        "arguments": list(result.arguments),
+        "told": list(result.notes),
+        "cases": [_case(case) for case in result.cases],
     }
 
 
-def _side(trial: Trial, name: Any) -> dict[str, Any]:
-    side, hello = trial.sides[name], trial.hellos[name]
+def _side(side: Side, hello: Hello) -> dict[str, Any]:
     return {
         "what": side.what,
         "commit": side.commit,
@@ -109,7 +118,7 @@ def _side(trial: Trial, name: Any) -> dict[str, Any]:
     }
 
 
-def _case(case: CaseTrial) -> dict[str, Any]:
+def _case(case: AbCase) -> dict[str, Any]:
     effect = case.effect
     return {
         "test": case.test,
@@ -120,8 +129,3 @@ def _case(case: CaseTrial) -> dict[str, Any]:
         "effect": None if effect is None else asdict(effect),
         "pairs": [asdict(pair) for pair in case.pairs],
     }
-
-
-def _pair(values: dict[str, Any]) -> PairTurns:
-    series: dict[str, Sequence[Any]] = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-    return PairTurns(**{**values, **series})

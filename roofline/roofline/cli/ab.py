@@ -9,15 +9,15 @@ from pathlib import Path
 import click
 
 from roofline.ab import turns_file
-from roofline.ab.preparing import Asked, check_arguments, interruptible, two_sides
+from roofline.ab.cases import Rules, measure_in_turns
+from roofline.ab.side import SideOptions, check_arguments, two_sides
 from roofline.ab.table import as_json, found_in, verdict_table
-from roofline.files.temporary import temporary_folder
-from roofline.ab.cases import Rules, hold
 from roofline.cli.common import INPUT, CannotCompare
-from roofline.cli.interleaved import failures, rule_options, tell
+from roofline.cli.interleaved import failures, interruptible, rule_options, tell
 from roofline.cli.output import chosen_format, emit, emit_text, try_to_write
 from roofline.cli.parameters import OutputFolder, table_options
 from roofline.comparison.gate import judge
+from roofline.files.temporary import temporary_folder
 from roofline.show.tables import Format
 from roofline.text.printable import printable
 
@@ -87,7 +87,7 @@ def ab(
             try_to_write(output)
         if results is not None:
             turns_file.try_to_write(results)
-        asked = Asked(
+        options = SideOptions(
             base=base,
             new=new,
             base_path=base_path,
@@ -95,12 +95,12 @@ def ab(
             base_python=base_python,
             new_python=new_python,
         )
-        with two_sides(asked, Path.cwd(), folder) as sides:
-            trial = hold(sides, arguments, rules, folder, os.environ, tell)
-    outcome = judge(found_in(trial), allow_removed=allow_removed, strict=strict)
+        with two_sides(options, Path.cwd(), folder) as sides:
+            result = measure_in_turns(sides, arguments, rules, folder, os.environ, tell)
+    outcome = judge(found_in(result), allow_removed=allow_removed, strict=strict)
     told = [f"Warning: {warning}" for warning in outcome.warnings]
     told += [f"Error: {failure}" for failure in outcome.failures]
-    table, shown = verdict_table(trial, outcome.exit_code), chosen_format(form, output)
+    table, shown = verdict_table(result, outcome.exit_code), chosen_format(form, output)
     if shown == "markdown":
         # A summary is read without the log.
         table = replace(table, notes=(*told, *table.notes))
@@ -108,10 +108,10 @@ def ab(
     with failures():
         try:
             if results is not None:
-                tell(f"turns: {turns_file.write(trial, results)}")
+                tell(f"turns: {turns_file.write(result, results)}")
         finally:
             if shown == "json":
-                emit_text(as_json(trial, outcome), output)
+                emit_text(as_json(result, outcome), output)
             else:
                 emit([table], form, output, width)
     for line in [*([] if output is None else [table.title]), *told]:

@@ -1,17 +1,18 @@
-"""What ``ab`` and ``selftest`` share: their options, and how what goes wrong with two sides is told."""
+"""What ``ab`` and ``selftest`` share: their options, their errors, Ctrl-C and their progress."""
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import click
 
-from roofline.ab.cases import NothingInCommon, Rules
-from roofline.ab.loaded_code import WrongCode
-from roofline.ab.preparing import AskedWrongly, NotPrepared
-from roofline.ab.process import ProcessFailed, supported
-from roofline.ab.turns_file import TurnsFileError
+from roofline.ab.cases import Rules
+from roofline.ab.process import supported
+from roofline.ab.side import CannotMeasure, WrongOptions
 from roofline.cli import output
 from roofline.cli.common import CannotCompare
 from roofline.cli.parameters import Command, Confidence, Seconds, Share
@@ -50,18 +51,39 @@ def rule_options(function: Command) -> Command:
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """Tell what may go wrong with two sides as the program does: a usage error (2), or no comparison (3)."""
+    """Turn what may go wrong with two sides into a usage error (2) or a failed comparison (3)."""
     if not supported():
         raise click.UsageError("this command hands pipes to its processes, which Windows has no way for: use WSL.")
     try:
         yield
-    except (AskedWrongly, TurnsFileError) as error:
+    except WrongOptions as error:
         raise click.UsageError(str(error)) from error
-    except (NotPrepared, ProcessFailed, WrongCode, NothingInCommon) as error:
+    except CannotMeasure as error:
         raise CannotCompare(f"cannot compare. {error}") from error
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Leave the block at the first Ctrl-C or signal to end; ignore later ones, so that the work trees are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signals = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
+    def leave(_number: int, _frame: FrameType | None) -> None:
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, leave) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def tell(line: str) -> None:
-    """How far it has come: beside the table, not in it, and in the width that the command was asked for."""
+    """Print a line of progress to stderr, in the width that the command was asked for."""
     context = click.get_current_context(silent=True)
     output.tell(line, None if context is None else context.params.get("width"))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from roofline.ab.cases import Rules, hold
-from roofline.ab.preparing import check_arguments, interruptible
-from roofline.ab.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
+from roofline.ab.cases import Rules, measure_in_turns
+from roofline.ab.selftest import not_compared, selftest_cases, selftest_table, slowed, small_case_arguments, unchanged
+from roofline.ab.side import check_arguments
 from roofline.cli.common import CannotCompare
-from roofline.cli.interleaved import failures, rule_options, tell
+from roofline.cli.interleaved import failures, interruptible, rule_options, tell
 from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import Share, table_options
 from roofline.files.temporary import temporary_folder
@@ -55,10 +55,10 @@ def selftest(
         arguments = arguments or small_case_arguments(folder)
         sides = unchanged(where, where, sys.executable)
         tell("unchanged code")
-        first = hold(sides, arguments, rules, folder, os.environ, tell)
+        first = measure_in_turns(sides, arguments, rules, folder, os.environ, tell)
         tell(f"slowed by {100 * slowdown:g} %")
-        second = hold(slowed(sides, slowdown), arguments, rules, folder, os.environ, tell)
-    cases = tried(first, second)
+        second = measure_in_turns(slowed(sides, slowdown), arguments, rules, folder, os.environ, tell)
+    cases = selftest_cases(first, second)
     reasons = tuple(
         f"{case.case}, {which}: {case.outcome}: {case.why}"
         for which, trial in (("unchanged", first), ("slowed", second))
@@ -71,7 +71,7 @@ def selftest(
         tell(f"Error: {failure}")
     if wrong:
         return FAILED
-    if lost := lacking(cases):
+    if lost := not_compared(cases):
         raise CannotCompare(f"cannot compare. Not measured in both trials: {', '.join(case.case for case in lost)}.")
     if not any(case.compared for case in cases):
         raise CannotCompare("cannot compare. Every case is skipped.")

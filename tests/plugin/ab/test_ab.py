@@ -131,7 +131,7 @@ def test_the_same_files_on_both_sides_are_refused(project: Project) -> None:
     assert project.git("worktree", "list").count("\n") == 0
 
 
-def test_a_side_that_crashes_is_told_with_its_last_words(project: Project) -> None:
+def test_a_side_that_crashes_is_told_with_its_last_lines(project: Project) -> None:
     """In a case: that case can't be compared, and neither passes for the same."""
     crash = "import os, sys\ndef test_it(roofline):\n    sys.__stderr__.write('last words\\n')\n    os._exit(9)\n"
     (project.root / "test_it.py").write_text(crash)
@@ -142,7 +142,7 @@ def test_a_side_that_crashes_is_told_with_its_last_words(project: Project) -> No
     assert "last words" in run.stdout
 
 
-def test_a_side_that_does_not_start_is_told_with_its_last_words(project: Project) -> None:
+def test_a_side_that_does_not_start_is_told_with_its_last_lines(project: Project) -> None:
     """There is nothing to compare: 3, not a verdict, and not a traceback."""
     run = roofline(project.root, "ab", "--base", "HEAD~1", *BRIEF, "--", *PYTEST, "--no-such-flag")
     assert run.returncode == 3

@@ -109,7 +109,7 @@ class FakeProcess:
             plugin="/plugin",
         )
 
-    def say(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         self._table.heard.append(f"{self._name} {type(message).__name__}")
         if self._dead:
             raise ProcessFailed(f"{self._name}: ended")
@@ -117,7 +117,7 @@ class FakeProcess:
         if answer is not None:
             self._answers.append(answer)
 
-    def hear(self, limit_s: float, doing: str) -> Message:
+    def receive(self, limit_s: float, doing: str) -> Message:
         self._table.waited.append((f"{self._name} {doing}", limit_s))
         if self._dead:
             raise ProcessFailed(f"{self._name}: ended")

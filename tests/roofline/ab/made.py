@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from roofline.ab.cases import CaseTrial, Rules, Trial, look
+from roofline.ab.cases import AbCase, AbResult, Rules, judge_cases
 from roofline.ab.messages import PROTOCOL, Hello
 from roofline.comparison.paired import PairTurns
 from tests.roofline.ab.fakes import side
@@ -25,21 +25,21 @@ def turns(ratio: float = 1.0, count: int = 9, noise: float = 0.0, *, disturbed: 
     )
 
 
-def case(name: str, *pairs: PairTurns, **of: Any) -> CaseTrial:
-    return CaseTrial(test=f"test_it.py::test_it[{name}]", case=name, pairs=pairs, **of)
+def case(name: str, *pairs: PairTurns, **of: Any) -> AbCase:
+    return AbCase(test=f"test_it.py::test_it[{name}]", case=name, pairs=pairs, **of)
 
 
-def trial(*cases: CaseTrial, rules: Rules | None = None) -> Trial:
+def trial(*cases: AbCase, rules: Rules | None = None) -> AbResult:
     """With the verdicts of a look at all of them."""
     rules = rules or Rules(pairs=2)
-    judged = look({case.test: case for case in cases}, rules)
-    return Trial(
+    judged = judge_cases({case.test: case for case in cases}, rules)
+    return AbResult(
         sides={"base": side("base"), "new": side("new")},
         rules=rules,
         arguments=("-k", "x"),
         cases=tuple(judged.values()),
         hellos={"base": HELLO, "new": HELLO},
-        told=("base: the base; 3 files", "new: the new; 3 files"),
+        notes=("base: the base; 3 files", "new: the new; 3 files"),
     )
 
 

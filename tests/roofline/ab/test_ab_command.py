@@ -28,7 +28,7 @@ def test_the_turns_are_kept_where_the_table_cannot_be_shown(
     sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With standard output closed: a usage error, and a file with all turns."""
-    monkeypatch.setattr("roofline.cli.ab.hold", lambda *_: trial(SLOWER))
+    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", lambda *_: trial(SLOWER))
     monkeypatch.setattr(sys, "stdout", None)
     code, _, err = run("ab", *sides, "--results", tmp_path / "kept")
     (file,) = (tmp_path / "kept").iterdir()
@@ -49,7 +49,7 @@ def test_the_table_is_shown_where_the_turns_cannot_be_kept(
         kept.write_text("")
         return trial(SLOWER)
 
-    monkeypatch.setattr("roofline.cli.ab.hold", hold)
+    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", hold)
     code, out, err = run("ab", *sides, "--results", kept)
     assert out.startswith("Regression: the new against the base: 1 case slower, of 1 compared (1 slower)\n")
     assert code == 2
@@ -60,10 +60,10 @@ def test_the_log_says_what_came_of_it_where_the_table_is_in_a_file(
     sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The title, then warnings and failures: whoever reads a job's log hasn't the file at hand."""
-    monkeypatch.setattr("roofline.cli.ab.hold", lambda *_: trial(SLOWER, OPEN, REMOVED))
+    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", lambda *_: trial(SLOWER, OPEN, REMOVED))
     code, out, err = run("ab", *sides, "--format", "markdown", "-o", tmp_path / "ab.md", "--allow-removed")
     assert (code, out) == (1, "")
-    wrote, title, open_, removed, slower = err.splitlines()
+    wrote, title, removed, open_, slower = err.splitlines()
     assert wrote == f"wrote {tmp_path / 'ab.md'}"
     assert title == (
         "Regression: the new against the base: 1 case slower, of 2 compared (1 slower, 1 removed, 1 inconclusive)"
@@ -73,13 +73,13 @@ def test_the_log_says_what_came_of_it_where_the_table_is_in_a_file(
     assert slower.startswith("Error: slower: a: +10.0 % (")
     summary = (tmp_path / "ab.md").read_text()
     assert summary.startswith(f"**{title}**\n")
-    places = [summary.index(line[:30]) for line in (open_, removed, "Error: slower: a: ")]
+    places = [summary.index(line[:30]) for line in (removed, open_, "Error: slower: a: ")]
     assert places == sorted(places)
 
 
 def test_the_log_has_the_title_once(sides: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the table is shown it is above it; what is in the way of a pass is told all the same."""
-    monkeypatch.setattr("roofline.cli.ab.hold", lambda *_: trial(SLOWER))
+    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", lambda *_: trial(SLOWER))
     code, out, err = run("ab", *sides)
     assert code == 1
     assert out.startswith("Regression: ")
@@ -90,7 +90,7 @@ def test_json_has_the_exit_code(
     sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However it is asked for."""
-    monkeypatch.setattr("roofline.cli.ab.hold", lambda *_: trial(SLOWER))
+    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", lambda *_: trial(SLOWER))
     code, out, _ = run("ab", *sides, "--format", "json", "--strict")
     run("ab", *sides, "--strict", "-o", tmp_path / "ab.json")
     content = json.loads(out)

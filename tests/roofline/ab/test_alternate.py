@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roofline.ab.alternate import BUILDS, HANGING, HANGING_S, LEAST_TURNS, Met, fight
+from roofline.ab.alternate import BUILDS, HANGING, HANGING_S, LEAST_TURNS, TurnsOfTest, alternate
 from roofline.ab.messages import Message, Took
 from roofline.ab.process import PREPARING_S
 from tests.roofline.ab.fakes import FakeProcess, Table
@@ -14,10 +14,10 @@ from tests.roofline.ab.fakes import FakeProcess, Table
 
 def duel(
     table: Table, tests: tuple[str, ...] = ("a",), *, budget_s: float = 1.0, first: Any = "base", **of: Any
-) -> list[Met]:
+) -> list[TurnsOfTest]:
     """:param of: arguments of the fakes, under their side's name."""
-    players = {name: FakeProcess(name, table, tests, **of.get(name, {})) for name in ("base", "new")}
-    return list(fight(players, tests, first, budget_s, clock=table.clock))
+    processes = {name: FakeProcess(name, table, tests, **of.get(name, {})) for name in ("base", "new")}
+    return list(alternate(processes, tests, first, budget_s, clock=table.clock))
 
 
 def turns(table: Table) -> str:
@@ -205,9 +205,9 @@ def test_files_are_shown_to_whoever_watches() -> None:
         raise ValueError("wrong code")
 
     table = Table()
-    players = {name: FakeProcess(name, table) for name in ("base", "new")}
+    processes = {name: FakeProcess(name, table) for name in ("base", "new")}
     with pytest.raises(ValueError, match="wrong code"):
-        list(fight(players, ("a",), "base", 1.0, watch, table.clock))
+        list(alternate(processes, ("a",), "base", 1.0, watch, table.clock))
     assert turns(table) == ""
 
 
@@ -224,12 +224,12 @@ def test_a_process_out_of_step_is_not_believed() -> None:
             )
 
     table = Table()
-    players = {"base": FakeProcess("base", table), "new": Confused("new", table)}
-    (met,) = fight(players, ("a",), "base", 1.0, clock=table.clock)
+    processes = {"base": FakeProcess("base", table), "new": Confused("new", table)}
+    (met,) = alternate(processes, ("a",), "base", 1.0, clock=table.clock)
     assert met.crashed
     assert met.problem is not None
     assert "new: out of step in a" in met.problem
 
 
 def _values(message: Message) -> dict[str, Any]:
-    return {name: getattr(message, name) for name in message.__dataclass_fields__}
+    return {name: getattr(message, name) for name in message.__struct_fields__}

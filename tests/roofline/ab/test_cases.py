@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roofline.ab.cases import CaseTrial, NothingInCommon, Rules, Trial, hold, look
+from roofline.ab.cases import AbCase, AbResult, CannotMeasure, Rules, judge_cases, measure_in_turns
 from roofline.ab.loaded_code import WrongCode
 from roofline.ab.process import ProcessFailed
 from roofline.ab.side import Side
@@ -41,13 +41,13 @@ class Lab:
         self.started.append(process)
         return process
 
-    def hold(self, rules: Rules = RULES) -> Trial:
+    def hold(self, rules: Rules = RULES) -> AbResult:
         sides = {"base": side("base", Path("/b")), "new": side("new", Path("/n"))}
         logs, said, clock = Path("/logs"), self.said.append, self.table.clock
-        return hold(sides, ("-k", "x"), rules, logs, {"A": "b"}, said, self.start, clock)
+        return measure_in_turns(sides, ("-k", "x"), rules, logs, {"A": "b"}, said, self.start, clock)
 
 
-def only(trial: Trial) -> CaseTrial:
+def only(trial: AbResult) -> AbCase:
     (case,) = trial.cases
     return case
 
@@ -156,7 +156,7 @@ def test_a_case_of_one_side_is_removed_or_new() -> None:
 )
 def test_nothing_in_common_is_no_comparison(base: tuple[str, ...], new: tuple[str, ...], message: str) -> None:
     """A gate never passes because it had nothing to look at."""
-    with pytest.raises(NothingInCommon, match=message):
+    with pytest.raises(CannotMeasure, match=message):
         Lab(base={"tests": base}, new={"tests": new}).hold()
 
 
@@ -226,12 +226,12 @@ def test_a_settled_case_stays_as_it_was() -> None:
         base_disturbed=(None,) * 9,
         new_disturbed=(None,) * 9,
     )
-    case = CaseTrial(test="a", case="a", pairs=(turns,) * 3)
-    settled = look({"a": case}, RULES)["a"]
+    case = AbCase(test="a", case="a", pairs=(turns,) * 3)
+    settled = judge_cases({"a": case}, RULES)["a"]
     assert settled.outcome == "slower"
     equal = PairTurns(**{**{name: getattr(turns, name) for name in turns.__slots__}, "new_s": turns.base_s})
-    later = CaseTrial(test="a", case="a", pairs=(equal,) * 3, verdict=settled.verdict)
-    assert look({"a": later}, RULES)["a"].outcome == "slower"
+    later = AbCase(test="a", case="a", pairs=(equal,) * 3, verdict=settled.verdict)
+    assert judge_cases({"a": later}, RULES)["a"].outcome == "slower"
 
 
 def test_nothing_is_concluded_of_one_pair_where_more_are_to_come() -> None:
@@ -244,4 +244,4 @@ def test_nothing_is_concluded_of_one_pair_where_more_are_to_come() -> None:
         base_disturbed=(None,) * 9,
         new_disturbed=(None,) * 9,
     )
-    assert look({"a": CaseTrial(test="a", case="a", pairs=(turns,))}, RULES)["a"].verdict is None
+    assert judge_cases({"a": AbCase(test="a", case="a", pairs=(turns,))}, RULES)["a"].verdict is None

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from roofline.ab.cases import AbCase
 from roofline.ab.table import found_in
-from roofline.ab.cases import CaseTrial
 from roofline.comparison.gate import judge
 from tests.roofline.ab.made import (
     BUSY,
@@ -49,7 +49,7 @@ SETTLED = tuple(case(f"busy {ratio:g}", *[turns(ratio, disturbed=True)] * 2) for
         ((REMOVED,), False, True, 3),
     ],
 )
-def test_exit_codes(cases: tuple[CaseTrial, ...], strict: bool, allowed: bool, code: int) -> None:
+def test_exit_codes(cases: tuple[AbCase, ...], strict: bool, allowed: bool, code: int) -> None:
     """A slower case counts most; what can't be compared, or nothing compared at all, is 3."""
     outcome = judge(found_in(trial(*cases)), allow_removed=allowed, strict=strict)
     assert (outcome.exit_code, outcome.strict, outcome.allow_removed) == (code, strict, allowed)
@@ -69,7 +69,7 @@ def test_pairs_that_lie_far_apart_are_no_proof_of_a_busy_machine() -> None:
 
 
 @pytest.mark.parametrize(("settled", "code"), [(SETTLED[0], 1), (SETTLED[1], 0)], ids=["slower", "faster"])
-def test_what_is_settled_is_judged_however_busy_the_machine(settled: CaseTrial, code: int) -> None:
+def test_what_is_settled_is_judged_however_busy_the_machine(settled: AbCase, code: int) -> None:
     """It was found beside what that does."""
     made = trial(settled)
     assert [one.judged for one in made.cases] == [True]
@@ -95,7 +95,7 @@ def test_an_inconclusive_case_is_a_warning(strict: bool) -> None:
         ((TIMELESS,), "see below the table"),
     ],
 )
-def test_where_no_case_could_be_judged_it_says_so(cases: tuple[CaseTrial, ...], why: str) -> None:
+def test_where_no_case_could_be_judged_it_says_so(cases: tuple[AbCase, ...], why: str) -> None:
     """A gate that saw nothing doesn't pass."""
     outcome = judge(found_in(trial(*cases)), allow_removed=False, strict=False)
     assert (outcome.exit_code, outcome.failures) == (3, (f"no case could be judged: {why}",))

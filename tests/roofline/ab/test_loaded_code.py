@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.loaded_code import Provenance, WrongCode
+from roofline.ab.loaded_code import LoadedCode, WrongCode
 from roofline.ab.side import Side
 from tests.roofline.ab.fakes import side
 
@@ -23,19 +23,19 @@ def trees(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def watched(trees: Path) -> Provenance:
+def watched(trees: Path) -> LoadedCode:
     sides: dict[str, Side] = {
         name: replace(side(name, trees / name), tree=trees / "tree", commit="c0ffee00")
         for name in ("base", "new")  # type: ignore[arg-type]
     }
-    return Provenance(sides)  # type: ignore[arg-type]
+    return LoadedCode(sides)  # type: ignore[arg-type]
 
 
 def test_a_side_s_own_code_is_right(trees: Path) -> None:
     """And so is what belongs to neither: Python's, other packages', this plugin's own."""
     code = watched(trees)
-    code.watch("base", [str(trees / "base/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
-    code.watch("new", [str(trees / "new/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
+    code.add("base", [str(trees / "base/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
+    code.add("new", [str(trees / "new/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
     first, second = code.lines()
     assert first == f"base: the base, commit c0ffee00; 1 file of {trees / 'base'} loaded"
     assert second.startswith("new: the new")
@@ -45,7 +45,7 @@ def test_a_side_s_own_code_is_right(trees: Path) -> None:
 def test_code_of_the_other_tree_is_refused(trees: Path, place: str) -> None:
     """As an editable install brings it: the user's tree, which may be the other side's. The way out is told."""
     with pytest.raises(WrongCode) as told:
-        watched(trees).watch("base", [str(trees / place / "src/inner/__init__.py")])
+        watched(trees).add("base", [str(trees / place / "src/inner/__init__.py")])
     assert f"base (the base) loaded {trees / place / 'src/inner/__init__.py'}, which is not in its own tree" in str(
         told.value
     )
@@ -60,14 +60,14 @@ def test_an_installed_copy_of_the_project_is_refused(trees: Path, installed: str
     """Wherever it is installed, a virtual environment in the tree included."""
     for root in (Path("/usr"), trees / "tree/.venv", trees / "base/.venv"):
         with pytest.raises(WrongCode, match=r"loaded the installed copy of (package|inner)"):
-            watched(trees).watch("base", [str(root / installed)])
+            watched(trees).add("base", [str(root / installed)])
 
 
 @pytest.mark.parametrize("name", ["package/__init__.py", "test_it.py"])
 def test_a_part_of_another_package_is_no_copy(trees: Path, name: str) -> None:
     """torch has modules and packages of every common name; what they are called in the tree is nothing to them."""
     (trees / "base" / "test_it.py").touch()
-    watched(trees).watch("base", [f"/usr/lib/site-packages/torch/{name}"])
+    watched(trees).add("base", [f"/usr/lib/site-packages/torch/{name}"])
 
 
 FAST = "site-packages/fast.cpython-312-x86_64-linux-gnu.so"
@@ -76,15 +76,15 @@ FAST = "site-packages/fast.cpython-312-x86_64-linux-gnu.so"
 @pytest.mark.parametrize("source", ["fast.pyx", "csrc/fast.cpp"])
 def test_an_installed_compiled_module_of_the_project_is_refused(trees: Path, source: str) -> None:
     """A revision's tree has its source alone, so both sides load what is installed; unless each has its own Python."""
-    sides = watched(trees).sides
+    sides = watched(trees)._sides
     path = trees / "base" / source
     path.parent.mkdir(exist_ok=True)
     path.write_text("")
     with pytest.raises(WrongCode) as told:
-        Provenance(sides).watch("base", [f"/usr/lib/{FAST}"])
+        LoadedCode(sides).add("base", [f"/usr/lib/{FAST}"])
     assert f"base (the base) loaded the compiled module /usr/lib/{FAST}, which was not built in its" in str(told.value)
     assert "(--base-python, --new-python)" in str(told.value)
-    Provenance({**sides, "base": replace(sides["base"], python="other")}).watch("base", [f"/usr/lib/{FAST}"])
+    LoadedCode({**sides, "base": replace(sides["base"], python="other")}).add("base", [f"/usr/lib/{FAST}"])
 
 
 @pytest.mark.parametrize("place", [FAST, "site-packages/other/fast.so", "site-packages/fast.py"])
@@ -94,7 +94,7 @@ def test_a_compiled_module_of_others_is_none_of_the_project(trees: Path, place: 
     if place != FAST:
         (trees / "base" / "fast.c").write_text("")
     code = watched(trees)
-    code.watch("base", [f"/usr/lib/{place}"])
+    code.add("base", [f"/usr/lib/{place}"])
     assert "0 files" in code.lines()[0]
 
 
@@ -102,29 +102,29 @@ def test_a_compiled_module_of_others_is_none_of_the_project(trees: Path, place: 
 def test_a_module_that_was_built_in_another_tree_is_refused(trees: Path, place: str) -> None:
     """As an editable install loads it; no path makes it the side's own."""
     with pytest.raises(WrongCode, match=r"loaded the compiled module .*\(--base-path, --new-path\)"):
-        watched(trees).watch("base", [str(trees / place / "build/cp312/fast.so")])
+        watched(trees).add("base", [str(trees / place / "build/cp312/fast.so")])
 
 
 def test_a_module_that_was_built_in_the_side_s_own_tree_is_right(trees: Path) -> None:
     """It is one of its files."""
     code = watched(trees)
-    code.watch("base", [str(trees / "base/package/fast.so")])
+    code.add("base", [str(trees / "base/package/fast.so")])
     assert "1 file" in code.lines()[0]
 
 
 def test_other_packages_in_an_environment_of_the_tree_are_no_code_of_it(trees: Path) -> None:
     """They are installed, and not in the tree by another name."""
     code = watched(trees)
-    code.watch("base", [str(trees / "tree/.venv/lib/python3.12/site-packages/torch/__init__.py")])
+    code.add("base", [str(trees / "tree/.venv/lib/python3.12/site-packages/torch/__init__.py")])
     assert "0 files" in code.lines()[0]
 
 
 def test_two_interpreters_share_their_tree(trees: Path) -> None:
     """There the same files are meant."""
     sides = {name: side(name, trees / "tree") for name in ("base", "new")}  # type: ignore[arg-type]
-    code = Provenance(sides)  # type: ignore[arg-type]
+    code = LoadedCode(sides)  # type: ignore[arg-type]
     for name in ("base", "new"):
-        code.watch(name, [str(trees / "tree/package/__init__.py")])  # type: ignore[arg-type]
+        code.add(name, [str(trees / "tree/package/__init__.py")])  # type: ignore[arg-type]
     assert len(code.lines()) == 2
 
 
@@ -133,8 +133,8 @@ def test_a_change_that_was_not_loaded_is_told(trees: Path) -> None:
     code = watched(trees)
     for name in ("base", "new"):
         (trees / name / "test_a.py").write_text("pass")
-        code.watch(name, [str(trees / name / "test_a.py")])  # type: ignore[arg-type]
+        code.add(name, [str(trees / name / "test_a.py")])  # type: ignore[arg-type]
     assert code.lines()[-1].startswith("Every file of the trees that was loaded is the same on both sides")
-    code.watch("base", [str(trees / "base/package/__init__.py")])
-    code.watch("new", [str(trees / "new/package/__init__.py")])
-    assert not code.alike()
+    code.add("base", [str(trees / "base/package/__init__.py")])
+    code.add("new", [str(trees / "new/package/__init__.py")])
+    assert not code._alike()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from roofline.ab.messages import PIPES, Took
-from roofline.ab.process import TOLD_LINES, MeasuringProcess, ProcessFailed, last_words
+from roofline.ab.process import LAST_LINES, MARK, MeasuringProcess, ProcessFailed, end_marked, last_lines
 from tests.roofline.ab.fakes import side
 
 STUB = """#!{python}
@@ -50,10 +52,10 @@ def start(tmp_path: Path) -> Start:
 def test_one_that_hangs_is_ended_with_all_that_it_started(start: Start) -> None:
     """What it says before is heard; then the message tells how long it was waited for, in what, and its last words."""
     with start(SPEAKS_AND_HANGS) as process:
-        took = process.hear(60.0, "preparing a")
+        took = process.receive(60.0, "preparing a")
         assert isinstance(took, Took)
         with pytest.raises(ProcessFailed) as failed:
-            process.hear(0.25, "in a turn of test_it.py::test_it[a]")
+            process.receive(0.25, "in a turn of test_it.py::test_it[a]")
     assert str(failed.value) == (
         "new (the new): its pytest did not answer for 0.25 s in a turn of test_it.py::test_it[a], and was ended. "
         "The last it wrote:\n  | last words"
@@ -78,7 +80,7 @@ def test_nobody_outlives_it(how: str, end: str, start: Start, monkeypatch: pytes
     if "session" in how and not Path("/proc/self/environ").exists():
         pytest.skip("there is no /proc here")
     with start(LEAVES_ONE_BEHIND.format(how=how, end=end)) as process:
-        took = process.hear(60.0, "preparing a")
+        took = process.receive(60.0, "preparing a")
         assert isinstance(took, Took)
     assert _is_gone(int(took.wall_s))
 
@@ -99,7 +101,7 @@ def _is_gone(process: int) -> bool:
 def test_one_that_ends_is_not_waited_for(start: Start) -> None:
     """Its exit code is told instead; nobody waits until the time is over."""
     with start("sys.exit(9)") as process, pytest.raises(ProcessFailed, match="its pytest ended with exit code 9"):
-        process.hear(600.0, "preparing a")
+        process.receive(600.0, "preparing a")
 
 
 def test_one_that_hangs_while_it_collects_has_no_tests(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +117,7 @@ def test_one_that_hangs_while_it_collects_has_no_tests(start: Start, monkeypatch
 def test_the_signal_that_ended_one_is_told_first(start: Start) -> None:
     """Before what it wrote; of the one by which memory's end shows, that it does."""
     with start("os.kill(os.getpid(), 9)") as process, pytest.raises(ProcessFailed) as failed:
-        process.hear(600.0, "preparing a")
+        process.receive(600.0, "preparing a")
     assert str(failed.value) == (
         "new (the new): its pytest was ended by SIGKILL (where memory runs out, the system ends processes so). "
         "The last it wrote:\n  | last words"
@@ -139,16 +141,42 @@ collected 2 items
         (HEADER + "test_it.py out of memory\n\n", ["test_it.py out of memory"]),
         (HEADER.replace("collected", "collecting ... collected") + "test_it.py", ["test_it.py"]),
         ("ERROR: usage\n", ["ERROR: usage"]),
-        ("".join(f"{line}\n" for line in range(30)), [str(line) for line in range(30)][-TOLD_LINES:]),
+        ("".join(f"{line}\n" for line in range(30)), [str(line) for line in range(30)][-LAST_LINES:]),
         (
             HEADER
             + "test_it.py Fatal Python error: Segmentation fault\n\n"
             + 30 * "  File\n"
             + "Extension modules: a\n",
-            ["test_it.py Fatal Python error: Segmentation fault", *(TOLD_LINES - 1) * ["  File"]],
+            ["test_it.py Fatal Python error: Segmentation fault", *(LAST_LINES - 1) * ["  File"]],
         ),
     ],
 )
 def test_of_what_one_wrote_that_is_told_which_matters(text: str, words: list[str]) -> None:
     """No header of pytest's and no empty lines; of a crash the beginning of what the interpreter says, else the end."""
-    assert last_words(text) == words
+    assert last_lines(text) == words
+
+
+SLEEPS = "import time; print(flush=True); time.sleep(600)"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc here")
+def test_those_with_the_mark_are_ended_and_no_others() -> None:
+    """In sessions of their own, too."""
+    mark, other = "0123456789abcdef", "fedcba9876543210"
+    sleepers = []
+    with ExitStack() as stack:
+        for given in (mark, other, mark + "0"):
+            sleeper = subprocess.Popen(
+                [sys.executable, "-S", "-c", SLEEPS],
+                env={**os.environ, MARK: given},
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+            stack.callback(sleeper.communicate)
+            stack.callback(sleeper.kill)
+            assert sleeper.stdout is not None
+            sleeper.stdout.readline()
+            sleepers.append(sleeper)
+        end_marked(mark)
+        assert sleepers[0].wait(60) == -signal.SIGKILL
+        assert [sleeper.poll() for sleeper in sleepers[1:]] == [None, None]

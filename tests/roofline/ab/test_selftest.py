@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.cases import CaseTrial, Rules
-from roofline.ab.selftest import lacking, selftest_table, slowed, small_case_arguments, tried, unchanged
+from roofline.ab.cases import AbCase, Rules
+from roofline.ab.selftest import not_compared, selftest_cases, selftest_table, slowed, small_case_arguments, unchanged
 from roofline.show.tables import render
 from tests.roofline.ab.made import case, trial, turns
 from tests.roofline.conftest import Run
@@ -21,13 +21,13 @@ TIMELESS = case("b", turns(math.nan))
 SKIPPED = case("b", problem="base: skipped: no; new: skipped: no", skipped=True)
 
 
-def title(*cases: CaseTrial, slow: tuple[CaseTrial, ...]) -> str:
-    return selftest_table(tried(trial(*cases), trial(*slow)), 0.05, ()).title
+def title(*cases: AbCase, slow: tuple[AbCase, ...]) -> str:
+    return selftest_table(selftest_cases(trial(*cases), trial(*slow)), 0.05, ()).title
 
 
 def test_it_passes_where_only_the_slowdown_alarms() -> None:
     """And tells from which slowdown on it would."""
-    (one,) = cases = tried(trial(SAME), trial(SLOWED))
+    (one,) = cases = selftest_cases(trial(SAME), trial(SLOWED))
     assert one.compared
     assert one.failures == ()
     assert one.least_detectable is not None
@@ -44,7 +44,7 @@ def test_what_is_detectable_is_so_after_all_pairs() -> None:
     found = {}
     for pairs in (3, 5):
         rules = Rules(pairs=pairs)
-        (one,) = tried(trial(case("a", *[turns(noise=0.05)] * 3), rules=rules), trial(slowed_, rules=rules))
+        (one,) = selftest_cases(trial(case("a", *[turns(noise=0.05)] * 3), rules=rules), trial(slowed_, rules=rules))
         assert one.least_detectable is not None
         found[pairs] = one.least_detectable
     assert found[5] < found[3]
@@ -53,7 +53,7 @@ def test_what_is_detectable_is_so_after_all_pairs() -> None:
 def test_a_false_alarm_fails_it() -> None:
     """Unchanged code that is called slower or faster."""
     for ratio, called in ((1.1, "slower"), (0.9, "faster")):
-        (one,) = tried(trial(case("a", turns(ratio), turns(ratio))), trial(SLOWED))
+        (one,) = selftest_cases(trial(case("a", turns(ratio), turns(ratio))), trial(SLOWED))
         assert one.failures == (f"a: false alarm: unchanged code is called {called}",)
 
 
@@ -72,24 +72,19 @@ SCATTERED = case("a", turns(1.4), turns(0.8))
         (SCATTERED, "inconclusive, perhaps for the machine is too busy"),
     ],
 )
-def test_a_missed_slowdown_fails_it(slow: CaseTrial, called: str) -> None:
+def test_a_missed_slowdown_fails_it(slow: AbCase, called: str) -> None:
     """Whatever else it is called; and where it is the hour that left it open, that is told."""
-    (one,) = tried(trial(SAME), trial(slow))
+    (one,) = selftest_cases(trial(SAME), trial(slow))
     assert one.failures == (f"a: missed: the slowed code is called {called}",)
 
 
-def test_its_title_tells_that_it_failed() -> None:
-    """Though every case was compared."""
-    assert title(SAME, slow=(SAME,)) == "Selftest failed: 1 of 1 case compared"
-
-
 @pytest.mark.parametrize("slow", [NOISY, BUSY, SCATTERED], ids=["noisy", "busy", "scattered"])
-def test_a_busy_hour_does_not_read_as_a_broken_gate(slow: CaseTrial, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_hour_does_not_read_as_a_broken_gate(slow: AbCase, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all that is wrong is that it couldn't tell, the title says so, and below stands what to try. It has failed
     all the same, and the job's log says what.
     """
     trials = iter((trial(SAME), trial(slow)))
-    monkeypatch.setattr("roofline.cli.selftest.hold", lambda *_: next(trials))
+    monkeypatch.setattr("roofline.cli.selftest.measure_in_turns", lambda *_: next(trials))
     code, out, err = run("selftest")
     assert code == 1
     assert out.startswith("Selftest failed, for it can't tell in such noise: 1 of 1 case compared\n")
@@ -102,42 +97,16 @@ def test_a_wrong_verdict_is_not_put_down_to_the_hour() -> None:
     wrong, open_ = case("b", turns(1.1), turns(1.1)), case("b", turns(1.0, noise=0.4), turns(1.1, noise=0.4))
     assert title(SAME, wrong, slow=(NOISY, FOUND)) == "Selftest failed: 2 of 2 cases compared"
     assert title(wrong, slow=(open_,)) == "Selftest failed: 1 of 1 case compared"
-    shown = render(selftest_table(tried(trial(wrong), trial(open_)), 0.05, ()), "table", 80)
+    shown = render(selftest_table(selftest_cases(trial(wrong), trial(open_)), 0.05, ()), "table", 80)
     assert "quieter hour" not in shown
 
 
-@pytest.mark.parametrize(
-    ("name", "lines", "numbers"),
-    [
-        ("test_convolutions_infer", ["test_convolutions_infer"], ["+5.0"]),
-        ("test_attention_masked_long_infer", ["test_attention_masked_long_infer"], []),
-        (
-            "test_attention_masked_long_infer_b1_fp32_compile",
-            ["test_attention_masked_long_infer_b1_fp32", "_compile"],
-            [],
-        ),
-    ],
-    ids=["fits", "fits without the changes", "never fits"],
-)
-def test_names_have_the_room(name: str, lines: list[str], numbers: list[str]) -> None:
-    """Whole at 80 columns, where the changes have to go for it, that of unchanged code first; and what is too long for
-    that is folded at a mark.
-    """
-    first, second = (trial(case(name, *[turns(ratio, disturbed=True)] * 2)) for ratio in (1.01, 1.05))
-    shown = render(selftest_table(tried(first, second), 0.05, ()), "table", 80).splitlines()
-    assert max(map(len, shown)) <= 80
-    rule = next(number for number, line in enumerate(shown) if line.startswith("─"))
-    rows = [line.split() for line in shown[rule + 1 : rule + 1 + len(lines)]]
-    assert [row[0] for row in rows] == lines
-    assert [word for word in rows[0] if word.startswith("+")] == numbers
-
-
 @pytest.mark.parametrize("lost", [DIED, DIED_LATER, TIMELESS], ids=["died", "died later", "no times"])
-def test_a_case_that_could_not_be_measured_says_nothing(lost: CaseTrial) -> None:
+def test_a_case_that_could_not_be_measured_says_nothing(lost: AbCase) -> None:
     """It neither passes nor fails, and is missing; where there is no other, the selftest wasn't made."""
-    cases = tried(trial(lost), trial(lost))
+    cases = selftest_cases(trial(lost), trial(lost))
     assert [one.failures for one in cases] == [()]
-    assert lacking(cases) == cases
+    assert not_compared(cases) == cases
     assert title(lost, slow=(lost,)) == "Selftest not made: 0 of 1 case compared"
 
 
@@ -157,13 +126,13 @@ FOUND = case("b", turns(1.05), turns(1.05))
     ],
 )
 def test_every_case_has_to_be_compared(
-    first: CaseTrial, second: tuple[CaseTrial, ...], said: str, run: Run, monkeypatch: pytest.MonkeyPatch
+    first: AbCase, second: tuple[AbCase, ...], said: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In both trials, but those that skip themselves in both; else it's exit code 3 and the case is named, unless the
     gate was wrong about one, which is 1.
     """
     trials = iter((trial(SAME, first), trial(SLOWED, *second)))
-    monkeypatch.setattr("roofline.cli.selftest.hold", lambda *_: next(trials))
+    monkeypatch.setattr("roofline.cli.selftest.measure_in_turns", lambda *_: next(trials))
     code, out, err = run("selftest")
     assert out.startswith(f"Selftest {said}\n")
     assert code == {"passed": 0, "failed": 1, "not completed": 3}[said.partition(":")[0]]
@@ -172,7 +141,7 @@ def test_every_case_has_to_be_compared(
 
 def test_where_every_case_is_skipped_nothing_was_tried(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """That is no pass."""
-    monkeypatch.setattr("roofline.cli.selftest.hold", lambda *_: trial(SKIPPED))
+    monkeypatch.setattr("roofline.cli.selftest.measure_in_turns", lambda *_: trial(SKIPPED))
     code, out, err = run("selftest")
     assert (code, out.splitlines()[0]) == (3, "Selftest not made: 0 of 0 cases compared")
     assert "cannot compare. Every case is skipped." in err

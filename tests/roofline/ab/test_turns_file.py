@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.turns_file import TurnsFileError, read, write
+from roofline.ab.side import WrongOptions
+from roofline.ab.turns_file import read, write
 from tests.roofline.ab.made import case, trial, turns
 from tests.roofline.full_disk import nearly_full
 
@@ -64,22 +65,22 @@ def test_another_file_is_told(tmp_path: Path, text: str, message: str) -> None:
     """By its name, and what to give instead."""
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(TurnsFileError, match=f"{re.escape(str(path))}: {message}"):
+    with pytest.raises(WrongOptions, match=f"{re.escape(str(path))}: {message}"):
         read(path)
-    with pytest.raises(TurnsFileError, match="can't be read"):
+    with pytest.raises(WrongOptions, match="can't be read"):
         read(tmp_path / "none.json")
 
 
 def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     """The file of that name is in the way."""
     (tmp_path / "file").touch()
-    with pytest.raises(TurnsFileError, match=r"--results .*file: can't be written"):
+    with pytest.raises(WrongOptions, match=r"--results .*file: can't be written"):
         write(trial(case("a", turns())), tmp_path / "file")
 
 
 def test_where_the_disk_is_full_no_half_file_is_left(tmp_path: Path) -> None:
     """It would be read as one that somebody cut off."""
     many = trial(*(case(f"case {number}", turns()) for number in range(20)))
-    with nearly_full(), pytest.raises(TurnsFileError, match=r"--results .*: can't be written \(File too large\)"):
+    with nearly_full(), pytest.raises(WrongOptions, match=r"--results .*: can't be written \(File too large\)"):
         write(many, tmp_path)
     assert list(tmp_path.iterdir()) == []

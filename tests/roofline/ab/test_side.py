@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from roofline.ab.preparing import (
-    Asked,
-    AskedWrongly,
-    NotPrepared,
+from roofline.ab.side import (
+    CannotMeasure,
+    Side,
+    SideOptions,
+    WrongOptions,
     check_arguments,
-    interruptible,
     two_sides,
 )
-from roofline.ab.side import Side
+from roofline.cli.interleaved import interruptible
 from tests.roofline.ab.repository import Project
 from tests.roofline.conftest import Run
 
@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Project:
 
 def prepared(here: Path, trees: Path, **asked: Any) -> tuple[Side, Side]:
     trees.mkdir(exist_ok=True)
-    with two_sides(Asked(**asked), here, trees) as sides:
+    with two_sides(SideOptions(**asked), here, trees) as sides:
         assert all(side.folder.is_dir() for side in sides.values())
         return sides["base"], sides["new"]
 
@@ -54,7 +54,7 @@ def test_a_revision_against_the_working_tree(project: Project, tmp_path: Path) -
 
 def test_two_revisions(project: Project, tmp_path: Path) -> None:
     """Each has a tree of its own."""
-    with two_sides(Asked(base="HEAD~1", new="HEAD"), project.root, _made(tmp_path / "trees")) as sides:
+    with two_sides(SideOptions(base="HEAD~1", new="HEAD"), project.root, _made(tmp_path / "trees")) as sides:
         texts = [(sides[name].root / "sub" / "a.txt").read_text() for name in ("base", "new")]
     assert texts == ["old", "new"]
 
@@ -87,7 +87,7 @@ def test_two_interpreters(project: Project, tmp_path: Path) -> None:
 )
 def test_what_is_no_question_is_refused(asked: dict[str, Any], message: str, tmp_path: Path) -> None:
     """Before anything is checked out."""
-    with pytest.raises(AskedWrongly, match=re.escape(message)):
+    with pytest.raises(WrongOptions, match=re.escape(message)):
         prepared(tmp_path, tmp_path / "trees", **asked)
 
 
@@ -95,7 +95,7 @@ def test_what_is_no_question_is_refused(asked: dict[str, Any], message: str, tmp
 def test_tests_that_an_earlier_run_chose_are_refused(flag: str) -> None:
     """Each process would choose by itself, and nothing would say so; what has such a name inside is another flag."""
     check_arguments(["perftests", "-k", "lf", "--lfnf=all"])
-    with pytest.raises(AskedWrongly, match=f"^{flag}: both sides are to run the same tests .* name the tests\\.$"):
+    with pytest.raises(WrongOptions, match=f"^{flag}: both sides are to run the same tests .* name the tests\\.$"):
         check_arguments(["perftests", flag])
 
 
@@ -106,7 +106,7 @@ def test_tests_that_an_earlier_run_chose_are_refused(flag: str) -> None:
 def test_tests_beside_each_other_are_refused(arguments: list[str]) -> None:
     """By the name of the plugin that would run them so, and the flag as it was given."""
     flag = "-n" if arguments[0].startswith("-n") else arguments[0].partition("=")[0]
-    with pytest.raises(AskedWrongly, match=f"^{flag}: pytest-xdist runs tests beside each other"):
+    with pytest.raises(WrongOptions, match=f"^{flag}: pytest-xdist runs tests beside each other"):
         check_arguments(["perftests", *arguments, "-x"])
 
 
@@ -167,34 +167,15 @@ def test_what_is_tried_is_left_as_it_is(run: Run, tmp_path: Path, monkeypatch: p
     assert list((tmp_path / "turns").iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["ab", "selftest", "check"])
-def test_the_help_names_what_an_option_takes(command: str, run: Run) -> None:
-    """And no type of the parser's."""
-    _, out, _ = run(command, "--help")
-    assert "RANGE" not in out
-    assert "--width COLUMNS" in out
-    if command != "check":
-        assert "--pairs PAIRS" in out
-        assert "--max-time SECONDS" in out
-
-
-@pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])
-def test_they_are_refused_as_usage_errors(command: tuple[str, ...], run: Run) -> None:
-    """By both commands, before anything else is looked at: there is no repository here."""
-    code, _, err = run(*command, "--", "--lf")
-    assert code == 2
-    assert "Error: --lf: both sides are to run the same tests" in err
-
-
 def test_the_same_on_both_sides_is_refused(project: Project, tmp_path: Path) -> None:
     """A comparison of a commit with itself passes whatever the change was."""
     with pytest.raises(
-        NotPrepared, match="--base HEAD and the working tree, which has no changes, are the same commit"
+        CannotMeasure, match="--base HEAD and the working tree, which has no changes, are the same commit"
     ):
         prepared(project.root, tmp_path / "trees", base="HEAD")
-    with pytest.raises(NotPrepared, match="--base HEAD and --new main are the same commit"):
+    with pytest.raises(CannotMeasure, match="--base HEAD and --new main are the same commit"):
         prepared(project.root, tmp_path / "trees", base="HEAD", new="main")
-    with pytest.raises(NotPrepared, match=r"both sides are the same: .*selftest"):
+    with pytest.raises(CannotMeasure, match=r"both sides are the same: .*selftest"):
         prepared(tmp_path, tmp_path / "trees", base_path=tmp_path)
     assert project.git("worktree", "list").count("\n") == 0
 
@@ -202,7 +183,7 @@ def test_the_same_on_both_sides_is_refused(project: Project, tmp_path: Path) -> 
 def test_a_folder_that_a_revision_lacks_is_told(project: Project, tmp_path: Path) -> None:
     """pytest could not be started there; nothing is left of the trees."""
     project.commit({"later/b.txt": "x"})
-    with pytest.raises(NotPrepared, match="HEAD~1 has no folder later"):
+    with pytest.raises(CannotMeasure, match="HEAD~1 has no folder later"):
         prepared(project.root / "later", tmp_path / "trees", base="HEAD~1", new="HEAD")
     assert project.git("worktree", "list").count("\n") == 0
 
