@@ -1,4 +1,7 @@
-"""README, CONTRIBUTING and docs: every command in them runs here, or, if it takes gigabytes or minutes, in .ci/run."""
+"""README, CONTRIBUTING and docs: their commands run, their links lead somewhere, their figures are the code's.
+
+Commands that take gigabytes or minutes run in .ci/run instead.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from docs.reference import PAGE, reference
+from roofline.machine.published import load
+from roofline.model.points import points_of
+from roofline.results.reader import read_file
+from roofline.text.units import significant
 from tests import forked
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +31,8 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "results/README.md")),
     *sorted((ROOT / "docs").glob("*.md")),
 ]
+REFERENCE = max((ROOT / "results" / "amd-epyc-2cpu").glob("*.json"))
+"""The newest of the committed results: README and docs/time-roofline.md show figures of it."""
 
 BY_CI = {
     "python -m pip install tox && python -m tox -e perf",
@@ -83,9 +93,8 @@ def _of_tox(*command: str) -> list[str]:
 
 def _two_runs(old: Path, new: Path) -> None:
     """The committed reference, and the same again as another run of it, for commands that name OLD and NEW."""
-    reference = max((ROOT / "results" / "amd-epyc-2cpu").glob("*.json"))
     for folder, began in ((old, "2026-01-01"), (new, "2026-01-02")):
-        content = json.loads(reference.read_text(encoding="utf-8"))
+        content = json.loads(REFERENCE.read_text(encoding="utf-8"))
         content["roofline"]["started_at"] = f"{began}T00:00:00+00:00"
         for row in content["benchmarks"]:
             # Not to the last bit: that would be the same run.
@@ -149,17 +158,60 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
             (folder / "a").mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (32, 32), (number, 0, 0)).save(folder / "a" / f"{number}.jpg")
         arguments = [argument.replace("PATH", str(folder)) for argument in arguments]
+    if "perftests" not in arguments:  # else it would collect all tests of this repository
+        arguments = ["perftests", *arguments]
     ran = forked.run(program, [*arguments, "--collect-only", "-q"], ROOT)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    if not arguments or arguments[0] == "perftests":
-        assert "tests collected" in ran.stdout
+    assert "tests collected" in ran.stdout
 
 
-def test_links_lead_somewhere() -> None:
-    """Pictures and pages that README names are there."""
-    for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+def _anchors(page: Path) -> set[str]:
+    """Return what a link to a heading of the page may say behind the ``#``, as GitHub makes it of the heading."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("document", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    """Files, pictures and headings that a page links to are there."""
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", document.read_text(encoding="utf-8")):
+        linked = document.parent / target if target else document
+        assert linked.exists(), target
+        assert not anchor or anchor in _anchors(linked), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("document", PAGES, ids=lambda path: path.name)
+def test_files_that_a_page_names_are_there(document: Path) -> None:
+    """Paths in backquotes that begin with a folder of this repository."""
+    folders = "|".join(folder.name for folder in ROOT.iterdir() if folder.is_dir() and not folder.name.startswith("."))
+    for path in re.findall(rf"`((?:{folders})/[\w./-]+)`", document.read_text(encoding="utf-8")):
+        assert (ROOT / path).exists(), path
+
+
+@pytest.mark.skipif(not entry_points(group="roofline.commands"), reason="run from source: lacks the plugin's commands")
+def test_the_reference_is_made_from_the_code() -> None:
+    """``python -m docs.reference`` writes it anew."""
+    assert PAGE.read_text(encoding="utf-8") == reference()
+
+
+def _rows(page: str, head: str) -> list[list[str]]:
+    """Return the cells of the table with this head."""
+    table = (ROOT / page).read_text(encoding="utf-8").partition(head)[2].partition("\n\n")[0]
+    return [[cell.strip("* ") for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_the_readme_s_table_is_of_the_committed_results() -> None:
+    """Each of its figures, to the digits that it has."""
+    cases = {point.id: point for point in points_of(read_file(REFERENCE), load())}
+    rows = _rows("README.md", "| case | samples/s | % of roof | % of SOL | bound |")
+    assert len(rows) == 5
+    for case, rate, of_roof, of_sol, bound in rows:
+        point = cases[case]
+        ends = (point.placement.fraction_low, point.placement.fraction_high)
+        assert rate == significant(point.samples_per_s or 0)
+        assert of_roof.split("-") == list(dict.fromkeys(significant(100 * (end or 0), 2) for end in ends))
+        assert of_sol == significant(100 * (point.fraction_of_sol or 0), 2)
+        assert bound == point.bound.kind
 
 
 @pytest.fixture

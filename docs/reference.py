@@ -1,0 +1,220 @@
+"""Write docs/reference.md from the code: ``python -m docs.reference``.
+
+Commands come from click, flags from the tables of settings, columns from `roofline.show.columns`, fields from the
+record, rules from the audit. A test holds the page equal to what this module gives.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perftests.options import SETTINGS as SUITE_SETTINGS
+from pytest_roofline.fixture import Roofline
+from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
+from pytest_roofline.settings import Setting
+from roofline.audits.rules import RULES
+from roofline.cli import program
+from roofline.schema import expected, record
+from roofline.show.columns import CASE_COLUMNS
+from roofline.text.units import unit_of
+
+PAGE = Path(__file__).with_name("reference.md")
+
+SHARED_BY = 5
+"""An option that so many commands have alike is described once for all of them."""
+
+
+def reference() -> str:
+    """Return the whole page."""
+    parts = [
+        "# Reference",
+        "Written by `python -m docs.reference` from the code; a test holds it equal.",
+        *_commands(),
+        "## Exit codes",
+        _exit_codes(),
+        "## Flags of pytest",
+        "A value comes from the flag, else from the ini option `roofline_NAME`, else from the environment variable "
+        "where one is named. This repository's suite also takes each flag without `roofline-` (`--device`).",
+        _settings(SETTINGS, long=True),
+        "Flags of this repository's suite, which choose cases and data:",
+        _settings(SUITE_SETTINGS, long=False),
+        "## Markers and fixture",
+        "\n".join(f"- `{name}`: {text.strip()}" for name, _, text in map(_marker, MARKERS)),
+        "With the ini option `roofline_markers = true` also:",
+        "\n".join(f"- `{name}`: {text.strip()}" for name, _, text in map(_marker, GENERAL_MARKERS)),
+        f"The fixture is called as `roofline{_signature()}`.",
+        _docstring(Roofline.__call__),
+        "## Columns",
+        "Of `roofline points` and `metrics` (CSV, JSON) and of `rl.load(...).cases`, with the record's field that a "
+        "value is from.",
+        _table(("column", "title", "unit", "from"), map(_column, CASE_COLUMNS)),
+        "## Fields of the record",
+        "`extra_info.roofline` of each benchmark in a results file is a *Record*, `machine_info.roofline` a *Machine*, "
+        "and the key `roofline` of the file a *Session*.",
+        *_records(),
+        "## Rules of the audit",
+        _table(
+            ("rule", "tolerance", "finds", "meaning"),
+            (
+                (
+                    f"`{rule.name}`",
+                    "" if rule.tolerance is None else f"{rule.tolerance:.2g}",
+                    rule.title,
+                    rule.meaning,
+                )
+                for rule in RULES
+            ),
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [list(heads), ["---"] * len(heads), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("``", "`").split())
+
+
+def _docstring(thing: Any) -> str:
+    """Return a docstring as Markdown: its parameters become a list."""
+    text = inspect.cleandoc(thing.__doc__ or "").replace("``", "`")
+    return re.sub(r"^:(?:param |)(\w+)(?: (\w+))?:", r"- `\1 \2`:", text, flags=re.MULTILINE).replace(" `:", "`:")
+
+
+def _commands() -> Iterator[str]:
+    found = dict(_leaves(program.main if isinstance(program.main, click.Group) else _group(), "roofline"))
+    shared = Counter(option for command in found.values() for option in _options(command))
+    common = [option for option, count in shared.items() if count >= SHARED_BY]
+    yield "## Commands"
+    yield "Options that many commands have:"
+    yield _table(("option", "meaning"), common)
+    for name, command in found.items():
+        arguments = " ".join(param.make_metavar(_context(command)) for param in command.params if _is_argument(param))
+        yield f"### {name}"
+        yield f"`{' '.join([name, '[OPTIONS]', arguments]).strip()}`: {_one_line(command.get_short_help_str(1000))}"
+        if own := [option for option in _options(command) if option not in common]:
+            yield _table(("option", "meaning"), own)
+
+
+def _group() -> click.Group:
+    (group,) = (value for value in vars(program).values() if isinstance(value, click.Group))
+    return group
+
+
+def _leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield the commands that have no commands below them, by what a user writes."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _leaves(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+def _context(command: click.Command) -> click.Context:
+    return click.Context(command, terminal_width=10_000)
+
+
+def _is_argument(param: click.Parameter) -> bool:
+    return isinstance(param, click.Argument)
+
+
+def _options(command: click.Command) -> Iterator[tuple[str, str]]:
+    for param in command.params:
+        if isinstance(param, click.Option) and (shown := param.get_help_record(_context(command))) is not None:
+            names, text = shown
+            yield f"`{names}`", _one_line(text)
+
+
+def _exit_codes() -> str:
+    """Return the codes as the program's docstring has them."""
+    (codes,) = re.findall(r"^Exit codes: (.*?)\n\n", f"{program.__doc__}\n\n", re.DOTALL | re.MULTILINE)
+    return f"Of the command `roofline`: {_one_line(codes)} pytest's own codes are kept ([in CI](ci.md#exit-codes))."
+
+
+def _settings(settings: Iterable[Setting], *, long: bool) -> str:
+    def row(setting: Setting) -> tuple[str, str]:
+        value = "" if setting.switch else f" {setting.metavar or setting.name.upper()}"
+        variable = f" Variable: `{setting.variable}`." if setting.variable else ""
+        return f"`{setting.flag if long else setting.short_flag}{value}`", _one_line(setting.help % ()) + variable
+
+    return _table(("flag", "meaning"), map(row, settings))
+
+
+def _marker(text: str) -> tuple[str, str, str]:
+    return text.partition(":")
+
+
+def _signature() -> str:
+    """Return the names of the arguments, without their types."""
+    parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for name, parameter in inspect.signature(Roofline.__call__).parameters.items()
+        if name != "self"
+    ]
+    return str(inspect.Signature(parameters))
+
+
+def _column(column: Any) -> tuple[str, str, str, str]:
+    unit = unit_of(column.name)
+    if column.path.startswith("record."):
+        value = f"`{column.path.removeprefix('record.')}`"
+    elif column.path:
+        value = ""
+    else:  # What a function works out, it says in its docstring.
+        value = _one_line((column.get.__doc__ or "").partition("\n\n")[0])
+    return f"`{column.name}`", _one_line(column.title), unit or "", value
+
+
+def _records() -> Iterator[str]:
+    """Yield a heading, the meaning and the fields of each class of the record."""
+    for module in (record, expected):
+        said = _said_of_fields(module)
+        for name, kind in vars(module).items():
+            if is_dataclass(kind) and isinstance(kind, type) and kind.__module__ == module.__name__:
+                yield f"### {name}"
+                yield _docstring(kind)
+                yield _table(
+                    ("field", "type", "meaning"),
+                    ((f"`{one.name}`", _type(str(one.type)), said.get((name, one.name), "")) for one in fields(kind)),
+                )
+
+
+def _type(text: str) -> str:
+    """Return a type in words: ``tuple[float, ...] | None`` is a list of float, or null."""
+    plain = re.sub(r"tuple\[(.+), \.\.\.\]", r"list of \1", text).replace("Whole", "int")
+    return plain.replace(" | None", " or null")
+
+
+def _said_of_fields(module: Any) -> dict[tuple[str, str], str]:
+    """Return the texts below the fields of a module's classes, by class and field."""
+    found = {}
+    for kind in ast.parse(inspect.getsource(module)).body:
+        if isinstance(kind, ast.ClassDef):
+            for before, after in zip(kind.body, kind.body[1:], strict=False):
+                if (
+                    isinstance(before, ast.AnnAssign)
+                    and isinstance(before.target, ast.Name)
+                    and isinstance(after, ast.Expr)
+                    and isinstance(after.value, ast.Constant)
+                ):
+                    found[kind.name, before.target.id] = _one_line(str(after.value.value))
+    return found
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference(), encoding="utf-8")
