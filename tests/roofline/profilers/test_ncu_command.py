@@ -118,13 +118,6 @@ def test_by(run: Run, path: Path, by: str, names: list[str]) -> None:
     assert [one["launches"] for one in rows] == [2, 1]
 
 
-def test_by_launch_in_a_table(run: Run, path: Path) -> None:
-    """A row each; a heading that says kernel."""
-    out = run("ncu", path, "--by", "launch", "--format", "markdown")[1]
-    assert out.count(f"| {GEMM} | gemm | 1 |") == 2
-    assert "| kernel | kind | launches |" in out
-
-
 def test_csv(run: Run, path: Path) -> None:
     """A row a launch with plain numbers, and no sum among them; what they rest on is told beside it."""
     code, out, err = run("ncu", path, "--format", "csv")
@@ -135,12 +128,6 @@ def test_csv(run: Run, path: Path) -> None:
     assert (rows[0]["flop"], rows[0]["dram_byte"], rows[0]["l2_byte"]) == ("20000000.0", "2500000.0", "")
     assert rows[0]["flop_by_pipe"] == "fp32=2e+07"
     assert "l2_byte: lts__t_bytes.sum was not collected" in rows[0]["missing"]
-
-
-def test_it_writes_files(run: Run, path: Path) -> None:
-    """The ending decides."""
-    assert run("ncu", path, "-o", "out/n.json")[::2] == (0, "wrote out/n.json\n")
-    assert json.loads(Path("out/n.json").read_text(encoding="utf-8"))["total"]["kernels"] == 3
 
 
 def test_it_does_not_write_onto_what_it_reads(run: Run, path: Path) -> None:
@@ -217,15 +204,6 @@ def test_a_page_of_labels(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert any("Not collected, or not in full: fp16" in note for note in document["notes"])
 
 
-def test_a_page_of_labels_without_instructions(run: Run, tmp_path: Path) -> None:
-    """Neither FLOP nor bytes, and for each the command; no word of rates."""
-    page = sections([("GPU Speed Of Light Throughput", "", ("Duration", "us", "10.00"))])
-    out = " ".join(run("ncu", written(tmp_path / "f.csv", page))[1].split())
-    assert "No FLOP: fp32 is not counted: smsp__sass_thread_inst_executed_op_fadd_pred_on.sum: not on this page;" in out
-    assert "No DRAM bytes: dram__bytes_read.sum: not on this page;" in out
-    assert "0.01 a cycle" not in out
-
-
 def test_what_to_ask_for(run: Run) -> None:
     """The lists of the chip, as ncu takes them, with and without tensor cores; anything else than a compute capability
     is a usage error.
@@ -244,18 +222,6 @@ def test_what_to_ask_for(run: Run) -> None:
     code, out, err = run("ncu", "--ask", "H100")
     assert (code, out) == (2, "")
     assert "'H100' is no compute capability, such as 9.0. `nvidia-smi --query-gpu=compute_cap" in " ".join(err.split())
-
-
-def test_two_files(run: Run, tmp_path: Path) -> None:
-    """Joined, or refused by both names."""
-    first = written(tmp_path / "a.csv", details([(GEMM, [TIME, READ, WRITE])]))
-    second = written(tmp_path / "b.csv", details([(GEMM, FLOP)]))
-    document = json.loads(run("ncu", first, second, "--format", "json")[1])
-    assert document["kernels"][0]["intensity"] == 8.0
-    other = written(tmp_path / "c.csv", details([(RELU, FLOP)]))
-    code, out, err = run("ncu", first, other)
-    assert (code, out) == (3, "")
-    assert err.startswith(f"Error: {other}: not the launches of {first}")
 
 
 def test_what_can_not_be_read_is_exit_code_3(run: Run, tmp_path: Path) -> None:
@@ -340,10 +306,3 @@ def test_the_user_may_tell_the_number_format(run: Run, tmp_path: Path) -> None:
         for word in ("point", "comma")
     }
     assert times == {"point": 1.234e-6, "comma": 1.234e-3}
-
-
-def test_many_reasons_are_cut(run: Run, tmp_path: Path) -> None:
-    """A table is no list of all that went wrong; JSON is."""
-    launches = [(f"k{number}", [(TIME[0], f"fathom{number}", "1")]) for number in range(40)]
-    out = run("ncu", written(tmp_path / "f.csv", details(launches)))[1]
-    assert "more reasons, all in --format json" in out

@@ -93,15 +93,6 @@ def test_what_is_spoilt_is_valid_before(tmp_path: Path, text: str) -> None:
 
 
 @fuzzed
-@given(st.binary(max_size=300))
-def test_any_bytes(tmp_path: Path, content: bytes) -> None:
-    """Whatever they are."""
-    path = tmp_path / "f.csv"
-    path.write_bytes(content)
-    _survives(path)
-
-
-@fuzzed
 @given(st.sampled_from(_VALID), st.data())
 def test_a_part_replaced(tmp_path: Path, text: str, data: st.DataObject) -> None:
     """Bytes of a valid file are taken out, put in, or swapped."""
@@ -157,24 +148,3 @@ def test_extreme_numbers(tmp_path: Path, launches: list[tuple[str, ...]]) -> Non
         idle = set(row[2:5]) == {"0"}
         assert (one.amounts["flop"] is None) == ("0" in row[:2] and not idle)
         assert (one.amounts["flop"] == 0) == idle
-
-
-@fuzzed
-@given(st.sampled_from(_VALID), st.data())
-def test_lines_in_any_order(tmp_path: Path, text: str, data: st.DataObject) -> None:
-    """Lines are lost, doubled and moved, as in a stream that several programs share."""
-    lines = data.draw(st.lists(st.sampled_from(text.splitlines(keepends=True)), max_size=20))
-    path = tmp_path / "f.csv"
-    path.write_text("".join(lines), encoding="utf-8")
-    _survives(path)
-
-
-@fuzzed
-@given(st.lists(st.tuples(st.sampled_from([TIME[0], READ[0], WRITE[0], _FMA]), st.sampled_from(["n/a", "nan", ""]))))
-def test_nothing_answered(tmp_path: Path, metrics: list[tuple[str, str]]) -> None:
-    """Nothing that ncu did not measure comes out as a number."""
-    path = tmp_path / "f.csv"
-    path.write_text(details([("k", [(name, "", printed) for name, printed in metrics] or [("x", "", "")])]))
-    told = json.loads(document(count(read_all([path])), count(read_all([path])).kernels))
-    numbers = [name for name, value in told["total"].items() if isinstance(value, float)]
-    assert numbers == []

@@ -102,15 +102,6 @@ def test_tables(run: Run, export: Path) -> None:
     assert "622 GB/s" in out
 
 
-def test_a_narrow_terminal_keeps_the_names(run: Run, export: Path) -> None:
-    """Figures give way, one by one; the share and the total stay."""
-    out = run("nsys", export, "--width", 60)[1]
-    first = out.split("\n\n")[0]
-    assert max(map(len, first.splitlines())) <= 60
-    assert "ampere_sgemm" in first
-    assert "Not shown at this width:" in out
-
-
 def test_top_leaves_the_sum_whole(run: Run, export: Path) -> None:
     """The others stand in one row; CSV has all."""
     out = run("nsys", export, "--top", 1)[1]
@@ -119,15 +110,6 @@ def test_top_leaves_the_sum_whole(run: Run, export: Path) -> None:
     rows = list(csv.DictReader(run("nsys", export, "--top", 1, "--format", "csv")[1].splitlines()))
     assert [row["name"] for row in rows] == ["ampere_sgemm_128x64_tn", "vectorized_elementwise_kernel"]
     assert sum(float(row["time_share"]) for row in rows) == pytest.approx(1.0)
-
-
-def test_markdown_and_files(run: Run, export: Path) -> None:
-    """As every command has them."""
-    assert run("nsys", export, "--format", "markdown")[1].startswith("**Kernels: ")
-    code, out, err = run("nsys", export, "-o", "new/a.json")
-    assert (code, out) == (0, "")
-    assert err.startswith("wrote new/a.json\n")
-    assert parsed(Path("new/a.json").read_text(encoding="utf-8"))["state"] == "ok"
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
@@ -155,19 +137,6 @@ def test_an_unknown_schema(run: Run, tmp_path: Path) -> None:
     assert "nsys stats" in err
 
 
-def test_graphs_without_nodes(run: Run, tmp_path: Path) -> None:
-    """NSYS-06: a warning, not an empty capture."""
-    path = build.write(tmp_path / "a.sqlite", {KERNELS: [], GRAPHS: [build.graph(at, at + 5) for at in range(10)]})
-    code, out, err = run("nsys", path, "--format", "json")
-    assert code == 0
-    assert "graph launches seen, no node detail" in err
-    assert "empty_capture" not in out + err
-    assert parsed(out)["gpu_time_s"] is None
-    code, out, _ = run("nsys", path)
-    assert code == 0
-    assert "graph launches seen, no node detail" in " ".join(out.split())
-
-
 def test_prints_of_nsys_stats(run: Run, tmp_path: Path) -> None:
     """Copies with their numbers, no kernel time, and what is missing on stderr. Exit code 3: no kernel was recorded."""
     path = tmp_path / "a.txt"
@@ -190,17 +159,6 @@ def test_prints_of_nsys_stats(run: Run, tmp_path: Path) -> None:
     assert (code, shown.count("Host-to-Device"), shown.count(said)) == (3, 1, 1)
 
 
-def test_prints_with_nothing_but_skipped_reports(run: Run, tmp_path: Path) -> None:
-    """Exit code 3: there is nothing to show. JSON says so."""
-    path = tmp_path / "a.txt"
-    path.write_text("Processing [x.sqlite] ...\nSKIPPED: x.sqlite does not contain CUDA kernel data.\n")
-    code, out, err = run("nsys", path, "--format", "json")
-    assert code == 3
-    assert err.startswith(f"Error: {path}: empty_capture: no kernel in it.\n")
-    assert (parsed(out)["kernels"], parsed(out)["state"]) == ([], "skipped")
-    assert run("nsys", path)[:2] == (3, "")
-
-
 def test_windows_writes_utf_16(run: Run, tmp_path: Path) -> None:
     """PowerShell's ``nsys stats ... > a.txt``."""
     path = tmp_path / "a.txt"
@@ -217,14 +175,6 @@ def test_the_report_itself(run: Run, tmp_path: Path, suffix: str) -> None:
     code, out, err = run("nsys", path)
     assert (code, out) == (3, "")
     assert f"nsys export --type sqlite --output {tmp_path / 'a.sqlite'} {path}" in err
-
-
-def test_a_path_with_blanks_is_quoted(run: Run, tmp_path: Path) -> None:
-    """The command is there to be copied into a shell."""
-    path = tmp_path / "a b;c.nsys-rep"
-    path.write_bytes(b"\x00\x01\x02")
-    err = run("nsys", path)[2]
-    assert f"nsys export --type sqlite --output '{tmp_path}/a b;c.sqlite' '{path}'" in err
 
 
 def test_an_export_by_any_name(run: Run, export: Path) -> None:
@@ -258,21 +208,6 @@ def test_usage(run: Run) -> None:
     assert run("nsys")[0] == 2
     assert run("nsys", "none.sqlite")[0] == 3
     assert run("nsys", "--help")[0] == 0
-
-
-def test_json_has_what_a_table_has_not_room_for(run: Run, export: Path) -> None:
-    """CSV has the kernels alone, so it can't be what has all of the other tables."""
-    out = run("nsys", export, "--width", 60)[1]
-    assert " or --format json)" in " ".join(out.split())
-    assert "or --format csv)" not in out
-
-
-def test_the_input_is_not_written_over(run: Run, export: Path) -> None:
-    """A usage error, and the export is as it was."""
-    before = export.read_bytes()
-    code, _, err = run("nsys", export, "-o", export, "--format", "csv")
-    assert (code, export.read_bytes()) == (2, before)
-    assert "is one of the files to read" in err
 
 
 def test_ranges_in_a_table(run: Run, export: Path) -> None:
@@ -321,17 +256,3 @@ def test_top_of_ranges(run: Run, tmp_path: Path) -> None:
     assert others.split()[-6:] == ["-", "-", "-", "-", "3", "others"]
     assert "range 4" not in out
     assert len(parsed(run("nsys", tmp_path / "a.sqlite", "--format", "json")[1])["nvtx"]) == 5
-
-
-def test_several_exports(run: Run, export: Path, tmp_path: Path) -> None:
-    """One of each rank: each under its name, and the broken one doesn't lose the others."""
-    empty = build.write(tmp_path / "b.sqlite", {}, schema=None)
-    code, out, err = run("nsys", export, empty, "--format", "json")
-    content = parsed(out)
-    assert code == 3
-    assert [(one["file"], one["error"]) for one in content["files"]] == [
-        (str(export), None),
-        (str(empty), "empty_capture"),
-    ]
-    assert content["files"][0] == parsed(run("nsys", export, "--format", "json")[1])
-    assert f"\nError: 1 of 2 files are of no use:\n{empty}: empty_capture: no kernel in it.\n" in f"\n{err}"

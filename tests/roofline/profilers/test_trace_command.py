@@ -99,20 +99,6 @@ def test_csv_of_a_cpu_has_its_operators(run: Run, tmp_path: Path) -> None:
     assert "nothing on a GPU was recorded" in err
 
 
-def test_csv_of_a_gpu_has_its_kernels(run: Run, trace: Path) -> None:
-    """One table, all rows."""
-    rows = list(csv.DictReader(run("trace", trace, "--format", "csv", "--top", 1)[1].splitlines()))
-    assert [row["kind"] for row in rows] == ["gemm", "elementwise"]
-
-
-def test_top_of_operators(run: Run, tmp_path: Path) -> None:
-    """The others stand in one row, so that the columns add up."""
-    path = write(tmp_path / "a.json", *(event("cpu_op", f"aten::op{place}", place * 10, 5) for place in range(5)))
-    out = run("trace", path, "--top", 2)[1]
-    assert "3 others" in out
-    assert "op4" not in out
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -146,16 +132,6 @@ def test_others_have_no_sum_with_callees(run: Run, tmp_path: Path) -> None:
     assert next(line for line in out.splitlines() if "3 others" in line).split()[3] == "-"
 
 
-def test_a_table_of_ncu_is_no_trace(run: Run, tmp_path: Path) -> None:
-    """It isn't called JSON, and what reads it is named."""
-    path = tmp_path / "full.csv"
-    path.write_text('"ID","Process ID","Kernel Name"\n')
-    code, _, err = run("trace", path)
-    assert code == 3
-    assert "JSON" not in err
-    assert "roofline ncu" in err
-
-
 def test_a_cycle_without_a_step(run: Run, tmp_path: Path) -> None:
     """It is of torch.profiler, but its schedule was longer than the run."""
     path = write(tmp_path / "a.json", event("Trace", "PyTorch Profiler (0)", 1, 72))
@@ -164,17 +140,6 @@ def test_a_cycle_without_a_step(run: Run, tmp_path: Path) -> None:
     assert "nothing was recorded in it" in err
     assert "schedule" in err
     assert "not of torch.profiler" not in err
-
-
-def test_the_input_is_not_written_over(run: Run, trace: Path) -> None:
-    """A usage error, under whatever name the file is given."""
-    before = trace.read_bytes()
-    link = trace.with_name("b.csv")
-    link.symlink_to(trace)
-    for name in (trace, link):
-        code, _, err = run("trace", trace, "-o", name)
-        assert (code, trace.read_bytes()) == (2, before)
-        assert f"-o {name} is one of the files to read" in err
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])

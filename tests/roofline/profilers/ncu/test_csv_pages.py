@@ -10,7 +10,6 @@ import pytest
 from roofline.files.text import ReadError
 from roofline.profilers.ncu.csv_pages import parse
 from roofline.profilers.ncu.launches import Capture, Launch
-from roofline.profilers.ncu.values import COMMA
 from tests.roofline.profilers.ncu_made import (
     DETAILS,
     IDENTITY,
@@ -277,26 +276,10 @@ def test_launches_beyond_the_thousandth() -> None:
     assert (len(capture.launches), capture.notes) == (2, ())
 
 
-def test_numbers_that_contradict_each_other() -> None:
-    """Two formats in one file: both are named."""
-    rows: list[Metric] = [("dram__bytes.sum", "Mbyte", "2,000.00"), (TIME_NAME, "usecond", "1.234,5")]
-    said = _refused(details([("k", rows)]))
-    assert "'2,000.00' in line 2 has a decimal point, '1.234,5' in line 3 a decimal comma" in said
-    assert "--print-units base" in said
-
-
 def test_a_raw_page_that_contradicts_itself() -> None:
     """Any of its columns tells, whatever is made of it."""
     text = raw({THROUGHPUT: "%", TIME_NAME: "ns"}, [("k", ("65.77", "4896")), ("l", ("6,70", "4896"))])
     assert "'65.77' in line 3 has a decimal point, '6,70' in line 4 a decimal comma" in _refused(text)
-
-
-def test_numbers_that_tell_nothing() -> None:
-    """Refused; what the user tells settles it."""
-    text = details([("k", [(TIME_NAME, "us", "1.234")])])
-    assert "'1.234' in line 2 may be 1.234 or 1,234" in _refused(text)
-    (launch,) = parse(PATH, text, COMMA).launches
-    assert launch.metrics == {TIME_NAME: 1234e-6}
 
 
 def test_a_value_that_is_no_number() -> None:
@@ -415,12 +398,6 @@ def test_a_row_that_another_line_broke_off(after: str) -> None:
     assert said.startswith("f.csv:2: a cell without its end. The file was cut off or edited")
 
 
-def test_a_table_without_quotes_that_was_cut_off() -> None:
-    """Begins as its rows do, and has too few cells."""
-    text = f"{_UNQUOTED}0,77,p,g,1,7,{TIME_NAME},us,6.75\n1,77,p,g,1,7,{TIME_NAME},"
-    assert "f.csv:3: 8 cells under the 9 columns of line 1" in _refused(text)
-
-
 _VALID = {
     "details": details([("k", [TIME]), ("l", [TIME])]),
     "raw": raw({READ_NAME: "byte", TIME_NAME: "ns"}, [("k", ("1", "2")), ("l", ("1", "2"))]),
@@ -442,19 +419,6 @@ def test_what_tells_whose_a_number_is_must_be_there(column: str) -> None:
     """A table without it is made by hand, and its numbers may be in any unit."""
     said = _refused(details([("k", [TIME])]).replace(f'"{column}"', '"x"', 1))
     assert "made by hand" in said
-
-
-def test_a_line_that_is_longer_than_any_of_ncu() -> None:
-    """No cell of ncu has 131,072 characters: it is the program's."""
-    capture = _parsed(details([("k", [TIME])]) + "x" * 140_000 + "\n")
-    assert capture.notes == ("Left out, for not of ncu's table: 1 line below the header, first line 3.",)
-
-
-def test_a_raw_page_that_was_cut_off() -> None:
-    """A row with too few cells."""
-    text = raw({READ_NAME: "byte", TIME_NAME: "ns"}, [("k", ("1", "2"))])
-    said = _refused(text[: text.rindex(",")] + "\n")
-    assert "f.csv:3: 12 cells under the 13 columns of line 1" in said
 
 
 def test_a_raw_page_without_units() -> None:

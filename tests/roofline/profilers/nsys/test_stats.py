@@ -388,14 +388,6 @@ def test_changed_text_gives_no_traceback_and_no_silent_0(data: st.DataObject) ->
         assert (section.reason is None) == (section.state == "ok")
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.text())
-def test_any_text_is_read_or_refused(text: str) -> None:
-    """Never a traceback."""
-    content = outcome(text)
-    assert not isinstance(content, str) or content.startswith("stats.txt")
-
-
 HEADER = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
 
 

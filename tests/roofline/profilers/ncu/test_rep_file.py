@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,37 +197,6 @@ def test_the_module_beside_the_program(
     assert sys.path == before
 
 
-@pytest.mark.parametrize("named", ["nsight-compute-2025.1/ncu", "nsight-compute-2025.1"])
-def test_the_module_beside_the_program_that_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, module: Path, report: Path, named: str
-) -> None:
-    """ROOFLINE_NCU, as the measuring side has it: the program or its folder; PATH has none."""
-    assert module.is_dir()
-    _program(tmp_path / "nsight-compute-2025.1" / "ncu")
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setenv("ROOFLINE_NCU", str(tmp_path / named))
-    assert len(parse(report).launches) == 2
-
-
-@pytest.mark.parametrize(
-    "folder",
-    [
-        "opt/nvidia/nsight-compute/2025.1.1/extras/python",
-        "usr/local/cuda-12.9/nsight-compute-2025.2.0/extras/python",
-        "opt/nvidia/hpc_sdk/Linux_x86_64/25.3/profilers/Nsight_Compute/extras/python",
-        "opt/cuda/nsight_compute/extras/python",
-    ],
-)
-def test_the_module_where_installers_put_it(
-    monkeypatch: pytest.MonkeyPatch, root: Path, module: Path, report: Path, folder: str
-) -> None:
-    """With no ncu on PATH."""
-    (root / folder).parent.mkdir(parents=True)
-    module.rename(root / folder)
-    monkeypatch.setenv("PATH", "")
-    assert len(parse(report).launches) == 2
-
-
 def test_the_ranges_of_a_launch(monkeypatch: pytest.MonkeyPatch, module: Path, tmp_path: Path) -> None:
     """Of all domains, pushed and started ones; of a launch in none an empty list."""
     monkeypatch.syspath_prepend(str(module))
@@ -249,20 +217,6 @@ def test_without_the_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rep
     assert " '/my env/bin/python' -m pip install ncu-report. " in said
     assert "set ROOFLINE_NCU to the path of ncu" in said
     assert f"LC_ALL=C ncu --import {report} --csv --page raw --print-units base > r.csv" in said
-
-
-def test_the_command_can_be_copied_whatever_the_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A blank or a quote in it is no second argument."""
-    monkeypatch.setenv("PATH", "")
-    path = tmp_path / "my 'first' run.ncu-rep"
-    path.write_text(REPORT)
-    with pytest.raises(ReadError) as caught:
-        parse(path)
-    command = str(caught.value).partition("where ncu is: ")[2]
-    assert shlex.split(command) == [
-        *("LC_ALL=C", "ncu", "--import", str(path), "--csv", "--page", "raw", "--print-units", "base"),
-        *(">", "my 'first' run.csv"),
-    ]
 
 
 def test_a_module_that_can_not_be_loaded(monkeypatch: pytest.MonkeyPatch, module: Path, report: Path) -> None:

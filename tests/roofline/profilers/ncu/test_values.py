@@ -1,0 +1,231 @@
+"""How ncu writes numbers, units and labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from roofline.counters.quantities import DRAM_RATE, TIME, Dimension, dimension
+from roofline.profilers.ncu.csv_pages import metric_of
+from roofline.profilers.ncu.values import COMMA, POINT, Evidence, NumberFormat, NumberFormatError, factors
+
+
+def _decided(texts: Sequence[str], *, whole: bool = False, told: NumberFormat | None = None) -> NumberFormat:
+    evidence = Evidence()
+    for number, text in enumerate(texts, 1):
+        evidence.add(text, number, whole=whole)
+    return evidence.decide(told)
+
+
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["65,77", "117.344"], COMMA),
+        (["27.595.520", "117.344"], COMMA),
+        (["1.234,50"], COMMA),
+        (["65.77", "117,344"], POINT),
+        (["4,963,609,951.19"], POINT),
+        (["0.123"], POINT),
+        (["1234.567"], POINT),
+        (["1.5e+10"], POINT),
+        (["1\u202f234,5", "117,344"], COMMA),
+        (["2'000.50"], POINT),
+        ([], POINT),
+        (["128", "n/a", "CachePreferNone", "NVIDIA GeForce RTX 4060", "127.0.0.1"], POINT),
+    ],
+)
+def test_the_file_tells(texts: list[str], form: NumberFormat) -> None:
+    """Two marks, a mark that stands twice, or decimals that are no group of three settle it for the whole file."""
+    assert _decided(texts) == form
+
+
+def test_numbers_without_groups_tell_too() -> None:
+    """Where a long number stands without groups, a mark before three digits stands before decimals."""
+    assert _decided(["602720", "117.344"]) == POINT
+    assert _decided(["602720", "117,344"]) == COMMA
+    assert _decided(["27 595 520", "117,344"]) == COMMA
+    with pytest.raises(NumberFormatError):
+        _decided(["6027", "117,344"])
+
+
+def test_a_whole_number_has_no_decimals() -> None:
+    """117.344 nanoseconds of a counter that counts whole ones are 117,344."""
+    assert _decided(["117.344"], whole=True) == COMMA
+    assert _decided(["117,344"], whole=True) == POINT
+    assert _decided(["375,000.00"], whole=True) == POINT
+
+
+@pytest.mark.parametrize("texts", [["117.344"], ["117,344"], ["117.344", "1,234"]])
+def test_what_nothing_tells_is_refused(texts: list[str]) -> None:
+    """With the number, its line, both readings and what to do."""
+    with pytest.raises(NumberFormatError) as caught:
+        _decided(["12", *texts])
+    said = str(caught.value)
+    assert f"{texts[0]!r} in line 2 may be 117.344 or 117,344" in said
+    assert "LC_ALL=C" in said
+    assert "--print-units base" in said
+    assert "--decimal point or --decimal comma" in said
+
+
+def test_what_the_user_tells_settles_it() -> None:
+    """Unless the file says otherwise."""
+    assert _decided(["117.344"], told=COMMA) == COMMA
+    assert _decided(["117.344"], told=POINT) == POINT
+    with pytest.raises(NumberFormatError, match=r"'65,77' in line 1 has no decimal point.*Leave --decimal out"):
+        _decided(["65,77"], told=POINT)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "value"),
+    [
+        (POINT, "4,963,609,951.19", 4963609951.19),
+        (POINT, "1 234.5", 1234.5),
+        (POINT, "602720", 602720.0),
+        (POINT, "1.5e-3", 0.0015),
+        (COMMA, "27.595.520", 27595520.0),
+        (COMMA, "65,77", 65.77),
+        (COMMA, "117\u00a0344,5", 117344.5),
+        (COMMA, "117'344", 117344.0),
+    ],
+)
+def test_numbers_are_read(form: NumberFormat, text: str, value: float) -> None:
+    """Whatever sets the groups off."""
+    assert form.parse(text) == value
+
+
+@pytest.mark.parametrize("text", ["x", "n/a", "1.234,5", "1,23", "12,3456", "1..5", "0x10", "1_000", "infinity", "٣"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    """Python's float would take some of them."""
+    with pytest.raises(ValueError, match=re.escape(text)):
+        POINT.parse(text)
+
+
+@given(text=st.text(alphabet="0123456789.,' eE+-n/a", max_size=14), whole=st.booleans())
+@example(text="1.00'0", whole=False)
+def test_evidence_takes_any_cell(text: str, whole: bool) -> None:
+    """A number that is undecided either way is the only one that a file of its own is refused for."""
+    try:
+        form = _decided([text], whole=whole)
+    except NumberFormatError:
+        assert POINT.parse(text.strip()) != COMMA.parse(text.strip())
+        return
+    assert form in (POINT, COMMA)
+
+
+@pytest.mark.parametrize(
+    ("unit", "dimension", "one"),
+    [
+        ("byte", "byte", 1.0),
+        ("Kbyte", "byte", 1e3),
+        ("Mbyte", "byte", 1e6),
+        ("Gbyte", "byte", 1e9),
+        ("Tbyte", "byte", 1e12),
+        ("s", "time", 1.0),
+        ("second", "time", 1.0),
+        ("ms", "time", 1e-3),
+        ("msecond", "time", 1e-3),
+        ("us", "time", 1e-6),
+        ("usecond", "time", 1e-6),
+        ("ns", "time", 1e-9),
+        ("nsecond", "time", 1e-9),
+        ("byte/s", "byte_per_s", 1.0),
+        ("Gbyte/s", "byte_per_s", 1e9),
+        ("Tbyte/second", "byte_per_s", 1e12),
+        ("byte/nsecond", "byte_per_s", 1e9),
+        ("inst", "count", 1.0),
+        ("Kinst", "count", 1e3),
+        ("sector", "count", 1.0),
+        ("", "count", 1.0),
+        ("hz", "frequency", 1.0),
+        ("Ghz", "frequency", 1e9),
+        ("cycle/nsecond", "frequency", 1e9),
+        ("cycle/usecond", "frequency", 1e6),
+        ("inst/cycle", "per_cycle", 1.0),
+        ("%", "share", 1.0),
+    ],
+)
+def test_units(unit: str, dimension: Dimension, one: float) -> None:
+    """Prefixes are powers of 1000, parts of a second are small."""
+    found = factors(unit, dimension)
+    assert found is not None
+    assert found[0] / found[1] == one
+
+
+@pytest.mark.parametrize(
+    ("unit", "dimension"),
+    [
+        ("", "time"),
+        ("", "byte"),
+        ("cycle", "time"),
+        ("byte", "time"),
+        ("ns", "byte"),
+        ("byte/s", "byte"),
+        ("byte", "byte_per_s"),
+        ("%", "byte_per_s"),
+        ("%", "count"),
+        ("unit", "count"),
+        ("inst/s", "per_cycle"),
+        ("register/thread", "byte_per_s"),
+        ("Xbyte", "byte"),
+        ("Kns", "time"),
+        ("", "share"),
+        ("byte/", "byte_per_s"),
+    ],
+)
+def test_foreign_units(unit: str, dimension: Dimension) -> None:
+    """Better no value than one in the wrong unit."""
+    assert factors(unit, dimension) is None
+
+
+def test_no_digit_is_lost() -> None:
+    """10,000 microseconds are 0.01 s, though 10,000 x 1e-6 is not."""
+    found = factors("usecond", "time")
+    assert found is not None
+    assert 10_000.0 * found[0] / found[1] == 0.01
+    assert 6.75 * found[0] / found[1] == 6.75e-6
+
+
+CLOCK = "smsp__cycles_elapsed.avg.per_second"
+CHART = "GPU Speed Of Light Roofline Chart"
+
+
+@pytest.mark.parametrize(
+    ("printed", "unit", "metric"),
+    [
+        ("Duration", "us", TIME),
+        ("Memory Throughput", "Gbyte/s", DRAM_RATE),
+        ("Memory Throughput", "%", "Memory Throughput"),
+        ("DRAM Bandwidth", "Gbyte/s", DRAM_RATE),
+        (
+            "Predicated-On FFMA Thread Instructions Executed Per Cycle",
+            "inst/cycle",
+            "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed",
+        ),
+        (
+            "Predicated-On DADD Thread Instructions Executed Per Cycle",
+            "inst/cycle",
+            "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum.per_cycle_elapsed",
+        ),
+        # Twice the instructions, and a peak: neither is taken for the instructions.
+        ("Predicated-On FFMA Operations Per Cycle", "inst", "Predicated-On FFMA Operations Per Cycle"),
+        (
+            "Theoretical Predicated-On FFMA Thread Instructions Executed",
+            "inst/cycle",
+            "Theoretical Predicated-On FFMA Thread Instructions Executed",
+        ),
+        ("Elapsed Cycles", "cycle", "Elapsed Cycles"),
+        # A name stays itself, whatever label stands before it.
+        (TIME, "ns", TIME),
+        (f"Duration ({TIME})", "us", TIME),
+        (f"Duration [{TIME}]", "us", TIME),
+        ("", "", ""),
+    ],
+)
+def test_labels(printed: str, unit: str, metric: str) -> None:
+    """Those that stand for a metric of some quantity are its name; all others stay what they are."""
+    assert metric_of(printed, unit) == metric
+    assert (dimension(metric) is not None) == ("__" in metric)
