@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from perftests import options, suite
-from perftests.data_source import DataError
+from perftests.data_options import DataError
 from pytest_roofline.options import SETTINGS
 from pytest_roofline.plugin import device_of
 from pytest_roofline.settings import LongFlags, TakenFlags, add_flags, add_short_flags

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
+import os
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perftests import cache, image_folder, sample_images
-from perftests.data_source import DataError, DataSpec
-from perftests.loader_options import LoaderOptions, check_shared_memory
+from perftests import image_folder, sample_images
+from perftests.data_options import DataError, DataSpec, LoaderOptions, check_shared_memory
 from perftests.models import ModelSpec
 from pytest_roofline.device import cpus
+from pytest_roofline.roofs import kept as kept_roofs
 from pytest_roofline.workload.step import Batches, ReadyBatches
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ def check(spec: DataSpec, model: ModelSpec, batch: int, cache_folder: Path | Non
             "outputs. Use a folder with fewer classes or another --model."
         )
     if spec.path is not None:
-        _verify(spec.path, spec.source, cache_folder or cache.folder())
+        _verify(spec.path, spec.source, cache_folder or user_cache())
     return folder.notes
 
 
@@ -91,17 +94,16 @@ def open_batches(
         raise DataError(
             f"{spec.source}: {spec.label} data are images, and {model.name} takes tokens; use synthetic data"
         )
-    # Both import torch, which nothing before this needs.
-    from perftests import image_dataset
-    from perftests.loader import LoaderBatches
+    # It imports torch, which nothing before this needs.
+    from perftests import loader as loaders
 
     options = loader or LoaderOptions()
     check_shared_memory(options, _FLOAT32_BYTE * batch * math.prod(model.input_shape))
     folder = _folder(spec, cache_folder)
-    return LoaderBatches(
-        image_dataset.fake(model.input_shape, model.classes, batch)
+    return loaders.LoaderBatches(
+        loaders.fake_images(model.input_shape, model.classes, batch)
         if folder is None
-        else image_dataset.images(folder, model.input_shape, options.augment),
+        else loaders.folder_images(folder, model.input_shape, options.augment),
         batch=batch,
         device=device,
         options=options,
@@ -115,8 +117,19 @@ def open_batches(
 def _folder(spec: DataSpec, cache_folder: Path | None) -> image_folder.Folder | None:
     """The image folder of a source that has one."""
     if spec.kind == "sample":
-        return _built(cache_folder or cache.folder())
+        return _built(cache_folder or user_cache())
     return None if spec.path is None else _found(spec.path, spec.source)
+
+
+def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    """The plugin's cache folder, where sample images and verdicts on images are kept. It may not exist yet.
+
+    :raises DataError: it is in a home folder that isn't known.
+    """
+    try:
+        return kept_roofs.folder(environment, platform)
+    except kept_roofs.CacheError as error:
+        raise DataError(str(error)) from error
 
 
 # The cases of a session share what these find: a folder of a million images is not read anew for each of them.

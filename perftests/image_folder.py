@@ -1,6 +1,6 @@
 """An image folder on disk: what is in it, and whether every image can be decoded.
 
-Works on the folder alone, without torch. Reading stays with torchvision's ImageFolder (see `image_dataset`); this
+Works on the folder alone, without torch. Reading stays with torchvision's ImageFolder (see `loader`); this
 module decides which files it gets.
 """
 
@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from perftests.data_source import DataError
+from perftests.data_options import DataError
 
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 """What torchvision's ImageFolder takes for an image."""

@@ -1,19 +1,25 @@
-"""From a tier of ``matrix.toml`` and the flags that override its axes to the cases of a run."""
+"""From a tier of ``matrix.toml`` and the flags that override its axes to the cases of a run.
+
+A matrix file holds lists of tables. They are read with the line of every key: an error says where it is.
+"""
 
 from __future__ import annotations
 
 import difflib
 import functools
 import itertools
+import os
 import re
+import stat
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
-from perftests import data_source, models, toml_tables
-from perftests.toml_tables import Table
+from perftests import data_options, models
 from pytest_roofline.device.selection import KINDS
 from pytest_roofline.settings import with_near
 from pytest_roofline.workload.precision import PRECISIONS
@@ -80,7 +86,7 @@ def _model_label(model: str) -> str:
 @functools.cache
 def _label(data: str) -> str:
     """Kept, for it looks at the disk and every case has it in its id."""
-    return data_source.parse(data).label
+    return data_options.parse(data).label
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +217,8 @@ def _batch(text: str, where: str) -> str:
 
 def _data(text: str, where: str) -> str:
     try:
-        data_source.parse(text, where)
-    except data_source.DataError as error:
+        data_options.parse(text, where)
+    except data_options.DataError as error:
         raise MatrixError(str(error)) from error
     return text.strip()
 
@@ -245,8 +251,8 @@ def _choice(prefix: str, names: Iterable[str]) -> str:
 
 def _tables(path: Path, source: str) -> dict[str, list[Table]]:
     try:
-        return toml_tables.read(path)
-    except toml_tables.TomlError as error:
+        return read_tables(path)
+    except TomlError as error:
         raise MatrixError(str(error)) from error
     except OSError as error:
         raise MatrixError(f"{source}: {path} can't be read: {error.strerror}") from error
@@ -291,3 +297,93 @@ def _shown(item: object) -> str:
     if isinstance(item, list | dict):
         return "(a list)" if isinstance(item, list) else "(a table)"
     return "(a number of more than 64 bits)" if _is_huge(item) else repr(item)
+
+
+_TOML_NAME = r"""["']?([A-Za-z0-9_.-]+)["']?"""
+_TOML_HEADER = re.compile(rf"\s*\[\[\s*{_TOML_NAME}\s*\]\]")
+_TOML_KEY = re.compile(rf"\s*{_TOML_NAME}\s*=")
+_LONG_NUMBER = re.compile(r"[0-9_]{640,}")  # no setting of Python's limit is lower
+
+
+class TomlError(ValueError):
+    """A file that isn't TOML, or isn't lists of tables. Reads ``path:line: message``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One ``[[name]]`` table: its values, and where it and its keys stand."""
+
+    values: Mapping[str, Any]
+    path: str
+    line: int
+    lines: Mapping[str, int]
+
+    def where(self, key: str | None = None) -> str:
+        """``path:line`` of the key, or of the table's header."""
+        return f"{self.path}:{self.line if key is None else self.lines.get(key, self.line)}"
+
+
+def read_tables(path: Path) -> dict[str, list[Table]]:
+    """The lists of tables of a file, by name.
+
+    :raises TomlError: not TOML, or something else than ``[[name]]`` tables in it.
+    :raises OSError: it can't be read.
+    """
+    shown = str(path) if not path.is_absolute() else os.path.relpath(path)
+    if not stat.S_ISREG(path.stat().st_mode):
+        # A pipe or a device might never end.
+        raise TomlError(f"{shown}: can't be read (no regular file); give a TOML file")
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # some editors on Windows begin a file with a byte order mark
+    except UnicodeDecodeError as error:
+        raise TomlError(f"{shown}:1: not UTF-8 text (byte {error.start})") from error
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TomlError(f"{shown}:{_error_line(error, text)}: {_bare(error)}") from error
+    except ValueError as error:  # Python converts no number of thousands of digits
+        long = next((n for n, line in enumerate(text.splitlines(), start=1) if _LONG_NUMBER.search(line)), 1)
+        raise TomlError(f"{shown}:{long}: a number of too many digits") from error
+    except RecursionError as error:
+        raise TomlError(f"{shown}:1: lists or tables are nested too deeply") from error
+    positions = _positions(text)
+    tables = {}
+    for name, value in values.items():
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value) or not value:
+            raise TomlError(
+                f"{shown}:{_line_of(name, text)}: {name!r} is not a list of tables; begin each with [[{name}]]"
+            )
+        found = [*positions.get(name, []), *[(1, {})] * len(value)]
+        tables[name] = [Table(item, shown, *place) for item, place in zip(value, found, strict=False)]
+    if not tables:
+        raise TomlError(f"{shown}:1: holds no table; begin each with [[NAME]]")
+    return tables
+
+
+def _positions(text: str) -> dict[str, list[tuple[int, dict[str, int]]]]:
+    """For every table of a name the line of its header and those of its keys."""
+    positions: dict[str, list[tuple[int, dict[str, int]]]] = {}
+    keys: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _TOML_HEADER.match(line):
+            keys = {}
+            positions.setdefault(header[1], []).append((number, keys))
+        elif key := _TOML_KEY.match(line):
+            keys.setdefault(key[1], number)
+    return positions
+
+
+def _line_of(name: str, text: str) -> int:
+    """The first line that begins with the name, as a key or as a table's header."""
+    begins = re.compile(rf"""\s*\[*\s*["']?{re.escape(name)}\b""")
+    return next((number for number, line in enumerate(text.splitlines(), start=1) if begins.match(line)), 1)
+
+
+def _error_line(error: tomllib.TOMLDecodeError, text: str) -> int:
+    """tomllib tells the line in its message (and, from Python 3.14, as an attribute)."""
+    found = re.search(r"\(at line (\d+),", str(error))
+    return int(found[1]) if found else max(1, len(text.splitlines()))
+
+
+def _bare(error: tomllib.TOMLDecodeError) -> str:
+    return re.sub(r" \(at [^)]*\)$", "", str(error))

@@ -15,7 +15,7 @@ from pytest_roofline.workload.models import BrokenLibrary, ModelSpec, Registry, 
 if TYPE_CHECKING:
     from torch import nn
 
-    from perftests.sequence_nets import SequenceConfig
+    from perftests.nets import SequenceConfig
 
 __all__ = ["MODELS", "BrokenLibrary", "ModelSpec", "UnknownModel", "check", "find", "label", "names"]
 
@@ -50,39 +50,39 @@ def names() -> tuple[str, ...]:
 
 
 def _mlp() -> ModelSpec:
-    from perftests import losses, small_nets
+    from perftests import nets
 
     return ModelSpec(
         name="mlp",
-        build=small_nets.SimpleMLP,
+        build=nets.SimpleMLP,
         input_shape=(1, 28, 28),
         input_kind="image",
         classes=10,
         sample_unit="image",
-        loss=losses.negative_probability,
+        loss=nets.negative_probability,
         loss_name="negative_probability",
         architecture={"layers": [784, 256, 128, 10]},
     )
 
 
 def _cnn() -> ModelSpec:
-    from perftests import losses, small_nets
+    from perftests import nets
 
     return ModelSpec(
         name="cnn",
-        build=small_nets.SimpleCNN,
+        build=nets.SimpleCNN,
         input_shape=(1, 28, 28),
         input_kind="image",
         classes=10,
         sample_unit="image",
-        loss=losses.negative_probability,
+        loss=nets.negative_probability,
         loss_name="negative_probability",
         architecture={"convolutions": [[1, 1, 5], [1, 1, 5]], "layers": [16, 100, 10]},
     )
 
 
 def _bert_base() -> ModelSpec:
-    from perftests import bert, losses
+    from perftests import bert, nets
 
     config = bert.BertConfig()
     return ModelSpec(
@@ -92,7 +92,7 @@ def _bert_base() -> ModelSpec:
         input_kind="tokens",
         classes=BERT_TOKENS,
         sample_unit="sequence",
-        loss=losses.answer_span,
+        loss=nets.answer_span,
         loss_name="answer_span",
         target_shape=(2,),
         vocabulary=config.vocabulary,
@@ -101,23 +101,23 @@ def _bert_base() -> ModelSpec:
 
 
 def _lstm() -> ModelSpec:
-    from perftests import sequence_nets
+    from perftests import nets
 
-    return _sequence_classifier("lstm", sequence_nets.LSTMClassifier, ("vocabulary", "hidden", "layers"))
+    return _sequence_classifier("lstm", nets.LSTMClassifier, ("vocabulary", "hidden", "layers"))
 
 
 def _transformer_encoder() -> ModelSpec:
-    from perftests import sequence_nets
+    from perftests import nets
 
     return _sequence_classifier(
         "transformer_encoder",
-        partial(sequence_nets.EncoderClassifier, tokens=SEQUENCE_TOKENS),
+        partial(nets.EncoderClassifier, tokens=SEQUENCE_TOKENS),
         ("vocabulary", "hidden", "layers", "heads", "feedforward"),
     )
 
 
 def _sequence_classifier(name: str, build: Callable[[SequenceConfig], nn.Module], sizes: Sequence[str]) -> ModelSpec:
-    from perftests.sequence_nets import SequenceConfig
+    from perftests.nets import SequenceConfig
     from pytest_roofline.workload.models import losses
 
     config = SequenceConfig()

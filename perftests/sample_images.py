@@ -17,7 +17,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perftests.data_source import DataError
+from perftests.data_options import DataError
 
 if TYPE_CHECKING:
     from PIL.Image import Image

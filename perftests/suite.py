@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from perftests import data, data_source, loader_options, matrix, models
-from perftests.data_source import DataError, DataSpec
+from perftests import data, data_options, matrix, models
+from perftests.data_options import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.options import SETTINGS
 from pytest_roofline.device import cpus
@@ -58,10 +58,10 @@ class Suite:
         return self.cases[id] if id in self.cases else self.fed[id]
 
     def data_of(self, case: CaseSpec) -> DataSpec:
-        return data_source.parse(case.data, self.data_source)
+        return data_options.parse(case.data, self.data_source)
 
-    def loader(self, case: CaseSpec) -> loader_options.LoaderPlan:
-        return loader_options.plan(
+    def loader(self, case: CaseSpec) -> data_options.LoaderPlan:
+        return data_options.plan(
             data=self.data_of(case).kind,
             device_kind=self.kind,
             effective_cpus=cpus.effective_cpus(),
@@ -284,8 +284,8 @@ def _fed(cases: Sequence[CaseSpec], kind: devices.Kind) -> dict[str, CaseSpec]:
     if not steps:
         return {}
     case = max((case for case in steps if case.model == steps[0].model), key=lambda case: case.batch)
-    real = case.data if data_source.parse(case.data).kind in ("sample", "imagefolder") else "sample"
-    sources = {"ready": "synthetic", "fake": "fake", data_source.parse(real).label: real}
+    real = case.data if data_options.parse(case.data).kind in ("sample", "imagefolder") else "sample"
+    sources = {"ready": "synthetic", "fake": "fake", data_options.parse(real).label: real}
     step = replace(case, data="synthetic").id
     return {f"input-{step}-{name}": replace(case, data=source) for name, source in sources.items()}
 

@@ -1,5 +1,7 @@
 """From a data source to batches on the device, with real images and without."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any
@@ -8,9 +10,8 @@ import pytest
 import torch
 from PIL import Image
 
-from perftests import data, data_source, image_folder, loader_options, models, sample_images
-from perftests.data_source import DataError, DataSpec
-from perftests.loader_options import LoaderOptions
+from perftests import data, data_options, image_folder, models, sample_images
+from perftests.data_options import DataError, DataSpec, LoaderOptions
 
 CPU = torch.device("cpu")
 
@@ -26,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def _folder(root: Path) -> DataSpec:
-    return data_source.parse(f"imagefolder:{root}", "--data")
+    return data_options.parse(f"imagefolder:{root}", "--data")
 
 
 @pytest.fixture
@@ -34,10 +35,10 @@ def sample(monkeypatch: pytest.MonkeyPatch) -> DataSpec:
     """The sample source with two classes of two images."""
     monkeypatch.setattr(sample_images, "PHOTOGRAPHS", sample_images.PHOTOGRAPHS[:2])
     monkeypatch.setattr(sample_images, "IMAGES_PER_CLASS", 2)
-    return data_source.parse("sample")
+    return data_options.parse("sample")
 
 
-SYNTHETIC, FAKE = data_source.parse("synthetic"), data_source.parse("fake")
+SYNTHETIC, FAKE = data_options.parse("synthetic"), data_options.parse("fake")
 MLP = models.find("mlp")
 
 
@@ -221,4 +222,29 @@ def test_too_little_shared_memory_is_refused_before_workers_start(monkeypatch: p
 
 def test_the_default_loader_has_no_workers() -> None:
     """Options are the caller's to plan."""
-    assert LoaderOptions() == LoaderOptions(workers=0, pin_memory=False, prefetch_factor=loader_options.PREFETCH_FACTOR)
+    assert LoaderOptions() == LoaderOptions(workers=0, pin_memory=False, prefetch_factor=data_options.PREFETCH_FACTOR)
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "expected"),
+    [
+        ({"ROOFLINE_CACHE": "/fast/here", "XDG_CACHE_HOME": "/x"}, "linux", "/fast/here"),
+        ({"XDG_CACHE_HOME": "/x"}, "linux", "/x/pytest-roofline"),
+        ({"ROOFLINE_CACHE": "", "XDG_CACHE_HOME": ""}, "linux", "~/.cache/pytest-roofline"),
+        ({}, "darwin", "~/Library/Caches/pytest-roofline"),
+        ({"LOCALAPPDATA": "/local"}, "win32", "/local/pytest-roofline"),
+        ({}, "win32", "~/AppData/Local/pytest-roofline"),
+    ],
+)
+def test_the_folder_is_the_users_wish_or_the_platforms_habit(
+    environment: dict[str, str], platform: str, expected: str
+) -> None:
+    """ROOFLINE_CACHE wins; an empty variable is none."""
+    assert data.user_cache(environment, platform) == Path(expected).expanduser()
+
+
+@pytest.mark.parametrize("variable", ["ROOFLINE_CACHE", "XDG_CACHE_HOME"])
+def test_a_home_folder_that_is_not_known_is_refused(variable: str) -> None:
+    """With the way out."""
+    with pytest.raises(DataError, match=r"^ROOFLINE_CACHE: .*~nosuchuser/c, and ~nosuchuser is no known home folder"):
+        data.user_cache({variable: "~nosuchuser/c"}, "linux")

@@ -14,7 +14,7 @@ import torch
 
 from perftests import options as suite_options
 from perftests import suite as suites
-from perftests.loader_options import LoaderOptions
+from perftests.data_options import LoaderOptions
 from perftests.suite import Suite
 from pytest_roofline import bench
 from pytest_roofline import options as plugin_options

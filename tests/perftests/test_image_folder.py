@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from perftests import image_folder
-from perftests.data_source import DataError
+from perftests.data_options import DataError
 
 SOURCE = "--data"
 

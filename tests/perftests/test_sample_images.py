@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from perftests import image_folder, sample_images
-from perftests.data_source import DataError
+from perftests.data_options import DataError
 
 TWO = sample_images.PHOTOGRAPHS[:2]
 
