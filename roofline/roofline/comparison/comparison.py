@@ -8,14 +8,15 @@ import shlex
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
 from roofline.comparison.effect import Effect, effect_of
 from roofline.comparison.matching import MatchedCase, OneMachine, match
 from roofline.comparison.observation import Observation
-from roofline.comparison.runs import Identity, Run, roofs_apart
+from roofline.comparison.runs import Identity, Run, changed_roofs
 from roofline.comparison.sides import By, SessionResult, Side, read_side
 from roofline.comparison.verdict import (
     CONFIDENCE,
@@ -85,15 +86,15 @@ class SideSummary:
     """A case on one side: geometric means over its sessions. Fractions are of the machine's own measured roofs.
 
     Of all ``rounds`` of the sessions ``outliers`` are far longer than their session's median (see
-    `roofline.comparison.observation.OUTLIER`), and the slowest is ``slowest`` times the median.
+    `roofline.comparison.observation.OUTLIER`), and the slowest is ``slowest_round`` times the median.
     """
 
     step_time_s: float
     fraction_of_roof: float | None
-    fraction_of_sol: float | None
+    fraction_of_speed_of_light: float | None
     rounds: int
     outliers: int
-    slowest: float
+    slowest_round: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +179,7 @@ def compare(base: Side, new: Side, settings: Settings) -> Comparison:
     verdicts = judge(effects, least, [settings.confidence] * len(family))
     cases = [_not_judged(case) for case in matching.cases if case.standing != "matched"]
     cases += [one.compared(verdict) for one, verdict in zip(family, verdicts, strict=True)]
-    cases += [one.unjudged(one.other_unit) for one in judged if one.other_unit is not None]
+    cases += [one.not_comparable(one.other_unit) for one in judged if one.other_unit is not None]
     return Comparison(
         settings=settings,
         cases=tuple(sorted(cases, key=_worst_first)),
@@ -251,11 +252,12 @@ class _Judging:
     """A matched case on its way to its verdict."""
 
     def __init__(self, case: MatchedCase, settings: Settings) -> None:
-        self._match = case
-        self._by = settings.by
-        self._base, self._new = _summary(case.base), _summary(case.new)
+        base, new = _summary(case.base), _summary(case.new)
+        self._match, self._by = case, settings.by
         self.effect = effect_of(_observations(case.base), _observations(case.new))
-        self.least = max(settings.least_effect, settings.floor_s / self._base.step_time_s)
+        self.least = max(settings.least_effect, settings.floor_s / base.step_time_s)
+        self._as = partial(Compared, match=case, least=self.least, effect=self.effect, base=base, new=new)
+        self._base, self._new = base, new
 
     @property
     def other_unit(self) -> str | None:
@@ -270,43 +272,34 @@ class _Judging:
         )
 
     def compared(self, verdict: Verdict) -> Compared:
-        bimodal = self._bimodal()
-        if bimodal is not None:
-            return self._with("inconclusive", bimodal)
+        if (bimodal := self._bimodal()) is not None:
+            return self._as(outcome="inconclusive", why=bimodal)
         if verdict.kind == "same" and any(one.side == "new" for one in self._match.missing):
             why = f"no difference that matters, but not in every session: {self._match.why_missing}"
-            return self._with("inconclusive", why)
+            return self._as(outcome="inconclusive", why=why)
         if verdict.kind in ("slower", "faster") and (changed := self._changed_roofs()) is not None:
-            return self.unjudged(changed)
-        judged = self._with(verdict.kind, verdict.why)
-        more, no_number = verdict.more_sessions, verdict.no_number
-        return replace(judged, by_figures=verdict.by_figures, more_sessions=more, no_number=no_number)
+            return self.not_comparable(changed)
+        return self._as(
+            outcome=verdict.kind,
+            why=verdict.why,
+            by_figures=verdict.by_figures,
+            more_sessions=verdict.more_sessions,
+            no_number=verdict.no_number,
+        )
+
+    def not_comparable(self, why: str) -> Compared:
+        return self._as(outcome="not comparable", why=why)
 
     def _changed_roofs(self) -> str | None:
         """Why a difference by roof is that of the roofs; None where the step times differ, too."""
         changed = math.log(self._new.step_time_s / self._base.step_time_s)
         if self._by == "time" or abs(changed) >= math.log1p(self.least):
             return None
-        roofs = roofs_apart([seen.run for seen in self._match.base], [seen.run for seen in self._match.new])
-        if not roofs:
+        if not changed_roofs([one.run for one in self._match.base], [one.run for one in self._match.new]):
             return None
         return (
             f"the roofs changed, not the case: its step time differs by {significant(100 * math.expm1(changed))} %."
             " Compare times (--by time), or measure both sides again on an idle machine"
-        )
-
-    def unjudged(self, why: str) -> Compared:
-        return self._with("not comparable", why)
-
-    def _with(self, outcome: Outcome, why: str) -> Compared:
-        return Compared(
-            match=self._match,
-            outcome=outcome,
-            why=why,
-            least=self.least,
-            effect=self.effect,
-            base=self._base,
-            new=self._new,
         )
 
     def _bimodal(self) -> str | None:
@@ -316,7 +309,7 @@ class _Judging:
         """
         base, new = self._match.base, self._match.new
         for name, side in (("baseline", base), ("new", new)):
-            found = [seen for seen in side if seen.bimodal]
+            found = [one for one in side if one.bimodal]
             if len(found) >= BIMODAL_SHARE * len(side) and not _apart(base, new, self.least):
                 return f"bimodal: {name}: {found[0].bimodal} ({found[0].run.file})"
         return None
@@ -337,10 +330,10 @@ def _summary(side: Sequence[SessionResult]) -> SideSummary:
     return SideSummary(
         step_time_s=statistics.geometric_mean([seen.step_time_s for seen in side]),
         fraction_of_roof=_mean([seen.fraction_of_roof for seen in side]),
-        fraction_of_sol=_mean([seen.fraction_of_sol for seen in side]),
+        fraction_of_speed_of_light=_mean([seen.fraction_of_sol for seen in side]),
         rounds=sum(one.rounds for one in _observations(side)),
         outliers=sum(one.outliers for one in _observations(side)),
-        slowest=max(one.slowest for one in _observations(side)),
+        slowest_round=max(one.slowest for one in _observations(side)),
     )
 
 

@@ -192,7 +192,7 @@ def _within_the_floor(comparison: Comparison, *, in_full: bool) -> list[str]:
 def lines_of_missing(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Lines for the cases that were judged without some of their sessions."""
     cases = [case for case in comparison.of(*MATCHED, "new") if case.match.missing]
-    groups = _grouped(cases, lambda case: case.match.why_missing).items()
+    groups = grouped(cases, lambda case: case.match.why_missing).items()
     lines = [(f"{named(_ids(group), in_full=in_full)}: {reason}", len(group)) for reason, group in groups]
     return first_lines("sessions invalid or missing", lines, in_full=in_full)
 
@@ -202,7 +202,7 @@ def lines_of(cases: Iterable[Compared], *, in_full: bool, numbers: bool = True) 
 
     :param numbers: with the times and the files, where a case has them.
     """
-    groups = _grouped(cases, _because if numbers else lambda case: case.why).items()
+    groups = grouped(cases, _because if numbers else lambda case: case.why).items()
     lines = [
         (f"{group[0].outcome}: {named(_ids(group), in_full=in_full)}: {reason}", len(group)) for reason, group in groups
     ]
@@ -213,7 +213,7 @@ def _ids(cases: Sequence[Compared]) -> list[str]:
     return [case.match.id for case in cases]
 
 
-def _grouped(cases: Iterable[Compared], reason: Callable[[Compared], str]) -> dict[str, list[Compared]]:
+def grouped(cases: Iterable[Compared], reason: Callable[[Compared], str]) -> dict[str, list[Compared]]:
     """By reason, which is told once of all that have it."""
     groups: dict[str, list[Compared]] = {}
     for case in cases:

@@ -165,11 +165,12 @@ def _listed(values: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One session: a run that wrote one file. ``not_measured``: id of a case -> why it has no number in it. ``when`` it
-    began: ISO 8601 in UTC, or empty. ``loud`` is why it says nothing of any case that can tell what disturbed it, or
-    empty. ``roofs``: by roof, those that it measured, without their samples. ``incomplete`` says how far it came where
-    it did not end, and ``not_run`` holds the ids of the cases that were planned and not run, which are among
-    ``not_measured``, too.
+    """One session: a run that wrote one file.
+
+    ``not_measured``: id of a case -> why it has no number in it. ``when`` it began: ISO 8601 in UTC, or empty.
+    ``disturbed`` is why it says nothing of any case that knows what disturbed it, or empty. ``roofs``: those that it
+    measured, without their samples. ``incomplete`` says how far it came where it did not end; ``not_run`` are the ids
+    of the cases that were planned and not run, which are among ``not_measured``, too.
     """
 
     file: str
@@ -210,9 +211,7 @@ def run_of(result: ResultFile) -> Run:
 
 
 APART = timedelta(days=1)
-"""Sessions that began longer than this before the newest of their side are told."""
-
-_SHOWN_COMMIT = 8
+"""Sessions that began longer than this before the newest of their side are reported."""
 
 
 def newest(runs: Iterable[Run]) -> Run:
@@ -221,23 +220,27 @@ def newest(runs: Iterable[Run]) -> Run:
 
 def code_of(run: Run) -> str:
     """In words: ``commit 01234567 with changes``."""
-    if run.commit is None:
-        return "no commit told"
-    return f"commit {run.commit[:_SHOWN_COMMIT]}{' with changes' if run.dirty else ''}"
+    return "no commit told" if run.commit is None else f"commit {run.commit[:8]}{' with changes' if run.dirty else ''}"
 
 
 def other_code(side: str, runs: Sequence[Run]) -> list[str]:
-    """At most a line, for the sessions of a side that are told to be of other code than its newest.
+    """At most a line, for the sessions of a side that say that they are of other code than its newest.
 
     :param side: in words.
     """
     last = newest(runs)
-    other = [run for run in runs if _other_code(run, last)]
+    other = [
+        run
+        for run in runs
+        if run.commit is not None
+        and last.commit is not None
+        and (run.commit != last.commit or {run.dirty, last.dirty} == {True, False})
+    ]
     if not other:
         return []
     return [
-        f"{_share(other, runs)} of the {side} {_are(other)} not of {code_of(last)}, as the newest is, and taken for the"
-        f" same code: {some_of([f'{run.file} ({code_of(run)})' for run in other])}"
+        f"{len(other)} of {len(runs)} sessions of the {side} {_are(other)} not of {code_of(last)}, as the newest is,"
+        f" and taken for the same code: {some_of([f'{run.file} ({code_of(run)})' for run in other])}"
     ]
 
 
@@ -246,73 +249,49 @@ def days_apart(side: str, runs: Sequence[Run]) -> list[str]:
 
     :param side: in words.
     """
-    last = newest(runs)
-    old = [run for run in runs if _long_before(run, last)]
+    end = newest(runs).moment
+    old = [run for run in runs if end is not None and run.moment is not None and end - run.moment > APART]
     if not old:
         return []
     named = some_of([f"{run.file} ({run.when[:10]})" for run in old])
-    return [f"{_share(old, runs)} of the {side} began more than a day before its newest: {named}"]
+    return [f"{len(old)} of {len(runs)} sessions of the {side} began more than a day before its newest: {named}"]
 
 
 def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
     """At most a line, for new sessions that a run can't have written that was measured after the baseline.
 
-    A single one is told unless it is surely of the newest one's code: then the sides took turns.
+    A single one is reported unless it is surely of the newest one's code: then the sides took turns.
     """
-    first = _first_moment(base)
-    if first is None:
+    began = [run.moment for run in base]
+    known = [moment for moment in began if moment is not None]
+    if len(known) < len(began):
         return []
-    last = newest(new)
-    before = [(run, begun) for run in new if (begun := run.moment) is not None and begun < first]
+    first, last = min(known), newest(new)
+    before = [(run, moment) for run in new if (moment := run.moment) is not None and moment < first]
     if len(before) == len(new):
         return [
-            f"the new side is older than the baseline ({_minute(max(begun for _, begun in before))}, {_minute(first)}):"
-            f" is {some_of([run.file for run in new], 1)} what the run just measured wrote?"
+            f"the new side is older than the baseline ({_minute(max(moment for _, moment in before))},"
+            f" {_minute(first)}): is {some_of([run.file for run in new], 1)} what the run just measured wrote?"
         ]
-    left = [(run, begun) for run, begun in before if not _same_code(run, last)]
-    if not left:
+    stale = [f"{run.file} ({_minute(moment)})" for run, moment in before if not _same_code(run, last)]
+    if not stale:
         return []
-    runs = [run for run, _ in left]
-    named = some_of([f"{run.file} ({_minute(begun)})" for run, begun in left])
     return [
-        f"{_share(runs, new)} of the new side began before the baseline ({_minute(first)}): {_are(runs)} {named} of"
-        " another run?"
+        f"{len(stale)} of {len(new)} sessions of the new side began before the baseline ({_minute(first)}):"
+        f" {_are(stale)} {some_of(stale)} of another run?"
     ]
 
 
-def _other_code(run: Run, last: Run) -> bool:
-    """Whether it is told that they are not of one code."""
-    if run.commit is None or last.commit is None:
-        return False
-    return run.commit != last.commit or {run.dirty, last.dirty} == {True, False}
-
-
 def _same_code(run: Run, last: Run) -> bool:
-    """Whether it is told that they are: not where there were changes, for these may have been others."""
+    """Whether they say that they are: not where there were changes, for these may have been others."""
     return run.commit is not None and run.commit == last.commit and run.dirty is last.dirty is False
-
-
-def _long_before(run: Run, last: Run) -> bool:
-    begun, end = run.moment, last.moment
-    return begun is not None and end is not None and end - begun > APART
-
-
-def _first_moment(runs: Sequence[Run]) -> datetime | None:
-    """When the first began; None where not all tell."""
-    moments = [run.moment for run in runs]
-    known = [moment for moment in moments if moment is not None]
-    return min(known) if len(known) == len(moments) else None
 
 
 def _minute(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _share(some: Sequence[Run], runs: Sequence[Run]) -> str:
-    return f"{len(some)} of {len(runs)} sessions"
-
-
-def _are(some: Sequence[Run]) -> str:
+def _are(some: Sequence[object]) -> str:
     return "is" if len(some) == 1 else "are"
 
 
@@ -369,4 +348,9 @@ def _ends(roofs: Sequence[Roof]) -> tuple[float, float]:
 
 
 def _value(roofs: Sequence[Roof]) -> str:
-    return scaled(statistics.median(roof.value for roof in roofs), "FLOP/s" if roofs[0].kind == "flop" else "B/s")
+    return rate(replace(roofs[0], value=statistics.median(roof.value for roof in roofs)))
+
+
+def rate(roof: Roof) -> str:
+    """A roof's value in words: ``4.98 TFLOP/s``."""
+    return scaled(roof.value, "FLOP/s" if roof.kind == "flop" else "B/s")

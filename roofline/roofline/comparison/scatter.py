@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roofline.comparison.observation import Observation, Unusable, disturbed_session, observe, observe_stats, rounds_of
 from roofline.model.points import Point, cases
-from roofline.schema.record import Rounds
 from roofline.show.columns import percent_of
 from roofline.show.machines import Machine, machine_names, machine_of
 from roofline.show.tables import Column, Table
@@ -48,18 +47,18 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     """
     measured = cases(points)
     names = machine_names(measured)
-    loud = {
+    disturbed = {
         path: disturbed_session(rounds_of(result)) is not None
         for path, result in {one.result.path: one.result for one in measured}.items()
     }
     groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}
-    left_out: dict[str, list[Unusable]] = {}
+    left_out: dict[str, list[str]] = {}
     for point in measured:
         key = (machine_of(point), point.workload, _commit(point))
         try:
-            groups.setdefault(key, []).append(_observation(point, loud[point.result.path]))
+            groups.setdefault(key, []).append(_observation(point, disturbed[point.result.path]))
         except Unusable as error:
-            left_out.setdefault(point.id, []).append(error)
+            left_out.setdefault(point.id, []).append(str(error))
     rows = [
         _scatter(case, names[machine], commit, seen) for (machine, (case, _), commit), seen in groups.items() if seen
     ]
@@ -82,33 +81,16 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     )
 
 
-class _Disturbed(Unusable):
-    """Left out for its disturbed rounds: those of several sessions are added up, and so only the text is the reason."""
-
-    def __init__(self, rounds: Rounds) -> None:
-        super().__init__("rounds were disturbed from outside")
-        marks = rounds.disturbed or ()
-        self.rounds, self.disturbed = len(marks), sum(mark is not None for mark in marks)
-
-
-def _note(case: str, reasons: Sequence[Unusable]) -> str:
+def _note(case: str, reasons: Sequence[str]) -> str:
     """All that was left out of a case in one line, with the most frequent reasons."""
-    counts = Counter(map(str, reasons)).most_common()
-    shown = [f"{_of_rounds(reasons, text)}{text} ({_times(count)} left out)" for text, count in counts[:_MOST_REASONS]]
+    counts = Counter(reasons).most_common()
+    shown = [f"{text} ({_times(count)} left out)" for text, count in counts[:_MOST_REASONS]]
     rest = sum(count for _, count in counts[_MOST_REASONS:])
     return f"{case}: {'; '.join((*shown, *([f'other reasons ({_times(rest)} left out)'] if rest else [])))}"
 
 
-def _of_rounds(reasons: Iterable[Unusable], text: str) -> str:
-    """``29 of 30 ``, where that reason is told with how many rounds."""
-    disturbed = [reason for reason in reasons if isinstance(reason, _Disturbed) and str(reason) == text]
-    if not disturbed:
-        return ""
-    return f"{sum(one.disturbed for one in disturbed)} of {sum(one.rounds for one in disturbed)} "
-
-
-def _observation(point: Point, loud: bool) -> Observation:
-    """:param loud: whether nothing of its session is taken that knows what disturbed it."""
+def _observation(point: Point, disturbed: bool) -> Observation:
+    """:param disturbed: whether nothing of its session is taken that knows what disturbed it."""
     if not point.valid:
         raise Unusable(point.why_invalid)
     record = point.benchmark.record
@@ -117,15 +99,12 @@ def _observation(point: Point, loud: bool) -> Observation:
     if record.timing is None:
         raise Unusable("no rounds in the record")
     rounds = record.timing.rounds
-    try:
-        observation = observe(rounds, point.result.when)
-    except Unusable as error:
-        if str(error) == mostly_disturbed(rounds.disturbed):
-            raise _Disturbed(rounds) from error
-        raise
-    if loud and rounds.disturbed is not None:
+    if mostly_disturbed(rounds.disturbed) is not None:
+        # Without its own numbers: of several sessions it is one reason.
+        raise Unusable("most rounds were disturbed from outside")
+    if disturbed and rounds.disturbed is not None:
         raise Unusable("most cases of the session were mostly disturbed from outside")
-    return observation
+    return observe(rounds, point.result.when)
 
 
 def _scatter(case: str, machine: str, commit: str | None, seen: Sequence[Observation]) -> Scatter:

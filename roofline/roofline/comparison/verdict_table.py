@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from roofline.comparison.comparison import (
@@ -15,7 +16,8 @@ from roofline.comparison.comparison import (
     Outcome,
     SideSummary,
 )
-from roofline.comparison.gate import Gate, lines_of, lines_of_incomplete, lines_of_missing, lines_of_unreadable
+from roofline.comparison.effect import Effect
+from roofline.comparison.gate import Gate, grouped, lines_of, lines_of_incomplete, lines_of_missing, lines_of_unreadable
 from roofline.comparison.observation import OUTLIER
 from roofline.comparison.runs import (
     Run,
@@ -46,7 +48,7 @@ from roofline.text.units import (
 )
 
 NO_NUMBER: dict[NoNumber, str] = {"beyond": f">{MOST_SESSIONS}", "border": "?"}
-"""What stands where no number of more sessions can be told; ``-`` stands where more are not what would settle it."""
+"""What stands where no number of more sessions can be given; ``-`` stands where more are not what would settle it."""
 
 MORE = "more_sessions"
 """The name of the column that shows it."""
@@ -63,28 +65,21 @@ def _more_of(case: Compared) -> str | None:
     return None if case.more_sessions is None else f"about {case.more_sessions}"
 
 
-def _sessions(case: Compared) -> str | None:
-    return None if case.effect is None else f"{case.effect.base_sessions} v {case.effect.new_sessions}"
+def _of_effect(get: Callable[[Effect], Any]) -> Callable[[Compared], Any]:
+    return lambda case: None if case.effect is None else get(case.effect)
 
 
-def _end(which: int, confidence: float) -> Callable[[Compared], float | None]:
-    return lambda case: None if case.effect is None else case.effect.interval(confidence)[which] - 1
+def _of_sides(name: str) -> list[Column[Compared]]:
+    """A column a side of what its summary has under the name."""
+
+    def get(side: str) -> Callable[[Compared], Any]:
+        return lambda case: None if getattr(case, side) is None else getattr(getattr(case, side), name)
+
+    return [Column(name=f"{side}_{name}", title=side, get=get(side)) for side in ("base", "new")]
 
 
-def _of(side: str, get: Callable[[SideSummary], Any]) -> Callable[[Compared], Any]:
-    def value(case: Compared) -> Any:
-        middle: SideSummary | None = getattr(case, side)
-        return None if middle is None else get(middle)
-
-    return value
-
-
-def _file(side: str) -> Callable[[Compared], str | None]:
-    def value(case: Compared) -> str | None:
-        seen: tuple[SessionResult, ...] = getattr(case.match, side)
-        return seen[0].run.file if seen else None
-
-    return value
+def _file(results: Sequence[SessionResult]) -> str | None:
+    return results[0].run.file if results else None
 
 
 CASE: Column[Compared] = Column(name="case", title="case", get=lambda case: case.match.id, right=False)
@@ -93,8 +88,8 @@ _MACHINE: Column[Compared] = Column(
 )
 VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
 WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
-LACKING: Column[Compared] = Column(
-    name="lacking", title="lacking", get=lambda case: case.match.why_missing or None, right=False
+MISSING: Column[Compared] = Column(
+    name="missing", title="missing", get=lambda case: case.match.why_missing or None, right=False
 )
 _CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=signed)
 _MORE: Column[Compared] = Column(
@@ -104,11 +99,17 @@ _MORE: Column[Compared] = Column(
     narrow=lambda text: text.removeprefix("about "),
     drop=4,
 )
-_SESSIONS: Column[Compared] = Column(name="sessions", title="sessions", get=_sessions, drop=5)
+_SESSIONS: Column[Compared] = Column(
+    name="sessions",
+    title="sessions",
+    get=_of_effect(lambda effect: f"{effect.base_sessions} v {effect.new_sessions}"),
+    drop=5,
+)
 
 
 def columns(comparison: Comparison) -> list[Column[Compared]]:
     confidence = comparison.settings.confidence
+    figures = ("step_time_s", "fraction_of_roof", "fraction_of_speed_of_light", "outliers", "slowest_round")
     return [
         CASE,
         Column(name="test", title="test", get=lambda case: case.match.test, right=False),
@@ -116,29 +117,22 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         VERDICT,
         WHY,
         _CHANGE,
-        Column(name="change_low", title="from", get=_end(0, confidence), show=signed),
-        Column(name="change_high", title="to", get=_end(1, confidence), show=signed),
+        Column(
+            name="change_low", title="from", get=_of_effect(lambda one: one.interval(confidence)[0] - 1), show=signed
+        ),
+        Column(
+            name="change_high", title="to", get=_of_effect(lambda one: one.interval(confidence)[1] - 1), show=signed
+        ),
         Column(name="confidence", title="confidence", get=lambda _: confidence),
-        Column(name="chance", title="chance", get=lambda case: None if case.effect is None else case.effect.chance),
+        Column(name="chance", title="chance", get=_of_effect(lambda effect: effect.chance)),
         Column(name="least_effect", title="least effect", get=lambda case: case.least),
         Column(name=MORE, title="more sessions", get=lambda case: case.more_sessions),
-        Column(name="base_step_time_s", title="base", get=_of("base", lambda side: side.step_time_s)),
-        Column(name="new_step_time_s", title="new", get=_of("new", lambda side: side.step_time_s)),
-        Column(name="base_fraction_of_roof", title="base", get=_of("base", lambda side: side.fraction_of_roof)),
-        Column(name="new_fraction_of_roof", title="new", get=_of("new", lambda side: side.fraction_of_roof)),
-        Column(
-            name="base_fraction_of_speed_of_light", title="base", get=_of("base", lambda side: side.fraction_of_sol)
-        ),
-        Column(name="new_fraction_of_speed_of_light", title="new", get=_of("new", lambda side: side.fraction_of_sol)),
-        Column(name="base_outliers", title="base", get=_of("base", lambda side: side.outliers)),
-        Column(name="new_outliers", title="new", get=_of("new", lambda side: side.outliers)),
-        Column(name="base_slowest_round", title="base", get=_of("base", lambda side: side.slowest)),
-        Column(name="new_slowest_round", title="new", get=_of("new", lambda side: side.slowest)),
+        *(column for name in figures for column in _of_sides(name)),
         Column(name="counted_otherwise", title="counted otherwise", get=lambda case: case.match.counted or None),
         Column(name="base_sessions", title="base", get=lambda case: len(case.match.base)),
         Column(name="new_sessions", title="new", get=lambda case: len(case.match.new)),
-        Column(name="base_file", title="base", get=_file("base")),
-        Column(name="new_file", title="new", get=_file("new")),
+        Column(name="base_file", title="base", get=lambda case: _file(case.match.base)),
+        Column(name="new_file", title="new", get=lambda case: _file(case.match.new)),
     ]
 
 
@@ -148,38 +142,19 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
     between: Column[Compared] = Column(
         name="interval",
         title=f"{significant(100 * confidence, 2)} % interval",
-        get=lambda case: None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)],
+        get=_of_effect(lambda effect: [end - 1 for end in effect.interval(confidence)]),
         show=signed_range,
         drop=1,
     )
     shown = [CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), VERDICT, _CHANGE, between]
     if comparison.settings.by == "roof":
-        shown += [
-            _fraction(f"{side}_{name}", f"{side} of\n{of}", _of(side, get), drop + later)
-            for name, of, get, drop in (
-                ("fraction_of_roof", "roof", lambda middle: middle.fraction_of_roof, 2),
-                ("fraction_of_speed_of_light", "light", lambda middle: middle.fraction_of_sol, 6),
-            )
-            for later, side in enumerate(("base", "new"))
-        ]
+        for name, of, drop in (("fraction_of_roof", "roof", 2), ("fraction_of_speed_of_light", "light", 6)):
+            for later, one in enumerate(_of_sides(name)):
+                shown.append(replace(one, title=f"{one.title} of\n{of}", show=percent, drop=drop + later))
     else:
-        shown += [
-            Column(
-                name=f"{side}_step_time_s",
-                title=side,
-                get=_of(side, lambda middle: middle.step_time_s),
-                show=lambda value: scaled(value, "s"),
-                drop=2 + later,
-            )
-            for later, side in enumerate(("base", "new"))
-        ]
-    if asks_for_more(comparison):
-        return [*shown, _SESSIONS, _MORE]
-    return [*shown, _SESSIONS]
-
-
-def _fraction(name: str, title: str, get: Callable[[Compared], Any], drop: int) -> Column[Compared]:
-    return Column(name=name, title=title, get=get, show=percent, drop=drop)
+        for later, one in enumerate(_of_sides("step_time_s")):
+            shown.append(replace(one, show=lambda value: scaled(value, "s"), drop=2 + later))
+    return [*shown, _SESSIONS, *([_MORE] if asks_for_more(comparison) else [])]
 
 
 _DIFFERENCES = 4
@@ -286,7 +261,7 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None, *, in
     # Where nothing at all was judged, that is why it doesn't pass; else only ``strict`` bars what is inconclusive.
     barring: tuple[Outcome, ...] = _UNSETTLED if not comparison.judged else ("inconclusive",) if strict else ()
     unsettled = comparison.of(*barring)
-    lacking = [case for case in comparison.of(*MATCHED, "new") if strict and case.match.missing]
+    missing = [case for case in comparison.of(*MATCHED, "new") if strict and case.match.missing]
     with_reasons = [*display(comparison), WHY]
     blocks = [f"### {markdown_text(title)}"]
     if gate is not None and (gate.failures or gate.warnings):
@@ -299,14 +274,14 @@ def markdown(comparison: Comparison, title: str, gate: Gate | None = None, *, in
         blocks.append(_plain(Table(title="Not compared", columns=[CASE, VERDICT, WHY], rows=barred)))
     if unsettled:
         blocks.append(_plain(Table(title="Not settled", columns=with_reasons, rows=unsettled)))
-    if lacking:
-        blocks.append(_plain(Table(title="Sessions lacking", columns=[CASE, VERDICT, LACKING], rows=lacking)))
+    if missing:
+        blocks.append(_plain(Table(title="Sessions missing", columns=[CASE, VERDICT, MISSING], rows=missing)))
     blocks.append(markdown_text(coverage(comparison)))
     legend = [_more(comparison)] if asks_for_more(comparison) else []
     before = () if gate is None else gate.lines
     blocks.append(_items([*legend, *(line for line in _notes(comparison, in_full=in_full) if line not in before)]))
     for name, outcomes in (("Not settled", _UNSETTLED), ("Faster or the same", _SETTLED)):
-        rest = [case for case in comparison.of(*outcomes) if case not in unsettled and case not in lacking]
+        rest = [case for case in comparison.of(*outcomes) if case not in unsettled and case not in missing]
         if rest:
             counts = Counter(case.outcome for case in rest)
             summary = ", ".join(f"{counts[outcome]} {outcome}" for outcome in outcomes if counts[outcome])
@@ -370,15 +345,17 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
 
 def _marks(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Rounds that are known to have been disturbed and count all the same, since of others it isn't known."""
-    unmarked: dict[str, list[str]] = {}
-    for case in comparison.cases:
-        if case.match.unmarked_files:
-            unmarked.setdefault(case.match.unmarked_files, []).append(case.match.id)
+    unmarked = grouped((case for case in comparison.cases if case.match.unmarked_files), _unmarked_files)
     return [
-        f"Disturbed rounds were left in, on both sides, in {counted(len(ids), 'case')}"
-        f" ({named(ids, in_full=in_full)}): which they were isn't told in {files}. Measure that side anew"
-        for files, ids in unmarked.items()
+        f"Disturbed rounds were left in, on both sides, in {counted(len(cases), 'case')}"
+        f" ({named([case.match.id for case in cases], in_full=in_full)}): which they were isn't told in {files}."
+        " Measure that side anew"
+        for files, cases in unmarked.items()
     ]
+
+
+def _unmarked_files(case: Compared) -> str:
+    return case.match.unmarked_files
 
 
 def _side(runs: Sequence[Run]) -> str:
@@ -429,43 +406,40 @@ def _more(comparison: Comparison) -> str:
 
 
 def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:
-    """Sessions of compared cases that were not taken, with the reasons: those of loud hours in one line."""
+    """Sessions of compared cases that were not taken, with the reasons: those of disturbed hours in one line."""
     left_out = [(case.match.id, session) for case in comparison.cases for session in case.match.left_out]
-    loud = [name for name, session in left_out if session.disturbed]
-    told = [
-        (f"Left out of {name}: {session.file}: {session.why}", 1) for name, session in left_out if not session.disturbed
-    ]
-    lines = first_lines("Left out", told, in_full=in_full)
-    if loud:
-        cases = counted(len(set(loud)), "case")
-        lines.append(f"Left out, hardly a round of them undisturbed: {len(loud)} sessions of {cases}")
+    disturbed = [name for name, session in left_out if session.disturbed]
+    others = [(f"Left out of {name}: {one.file}: {one.why}", 1) for name, one in left_out if not one.disturbed]
+    lines = first_lines("Left out", others, in_full=in_full)
+    if disturbed:
+        cases = counted(len(set(disturbed)), "case")
+        lines.append(f"Left out, hardly a round of them undisturbed: {len(disturbed)} sessions of {cases}")
     return lines
 
 
 def _outliers(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Cases with rounds far longer than the median, which no verdict is of: how many on either side, and how long."""
-    lines = []
-    for case in comparison.cases:
-        if case.base is None or case.new is None or not case.base.outliers + case.new.outliers:
-            continue
-        counts = ", ".join(f"{_of_rounds(middle)} of the {name}" for name, middle in _named(case.base, case.new))
-        lines.append((f"Outliers: {case.match.id}: {counts} took {OUTLIER:g} times the median or longer", 1))
+    lines = [
+        (
+            f"Outliers: {case.match.id}: {_of_rounds(case.base)} of the baseline, {_of_rounds(case.new)} of the new"
+            f" side took {OUTLIER:g} times the median or longer",
+            1,
+        )
+        for case in comparison.cases
+        if case.base is not None and case.new is not None and case.base.outliers + case.new.outliers
+    ]
     return first_lines("Outliers", lines, in_full=in_full)
 
 
-def _named(base: SideSummary, new: SideSummary) -> tuple[tuple[str, SideSummary], ...]:
-    return (("baseline", base), ("new side", new))
-
-
-def _of_rounds(middle: SideSummary) -> str:
+def _of_rounds(side: SideSummary) -> str:
     """``6 of 180 rounds (up to 23.1 times)``."""
-    most = f" (up to {significant(middle.slowest)} times)" if middle.outliers else ""
-    return f"{middle.outliers} of {middle.rounds} rounds{most}"
+    most = f" (up to {significant(side.slowest_round)} times)" if side.outliers else ""
+    return f"{side.outliers} of {side.rounds} rounds{most}"
 
 
 def _counted(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Cases of the same declared work that was counted otherwise, a line each."""
-    lines = [
-        (f"Other work: {case.match.id}: {case.match.counted}", 1) for case in comparison.cases if case.match.counted
-    ]
-    return first_lines("Other work", lines, in_full=in_full)
+    otherwise = [case.match for case in comparison.cases if case.match.counted]
+    return first_lines(
+        "Other work", [(f"Other work: {one.id}: {one.counted}", 1) for one in otherwise], in_full=in_full
+    )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from roofline.comparison.gate import Found, lines_of_unreadable
+from roofline.comparison.runs import rate
 from roofline.expectations.fraction import Fraction, of_several_commits, roofs_over, why_disturbed
 from roofline.expectations.judging import at_least, bounded
 from roofline.expectations.unmatched import Checked, Claim, Finding, Verdict
@@ -14,10 +15,10 @@ from roofline.machine.roofs import LOUD_SPREAD
 from roofline.model.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.model.points import Point
 from roofline.schema.expected import Expected
-from roofline.schema.record import Record, Roof
+from roofline.schema.record import Record
 from roofline.show.columns import percent_of, pick
 from roofline.show.tables import Column, Table
-from roofline.text.units import counted, first_lines, named, percent, scaled
+from roofline.text.units import counted, first_lines, named, percent
 
 _WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", "held", "not_applicable")
 
@@ -64,9 +65,7 @@ def findings_table(checked: Checked, *, passed: bool = True, in_full: bool = Tru
         display=[_BY_NAME[name] for name in _DISPLAYED],
         notes=[
             *_messages(rows, in_full=in_full),
-            *first_lines("held, below the floor", [(line, 1) for line in _within(rows)], in_full=in_full),
-            *first_lines("held without some sessions", [(line, 1) for line in _left_out(rows)], in_full=in_full),
-            *first_lines("held, but roofs changed", [(line, 1) for line in _by_new_roofs(rows)], in_full=in_full),
+            *(line for kind, lines in _of_held(rows).items() for line in first_lines(kind, lines, in_full=in_full)),
             *([mixed] if mixed is not None else []),
             *_rest(checked, in_full=in_full),
         ],
@@ -128,32 +127,25 @@ def standing(point: Point) -> str:
     return f"Evidence: {point.bound.evidence}{told}"
 
 
-def _within(rows: Sequence[Finding]) -> list[str]:
-    """Floors that hold only because the measurement isn't better known."""
-    return [
-        f"{finding.case} on {finding.machine}: {claim.expected}; got {claim.got}."
-        for finding in rows
-        for claim in finding.claims
-        if finding.verdict == "held" and "not shown" in claim.got
-    ]
-
-
-def _left_out(rows: Sequence[Finding]) -> list[str]:
-    """Of what is held: sessions that it wasn't judged by."""
-    return [
-        f"{finding.case} on {finding.machine}: held. {finding.why}."
-        for finding in rows
-        if finding.verdict == "held" and finding.why
-    ]
-
-
-def _by_new_roofs(rows: Sequence[Finding]) -> list[str]:
-    """Of what is held: roofs that it wasn't locked under. Lower ones let a slower case hold."""
-    return [
-        f"{finding.case} on {finding.machine}: held, but roofs changed: {'; '.join(finding.changed_roofs)}."
-        for finding in rows
-        if finding.verdict == "held" and finding.changed_roofs
-    ]
+def _of_held(rows: Sequence[Finding]) -> dict[str, list[tuple[str, int]]]:
+    """What has to be known of what holds: floors that hold only because the measurement isn't better known, sessions
+    that weren't judged, and roofs that it wasn't locked under, of which lower ones let a slower case hold.
+    """
+    lines: dict[str, list[tuple[str, int]]] = {
+        "held, below the floor": [],
+        "held without some sessions": [],
+        "held, but roofs changed": [],
+    }
+    floors, sessions, roofs = lines.values()
+    for finding in rows:
+        if finding.verdict != "held":
+            continue
+        where = f"{finding.case} on {finding.machine}"
+        floors += [(f"{where}: {one.expected}; got {one.got}.", 1) for one in finding.claims if "not shown" in one.got]
+        sessions += [(f"{where}: held. {finding.why}.", 1)] if finding.why else []
+        if finding.changed_roofs:
+            roofs.append((f"{where}: held, but roofs changed: {'; '.join(finding.changed_roofs)}.", 1))
+    return lines
 
 
 def _rest(checked: Checked, *, in_full: bool) -> list[str]:
@@ -243,20 +235,31 @@ _DISPLAYED = (
 NOTABLE_SHARE = 0.10
 """Waiting or launches of this share of a step, or so many disturbed rounds, are named as a cause of a low fraction."""
 
+_WHY_BOUND_BY = {
+    "input": "the loader can't keep up: too few workers (--workers), slow storage or decoding, or another program on"
+    " its CPUs",
+    "launch": "a batch of {batch} is too little work for each launch: a larger batch, or --compile; or something else"
+    " holds the host's CPUs",
+    "capacity": "the device's memory is full at a batch of {batch}, or another process holds part of it",
+}
+
+_FROM_TO = {
+    ("compute", "memory"): "more bytes for each FLOP than before (a smaller batch, another layout, a fusion that no"
+    " longer happens), or a faster compute roof with the same memory",
+    ("memory", "compute"): "fewer bytes for each FLOP than before (fusion, a larger batch)",
+}
+"""The bound that was expected, and the one that it has now."""
+
 
 def reason(finding: Finding) -> str | None:
     """A sentence for the worst part of a finding; None where nothing in the record tells."""
-    if not finding.points or not finding.claims:
-        return None
-    point = finding.points[-1]
     worst = next((claim for claim in finding.claims if claim.verdict == finding.verdict), None)
     if worst is None or finding.verdict == "held":
         return None
+    point = finding.points[-1]
     if worst.verdict == "not_evaluable":
         return _not_evaluable(worst, finding, point)
-    if worst.what == "bound":
-        return _other_bound(finding, point)
-    return _slow(point)
+    return _other_bound(finding, point) if worst.what == "bound" else _slow(point)
 
 
 def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
@@ -270,47 +273,25 @@ def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
     fraction = finding.roof if claim.what == "roof" else finding.speed_of_light
     if fraction is None:
         return None
-    for one in finding.points:
-        if (loud := why_disturbed(one)) is not None:
-            return f"the machine was busy: {loud}: measure again on a quieter machine"
+    for why in filter(None, map(why_disturbed, finding.points)):
+        return f"the machine was busy: {why}: measure again on a quieter machine"
     if fraction.timing is None:
         return "one window doesn't tell how well its time is known: measure several (--repeats 3)"
     if not fraction.timed:
         return "the time is known to no better than itself: leave the machine alone, and measure longer (--max-time)"
-    return next((loud for one in finding.points if (loud := _loud(one)) is not None), None)
+    return next(filter(None, map(_roofs_of_a_busy_machine, finding.points)), None)
 
 
 def _other_bound(finding: Finding, point: Point) -> str | None:
-    record = point.benchmark.record
+    record, kind = point.benchmark.record, point.bound.kind
     assert record is not None
-    kind, batch = point.bound.kind, record.case.batch
-    if kind == "input":
-        return (
-            "the loader can't keep up: too few workers (--workers), slow storage or decoding, or another program on its"
-            " CPUs"
-        )
-    if kind == "launch":
-        return (
-            f"a batch of {batch} is too little work for each launch: a larger batch, or --compile; or something else"
-            " holds the host's CPUs"
-        )
-    if kind == "capacity":
-        return f"the device's memory is full at a batch of {batch}, or another process holds part of it"
-    table = _published_knee(point) if kind in ("compute", "memory") else None
-    if table is not None:
+    if kind in _WHY_BOUND_BY:
+        return _WHY_BOUND_BY[kind].format(batch=record.case.batch)
+    if kind in ("compute", "memory") and (table := _published_knee(point)) is not None:
         return table
-    loud = _loud(point)
-    if loud is not None:
-        return f"{loud}, and so the knee is not known well"
-    if kind == "memory" and finding.expected.bound == "compute":
-        return (
-            "more bytes for each FLOP than before (a smaller batch, another layout, a fusion that no longer happens),"
-            " or a faster compute roof with the same memory"
-        )
-    if kind == "compute" and finding.expected.bound == "memory":
-        measured = ", or a compute roof measured too low" if point.placement.compute_source != "spec" else ""
-        return f"fewer bytes for each FLOP than before (fusion, a larger batch){measured}"
-    return None
+    if (busy := _roofs_of_a_busy_machine(point)) is not None:
+        return f"{busy}, and so the knee is not known well"
+    return _FROM_TO.get((finding.expected.bound or "", kind))
 
 
 def _slow(point: Point) -> str:
@@ -327,9 +308,8 @@ def _slow(point: Point) -> str:
     if launches is not None and point.step_time_s and launches >= NOTABLE_SHARE * point.step_time_s:
         share = percent(launches / point.step_time_s)
         return f"launches alone take {share} of the step: a batch of {record.case.batch} is too little work for each"
-    loud = _loud(point)
-    if loud is not None:
-        return loud
+    if (busy := _roofs_of_a_busy_machine(point)) is not None:
+        return busy
     taken_over = sorted({roof.from_file for roof in roofs_over(point) if roof.from_file is not None})
     if taken_over:
         return f"the roofs are of an earlier run ({', '.join(taken_over)}), when the machine may have been quieter"
@@ -350,23 +330,16 @@ def _disturbed_share(record: Record) -> float:
 
 def _published_knee(point: Point) -> str | None:
     """That the bound hangs on a table; None where the roofs on both sides of the knee were measured."""
-    used = [roof for roof in roofs_over(point) if roof.source == "spec"]
+    used = [f"{roof.name} {rate(roof)} by {roof.detail}" for roof in roofs_over(point) if roof.source == "spec"]
     if not used:
         return None
-    told = "; ".join(f"{roof.name} {scaled(roof.value, _unit(roof))} by {roof.detail}" for roof in used)
     return (
-        f"the knee is that of a device table ({told}): with another table (--devices) the same results have another"
-        " bound. Judge with the table that the expectation was written by, or measure the roofs"
+        f"the knee is that of a device table ({'; '.join(used)}): with another table (--devices) the same results have"
+        " another bound. Judge with the table that the expectation was written by, or measure the roofs"
     )
 
 
-def _unit(roof: Roof) -> str:
-    return "FLOP/s" if roof.kind == "flop" else "B/s"
-
-
-def _loud(point: Point) -> str | None:
-    loud = [roof for roof in roofs_over(point) if (roof.spread or 0.0) > LOUD_SPREAD]
-    if not loud:
-        return None
-    told = ", ".join(f"{roof.name} by {percent(roof.spread)}" for roof in loud)
-    return f"the roofs were measured on a loud machine (their samples differ: {told})"
+def _roofs_of_a_busy_machine(point: Point) -> str | None:
+    apart = [roof for roof in roofs_over(point) if (roof.spread or 0.0) > LOUD_SPREAD]
+    differ = ", ".join(f"{roof.name} by {percent(roof.spread)}" for roof in apart)
+    return f"the roofs were measured on a busy machine (their samples differ: {differ})" if apart else None

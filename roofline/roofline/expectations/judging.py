@@ -27,6 +27,7 @@ from dataclasses import replace
 from typing import Literal
 
 from roofline.comparison.matching import TOO_MANY
+from roofline.comparison.runs import rate
 from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
 from roofline.expectations.unmatched import (
     Checked,
@@ -45,7 +46,7 @@ from roofline.results.reader import Benchmark, ResultFile
 from roofline.schema.expected import Expected, own_of, why_none
 from roofline.schema.record import Roof, Session
 from roofline.show.machines import Machine, machine_of
-from roofline.text.units import percent, scaled
+from roofline.text.units import percent
 
 
 def check_expectations(
@@ -181,15 +182,11 @@ def _changed_roofs(expected: Expected, point: Point) -> list[str]:
     """The roofs that have another value than the expectation was locked under, with both values."""
     old = dict(expected.roofs)
     return [
-        f"{roof.name} {_rate(roof, roof.value)} ({'measured' if roof.source == 'measured' else roof.detail}),"
-        f" locked under {_rate(roof, old[roof.name])} ({expected.roofs_source})"
+        f"{roof.name} {rate(roof)} ({'measured' if roof.source == 'measured' else roof.detail}),"
+        f" locked under {rate(replace(roof, value=old[roof.name]))} ({expected.roofs_source})"
         for roof in bounding(point)
         if roof.name in old and not math.isclose(roof.value, old[roof.name], rel_tol=1e-9)
     ]
-
-
-def _rate(roof: Roof, value: float) -> str:
-    return scaled(value, "FLOP/s" if roof.kind == "flop" else "B/s")
 
 
 def _under(expected: Expected, point: Point) -> Point:

@@ -63,19 +63,6 @@ def test_markdown_begins_with_the_verdict_and_folds_what_passed(run: Run, tmp_pa
     assert out.endswith("</details>\n")
 
 
-def test_markdown_folds_what_is_settled_by_itself(run: Run, tmp_path: Path, base: list[Path]) -> None:
-    """What is the same is no news, and what is not settled doesn't hide among it."""
-    new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.03, "vgg16": 0.2}, first=10)
-    code, out, _ = run("check", *new, "--baseline", *base, "--least-effect", "50%", "--format", "markdown")
-    assert code == 0
-    assert "Error: " not in out
-    _, unsettled, settled = out.split("<details><summary>")
-    assert unsettled.startswith("Not settled: 1 new</summary>")
-    assert settled.startswith("Faster or the same: 1 faster, 1 same</summary>")
-    assert "vgg16" in unsettled
-    assert "vgg16" not in settled
-
-
 def test_in_markdown_nothing_hides_why_nothing_could_be_compared(run: Run, base: list[Path], new: list[Path]) -> None:
     """A loud hour is the whole reason, with what to do."""
 
@@ -94,27 +81,6 @@ def test_in_markdown_nothing_hides_why_nothing_could_be_compared(run: Run, base:
             in out.partition("**Not settled**")[2].partition("Coverage")[0]
         )
         assert ("- Error: no case of " in out) is (command[0] == "check")
-
-
-def test_in_markdown_a_warning_is_told(run: Run, base: list[Path], new: list[Path]) -> None:
-    """With what to do, as on standard error; the cases are folded, for the gate passes."""
-    _, out, err = run("check", new[0], "--baseline", base[0], "--format", "markdown")
-    assert err.startswith("Warning: inconclusive")
-    shown, folded = out.split("<details>")
-    assert f"- {err}" in shown
-    assert folded.startswith("<summary>Not settled: 2 inconclusive</summary>")
-
-
-def test_at_80_columns_both_times_stand_beside_the_verdict(run: Run, base: list[Path], new: list[Path]) -> None:
-    """What more it would take, and how many sessions there were, give way to them and are named."""
-    _, out, _ = run("check", new[0], "--baseline", base[0], "--width", 80)
-    (heading,) = [line for line in out.splitlines() if line.startswith("case ")]
-    assert heading.split() == ["case", "verdict", "change", "99", "%", "interval", "base", "new"]
-    told = " ".join(out.split())
-    assert "Not shown at this width: sessions, more to settle it (use --width " in told
-    assert told.endswith(" or --format csv)")
-    assert "More to settle it: " not in told
-    assert "More to settle it: " in run("check", new[0], "--baseline", base[0], "--width", 120)[1]
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -140,17 +106,6 @@ def test_json_has_what_is_in_the_way_of_a_pass(run: Run, base: list[Path], new: 
     assert "failures" not in json.loads(run("compare", base[0], "--with", new[0], "--format", "json")[1])
 
 
-def test_in_markdown_what_fails_is_not_folded(run: Run, base: list[Path], new: list[Path]) -> None:
-    """What is inconclusive is in the way of a pass under --strict, and only then."""
-    given = ("check", new[0], "--baseline", base[0], "--format", "markdown")
-    shown, folded = run(*given)[1].split("<details>")
-    assert ID in folded
-    assert "Not settled" not in shown
-    out = run(*given, "--strict")[1]
-    assert "<details>" not in out
-    assert ID in out.partition("Not settled")[2].partition("Coverage")[0]
-
-
 def test_two_tables_are_no_csv(run: Run, base: list[Path], new: list[Path], tmp_path: Path) -> None:
     """They were one below the other in one file, which nothing reads."""
     given = ("check", new[0], "--baseline", base[0], "--expect")
@@ -170,40 +125,3 @@ def test_what_is_not_as_expected_is_in_the_title(run: Run, base: list[Path], new
     assert document["title"].startswith("Not ")
     assert document["failures"][-1].startswith("Expected bounds: 1 ")
     assert f"Error: {document['failures'][-1]}" in err
-
-
-def test_a_verdict_that_its_interval_seems_to_deny_says_why(run: Run, tmp_path: Path) -> None:
-    """In every form: the interval is the case's own, of two sides; *slower* holds over all cases together, and *same*
-    is two tests to one side each.
-    """
-    cases = [f"case{number:02}" for number in range(30)]
-
-    def side(name: str, odd: float) -> list[Path]:
-        return [
-            build.write(
-                tmp_path / name / f"{number}.json",
-                sessions.foreign(
-                    dict.fromkeys(cases, (1 + 0.0001 * number,) * 9) | {"odd": (odd + 1e-4 * number,) * 9}
-                ),
-            )
-            for number in range(4)
-        ]
-
-    checked = ("check", *side("new", 1.057), "--baseline", *side("base", 1.0), "--least-effect", "4%")
-    chance = "by itself beyond chance, but among 31 cases together it could still be chance"
-    same = "less than the 4.0 % that matter by the 98 % interval, that of a test at 99 % to either side"
-    code, out, _ = run(*checked)
-    lines = " ".join(out.split())
-    assert code == 0
-    assert f"inconclusive: odd: {chance}" in lines
-    assert f"same: case00, case01 and 28 more: {same}" in lines
-    assert "More to settle it: sessions a side, if the estimate stays where it is" in lines
-    shown = run(*checked, "--format", "markdown")[1]
-    assert chance in shown
-    assert same in shown
-    assert "- More to settle it: sessions a side, if the estimate stays" in shown
-    document = json.loads(run(*checked, "--format", "json")[1])
-    assert {row["case"]: row["why"] for row in document["rows"]} == {"odd": chance, **dict.fromkeys(cases, same)}
-    (odd,) = [row for row in document["rows"] if row["case"] == "odd"]
-    assert odd["change_low"] > 0
-    assert document["warnings"][0].endswith(" more sessions a side would settle 1 of 1, if the estimate stays")

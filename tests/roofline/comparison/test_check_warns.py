@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,6 @@ from tests.roofline import build
 from tests.roofline.comparison import sessions
 from tests.roofline.comparison.sessions import ID, TIMES
 from tests.roofline.conftest import Run
-
-
-def test_unchanged_code_passes(run: Run, base: list[Path], new: list[Path]) -> None:
-    """With what the sessions can't tell as a warning."""
-    code, out, err = run("check", *new, "--baseline", *base)
-    assert code == 0
-    assert out.startswith("Passed, but nothing was settled (2 inconclusive)\n")
-    assert "Coverage: 2 matched, 0 new, 0 removed, 0 invalid, 0 not comparable" in out
-    assert "Error" not in err
 
 
 def test_of_many_cases_two_have_a_line(run: Run, tmp_path: Path) -> None:
@@ -97,17 +87,6 @@ def test_rows_invalid_on_both_sides_are_kept_out_and_told(run: Run, base: list[P
     code, out, err = run("check", *new, "--baseline", *base)
     assert code == 3
     assert out.startswith("Cannot compare: nothing matched (1 invalid)")
-
-
-def test_a_session_that_was_copied_is_one_session(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
-    """Copies don't scatter: four of one session would be as good as four, and show that nothing changed."""
-    copies = [Path(shutil.copy(new[0], tmp_path / f"copy-{number}.json")) for number in range(3)]
-    code, out, _ = run("check", new[0], *copies, "--baseline", *base, "--format", "json")
-    assert code == 0
-    document = json.loads(out)
-    assert [Path(one["file"]) for one in document["new"]] == [new[0]]
-    told = [note for note in document["notes"] if "the same session as" in note]
-    assert told == [f"{copy}: the same session as {new[0]}, taken once" for copy in copies]
 
 
 def test_a_baseline_of_several_machines_serves_each(run: Run, tmp_path: Path, base: list[Path]) -> None:

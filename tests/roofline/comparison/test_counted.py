@@ -227,15 +227,3 @@ def test_by_roof_bytes_from_counters_are_the_machine_s(tmp_path: Path, base: lis
     assert _by_roof(base, new) == ""
     _read_counters(new, flop=5e10)
     assert _by_roof(base, new).endswith("or another version chose other kernels (torch 2.11.0, baseline 2.14.1)")
-
-
-def test_of_many_cases_some_are_named(run: Run, tmp_path: Path) -> None:
-    """The rest is counted; JSON and -v have all."""
-    times = {f"net{number}": 0.1 for number in range(7)}
-    base = sessions.side(tmp_path / "base", times, count=1)
-    new = sessions.side(tmp_path / "new", times, count=1, first=10)
-    _count(new, flop_per_step=9e10)
-    for options, told, rest in (((), 3, True), (("-v",), 7, False), (("--format", "json"), 7, False)):
-        _, out, _ = run("compare", *base, "--with", *new, "--width", 1000, *options)
-        assert out.count("Other work: ") == told
-        assert ("Other work: and 5 more (-v shows all)" in out) is rest

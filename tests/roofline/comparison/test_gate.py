@@ -11,7 +11,7 @@ import pytest
 from roofline.comparison.comparison import Compared, Comparison, Outcome, Settings
 from roofline.comparison.effect import Effect
 from roofline.comparison.gate import RULES, WARNING, gate, judge
-from roofline.comparison.matching import MatchedCase, MissingSessions, Standing
+from roofline.comparison.matching import MatchedCase, Standing
 from roofline.comparison.runs import Identity, Run
 from roofline.comparison.verdict_table import sides
 
@@ -85,24 +85,6 @@ def test_what_is_found_twice_is_reported_once() -> None:
     assert judge([]).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("before", "strict", "code"), [(False, False, 3), (False, True, 3), (True, False, 0), (True, True, 3)]
-)
-def test_an_invalid_case(before: bool, strict: bool, code: int) -> None:
-    """One that was invalid before for the same reason is a warning, and under ``strict`` no pass; any other is none."""
-    comparison = _comparison(_case("a", "same"), _case("b", "invalid", invalid_before=before))
-    outcome = gate(comparison, allow_removed=False, strict=strict)
-    told = ("invalid: b: precision_disproved",)
-    assert (outcome.exit_code, outcome.failures, outcome.warnings) == ((3, told, ()) if code else (0, (), told))
-
-
-def test_invalid_cases_alone_are_nothing_to_judge() -> None:
-    """Though they were invalid before."""
-    outcome = gate(_comparison(_case("b", "invalid", invalid_before=True)), allow_removed=False, strict=False)
-    assert outcome.exit_code == 3
-    assert outcome.failures == ("no case of base could be compared with one of new",)
-
-
 def test_as_many_more_sessions_as_the_case_that_needs_most() -> None:
     """Fewer would not settle all that are said to be settled by them. Which these are, and by how many each, stands
     with their names, for the table may have no room for it.
@@ -115,13 +97,6 @@ def test_as_many_more_sessions_as_the_case_that_needs_most() -> None:
     assert line.startswith("inconclusive, neither slower nor the same: b; about 9 more sessions a side would settle 1 ")
 
 
-def test_a_case_that_is_slower_wins_over_what_can_not_be_judged() -> None:
-    """It was found, whatever else there is."""
-    outcome = gate(_comparison(_case("a", "slower"), _case("b", "invalid")), allow_removed=False, strict=True)
-    assert outcome.exit_code == 1
-    assert [line.partition(":")[0] for line in outcome.failures] == ["slower", "invalid"]
-
-
 def test_one_session_a_side_is_told_to_be_too_few() -> None:
     """Where no number of more is: the next step is to have several. Where a side has several, they show the scatter."""
     told = "; of one session a side little can be settled: give several"
@@ -132,23 +107,3 @@ def test_one_session_a_side_is_told_to_be_too_few() -> None:
         (line,) = gate(of_sides, allow_removed=False, strict=False).warnings
         assert line.endswith(told) is ends
         assert any(note.startswith("Of one session a side ") for note in sides(of_sides)) is ends
-
-
-def test_cases_of_one_reason_are_one_line() -> None:
-    """With the first names: one line a case would bury the verdict."""
-    gone = [_case(name, "removed", why="in base, not in new") for name in "abcde"]
-    moved = _case("f", "removed", why="in base, not in new (moved or renamed?)")
-    outcome = gate(_comparison(_case("g", "same"), *gone, moved), allow_removed=False, strict=False, in_full=False)
-    assert outcome.failures == (
-        "removed: a, b and 3 more: in base, not in new",
-        "removed: f: in base, not in new (moved or renamed?)",
-    )
-
-
-def test_sessions_that_several_cases_lack_are_one_line() -> None:
-    """Where they lack them for one reason."""
-    short = MissingSessions(side="new", kind="missing", count=1, of=5, why="not in new/3.json")
-    cases = [_case(name, "same") for name in "abcd"]
-    lacking = [replace(case, match=replace(case.match, missing=(short,))) for case in cases]
-    outcome = gate(_comparison(*lacking, _case("e", "same")), allow_removed=False, strict=False, in_full=False)
-    assert outcome.warnings == ("a, b and 2 more: missing from 1 of 5 new sessions: not in new/3.json",)

@@ -53,12 +53,6 @@ def test_own_files(tmp_path: Path, change: dict[str, Any], expected: str | None)
     assert _apart(_own(tmp_path), _own(tmp_path, **change)) == expected
 
 
-def test_two_machines_under_one_label_are_two(tmp_path: Path) -> None:
-    """And one machine under two labels is one."""
-    assert _apart(_own(tmp_path), _own(tmp_path, label="lab", fingerprint="fingerprint of epyc-2cpu")) is None
-    assert _apart(_own(tmp_path), _own(tmp_path, fingerprint="x")) is not None
-
-
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -136,27 +130,6 @@ def test_an_architecture_is_no_processor(tmp_path: Path, processor: str, machine
     one, other = (_foreign(tmp_path, **host, node=node) for node in ("a", "b"))
     assert _apart(one, one) is None
     assert _apart(one, other) == "another machine: host b, baseline a"
-
-
-def test_no_file_is_of_two_machines(tmp_path: Path) -> None:
-    """Of three files of which two are told apart, the third is at most one of them's."""
-    full: dict[str, Any] = {
-        "cpu": {"brand_raw": "Xeon", "count": 4},
-        "node": "a",
-        "system": "Linux",
-        "machine": "x86_64",
-    }
-    less: list[dict[str, Any]] = [
-        {"cpu": {}, "processor": ""},
-        {"cpu": {"brand_raw": "Xeon"}},
-        {"cpu": {"brand_raw": "Xeon", "count": 8}},
-        {"cpu": {}, "processor": "", "node": "b"},
-        {"machine": "", "node": ""},
-    ]
-    machines = [identity_of(_foreign(tmp_path, **{**full, **change})) for change in ({}, *less)]
-    for one in machines:
-        same = [other for other in machines if machine_difference(one, other) is None]
-        assert all(machine_difference(first, second) is None for first in same for second in same)
 
 
 def test_setup_differences(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.comparison.runs import Identity, Run, before_the_baseline, code_of, days_apart, other_code
+from roofline.comparison.runs import Identity, Run, before_the_baseline, days_apart, other_code
 
 
 def _run(
@@ -19,20 +19,6 @@ def _at(day: int, hour: int = 12) -> str:
 
 
 BASE = [_run("b1", _at(10)), _run("b2", _at(11))]
-
-
-@pytest.mark.parametrize(
-    ("commit", "dirty", "words"),
-    [
-        ("0123456789", False, "commit 01234567"),
-        ("0123456789", None, "commit 01234567"),
-        ("0123456789", True, "commit 01234567 with changes"),
-        (None, None, "no commit told"),
-    ],
-)
-def test_code_in_words(commit: str | None, dirty: bool | None, words: str) -> None:
-    """As much of the commit as tells it apart, and whether there were changes beside it."""
-    assert code_of(_run("a", commit=commit, dirty=dirty)) == words
 
 
 def test_sessions_of_one_code_in_one_stretch_of_time_have_nothing_to_tell() -> None:
@@ -65,15 +51,6 @@ def test_other_days_than_the_newest_session_s_are_named() -> None:
     assert days_apart("new side", runs) == [
         "5 of 6 sessions of the new side began more than a day before its newest: old1 (2026-11-01), old2 (2026-11-02),"
         " old3 (2026-11-03) and 2 more"
-    ]
-
-
-def test_a_new_side_from_before_the_baseline() -> None:
-    """With the last of the one and the first of the other."""
-    new = [_run("n1", _at(9, 7)), _run("n2", _at(9, 8), "f" * 40)]
-    assert before_the_baseline(BASE, new) == [
-        "the new side is older than the baseline (2026-11-09 08:00 UTC, 2026-11-10 12:00 UTC): is n1 and 1 more what"
-        " the run just measured wrote?"
     ]
 
 

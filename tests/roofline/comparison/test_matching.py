@@ -35,13 +35,6 @@ def _record(content: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def test_sessions_of_a_case_stand_together(tmp_path: Path) -> None:
-    """However many files a side has."""
-    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=3) for name in ("base", "new"))
-    (pair,) = _match(base, new[:2]).cases
-    assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
-
-
 def test_each_machine_is_compared_with_itself(tmp_path: Path) -> None:
     """Two machines on both sides: two pairs of each case."""
     base, new = (
@@ -221,16 +214,6 @@ def test_one_bad_session_among_loud_ones_makes_the_case_invalid(tmp_path: Path) 
     assert pair.why == f"new: x: seen ({new[0]} and 1 more)"
 
 
-def test_a_new_case_that_is_invalid(tmp_path: Path) -> None:
-    """It is no new case to pass."""
-    base = sessions.side(tmp_path / "base", {"vgg16": 0.1}, count=1)
-    new = sessions.side(tmp_path / "new", {"resnet50": 0.1, "vgg16": 0.1}, count=1)
-    sessions.edited(
-        new[0], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
-    )
-    assert ("resnet50-train-b32-fp32", "epyc-2cpu", "invalid") in _standings(_match(base, new))
-
-
 def test_a_record_on_one_side_only(tmp_path: Path) -> None:
     """The test's name is no proof that the work is the same: without a record it is another case."""
     base = build.write(tmp_path / "base.json", build.document([None], on=build.machine()))
@@ -245,24 +228,6 @@ def test_by_roof_machines_may_differ_but_not_within_a_side(tmp_path: Path) -> No
     assert _standings(_match(base, new, "roof")) == [(ID, "fast", "matched")]
     with pytest.raises(OneMachine, match=r"the new side holds results of 2 machines \(fast, slow\)"):
         _match(base, [*new, *base], "roof")
-
-
-def test_by_roof_counted_work_is_not_held_against_counters(tmp_path: Path) -> None:
-    """The least time by the roofs is another where hardware counters stand in for the count: not the code's doing."""
-    (base,) = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1)
-    (new,) = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, first=10)
-
-    def count(content: dict[str, Any]) -> None:
-        _record(content)["counters"] = {"status": "ok", "flop": 1e11, "dram_byte": 5e9}
-
-    sessions.edited(new, count)
-    (pair,) = _match([base], [new], "roof").cases
-    assert (pair.standing, pair.why.partition(" (")[0]) == (
-        "not comparable",
-        "work from another source: counters, baseline analytic",
-    )
-    (pair,) = _match([base], [new], "time").cases
-    assert pair.standing == "matched"
 
 
 @pytest.mark.parametrize("lacks", ["flop", "dram_byte"])

@@ -31,35 +31,9 @@ def test_a_profiled_file_is_refused(run: Run, base: list[Path], new: list[Path],
     assert err == f"Error: {path}: measured under a profiler, so it is no side of a comparison: {EVIDENCE}.\n"
 
 
-def test_profiled_on_both_sides_does_not_pass(run: Run, base: list[Path], new: list[Path]) -> None:
-    """What is invalid on both sides passes with a warning else: nothing was lost. Here nothing was measured."""
-    for path in (*base, *new):
-        sessions.edited(path, _profiled)
-    code, _, err = run("check", *new, "--baseline", *base)
-    assert code == 3
-    assert "measured under a profiler" in err
-
-
 def test_in_a_folder_it_is_left_out_with_the_reason(run: Run, base: list[Path], new: list[Path]) -> None:
     """As any file there that can't be used: the others are compared."""
     sessions.edited(base[0], _profiled)
     code, out, err = run("check", new[0].parent, "--baseline", base[0].parent, "--width", 400)
     assert code == 0, err
     assert f"{base[0]}: measured under a profiler" in out
-
-
-def test_a_folder_of_profiled_files_is_no_baseline(run: Run, base: list[Path], new: list[Path]) -> None:
-    """Nothing is left to read: exit code 3 with their names."""
-    for path in base:
-        sessions.edited(path, _profiled)
-    code, _, err = run("check", *new, "--baseline", base[0].parent)
-    assert code == 3
-    assert str(base[0]) in err
-
-
-def test_compare_refuses_it_too(run: Run, base: list[Path], new: list[Path]) -> None:
-    """There is no verdict on such times, whoever asks."""
-    sessions.edited(new[0], _profiled)
-    code, out, err = run("compare", *base, "--with", *new)
-    assert (code, out) == (3, "")
-    assert str(new[0]) in err

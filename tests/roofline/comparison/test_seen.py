@@ -34,13 +34,6 @@ def test_by_roof_the_time_is_over_the_least_that_the_roofs_allow(tmp_path: Path)
     assert by_roof.observation.error == pytest.approx(math.hypot(by_time.observation.error, 0.015))
 
 
-def test_by_time_no_fraction_is_worked_out(tmp_path: Path) -> None:
-    """It would need the operations."""
-    (path,) = sessions.side(tmp_path, {"resnet50": 0.1}, count=1)
-    seen = _seen(path, "time")
-    assert (seen.fraction_of_roof, seen.fraction_of_sol) == (None, None)
-
-
 def test_the_range_of_the_rounds(tmp_path: Path) -> None:
     """All of them, the disturbed ones too; of a row without a record as the statistics have it."""
     path = build.write(tmp_path / "a.json", sessions.foreign({"a": (0.1, 0.2, 0.3)}))

@@ -144,26 +144,6 @@ def test_invalid_and_missing_count_together(run: Run, base: list[Path], new: lis
     assert "; missing from 2 of 5 new sessions: " in line
 
 
-@pytest.mark.parametrize("options", [(), ("--least-effect", "50%")], ids=["inconclusive", "same"])
-@pytest.mark.parametrize("side", ["baseline", "new"])
-def test_markdown_shows_under_strict_what_sessions_lack(
-    run: Run, base: list[Path], new: list[Path], side: str, options: tuple[str, ...]
-) -> None:
-    """It makes the exit code, so it isn't folded, whatever the case's verdict; without --strict it passes, and is."""
-    _change(base if side == "baseline" else new, 2, disproved)
-    given = ("check", *new, "--baseline", *base, *options, "--format", "markdown")
-    code, out, _ = run(*given)
-    assert code == 0
-    assert "**Sessions lacking**" not in out
-    assert ID in out.partition("<details>")[2]
-    code, out, _ = run(*given, "--strict")
-    assert code == 3
-    shown, _, folded = out.partition("<details>")
-    (row,) = [line for line in shown.partition("**Sessions lacking**")[2].splitlines() if line.startswith(f"| {ID} ")]
-    assert f"2 of 5 {side} sessions invalid: precision_disproved" in row
-    assert ID not in folded
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [(disproved, "4 of 5 baseline sessions invalid"), (remove, "missing from 4 of 5 baseline sessions")],
@@ -298,27 +278,3 @@ def test_the_json_has_the_sessions_that_are_short(run: Run, base: list[Path], ne
     why = short.pop("why")
     assert short == {"case": ID, "side": "new", "kind": "invalid", "count": 1, "of": 5}
     assert str(new[0]) in why
-
-
-def test_paths_are_told_from_the_current_folder(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where they lie in it, however they were given: one message holds paths of both sides."""
-    sessions.side(tmp_path / "base", TIMES)
-    sessions.side(tmp_path / "new", {"resnet50": 0.1}, first=10)
-    monkeypatch.chdir(tmp_path)
-    code, out, err = run("check", tmp_path / "new", "--baseline", "base", "--width", 400)
-    assert code == 3
-    assert str(tmp_path) not in out + err
-    assert "in base/00.json and 3 more, not in new/10.json and 3 more" in err
-
-
-def test_lines_of_what_is_wrong_fit_the_width_that_was_asked_for(run: Run, base: list[Path], new: list[Path]) -> None:
-    """In words; a path is never broken. Without a terminal and a width each is one line, for who searches a log."""
-    for path in new:
-        sessions.edited(path, remove)
-    _, _, err = run("check", *new, "--baseline", *base, "--width", 60)
-    lines = err.splitlines()
-    assert [line for line in lines if len(line) > 60 and "/" not in line] == []
-    assert all(line.startswith(("Error: ", "Warning: ", "  ")) for line in lines)
-    assert str(base[0]) in err
-    _, _, err = run("check", *new, "--baseline", *base)
-    assert all(line.startswith(("Error: ", "Warning: ")) for line in err.splitlines())

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from roofline.comparison.sides import read_side
-from roofline.files.paths import real_path
-from roofline.files.text import ReadError
 from roofline.machine.published import load
 from tests.roofline.comparison import sessions
 
@@ -28,17 +24,3 @@ def test_a_folder_without_results_beside_a_file(tmp_path: Path) -> None:
     side = read_side([first, empty], "time", load())
     assert [run.file for run in side.runs] == [str(first)]
     assert side.unreadable == (f"{empty}: no file there ends in .json or .journal",)
-
-
-def test_files_of_the_other_side(tmp_path: Path) -> None:
-    """Named, they are an error; in a folder they are left out, unless nothing else is there."""
-    first, second = sessions.side(tmp_path, {"resnet50": 0.1}, count=2)
-    without = {real_path(first)}
-    side = read_side([tmp_path], "time", load(), without)
-    assert [run.file for run in side.runs] == [str(second)]
-    assert side.skipped == (f"{first}: on both sides. A result is not slower than itself.",)
-    with pytest.raises(ReadError, match="on both sides"):
-        read_side([first], "time", load(), without)
-    second.unlink()
-    with pytest.raises(ReadError, match="no result file to read"):
-        read_side([tmp_path], "time", load(), without)

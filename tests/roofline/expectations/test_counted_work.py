@@ -13,7 +13,6 @@ from roofline.expectations.judging import by_counted_work, otherwise_by_counters
 from roofline.machine.published import load
 from roofline.model.points import place_all
 from roofline.results.reader import ResultFile
-from roofline.schema.expected_file import read
 from roofline.schema.record import Counters
 from tests.roofline import build
 from tests.roofline.conftest import Run
@@ -62,14 +61,3 @@ def test_check_judges_by_the_count_and_tells(run: Run, tmp_path: Path, bound: st
     assert (got, document["rows"][0]["bound"]) == (code, "compute")
     assert document["rows"][0]["bound_evidence"].endswith("(dram; analytic)")
     assert TOLD in document["notes"]
-
-
-def test_lock_writes_what_the_count_has_and_tells(run: Run, tmp_path: Path) -> None:
-    """So that the next run without counters is held against what it can reach."""
-    path = _result(tmp_path / "a.json", counters=MEMORY).path
-    code, _, err = run("lock", path, "-o", tmp_path / "e.toml")
-    (entry,) = read(tmp_path / "e.toml")
-    assert (code, entry.bound) == (0, "compute")
-    assert TOLD in err.splitlines()
-    never = _result(tmp_path / "b.json").path
-    assert run("check", never, "--expect", tmp_path / "e.toml")[0] == 0

@@ -139,15 +139,6 @@ def test_without_a_fraction_a_floor_is_not_evaluable(
     assert told in message(finding)
 
 
-def test_a_bound_that_needs_no_roofs_says_that_there_are_none(tmp_path: Path) -> None:
-    """Where a floor was to be judged by them."""
-    waits = build_points.record(timing=build.timing(input_wait_s=0.02))
-    finding, _ = check(tmp_path, waits, expected(bound="input", min_fraction_of_speed_of_light=0.1), over=())
-    assert [claim.verdict for claim in finding.claims] == ["held", "not_evaluable"]
-    assert "no fraction of the speed of light without roofs. Evidence: 20 % of the step is spent" in message(finding)
-    assert ". No roofs: none measured in this file and none published for 'AMD EPYC 7B13'" in message(finding)
-
-
 def test_without_a_margin_a_floor_holds_or_is_not_evaluable(tmp_path: Path) -> None:
     """A single window that lies below may do so by chance."""
     record = build_points.record(timing=build.timing(margin=None, step_time_sd_s=None))
@@ -226,13 +217,6 @@ def test_a_device_without_a_case_lacks_all_of_them(tmp_path: Path, device: str, 
     assert build_points.exit_code(checked) == 3
     assert checked.for_others == ()
     assert not any("roof" in finding.case for finding in checked.findings)
-
-
-def test_a_roof_is_not_what_a_pattern_of_cases_asks_for(tmp_path: Path) -> None:
-    """Where nothing but it was measured, any case is not measured."""
-    roof = build_points.record(case=build.case(id="roof-fp32", mode="roof"))
-    checked = check_expectations(build_points.points(tmp_path, roof), [expected(case="*")])
-    assert [(finding.case, finding.verdict) for finding in checked.findings] == [("*", "not_measured")]
 
 
 @pytest.mark.parametrize(("outcome", "code"), [("failed", 3), ("error", 3), ("out_of_memory", 3), ("skipped", 0)])
@@ -363,7 +347,7 @@ def test_a_worse_session_makes_no_floor_held(tmp_path: Path) -> None:
             "not_evaluable",
             "Likely: the time is known to no better than itself: leave the machine alone",
         ),
-        (0.008, 0.9999, 0.12, "not_evaluable", "Likely: the roofs were measured on a loud machine (their samples"),
+        (0.008, 0.9999, 0.12, "not_evaluable", "Likely: the roofs were measured on a busy machine (their samples"),
         (0.008, 0.9999, 0.05, "held", None),
         (0.008, 0.6, 0.9, "failed", None),
     ],
@@ -448,24 +432,6 @@ def test_what_is_of_another_machine_or_work_says_nothing(
     assert told in message(finding)
     right = expected(**floor, fingerprint=HERE, workload_hash=f"hash of {ID}")
     assert check(tmp_path, build_points.record(), right)[0].verdict == ("held" if bound == "compute" else "failed")
-
-
-def test_machines_of_one_label_have_an_entry_each(tmp_path: Path) -> None:
-    """Another's is counted beside this one's own, and is no reason to pass where this one has none."""
-    own, other = expected(fingerprint=HERE), expected(fingerprint="far", bound="memory")
-    here = build_points.points(tmp_path, build_points.record())
-    there = build_points.points(tmp_path, build_points.record(), name="b", machine={"fingerprint": "far"})
-    checked = check_expectations(here, [other, own])
-    assert [finding.verdict for finding in checked.findings] == ["held"]
-    assert (checked.for_others, build_points.exit_code(checked)) == ((other,), 0)
-    checked = check_expectations([*here, *there], [other, own])
-    assert [finding.verdict for finding in checked.findings] == ["held", "failed"]
-    assert checked.for_others == ()
-    checked = check_expectations([*here, *there], [own])
-    assert [finding.verdict for finding in checked.findings] == ["held", "not_evaluable"]
-    everywhere = expected()
-    checked = check_expectations(here, [other, own, everywhere])
-    assert [finding.expected for finding in checked.findings] == [own, everywhere]
 
 
 def test_what_is_of_a_machine_is_missed_there_alone(tmp_path: Path) -> None:
@@ -565,14 +531,6 @@ def test_a_session_of_roofs_alone_lacks_what_it_tells_of(tmp_path: Path) -> None
     (finding,) = check_expectations(points, [expected(case=ID)]).findings
     assert finding.verdict == "not_evaluable"
     assert "4 of 5 sessions have no usable row: 1.json: not measured: failed: boom" in message(finding)
-
-
-def test_what_can_not_be_read_is_no_pass(tmp_path: Path) -> None:
-    """It may have held a session; it is told."""
-    points = build_points.points(tmp_path, build_points.record())
-    checked = check_expectations(points, [expected()], ["b.json: truncated"])
-    assert build_points.exit_code(checked) == 3
-    assert "not read: b.json: truncated" in findings_table(checked).notes
 
 
 def test_tests_in_parts_lose_nothing(tmp_path: Path) -> None:

@@ -32,14 +32,6 @@ def test_the_message_tells_expected_got_evidence_and_likely_reason(tmp_path: Pat
     )
 
 
-def test_the_evidence_has_the_range_and_the_knee(tmp_path: Path) -> None:
-    """Of a case that stands by its intensity."""
-    (finding,) = check_expectations(
-        build_points.points(tmp_path, build_points.record()), [_expected("*", bound="memory")]
-    ).findings
-    assert "Evidence: 250 to 1000 FLOP/byte, knee 100 (dram; analytic)." in message(finding)
-
-
 def test_the_worst_come_first_and_the_rest_is_counted(tmp_path: Path) -> None:
     """Failed, not evaluable, not measured, held; then what nothing is expected of, and other devices."""
     records = [
@@ -94,12 +86,6 @@ def test_sessions_of_several_commits_are_told(tmp_path: Path) -> None:
         "Sessions of several commits are judged together: 0123456789, fedcba9876; not of the newest one's: s1.json."
         " Give those of one at a time."
     ]
-
-
-def test_nothing_expected_is_said(tmp_path: Path) -> None:
-    """An empty table would look like a pass."""
-    table = findings_table(check_expectations(build_points.points(tmp_path, build_points.record())))
-    assert table.title == "Expected bounds: nothing is expected of these results"
 
 
 def test_every_form_is_written(tmp_path: Path) -> None:
