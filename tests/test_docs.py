@@ -19,11 +19,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+import roofline as rl
 from docs.reference import PAGE, reference
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.results.reader import read_file
-from roofline.text.units import significant
+from roofline.text.units import scaled, significant
 from tests import forked
 
 ROOT = Path(__file__).parents[1]
@@ -212,6 +213,28 @@ def test_the_readme_s_table_is_of_the_committed_results() -> None:
         assert of_roof.split("-") == list(dict.fromkeys(significant(100 * (end or 0), 2) for end in ends))
         assert of_sol == significant(100 * (point.fraction_of_sol or 0), 2)
         assert bound == point.bound.kind
+
+
+def test_the_table_of_a_step_s_time_is_of_the_committed_results() -> None:
+    """Calls, time and speed of light by what bounds the operations, as docs/time-roofline.md has them."""
+    operations = rl.load(REFERENCE).operations
+    operations = operations[operations["case"] == "mobilenet_v2-train-b16-fp32"]
+    why = operations["bound_why"].where(
+        operations["bound_why"] == "far below its roofs", "at a knee, or depends on the cache"
+    )
+    bound = operations["bound"].astype(str)
+    sums = operations.groupby(bound.where(bound != "undetermined", "undetermined: " + why))[
+        ["calls", "time_s", "speed_of_light_s"]
+    ].sum()
+    of_page = {
+        label: (calls, time, sol)
+        for label, calls, time, _, sol, *_ in _rows(
+            "docs/time-roofline.md", "| bound by | calls | time | of the step |"
+        )
+    }
+    for label, (calls, time_s, sol_s) in zip(sums.index, sums.to_numpy(), strict=True):
+        assert of_page[label] == (f"{calls:.0f}", scaled(time_s, "s"), scaled(sol_s, "s"))
+    assert of_page["step"][0] == f"{sums['calls'].sum():.0f}"
 
 
 @pytest.fixture
