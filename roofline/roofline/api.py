@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from roofline import frames
 from roofline.audits.audit import audit as apply_rules
+from roofline.audits.findings import findings_table
 from roofline.audits.reading import read as read_tables
-from roofline.audits.report import findings_table
 from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate, gate

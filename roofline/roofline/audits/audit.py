@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from roofline.audits.models import load
+from roofline.audits.known_models import load
 from roofline.audits.row import Row
 from roofline.audits.rule import Known, Rule, Verdict, run
 from roofline.audits.rules import RULES

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from roofline.audits import result_file, table_file
+from roofline.audits import benchmark_rows, csv_rows
 from roofline.audits.row import Row
 from roofline.files.paths import folders_without
 from roofline.files.text import ReadError, text_of
@@ -78,7 +78,7 @@ def unread_columns(path: Path) -> tuple[str, ...]:
     :raises ReadError: it can't be read, and why.
     """
     text = text_of(path, _ADVICE)
-    return result_file.unread(path) if text.lstrip()[:1] in ("{", "[") else table_file.unread(path, text)
+    return benchmark_rows.unread(path) if text.lstrip()[:1] in ("{", "[") else csv_rows.unread(path, text)
 
 
 def rows_of(path: Path, devices: DeviceTable, incomplete: list[str] | None = None) -> tuple[Row, ...]:
@@ -92,8 +92,8 @@ def rows_of(path: Path, devices: DeviceTable, incomplete: list[str] | None = Non
     if not text.strip():
         raise ReadError(f"{path}: empty.")
     if text.lstrip()[0] in "{[":
-        return result_file.rows_of(path, devices, incomplete)
-    return table_file.rows_of(path, text)
+        return benchmark_rows.rows_of(path, devices, incomplete)
+    return csv_rows.rows_of(path, text)
 
 
 def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from roofline.audits.models import KnownModels
+from roofline.audits.known_models import KnownModels
 from roofline.audits.row import Row
 from roofline.machine.published import DeviceTable
 

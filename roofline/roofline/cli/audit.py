@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from roofline.audits import RULES, SUFFIXES, audit, on_devices, read
-from roofline.audits.report import findings_table, rules_table
+from roofline.audits.findings import findings_table, rules_table
 from roofline.cli.common import INPUT, CannotCompare, device_table, devices_option
 from roofline.cli.output import chosen_format, emit, terminal_width
 from roofline.cli.parameters import table_options, verbose_option

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from roofline.audits import audit, read, rows_of
+from roofline.audits.findings import findings_table
 from roofline.audits.layouts import PLAIN, TIMM
-from roofline.audits.report import findings_table
 from roofline.audits.row import Row
 from roofline.files.text import ReadError
 from roofline.show.tables import FORMATS, render

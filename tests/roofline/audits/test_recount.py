@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from roofline.audits.models import KnownModel, load
+from roofline.audits.known_models import KnownModel, load
 
 pytest.importorskip("torch")
 pytest.importorskip("torchvision")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from roofline.audits.figure import Figure, agree, exact, shown
-from roofline.audits.models import KnownModel
+from roofline.audits.known_models import KnownModel
 from roofline.audits.row import Row
 from roofline.audits.rule import Contradiction, Known, rule
 from roofline.machine.published import BYTE_ROOFS, DeviceTable, PublishedDevice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from roofline.audits.figure import Figure, exact, gap, shown
-from roofline.audits.models import attained
+from roofline.audits.known_models import attained
 from roofline.audits.roof import roof_of
 from roofline.audits.row import Row
 from roofline.audits.rule import Contradiction, Known, rule

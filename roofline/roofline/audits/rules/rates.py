@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from roofline.audits.figure import Figure, agree, difference, exact, gap, shown
-from roofline.audits.models import KnownModel
+from roofline.audits.known_models import KnownModel
 from roofline.audits.row import Mode, Row
 from roofline.audits.rule import Contradiction, Known, rule
 

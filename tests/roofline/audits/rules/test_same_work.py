@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from roofline.audits.rules.devices import pooled, same_as_cpu
+from roofline.audits.rules.same_work import pooled, same_as_cpu
 from tests.roofline.audits.make import POOLED, found, row, table
 
 

@@ -12,10 +12,10 @@ from math import sqrt
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from roofline.audits.csv_rows import kind_of
 from roofline.audits.figure import Figure, exact, plausible
 from roofline.audits.layouts import PLAIN, plain
 from roofline.audits.row import Mode, Roof, Row
-from roofline.audits.table_file import kind_of
 from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, points_of
 from roofline.results.reader import Benchmark, read_file

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from roofline.audits.csv_rows import kind_of, number, rows_of, unread
 from roofline.audits.figure import Figure, exact
-from roofline.audits.table_file import kind_of, number, rows_of, unread
 from roofline.files.text import ReadError
 
 PATH = Path("t.csv")
