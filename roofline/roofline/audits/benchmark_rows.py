@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from math import sqrt
-from pathlib import Path
 from typing import Any, TypeGuard
 
 from roofline.audits.csv_rows import kind_of
-from roofline.audits.figure import Figure, exact, plausible
 from roofline.audits.layouts import PLAIN, plain
-from roofline.audits.row import Mode, Roof, Row
+from roofline.audits.row import Mode, Number, Roof, Row, exact, plausible
 from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, points_of
-from roofline.results.reader import Benchmark, read_file
+from roofline.results.reader import Benchmark, ResultFile
 from roofline.schema.record import Case, Profile, Record, Timing
 from roofline.timing.step_time import AGREEMENT, step_time
 
@@ -26,25 +24,15 @@ _DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0
 _MODES: dict[str, Mode] = {"train": "train", "infer": "infer"}
 
 
-def rows_of(path: Path, devices: DeviceTable, incomplete: list[str] | None = None) -> tuple[Row, ...]:
-    """The rows of a result file; benchmarks that measured a roof or a loader are no cases and stay out.
-
-    :param incomplete: how far its run came is added to it, where that did not end.
-    :raises ReadError: the file is no result file, or can't be used.
-    """
-    result = read_file(path)
-    if incomplete is not None and result.session is not None and result.session.why_incomplete is not None:
-        incomplete.append(f"{path}: {result.session.why_incomplete}")
+def rows_of(result: ResultFile, devices: DeviceTable) -> tuple[Row, ...]:
+    """Make a row of each benchmark; those that measured a roof or a loader are no cases and stay out."""
     points = points_of(result, devices)
     return tuple(_row(point, index) for index, point in enumerate(points, 1) if point.mode in (None, "train", "infer"))
 
 
-def unread(path: Path) -> tuple[str, ...]:
-    """Name what ``extra_info`` of a result file says that no rule can look at.
-
-    :raises ReadError: it can't be read.
-    """
-    names = dict.fromkeys(key for benchmark in read_file(path).benchmarks for key in benchmark.extra_info)
+def unread(result: ResultFile) -> tuple[str, ...]:
+    """Name what ``extra_info`` of a result file says that no rule can look at."""
+    names = dict.fromkeys(key for benchmark in result.benchmarks for key in benchmark.extra_info)
     return tuple(key for key in names if not PLAIN.reads(plain(key)) and not _is_share(key))
 
 
@@ -180,7 +168,7 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _sample(shape: object) -> dict[str, Figure | None]:
+def _sample(shape: object) -> dict[str, Number | None]:
     """Size of one sample of ``[channels, height, width]`` or ``[tokens]``, as `Row` has it."""
     match shape:
         case [int(tokens)]:
@@ -200,7 +188,7 @@ def _roof(point: Point) -> Roof | None:
     return None if figure is None else Roof(flop_per_s=figure, source=f"the {placement.roof_source} roof")
 
 
-def _figure(value: object) -> Figure | None:
+def _figure(value: object) -> Number | None:
     """JSON's numbers are not rounded. What no measurement gives is missing."""
     if not _is_number(value) or not plausible(value):
         return None

@@ -11,9 +11,8 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from roofline.audits.figure import Figure, exact, plausible, rounded
 from roofline.audits.layouts import BESIDE_MAC, JOINED, PLAIN, Layout, Quantity, layouts_of, needed, plain
-from roofline.audits.row import DeviceKind, Mode, Row
+from roofline.audits.row import DeviceKind, Mode, Number, Row, exact, plausible, rounded
 from roofline.files.text import ReadError
 from roofline.text.units import some_of
 
@@ -91,7 +90,7 @@ def kind_of(device: str | None) -> DeviceKind | None:
     return next((kind for word, kind in _KINDS.items() if word in words), None)
 
 
-def number(text: str) -> Figure | None:
+def number(text: str) -> Number | None:
     """A printed number, in the precision it was printed in; None where the cell says that there is none.
 
     :raises ValueError: neither.
@@ -137,7 +136,7 @@ def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
         if text := cells.get(name, "").strip():
             words[field] = f"{words[field]}, {text}" if field in words else text
     figures: dict[str, Any] = {}
-    percentiles: list[tuple[float, Figure]] = []
+    percentiles: list[tuple[float, Number]] = []
     for name, quantity in layout.numbers.items():
         if name not in cells:
             continue
@@ -177,7 +176,7 @@ def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
     )
 
 
-def _figure(cell: str, quantity: Quantity, where: str) -> Figure | None:
+def _figure(cell: str, quantity: Quantity, where: str) -> Number | None:
     sides = _SIDES.fullmatch(cell.strip()) if quantity.field == "size_pixel" else None
     if sides is not None:
         return exact(sqrt(int(sides["height"]) * int(sides["width"])))

@@ -16,8 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from roofline.audits.figure import Figure, agree, exact
-from roofline.audits.row import Mode, Row
+from roofline.audits.row import Mode, Number, Row, agree, exact
 
 _SAME = 0.01
 """Relative difference up to which two figures are those of one model: heads and classes differ, architectures more."""
@@ -46,14 +45,14 @@ class KnownModel:
 
     name: str
     library: str
-    forward: Figure
-    training: Figure
-    size_pixel: Figure | None = None
-    length_token: Figure | None = None
-    parameter_count: Figure | None = None
+    forward: Number
+    training: Number
+    size_pixel: Number | None = None
+    length_token: Number | None = None
+    parameter_count: Number | None = None
     generic: bool = False
 
-    def of(self, mode: Mode) -> Figure:
+    def of(self, mode: Mode) -> Number:
         return self.training if mode == "train" else self.forward
 
     def fits(self, row: Row) -> bool:
@@ -133,7 +132,7 @@ def load() -> KnownModels:
     return KnownModels(by_name={name: tuple(models) for name, models in known.items()})
 
 
-def attained(row: Row, models: KnownModels) -> tuple[Figure, str] | None:
+def attained(row: Row, models: KnownModels) -> tuple[Number, str] | None:
     """FLOP/s of a row and how it comes about: stated, else from its work, stated or counted, and its time."""
     if row.attained_flop_per_s is not None:
         return row.attained_flop_per_s, "attained"
@@ -166,7 +165,7 @@ def _named(text: str) -> _Name:
 
 
 def _model(library: str, entry: Mapping[str, Any]) -> KnownModel:
-    def figure(key: str) -> Figure | None:
+    def figure(key: str) -> Number | None:
         return exact(float(entry[key])) if key in entry else None
 
     return KnownModel(

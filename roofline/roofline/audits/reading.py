@@ -1,4 +1,4 @@
-"""Files and folders to rows: JSON by pytest-benchmark, or a table. The first character tells which, not the name."""
+"""Read files and folders into rows: JSON by pytest-benchmark, or a table. The first character tells which."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from pathlib import Path
 from roofline.audits import benchmark_rows, csv_rows
 from roofline.audits.row import Row
 from roofline.files.paths import folders_without
-from roofline.files.text import ReadError, text_of
+from roofline.files.text import ReadError, content_of, decoded
 from roofline.machine.published import DeviceTable
 from roofline.results import journal
+from roofline.results.reader import read_file
 
 SUFFIXES = (".csv", ".json", journal.SUFFIX)
 """Of the files that are looked for in a folder."""
@@ -21,20 +22,34 @@ _ADVICE = "Save the table as CSV in UTF-8."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What came of the paths that were given.
+class FileRows:
+    """One file.
 
-    ``unknown`` are (file, columns) of tables with columns that were left alone because nothing knows their names.
-    ``refused`` says of files that were named why they can't be read; ``skipped`` the same of files that were found in a
-    folder, which may hold anything, and of a folder without any: these stand in nobody's way. ``incomplete`` names the
-    runs that did not end.
+    :param unknown: columns of a table, and figures of a result file, that no rule can look at.
+    :param incomplete: how far its run came, where that did not end.
     """
 
     rows: tuple[Row, ...]
-    unknown: tuple[tuple[Path, tuple[str, ...]], ...]
+    unknown: tuple[str, ...] = ()
+    incomplete: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What came of the paths that were given.
+
+    :param files: those that were read, by their paths.
+    :param refused: why files that were named can't be read.
+    :param skipped: the same of files that were found in a folder, which may hold anything, and of a folder without any.
+    """
+
+    files: dict[Path, FileRows]
     refused: tuple[str, ...]
     skipped: tuple[str, ...]
-    incomplete: tuple[str, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(row for file in self.files.values() for row in file.rows)
 
 
 def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
@@ -42,11 +57,9 @@ def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
 
     :param devices: for the roofs of result files.
     """
-    rows: list[Row] = []
-    unknown: list[tuple[Path, tuple[str, ...]]] = []
+    files: dict[Path, FileRows] = {}
     refused: list[str] = []
     skipped: list[str] = []
-    incomplete: list[str] = []
     known: set[str] = set()
     paths = tuple(paths)
     for path, named in _files(paths):
@@ -56,44 +69,40 @@ def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
             continue
         known.add(real)
         try:
-            rows += rows_of(path, devices, incomplete)
-            if columns := unread_columns(path):
-                unknown.append((path, columns))
+            files[path] = read_one(path, devices)
         except ReadError as error:
             (refused if named else skipped).append(str(error))
-    if rows:
+    if any(file.rows for file in files.values()):
         skipped += folders_without(paths, SUFFIXES)
-    return Reading(
-        rows=tuple(rows),
-        unknown=tuple(unknown),
-        refused=tuple(refused),
-        skipped=tuple(skipped),
-        incomplete=tuple(incomplete),
+    return Reading(files=files, refused=tuple(refused), skipped=tuple(skipped))
+
+
+def read_one(path: Path, devices: DeviceTable) -> FileRows:
+    """Read one file.
+
+    :param devices: for the roofs of result files.
+    :raises ReadError: it can't be read, and why.
+    """
+    content = content_of(path, _ADVICE)
+    text = decoded(path, content, _ADVICE)
+    if not text.strip():
+        raise ReadError(f"{path}: empty.")
+    if text.lstrip()[0] not in "{[":
+        return FileRows(rows=csv_rows.rows_of(path, text), unknown=csv_rows.unread(path, text))
+    result = read_file(path, content)
+    return FileRows(
+        rows=benchmark_rows.rows_of(result, devices),
+        unknown=benchmark_rows.unread(result),
+        incomplete=None if result.session is None else result.session.why_incomplete,
     )
 
 
-def unread_columns(path: Path) -> tuple[str, ...]:
-    """Columns of a table, and figures of a result file, that were left alone because nothing knows their names.
+def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
+    """Read the rows of one file.
 
     :raises ReadError: it can't be read, and why.
     """
-    text = text_of(path, _ADVICE)
-    return benchmark_rows.unread(path) if text.lstrip()[:1] in ("{", "[") else csv_rows.unread(path, text)
-
-
-def rows_of(path: Path, devices: DeviceTable, incomplete: list[str] | None = None) -> tuple[Row, ...]:
-    """The rows of one file.
-
-    :param devices: for the roofs of result files.
-    :param incomplete: how far its run came is added to it, where that did not end.
-    :raises ReadError: it can't be read, and why.
-    """
-    text = text_of(path, _ADVICE)
-    if not text.strip():
-        raise ReadError(f"{path}: empty.")
-    if text.lstrip()[0] in "{[":
-        return benchmark_rows.rows_of(path, devices, incomplete)
-    return csv_rows.rows_of(path, text)
+    return read_one(path, devices).rows
 
 
 def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:

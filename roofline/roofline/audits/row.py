@@ -1,21 +1,97 @@
-"""What every file is read into: one row of figures, whatever the table looked like."""
+"""A row of stated numbers, which every file is read into, and what rounding may hide of each number.
+
+A table prints a few digits: 0.10 images/s may be anything from 0.095 to 0.105. Two printed numbers contradict each
+other only where no values behind them would agree. So every number carries the interval it may lie in, and a
+contradiction is a gap between two intervals.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.audits.figure import Figure
+from roofline.text.units import scaled, significant
 
 Mode = Literal["train", "infer"]
 DeviceKind = Literal["cpu", "accelerator"]
+
+_DIGITS = 5
+"""Significant digits of a number in a sentence: as many as the tables that are audited print."""
+
+
+_LEAST, _MOST = 1e-30, 1e30
+"""Bounds of a measured number: products of a few such numbers stay finite and above 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of at least 0 in SI base units and the least and most it may be."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def positive(self) -> bool:
+        return self.value > 0
+
+    def __add__(self, other: Number) -> Number:
+        return Number(self.value + other.value, self.low + other.low, self.high + other.high)
+
+    def __mul__(self, other: Number) -> Number:
+        return Number(self.value * other.value, self.low * other.low, self.high * other.high)
+
+    def __truediv__(self, other: Number) -> Number:
+        """:raises ZeroDivisionError: ``other`` is 0: check `positive` first."""
+        high = self.high / other.low if other.low > 0 else float("inf")
+        return Number(self.value / other.value, self.low / other.high, high)
+
+
+def plausible(value: float) -> bool:
+    return value == 0 or _LEAST <= value <= _MOST
+
+
+def exact(value: float) -> Number:
+    return Number(value, value, value)
+
+
+def rounded(value: float, slack: float) -> Number:
+    """``value`` as printed, ``slack`` half a unit of its last digit."""
+    return Number(value, max(0.0, value - slack), value + slack)
+
+
+def gap(found: Number, expected: Number) -> float:
+    """What rounding does not explain of the difference, relative to ``expected``: 0.03 is 3 % too much, 0 is none."""
+    if found.low > expected.high:
+        return (found.low - expected.high) / expected.high if expected.high > 0 else float("inf")
+    if found.high < expected.low:
+        return (found.high - expected.low) / expected.low
+    return 0.0
+
+
+def agree(found: Number, expected: Number, tolerance: float) -> bool:
+    return abs(gap(found, expected)) <= tolerance
+
+
+def shown(figure: Number | float, unit: str = "") -> str:
+    """In a sentence: with a prefix where there is a unit, else plain."""
+    value = figure.value if isinstance(figure, Number) else figure
+    if unit:
+        return scaled(value, unit, _DIGITS)
+    return f"{value:.{_DIGITS}g}" if 1e-4 <= abs(value) < 10**_DIGITS else significant(value, _DIGITS)
+
+
+def difference(found: Number, expected: Number) -> str:
+    """How far ``found`` is from ``expected``: ``+59.9 %``, and a factor where that says more: ``3.34 times``."""
+    ratio = found.value / expected.value
+    return f"{100 * (ratio - 1):+.1f} %" if 0.5 < ratio < 2 else f"{significant(ratio)} times"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roof:
     """A ceiling a row is held against, FLOP/s, and where the figure comes from."""
 
-    flop_per_s: Figure
+    flop_per_s: Number
     source: str
 
 
@@ -48,36 +124,36 @@ class Row:
     device: str | None = None
     device_kind: DeviceKind | None = None
     device_proven: bool = False
-    batch: Figure | None = None
-    size_pixel: Figure | None = None
-    length_token: Figure | None = None
-    parameter_count: Figure | None = None
-    runs: Figure | None = None
+    batch: Number | None = None
+    size_pixel: Number | None = None
+    length_token: Number | None = None
+    parameter_count: Number | None = None
+    runs: Number | None = None
 
-    samples_per_s: Figure | None = None
-    samples_per_s_sd: Figure | None = None
-    step_time_s: Figure | None = None
-    step_time_sd_s: Figure | None = None
-    steps_per_s: Figure | None = None
-    steps: Figure | None = None
-    total_s: Figure | None = None
-    mean_s: Figure | None = None
-    percentiles: tuple[tuple[float, Figure], ...] = ()
-    attained_flop_per_s: Figure | None = None
-    intensity_flop_per_byte: Figure | None = None
+    samples_per_s: Number | None = None
+    samples_per_s_sd: Number | None = None
+    step_time_s: Number | None = None
+    step_time_sd_s: Number | None = None
+    steps_per_s: Number | None = None
+    steps: Number | None = None
+    total_s: Number | None = None
+    mean_s: Number | None = None
+    percentiles: tuple[tuple[float, Number], ...] = ()
+    attained_flop_per_s: Number | None = None
+    intensity_flop_per_byte: Number | None = None
 
-    flop_per_sample: Figure | None = None
-    mac_per_sample: Figure | None = None
-    flop_per_step: Figure | None = None
-    peak_flop_per_s: Figure | None = None
-    peak_byte_per_s: Figure | None = None
+    flop_per_sample: Number | None = None
+    mac_per_sample: Number | None = None
+    flop_per_step: Number | None = None
+    peak_flop_per_s: Number | None = None
+    peak_byte_per_s: Number | None = None
     roof: Roof | None = None
-    speed_of_light_s: Figure | None = None
-    launch_s: Figure | None = None
-    reserved_byte: Figure | None = None
-    memory_byte: Figure | None = None
-    device_time_s: Figure | None = None
-    wall_time_s: Figure | None = None
+    speed_of_light_s: Number | None = None
+    launch_s: Number | None = None
+    reserved_byte: Number | None = None
+    memory_byte: Number | None = None
+    device_time_s: Number | None = None
+    wall_time_s: Number | None = None
     impossible: tuple[str, ...] = ()
     nonfinite: tuple[str, ...] = ()
 
@@ -86,17 +162,17 @@ class Row:
         return f"{self.counted_in} {self.number}"
 
     @property
-    def time_s(self) -> Figure | None:
+    def time_s(self) -> Number | None:
         """Of one step: stated as such, else the mean."""
         return self.step_time_s if self.step_time_s is not None else self.mean_s
 
     @property
-    def mean_time_s(self) -> Figure | None:
+    def mean_time_s(self) -> Number | None:
         """The mean, stated as such, else the time of a step: tables print the mean where they don't say."""
         return self.mean_s if self.mean_s is not None else self.step_time_s
 
     @property
-    def rate(self) -> Figure | None:
+    def rate(self) -> Number | None:
         """Samples per second: stated, else batch / time of a step."""
         if self.samples_per_s is not None:
             return self.samples_per_s

@@ -85,11 +85,13 @@ def command(
     reading = read(files, table)
     for reason in reading.skipped:
         say(f"skipped {reason}", err=True)
-    for line in reading.incomplete:
-        say(line, err=True)
-    for path, columns in reading.unknown:
-        unknown = f"{path}: columns left out, for no rule knows them: {', '.join(columns)}. {_NAMING}"
-        say(unknown, err=True)
+    for path, file in reading.files.items():
+        if file.incomplete is not None:
+            say(f"{path}: {file.incomplete}", err=True)
+    for path, file in reading.files.items():
+        if file.unknown:
+            unknown = f"{path}: columns left out, for no rule knows them: {', '.join(file.unknown)}. {_NAMING}"
+            say(unknown, err=True)
     rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
     found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)
     if reading.rows:

@@ -180,13 +180,14 @@ def folders_without_results(paths: Iterable[Path]) -> list[str]:
     return folders_without(paths, _RESULTS)
 
 
-def read_file(path: Path) -> ResultFile:
+def read_file(path: Path, content: bytes | None = None) -> ResultFile:
     """Read one file.
 
+    :param content: its bytes, where they have been read.
     :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, not pytest-benchmark's, no benchmarks in it, or
         none with a record that this version reads.
     """
-    document = _document(path)
+    document = _document(path, content)
     nonfinite: list[str] = []
     machine_info = _parts(document.machine_info)
     machine = session = None
@@ -261,12 +262,12 @@ _ROW = msgspec.json.Decoder(_Row)
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def _document(path: Path) -> _Document:
+def _document(path: Path, content: bytes | None) -> _Document:
     """The parts of a file; of a journal, those of the file that its run would have made.
 
     :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, or not pytest-benchmark's.
     """
-    content = _json_of(path)
+    content = _json_of(path, content)
     try:
         return _DOCUMENT.decode(content)
     except (msgspec.DecodeError, RecursionError):
@@ -277,13 +278,13 @@ def _document(path: Path) -> _Document:
         raise _why_not(path, content) or _unreadable(path, error) from error
 
 
-def _json_of(path: Path) -> bytes:
+def _json_of(path: Path, content: bytes | None) -> bytes:
     """The JSON of a file in UTF-8, without a byte order mark.
 
     :raises ReadError: missing, empty, not UTF-8, or a journal of which nothing can be used.
     """
     try:
-        content = content_of(path, _WHAT_WE_READ)
+        content = content_of(path, _WHAT_WE_READ) if content is None else content
     except ReadError as error:
         left = path.with_suffix(journal.SUFFIX)
         if left != path and os.path.exists(left):

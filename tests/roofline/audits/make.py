@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from roofline.audits import rows_of
-from roofline.audits.figure import exact
 from roofline.audits.known_models import load
-from roofline.audits.row import Row
+from roofline.audits.row import Row, exact
 from roofline.audits.rule import Contradiction, Known, Rule, run
 from roofline.machine import published as devices
 

@@ -19,11 +19,6 @@ def test_rules_can_be_chosen() -> None:
     assert not audit(rows, KNOWN.devices, rules=others).contradicted
 
 
-def test_an_audit_knows_whether_it_had_anything_to_look_at() -> None:
-    assert audit([row(model="m")], KNOWN.devices).examined == 0
-    assert audit([row(samples_per_s=10.0, step_time_s=0.1, batch=1)], KNOWN.devices).examined == 1
-
-
 def test_a_function_becomes_a_rule() -> None:
     """Its name and docstring are the rule's; a tolerance given to a rule without one is not handed on."""
     handed: list[float] = []

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from roofline.audits import audit, rows_of
-from roofline.audits.figure import exact
-from roofline.audits.reading import unread_columns
-from roofline.audits.row import Row
+from roofline.audits.reading import read_one
+from roofline.audits.row import Row, exact
 from roofline.schema.record import Check, Memory, Profile
 from tests.roofline import build
 from tests.roofline.audits.make import KNOWN
@@ -249,7 +248,7 @@ def test_what_no_rule_knows_is_named(tmp_path: Path) -> None:
     content = build.document([None, build.record()])
     content["benchmarks"][0]["extra_info"] = {"accuracy": 0.7, "batch": 8}
     path = build.write(tmp_path / "a.json", content)
-    assert unread_columns(path) == ("accuracy",)
+    assert read_one(path, KNOWN.devices).unknown == ("accuracy",)
 
 
 def test_what_is_not_finite_is_named(tmp_path: Path) -> None:

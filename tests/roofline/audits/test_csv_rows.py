@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roofline.audits.csv_rows import kind_of, number, rows_of, unread
-from roofline.audits.figure import Figure, exact
+from roofline.audits.row import Number, exact
 from roofline.files.text import ReadError
 
 PATH = Path("t.csv")
@@ -132,14 +132,14 @@ def test_rows_of_one_work_have_one_key_whatever_the_device() -> None:
 @pytest.mark.parametrize(
     ("text", "figure"),
     [
-        ("0.10", Figure(0.10, 0.095, 0.105)),
-        ("1,598.31", Figure(1598.31, 1598.305, 1598.315)),
-        ("359", Figure(359.0, 358.5, 359.5)),
-        ("1.5e3", Figure(1500.0, 1450.0, 1550.0)),
-        (".5", Figure(0.5, 0.45, 0.55)),
+        ("0.10", Number(0.10, 0.095, 0.105)),
+        ("1,598.31", Number(1598.31, 1598.305, 1598.315)),
+        ("359", Number(359.0, 358.5, 359.5)),
+        ("1.5e3", Number(1500.0, 1450.0, 1550.0)),
+        (".5", Number(0.5, 0.45, 0.55)),
     ],
 )
-def test_printed_numbers(text: str, figure: Figure) -> None:
+def test_printed_numbers(text: str, figure: Number) -> None:
     read = number(text)
     assert read is not None
     assert (read.value, read.low, read.high) == pytest.approx((figure.value, figure.low, figure.high))

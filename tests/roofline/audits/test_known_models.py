@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import pytest
 
-from roofline.audits.figure import exact, rounded
 from roofline.audits.known_models import KnownModel, attained, load, plain
+from roofline.audits.row import exact, rounded
 from tests.roofline.audits.make import KNOWN, row
 
 RESNET50 = (8_178_368_512, 24_299_077_632)

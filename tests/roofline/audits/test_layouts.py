@@ -30,12 +30,6 @@ def test_the_message_names_columns_that_are_really_read() -> None:
         assert layouts_of(frozenset({"model", name})) == (PLAIN,)
 
 
-def test_headings_of_reports_are_columns() -> None:
-    assert plain("Attained GFLOP/s") in PLAIN.numbers
-    assert plain("Images/s") in PLAIN.numbers
-    assert plain("Arithmetic intensity") in PLAIN.numbers
-
-
 def test_the_page_names_columns_and_units_that_are_read() -> None:
     """Of every quantity that a table may state, a name at least."""
     section = PAGE.read_text(encoding="utf-8").partition("## Columns of a table")[2].partition("\n## ")[0]

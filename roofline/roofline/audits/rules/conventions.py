@@ -8,9 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from roofline.audits.figure import Figure, agree, exact, shown
 from roofline.audits.known_models import KnownModel
-from roofline.audits.row import Row
+from roofline.audits.row import Number, Row, agree, exact, shown
 from roofline.audits.rule import Contradiction, Known, rule
 from roofline.machine.published import BYTE_ROOFS, DeviceTable, PublishedDevice
 from roofline.text.units import significant
@@ -66,11 +65,11 @@ def mixed_conventions(rows: Sequence[Row], known: Known, tolerance: float) -> It
 
 
 @rule("intensity that is attained / bandwidth", tolerance=0.03)
-def circular_intensity(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+def circular_intensity(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """Attained FLOP/s / intensity is one and the same number for all rows of a device: the intensity was computed from
     that bandwidth, which puts every point on the memory roof whatever the model. Nothing about the bound follows from
     it. Said of three rows or more whose intensities lie apart."""
-    devices: defaultdict[tuple[str, str | None], list[tuple[Row, Figure, Figure]]] = defaultdict(list)
+    devices: defaultdict[tuple[str, str | None], list[tuple[Row, Number, Number]]] = defaultdict(list)
     for row in rows:
         rate, intensity = row.attained_flop_per_s, row.intensity_flop_per_byte
         if rate is not None and intensity is not None and rate.positive and intensity.positive:
@@ -117,7 +116,7 @@ def peak_of_another_card(rows: Sequence[Row], known: Known, tolerance: float) ->
         yield Contradiction(row=row, arithmetic="; ".join(found), others=tuple(rest)) if found else None
 
 
-def _flop_figures(row: Row, model: KnownModel) -> Iterator[tuple[str, Figure, tuple[tuple[str, Figure], ...]]]:
+def _flop_figures(row: Row, model: KnownModel) -> Iterator[tuple[str, Number, tuple[tuple[str, Number], ...]]]:
     """What the row says of the FLOP of one sample, each with what would be right."""
     forward, training = ("forward pass", model.forward), (_TRAINING, model.training)
     of_mode = {"train": (training,), "infer": (forward,), None: (forward, training)}[row.mode]
@@ -132,7 +131,7 @@ def _flop_figures(row: Row, model: KnownModel) -> Iterator[tuple[str, Figure, tu
         yield "attained FLOP/s / throughput", row.attained_flop_per_s / row.rate, of_mode
 
 
-def _mixed_up(what: str, flop: Figure, right: tuple[tuple[str, Figure], ...], tolerance: float) -> str | None:
+def _mixed_up(what: str, flop: Number, right: tuple[tuple[str, Number], ...], tolerance: float) -> str | None:
     if any(agree(flop, figure, tolerance) for _, figure in right):
         return None
     found = [
@@ -144,7 +143,7 @@ def _mixed_up(what: str, flop: Figure, right: tuple[tuple[str, Figure], ...], to
     return f"{what} is {shown(flop, 'FLOP')}: {', or '.join(found)}" if found else None
 
 
-def _other_batch(row: Row, right: tuple[tuple[str, Figure], ...]) -> str | None:
+def _other_batch(row: Row, right: tuple[tuple[str, Number], ...]) -> str | None:
     """Of how many samples the FLOP of a step are, where that is a power of two and not the batch."""
     flop, batch = row.flop_per_step, row.batch
     if flop is None or batch is None:
@@ -160,7 +159,7 @@ def _other_batch(row: Row, right: tuple[tuple[str, Figure], ...]) -> str | None:
 
 
 def _published_for(
-    figure: Figure, is_byte: bool, own: PublishedDevice, devices: DeviceTable, tolerance: float
+    figure: Number, is_byte: bool, own: PublishedDevice, devices: DeviceTable, tolerance: float
 ) -> list[str]:
     if _publishes(own, figure, is_byte, tolerance):
         return []
@@ -171,7 +170,7 @@ def _published_for(
     ]
 
 
-def _publishes(device: PublishedDevice, figure: Figure, is_byte: bool, tolerance: float) -> bool:
+def _publishes(device: PublishedDevice, figure: Number, is_byte: bool, tolerance: float) -> bool:
     return any(
         (roof.name in BYTE_ROOFS) == is_byte and agree(figure, exact(roof.value), tolerance) for roof in device.roofs
     )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from roofline.audits.figure import Figure, exact, gap, shown
 from roofline.audits.known_models import attained
-from roofline.audits.roof import roof_of
-from roofline.audits.row import Row
+from roofline.audits.row import Number, Roof, Row, exact, gap, shown
 from roofline.audits.rule import Contradiction, Known, rule
+from roofline.machine.published import BYTE_ROOFS, DeviceTable
 from roofline.text.units import significant
 
 _LEAST_LAUNCH = exact(1e-6)
@@ -18,6 +17,24 @@ microseconds on every driver and device there is."""
 _WINOGRAD = 2.25
 """Multiplications that Winograd's F(2x2, 3x3) saves (Lavin, Gray 2016): up to this factor a 3x3 convolution may seem to
 beat its roof, counted as it is by the plain algorithm."""
+
+_DTYPES: dict[str, tuple[str, ...]] = {
+    "fp64": ("fp64",),
+    # Frameworks run fp32 convolutions in TF32 where nobody tells them not to: a table's "fp32" may be either.
+    "fp32": ("fp32", "tf32"),
+    "float32": ("fp32", "tf32"),
+    "torch_default": ("fp32", "tf32"),
+    "tf32": ("tf32",),
+    "amp": ("bf16", "fp16"),
+    "amp_bf16": ("bf16",),
+    "bf16": ("bf16",),
+    "bfloat16": ("bf16",),
+    "amp_fp16": ("fp16",),
+    "fp16": ("fp16",),
+    "float16": ("fp16",),
+}
+"""Dtypes in which a precision may compute, by what tables call it. The highest of their roofs is the ceiling; of a
+precision that is not here, or not stated, the highest of all."""
 
 
 @rule("above the roof", tolerance=0.03)
@@ -33,7 +50,7 @@ def above_roof(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[
 
 
 @rule("faster than the speed of light", tolerance=0.03)
-def faster_than_light(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+def faster_than_light(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """A step took less than the machine's own roofs allow for its operations: a roof is too low, or a count is too
     high."""
     for row in rows:
@@ -48,7 +65,7 @@ def faster_than_light(rows: Sequence[Row], known: Known, tolerance: float) -> It
 
 
 @rule("faster than a kernel launch")
-def faster_than_launch(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+def faster_than_launch(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """A step on an accelerator took less than one kernel launch: as measured on the machine, else 1 µs. What was timed
     is not the step: no synchronisation, a divisor, a cached result."""
     for row in rows:
@@ -65,7 +82,7 @@ def faster_than_launch(rows: Sequence[Row], known: Known, tolerance: float) -> I
 
 
 @rule("a time or share that can't be", tolerance=0.03)
-def impossible_time(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+def impossible_time(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """A time below 0, a share of a time below 0 or above 1, or a device that ran for longer than the wall clock: two
     clocks were subtracted, or the device's time is that of other steps."""
     for row in rows:
@@ -100,10 +117,29 @@ def _memory(row: Row, tolerance: float) -> str | None:
     rate, intensity, peak = row.attained_flop_per_s, row.intensity_flop_per_byte, row.peak_byte_per_s
     if rate is None or intensity is None or peak is None or not (intensity.positive and peak.positive):
         return None
-    traffic: Figure = rate / intensity
+    traffic: Number = rate / intensity
     if gap(traffic, peak) <= tolerance:
         return ""
     return (
         f"{shown(rate, 'FLOP/s')} / {shown(intensity)} FLOP/byte = {shown(traffic, 'B/s')}, but the bandwidth is"
         f" {shown(peak, 'B/s')}"
     )
+
+
+def roof_of(row: Row, devices: DeviceTable) -> Roof | None:
+    """The ceiling in FLOP/s, or None where nothing is known of exactly this device."""
+    if row.roof is not None:
+        return row.roof
+    if row.peak_flop_per_s is not None:
+        return Roof(flop_per_s=row.peak_flop_per_s, source="the stated peak")
+    published = None if row.device is None else devices.find(row.device)
+    if published is None:
+        return None
+    roofs = [roof for roof in published.best() if roof.name not in BYTE_ROOFS]
+    wanted = _DTYPES.get((row.precision or "").casefold())
+    if wanted is not None:
+        roofs = [roof for roof in roofs if roof.name in wanted]
+    if not roofs:
+        return None
+    highest = max(roofs, key=lambda roof: roof.value)
+    return Roof(flop_per_s=exact(highest.value), source=f"{published.name} in {highest.name} ({highest.detail})")

@@ -1,4 +1,4 @@
-"""The rule on attained FLOP/s: which throughput, and which way of counting a model's FLOP, gives the stated one."""
+"""Rules on rates: attained FLOP/s against throughput, and throughput against batch size."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from roofline.audits.figure import Figure, agree, difference, exact, gap, shown
 from roofline.audits.known_models import KnownModel
-from roofline.audits.row import Mode, Row
+from roofline.audits.row import Mode, Number, Row, agree, difference, exact, gap, shown
 from roofline.audits.rule import Contradiction, Known, rule
+from roofline.model.flags import CLIFF, FULL_MEMORY_SHARE
+from roofline.text.units import percent, significant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class Counting:
     """A way in which people count the FLOP of one sample: right for one mode, or a habit."""
 
     name: str
-    of: Callable[[KnownModel, Mode | None], Figure]
+    of: Callable[[KnownModel, Mode | None], Number]
 
 
 COUNTINGS = (
@@ -40,8 +41,8 @@ class _Case:
     """A row that states attained FLOP/s and tells its throughput."""
 
     row: Row
-    attained: Figure
-    rate: Figure
+    attained: Number
+    rate: Number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +50,11 @@ class _Counted:
     """A case and the FLOP of a sample it should have been computed from."""
 
     case: _Case
-    flop: Figure
+    flop: Number
     name: str
 
     @property
-    def expected(self) -> Figure:
+    def expected(self) -> Number:
         return self.flop * self.case.rate
 
 
@@ -154,3 +155,41 @@ def _pooled(counted: _Counted, group: Sequence[_Case], tolerance: float) -> str 
         f"Pooled over {places}: the run-weighted mean ({terms}) / {shown(total)} = {shown(rate)} samples/s gives"
         f" {shown(counted.flop * exact(rate), 'FLOP/s')}"
     )
+
+
+@rule("throughput cliff against a smaller batch")
+def throughput_cliff(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+    """Less than half the throughput of a smaller batch of the same case, compared with the best of the smaller ones so
+    that what comes after the first fall is found too. A larger batch has no more work a sample. The likely cause is
+    named where the row tells the memory: past the card's, a driver spills to the host without an error."""
+    series: defaultdict[tuple[object, ...], list[tuple[Row, Number, Number]]] = defaultdict(list)
+    for row in rows:
+        if row.rate is not None and row.batch is not None and row.model is not None and row.rate.positive:
+            sample = (row.size_pixel, row.length_token)
+            key = (row.file, row.model, row.mode, row.precision, row.variant, sample, row.device)
+            series[key].append((row, row.rate, row.batch))
+    for members in series.values():
+        for row, rate, batch in members:
+            smaller = [member for member in members if member[2].value < batch.value]
+            if not smaller:
+                continue
+            other, best, size = max(smaller, key=lambda pair: pair[1].value)
+            if rate.high >= CLIFF * best.low:
+                yield None
+                continue
+            text = (
+                f"{shown(rate)} samples/s at batch {shown(batch)}, but {shown(best)} at batch {shown(size)}"
+                f" ({other.place}): {significant(best.value / rate.value)} times less. Cause: {_cause(row)}"
+            )
+            yield Contradiction(row=row, arithmetic=text)
+
+
+def _cause(row: Row) -> str:
+    reserved, total = row.reserved_byte, row.memory_byte
+    if reserved is None or total is None or not total.positive:
+        return "undetermined (the memory reserved is not stated)"
+    share = reserved.value / total.value
+    stated = f"{shown(reserved, 'B')} reserved of {shown(total, 'B')}, {percent(share, 3)}"
+    if share <= FULL_MEMORY_SHARE:
+        return f"undetermined ({stated})"
+    return f"memory spilled to the host ({stated})"

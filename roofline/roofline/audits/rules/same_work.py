@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from roofline.audits.figure import Figure, agree, difference, shown
-from roofline.audits.row import Row
+from roofline.audits.row import Number, Row, agree, difference, shown
 from roofline.audits.rule import Contradiction, Known, rule
 
 _TELLING = 5e-4
 """Half a unit of the last digit, relative: from four printed digits on two measured values don't agree by chance."""
 
-_MEASURED: tuple[tuple[str, str, Callable[[Row], Figure | None]], ...] = (
+_MEASURED: tuple[tuple[str, str, Callable[[Row], Number | None]], ...] = (
     ("attained", "FLOP/s", lambda row: row.attained_flop_per_s),
     ("throughput", "samples/s", lambda row: row.samples_per_s),
     ("step time", "s", lambda row: row.step_time_s),
@@ -20,7 +19,7 @@ _MEASURED: tuple[tuple[str, str, Callable[[Row], Figure | None]], ...] = (
 
 
 @rule("equal values in rows of different devices")
-def pooled(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+def pooled(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """Two devices don't give the same value to the last digit: rows of both were averaged into one, or a row was
     copied. Compared are attained FLOP/s, throughput and step time of rows of the same work, where four digits or more
     are printed."""
@@ -45,7 +44,7 @@ def pooled(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Cont
 
 
 @rule("as fast on the accelerator as on the CPU", tolerance=0.03)
-def same_as_cpu(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:  # noqa: ARG001
+def same_as_cpu(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """The same work takes the same time on a CPU and on an accelerator: the row ran on the wrong device, or neither
     device sets the pace (loader, host). Rows are the same work where all but the device is equal, names included. Not
     said where the device was proven while it was measured."""
@@ -77,7 +76,7 @@ def _same_work(rows: Iterable[Row]) -> Iterator[list[Row]]:
     return iter(groups.values())
 
 
-def _comparable(row: Row, group: Iterable[Row], get: Callable[[Row], Figure | None]) -> bool:
+def _comparable(row: Row, group: Iterable[Row], get: Callable[[Row], Number | None]) -> bool:
     """Whether the row has a value of enough digits, and a row of another device has one at all."""
     figure = get(row)
     if figure is None or not _telling(figure):
@@ -85,11 +84,11 @@ def _comparable(row: Row, group: Iterable[Row], get: Callable[[Row], Figure | No
     return any(other.device != row.device and get(other) is not None for other in group)
 
 
-def _telling(figure: Figure) -> bool:
+def _telling(figure: Number) -> bool:
     return figure.positive and figure.high - figure.value <= _TELLING * figure.value
 
 
-def _twins(row: Row, figure: Figure, group: Iterable[Row], get: Callable[[Row], Figure | None]) -> tuple[Row, ...]:
+def _twins(row: Row, figure: Number, group: Iterable[Row], get: Callable[[Row], Number | None]) -> tuple[Row, ...]:
     if not _telling(figure):
         return ()
     return tuple(
@@ -99,7 +98,7 @@ def _twins(row: Row, figure: Figure, group: Iterable[Row], get: Callable[[Row], 
     )
 
 
-def _speeds(row: Row, twin: Row) -> tuple[Figure, Figure, str] | None:
+def _speeds(row: Row, twin: Row) -> tuple[Number, Number, str] | None:
     """The first measured value that both rows have, and its unit."""
     for _, unit, get in (*_MEASURED[1:], ("mean", "s", lambda row: row.mean_s)):
         own, other = get(row), get(twin)
@@ -108,5 +107,5 @@ def _speeds(row: Row, twin: Row) -> tuple[Figure, Figure, str] | None:
     return None
 
 
-def _value(figure: Figure, unit: str) -> str:
+def _value(figure: Number, unit: str) -> str:
     return f"{shown(figure)} {unit}" if unit == "samples/s" else shown(figure, unit)

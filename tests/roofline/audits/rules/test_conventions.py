@@ -2,7 +2,7 @@
 
 import pytest
 
-from roofline.audits.figure import rounded
+from roofline.audits.row import rounded
 from roofline.audits.rules.conventions import circular_intensity, mixed_conventions, peak_of_another_card
 from tests.roofline.audits.make import found, row
 

@@ -1,19 +1,14 @@
-"""What no machine can do."""
+"""What no machine can do, and the roof that a row is held against."""
 
-from roofline.audits.figure import exact
-from roofline.audits.row import Roof
-from roofline.audits.rules.limits import above_roof, faster_than_launch, faster_than_light
-from tests.roofline.audits.make import found, row
+from __future__ import annotations
+
+import pytest
+
+from roofline.audits.row import Roof, exact
+from roofline.audits.rules.limits import above_roof, faster_than_launch, faster_than_light, roof_of
+from tests.roofline.audits.make import KNOWN, found, row
 
 _A100 = "NVIDIA A100 80GB PCIe"
-
-
-def test_far_above_a_stated_peak() -> None:
-    """17 TFLOP in 1 ms against 27 TFLOP/s."""
-    (one,) = found(above_roof, [row(flop_per_step=1.7e13, step_time_s=1e-3, peak_flop_per_s=2.7e13)])
-    assert one.arithmetic == (
-        "FLOP of a step / step time 17.000 PFLOP/s is 630 times the 27.000 TFLOP/s of the stated peak"
-    )
 
 
 def test_above_the_published_roof_of_the_device() -> None:
@@ -46,3 +41,38 @@ def test_the_measured_launch_latency_goes_before_the_general_one() -> None:
     assert found(faster_than_launch, [fast]) == ()
     (one,) = found(faster_than_launch, [row(device_kind="accelerator", step_time_s=2e-6, launch_s=3e-6)])
     assert one.arithmetic == "2.0000 µs a step, but a launch alone takes 3.0000 µs (measured here)"
+
+
+def test_its_own_roof_goes_before_the_stated_and_that_before_the_published() -> None:
+    own = Roof(flop_per_s=exact(1e12), source="measured")
+    assert roof_of(row(roof=own, peak_flop_per_s=2e12, device=_A100), KNOWN.devices) == own
+    stated = roof_of(row(peak_flop_per_s=2e12, device=_A100), KNOWN.devices)
+    assert stated == Roof(flop_per_s=exact(2e12), source="the stated peak")
+
+
+@pytest.mark.parametrize(
+    ("precision", "flop_per_s"),
+    [
+        ("fp32", 156e12),  # a table's fp32 may be TF32, which frameworks run convolutions in
+        ("tf32", 156e12),
+        ("amp", 312e12),
+        ("FP64", 19.5e12),
+        ("int4", 312e12),  # not known: the highest
+        (None, 312e12),
+    ],
+)
+def test_the_published_roof_by_precision(precision: str | None, flop_per_s: float) -> None:
+    roof = roof_of(row(device=_A100, precision=precision), KNOWN.devices)
+    assert roof is not None
+    assert roof.flop_per_s == exact(flop_per_s)
+    assert roof.source.startswith(_A100)
+
+
+@pytest.mark.parametrize("device", ["_A100", "rtx4090", "NVIDIA GeForce RTX 4090 Laptop GPU", None])
+def test_no_roof_of_another_device(device: str | None) -> None:
+    """A shorthand, a laptop card or no device gets no figure rather than a similar card's."""
+    assert roof_of(row(device=device), KNOWN.devices) is None
+
+
+def test_no_roof_where_none_is_published_for_the_precision() -> None:
+    assert roof_of(row(device="NVIDIA GeForce RTX 4060", precision="fp16"), KNOWN.devices) is None

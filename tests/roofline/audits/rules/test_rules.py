@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roofline.audits import RULES
-from roofline.audits.figure import exact, rounded
-from roofline.audits.row import Roof, Row
+from roofline.audits.row import Roof, Row, exact, rounded
 from roofline.audits.rule import Rule, run
 from tests.roofline.audits.make import KNOWN, row, times
 

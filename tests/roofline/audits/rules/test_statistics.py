@@ -2,7 +2,7 @@
 
 import pytest
 
-from roofline.audits.figure import rounded
+from roofline.audits.row import rounded
 from roofline.audits.rules.statistics import mean_above_percentile, out_of_order, zero_spread
 from tests.roofline.audits.make import found, row, times
 

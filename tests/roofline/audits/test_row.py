@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.audits.figure import Figure, agree, difference, exact, gap, plausible, rounded, shown
+from roofline.audits.row import Number, agree, difference, exact, gap, plausible, rounded, shown
 
 numbers = st.floats(1e-20, 1e20)
 
 
 def test_a_rounded_number_may_be_half_a_unit_more_or_less() -> None:
-    assert rounded(3.0, 0.5) == Figure(3.0, 2.5, 3.5)
+    assert rounded(3.0, 0.5) == Number(3.0, 2.5, 3.5)
     assert rounded(0.0, 0.005).low == 0
 
 
 def test_arithmetic_carries_the_interval() -> None:
-    assert rounded(2.0, 0.5) * exact(3.0) == Figure(6.0, 4.5, 7.5)
-    assert rounded(2.0, 0.5) + exact(3.0) == Figure(5.0, 4.5, 5.5)
-    assert exact(6.0) / rounded(2.0, 1.0) == Figure(3.0, 2.0, 6.0)
+    assert rounded(2.0, 0.5) * exact(3.0) == Number(6.0, 4.5, 7.5)
+    assert rounded(2.0, 0.5) + exact(3.0) == Number(5.0, 4.5, 5.5)
+    assert exact(6.0) / rounded(2.0, 1.0) == Number(3.0, 2.0, 6.0)
     assert (exact(6.0) / rounded(0.4, 0.5)).high == float("inf")
 
 
