@@ -19,13 +19,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import compress
 
-from pytest_roofline.measuring import latency as latencies
 from pytest_roofline.measuring.disturbance import disturbances
-from pytest_roofline.measuring.energy import energy_per_step
 from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Pace, Plan, Step
-from pytest_roofline.measuring.rounds import Round, Stopwatch, difference
+from pytest_roofline.measuring.rounds import Round, Stopwatch, difference, single_steps
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
-from pytest_roofline.measuring.timing_record import Repeat, Taken, summarise
+from pytest_roofline.measuring.timing_record import Repeat, Taken, energy_per_step, timing_record
 from pytest_roofline.measuring.warmup import Warmup, warm_up
 from roofline.schema.record import StopReason
 from roofline.timing.margin import MarginEstimator
@@ -132,7 +130,7 @@ def measure(
         elif latency and ended is None:
             try:
                 with _collector_off():
-                    step_times = tuple(latencies.single_steps(stopwatch, gc.collect))
+                    step_times = tuple(single_steps(stopwatch, gc.collect))
             except InputEnded as end:
                 ended = f"{end}, in the single steps after the timed rounds"
     assert steps is not None
@@ -143,7 +141,7 @@ def measure(
         single_steps_s=step_times if latency else None,
     )
     unread = {**telemetry.missing, **instruments.missing}
-    timing, missing = summarise(plan, taken, estimator, unread)
+    timing, missing = timing_record(plan, taken, estimator, unread)
     energy_j, no_energy = energy_per_step(spent_j, taken, unread, in_turns=pace is not None)
     if latency and step_times is None and ended is not None:
         missing["timing.latency"] = ended

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pytest_roofline.device.cgroup import held_back_s
-from pytest_roofline.measuring import proc
+from pytest_roofline.measuring.telemetry import PROC
 from roofline.schema.record import Process
 from roofline.text.units import scaled
 
@@ -21,7 +21,7 @@ except ImportError:  # Windows
 _RSS_UNIT_BYTE = 1 if sys.platform == "darwin" else 1024
 """``ru_maxrss`` is in bytes on macOS and in KiB elsewhere (getrusage(2))."""
 
-OWN = proc.PROC / "self"
+OWN = PROC / "self"
 
 
 class ProcessUsage:

@@ -17,6 +17,9 @@ from pytest_roofline.measuring.telemetry import Telemetry
 
 _SYNC_BATCHES, _SYNC_BATCH = 5, 10
 
+LATENCY_S = 2.0
+LEAST_STEPS, MOST_STEPS = 10, 1000
+
 Number = TypeVar("Number", int, float)
 
 
@@ -116,6 +119,21 @@ class Stopwatch:
                 synchronize()
             costs.append((clock() - start) / _SYNC_BATCH)
         return statistics.median(costs)
+
+
+def single_steps(stopwatch: Stopwatch, after_step: Callable[[], object] | None = None) -> list[float]:
+    """Times of single synchronised steps, one request at a time: at least 10, else for 2 seconds, at most 1000.
+
+    :param after_step: called after each, outside of its time.
+    """
+    times: list[float] = []
+    spent_s = 0.0
+    while len(times) < LEAST_STEPS or (spent_s < LATENCY_S and len(times) < MOST_STEPS):
+        times.append(stopwatch.window(1))
+        spent_s += times[-1]
+        if after_step is not None:
+            after_step()
+    return times
 
 
 def _held_meanwhile(before: HeldDown, after: HeldDown) -> HeldDown:

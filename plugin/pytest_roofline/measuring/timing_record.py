@@ -1,14 +1,13 @@
-"""From the rounds taken to the timing in the record, and why parts of it are missing."""
+"""From the rounds taken to the timing in the record and the energy of a step, and why parts of them are missing."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
-from pytest_roofline.measuring import latency as latencies
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.plan import Plan
 from pytest_roofline.measuring.rounds import Round
@@ -19,6 +18,12 @@ from roofline.timing.step_time import mostly_disturbed, step_time, step_times_s,
 
 T = TypeVar("T")
 
+_P99_STEPS = 100
+"""With fewer steps the 99th percentile lies between the two slowest."""
+
+LEAST_ENERGY_S = 1.0
+"""Of rounds. What a board's sensor sees is a part of the time only, a quarter of it on the A100 and H100
+(arXiv:2312.02741): over less than this its counter says little."""
 
 _STOPS: tuple[StopReason, ...] = ("input_ended", "budget")
 """Of several repeats, the reason of the one that fell shortest of what was asked for."""
@@ -47,7 +52,7 @@ class Taken:
     single_steps_s: tuple[float, ...] | None
 
 
-def summarise(
+def timing_record(
     plan: Plan, taken: Taken, estimator: MarginEstimator, unread: Mapping[str, str]
 ) -> tuple[Timing, dict[str, str]]:
     """The timing, and why values are missing from it, by their path in the record.
@@ -133,12 +138,19 @@ def _series(values: Iterable[T | None]) -> tuple[T, ...] | None:
     return there if len(there) == len(series) else None
 
 
-def _latency(times: tuple[float, ...] | None) -> tuple[Latency | None, dict[str, str]]:
+def _latency(times: Sequence[float] | None) -> tuple[Latency | None, dict[str, str]]:
+    """Percentiles (linear between the order statistics), and what is to be said against them, by path in the record."""
     if times is None:
         return None, {"timing.latency": "single steps are timed where latency is asked for, in inference"}
     if len(times) < 2:
         return None, {"timing.latency": "one step has no percentiles"}
-    return latencies.summarise(times)
+    cuts = statistics.quantiles(times, n=100, method="inclusive")
+    latency = Latency(steps=len(times), median_s=statistics.median(times), p95_s=cuts[94], p99_s=cuts[98])
+    if len(times) >= _P99_STEPS:
+        return latency, {}
+    return latency, {
+        "timing.latency.p99_s": f"of {len(times)} steps only: a value between the slowest two, no 99th percentile"
+    }
 
 
 def _missing_series(rounds: Rounds, unread: Mapping[str, str]) -> dict[str, str]:
@@ -153,3 +165,33 @@ def _missing_series(rounds: Rounds, unread: Mapping[str, str]) -> dict[str, str]
     # A reading that failed once may have come in all rounds.
     series = [one.name for one in fields(Rounds) if getattr(rounds, one.name) is None]
     return reasons | {f"timing.rounds.{name}": unread[name] for name in series if name in unread}
+
+
+def energy_per_step(
+    spent_j: Sequence[float | None], taken: Taken, unread: Mapping[str, str], *, in_turns: bool
+) -> tuple[float | None, dict[str, str]]:
+    """Joule of one step, and why there are none, by the path in the record.
+
+    What is read between the rounds, a few milliseconds of each, is in it.
+
+    :param spent_j: from before the first round to after the last one, by repeat; of one that the end of the data broke
+        off there is none.
+    :param unread: of the instruments.
+    :param in_turns: other processes ran between the rounds.
+    """
+    rounds = [round for repeat in taken.repeats for round in repeat.rounds]
+    wall_s = sum(round.wall_s for round in rounds)
+    used = [joule for joule in spent_j if joule is not None]
+    if in_turns:
+        why = "another process ran between the rounds"
+    elif len(used) < len(spent_j):
+        why = unread.get("energy_j", "the device tells no energy")
+    elif len(spent_j) < len(taken.repeats):
+        why = "the data ended within a round"
+    elif wall_s < LEAST_ENERGY_S:
+        why = f"{wall_s:.2g} s of timed rounds are too short for a counter of energy"
+    elif sum(used) <= 0:
+        why = f"the counter of energy stood still for {wall_s:.2g} s"
+    else:
+        return sum(used) / (taken.steps * len(rounds)), {}
+    return None, {"energy_j_per_step": why}

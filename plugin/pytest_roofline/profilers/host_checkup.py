@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_roofline.device import cgroup, cpu_frequency
 from pytest_roofline.device import cpus as usable
-from pytest_roofline.measuring import proc
+from pytest_roofline.measuring.telemetry import cpu_times
 from pytest_roofline.profilers.checkup import Line
 from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL
 from pytest_roofline.profilers.system import System
@@ -93,7 +93,7 @@ def governor_line(cpus: Iterable[int], folder: Path) -> Line:
 
 def steal_line(cpus: frozenset[int], folder: Path) -> Line:
     """Time of these CPUs that the hypervisor gave to others, since the machine started."""
-    times = proc.cpu_times(cpus, folder)
+    times = cpu_times(cpus, folder)
     if times is None or times.busy_s + times.stolen_s <= 0:
         return Line(what="steal", state="not reported", why="by the system")
     share = times.stolen_s / (times.busy_s + times.stolen_s)

@@ -1,11 +1,12 @@
-"""What is inside the clock readings of a round, in which order, and what the readings say."""
+"""What is inside the clock readings of a round, in which order, and what the readings say; and of single steps."""
 
 from __future__ import annotations
 
 import pytest
 
 from pytest_roofline.device.state import DeviceState, HeldDown
-from pytest_roofline.measuring.rounds import Stopwatch
+from pytest_roofline.measuring import Plan, measure
+from pytest_roofline.measuring.rounds import Stopwatch, single_steps
 from tests.plugin.measuring.fakes import Lab
 
 
@@ -127,3 +128,41 @@ def test_cost_of_a_synchronisation() -> None:
     assert _stopwatch(lab).sync_cost_s() == pytest.approx(2e-6)
     assert lab.calls[:2] == ["synchronize", "clock"]
     assert lab.steps == 0
+
+
+def _count(step_s: float) -> int:
+    lab = Lab(step_s)
+    return len(single_steps(Stopwatch(lab.step, lab, lab.clock, lab, None)))
+
+
+@pytest.mark.parametrize(("step_s", "steps"), [(1e-4, 1000), (0.0625, 32), (5.0, 10)], ids=["fast", "medium", "slow"])
+def test_two_seconds_of_steps(step_s: float, steps: int) -> None:
+    """As many as fit into 2 s, at least 10 and at most 1000."""
+    assert _count(step_s) == steps
+
+
+def test_each_step_is_synchronised() -> None:
+    """Latency is that of one request at a time."""
+    lab = Lab(0.5)
+    single_steps(Stopwatch(lab.step, lab, lab.clock, lab, None))
+    assert lab.calls == ["synchronize", "clock", "step", "synchronize", "clock"] * 10
+
+
+@pytest.mark.parametrize(("steps", "percentiles"), [(101, (51.0, 96.0, 100.0)), (5, (3.0, 4.8, 4.96))])
+def test_percentiles(steps: int, percentiles: tuple[float, ...]) -> None:
+    """Of steps of 1, 2, ... s, linear between the order statistics, as numpy's default."""
+    lab = Lab(*(float(number + 1) for number in range(steps)))
+    plan = Plan(protocol="steps", warmup_steps=0, steps=steps)
+    latency = measure(lab.step, plan, lab, clock=lab.clock, telemetry=lab, latency=True).timing.latency
+    assert latency is not None
+    assert latency.steps == steps
+    assert (latency.median_s, latency.p95_s, latency.p99_s) == pytest.approx(percentiles)
+
+
+@pytest.mark.parametrize(("steps", "told"), [(99, True), (100, False)])
+def test_few_steps_have_no_99th_percentile(steps: int, told: bool) -> None:
+    """The value is given, with what is to be said against it."""
+    lab = Lab(0.25)
+    plan = Plan(protocol="steps", warmup_steps=0, steps=steps)
+    missing = measure(lab.step, plan, lab, clock=lab.clock, telemetry=lab, latency=True).missing
+    assert ("timing.latency.p99_s" in missing) is told

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_roofline.device import cpus
-from pytest_roofline.measuring import proc
-from pytest_roofline.measuring.telemetry import HostTelemetry
+from pytest_roofline.measuring.telemetry import CpuTimes, HostTelemetry, cpu_times, family_cpu_s
 
 TICKS = 100
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -47,13 +46,13 @@ def _process(folder: Path, pid: int, children: tuple[int, ...], user: int = 0, s
 
 def test_times_of_some_cpus(folder: Path) -> None:
     """Only the lines of the CPUs asked for; busy is user, nice, system, irq and softirq; idle and iowait are not."""
-    assert proc.cpu_times(frozenset({0, 1}), folder) == proc.CpuTimes(1.73, 0.85)
+    assert cpu_times(frozenset({0, 1}), folder) == CpuTimes(1.73, 0.85)
 
 
 def test_no_times_of_cpus_that_are_not_listed(folder: Path, tmp_path: Path) -> None:
     """None, not 0: neither without the lines nor without the file."""
-    assert proc.cpu_times(frozenset({7}), folder) is None
-    assert proc.cpu_times(frozenset({0}), tmp_path / "nowhere") is None
+    assert cpu_times(frozenset({7}), folder) is None
+    assert cpu_times(frozenset({0}), tmp_path / "nowhere") is None
 
 
 def test_a_family_is_the_process_its_descendants_and_those_that_ended(
@@ -65,12 +64,12 @@ def test_a_family_is_the_process_its_descendants_and_those_that_ended(
     _process(folder, 72, children=(74,), user=30)
     _process(folder, 74, children=(), system=20)
     # 73 has ended meanwhile and has no folder.
-    assert proc.family_cpu_s(71, folder) == pytest.approx(2.0 + 0.5 + 0.3 + 0.2)
+    assert family_cpu_s(71, folder) == pytest.approx(2.0 + 0.5 + 0.3 + 0.2)
 
 
 def test_a_family_that_is_not_listed(folder: Path) -> None:
     """Some kernels don't list children: None, so that workers are never taken for other programs."""
-    assert proc.family_cpu_s(99, folder) is None
+    assert family_cpu_s(99, folder) is None
 
 
 def test_a_reading(folder: Path) -> None:
