@@ -189,6 +189,26 @@ def test_files_that_a_page_names_are_there(document: Path) -> None:
         assert (ROOT / path).exists(), path
 
 
+@pytest.mark.parametrize(
+    ("package", "head"),
+    [
+        ("roofline/roofline", "| folder of `roofline` | what stands there |"),
+        ("plugin/pytest_roofline", "| folder of the plugin | what stands there |"),
+    ],
+)
+def test_contributing_lists_each_folder_of_a_package(package: str, head: str) -> None:
+    listed = {name.strip("`") for name, *_ in _rows("CONTRIBUTING.md", head)}
+    assert listed == {module.parent.name for module in (ROOT / package).glob("*/__init__.py")}
+
+
+def test_contributing_answers_ten_questions_and_ten_changes() -> None:
+    """Each with the one or two files that it touches."""
+    questions = _rows("CONTRIBUTING.md", "| question | file |")
+    changes = _rows("CONTRIBUTING.md", "| a new | files | what to do |")
+    assert (len(questions), len(changes)) == (10, 10)
+    assert all(len(re.findall("`[^`]+/[^`]*`", files)) in (1, 2) for _, files, *_ in [*questions, *changes])
+
+
 @pytest.mark.skipif(not entry_points(group="roofline.commands"), reason="run from source: lacks the plugin's commands")
 def test_the_reference_is_made_from_the_code() -> None:
     """``python -m docs.reference`` writes it anew."""
