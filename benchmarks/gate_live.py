@@ -91,7 +91,7 @@ def pack(files: Sequence[Path], path: Path, about: Mapping[str, Any]) -> None:
     rows = [
         {"run": run, **row}
         for run, file in enumerate(files, start=1)
-        for row in json.loads(file.read_text(encoding="utf-8"))["rows"]
+        for row in json.loads(file.read_text(encoding="utf-8"))
     ]
     document = {"about": dict(about), "slowdown": SLOWDOWN, "rows": rows}
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -30,6 +30,7 @@ from roofline.profilers.nsys.nsys_file import read_nsys
 from roofline.profilers.timeline import Timeline
 from roofline.results.reader import read
 from roofline.show.device_tables import devices_table
+from roofline.show.export import frame_of
 
 __all__ = ["ReadError", "audit", "check", "compare", "devices", "load", "ncu", "nsys", "trace"]
 
@@ -63,7 +64,7 @@ class Verdicts:
     @cached_property
     def cases(self) -> pd.DataFrame:
         """A row a case: verdict, change, its interval and the reason; ``attrs["notes"]`` has what must be known."""
-        return frames.frame_of(verdict_table.table(self.comparison, str(self)))
+        return frame_of(verdict_table.table(self.comparison, str(self)))
 
     @property
     def passed(self) -> bool | None:
@@ -134,7 +135,7 @@ def ncu(files: Paths, *, nvtx_range: str | None = None) -> pd.DataFrame:
     :raises ReadError: a file can't be read, or two don't belong together.
     """
     counted = count(read_all(_paths(files), None, nvtx_range))
-    made = frames.frame_of(ncu_tables.table(counted, counted.kernels, "kernel", with_total=False))
+    made = frame_of(ncu_tables.table(counted, counted.kernels, "kernel", with_total=False))
     made.attrs["notes"] = list(ncu_tables.notes(counted))
     return made
 
@@ -169,7 +170,7 @@ def audit(files: Paths, *, devices: StrPath | None = None) -> pd.DataFrame:
     found = apply_rules(reading.rows, table)
     if not found.examined:
         raise ReadError("no rule had anything to look at: the files state too little to contradict themselves.")
-    return frames.frame_of(findings_table(found, _WIDTH, verbose=True))
+    return frame_of(findings_table(found, _WIDTH, verbose=True))
 
 
 _WIDTH = 100
@@ -182,7 +183,7 @@ def devices(extra: StrPath | None = None) -> pd.DataFrame:
     :param extra: a TOML file with published roofs of more devices.
     :raises ReadError: that file can't be read.
     """
-    return frames.frame_of(devices_table(_table(extra).devices))
+    return frame_of(devices_table(_table(extra).devices))
 
 
 def _timelines(timelines: Sequence[Timeline]) -> pd.DataFrame:
@@ -190,7 +191,7 @@ def _timelines(timelines: Sequence[Timeline]) -> pd.DataFrame:
     if len(useful) < len(timelines):
         useless = next(one for one in timelines if one.useless)
         raise ReadError(f"{useless.path}: nothing to show.", *timeline_tables.about(useless))
-    made = frames.frame_of(timeline_tables.joined_rows(useful))
+    made = frame_of(timeline_tables.joined_rows(useful))
     made.attrs["notes"] = [f"{one.path}: {note}" for one in useful for note in timeline_tables.about(one)]
     return made
 

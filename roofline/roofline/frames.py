@@ -6,20 +6,19 @@ has the reasons. A list, such as the names of a case's flags, is a text, its ite
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
 from roofline.show.columns import CASE_COLUMNS, parameters_of, why_missing
+from roofline.show.export import flat, frame, frame_of, frame_of_values
 from roofline.show.kernel_tables import kernels_table
 from roofline.show.operation_tables import operations_table, taken_apart
 from roofline.show.point_tables import ROOF_COLUMNS
-from roofline.show.tables import Column, Dtype, Table, plain_value
-from roofline.text.units import unit_of
+from roofline.show.tables import Column, Dtype, plain_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +61,9 @@ class Results:
         names: tuple[tuple[str, Dtype], ...] = (
             *(("row", "Int64"), ("case", "category"), ("column", "category"), ("reason", "category")),
         )
-        return _frame({name: ([row[place] for row in rows], dtype) for place, (name, dtype) in enumerate(names)})
+        return frame_of_values(
+            {name: ([row[place] for row in rows], dtype) for place, (name, dtype) in enumerate(names)}
+        )
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
@@ -78,7 +79,7 @@ class Results:
                 row = {**_key(point), "round": index, **values}
                 for name, (column, _) in columns.items():
                     column.append(row.get(name))
-        return _frame(columns)
+        return frame_of_values(columns)
 
     @cached_property
     def operations(self) -> pd.DataFrame:
@@ -115,68 +116,13 @@ class Results:
         for point in self.points:
             rows.setdefault((point.result.machine_key, point.result.machine_label), _machine(point))
         names = dict.fromkeys(name for row in rows.values() for name in row)
-        return _frame({name: ([row.get(name) for row in rows.values()], "") for name in names})
+        return frame_of_values({name: ([row.get(name) for row in rows.values()], "") for name in names})
 
 
 def _why_na(point: Point, column: Column[Point]) -> str:
     """Say why a frame has no value: the point has none, or one that the column's dtype doesn't take."""
     value = plain_value(column, point)
     return why_missing(point, column) if value is None else f"no time of ISO 8601: {value}"
-
-
-def frame_of(table: Table[Any]) -> pd.DataFrame:
-    """The frame of a table: its columns and rows, and its title and notes in ``attrs``."""
-    made = frame(table.columns, table.rows)
-    made.attrs |= {"title": table.title, "notes": [*table.notes, *table.legends.values()]}
-    return made
-
-
-def frame(columns: Iterable[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
-    """A frame of columns, each with the dtype it has, else with that of its values."""
-    return _frame(
-        {column.name: ([_flat(plain_value(column, row)) for row in rows], column.dtype) for column in columns}
-    )
-
-
-def _frame(columns: Mapping[str, tuple[list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
-    import pandas as pd
-
-    made = pd.DataFrame({name: _series(values, dtype) for name, (values, dtype) in columns.items()})
-    made.attrs["units"] = {name: unit for name in columns if (unit := unit_of(name)) is not None}
-    return made
-
-
-def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
-    import pandas as pd
-
-    kind = dtype or _dtype_of(values)
-    if kind.startswith("datetime"):
-        times = pd.to_datetime(pd.Series(values, dtype="string"), utc=True, format="ISO8601", errors="coerce")
-        return times.astype("datetime64[us, UTC]")
-    if kind in ("string", "category"):
-        texts = pd.Series([None if value is None else str(value) for value in values], dtype="string")
-        # Categories stand in the order of their first appearance. Parquet has no type for a column that has none.
-        names = pd.Index(texts.dropna().drop_duplicates().to_list(), dtype="str")
-        return texts if kind == "string" or names.empty else texts.astype(pd.CategoricalDtype(names))
-    try:
-        return pd.Series(values, dtype=kind)
-    except (TypeError, ValueError, OverflowError):  # of a file in which somebody wrote something else
-        return _series(values, "string")
-
-
-def _dtype_of(values: Iterable[Any]) -> Dtype:
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {bool}:
-        return "boolean"
-    if kinds == {int}:
-        return "Int64"
-    return "Float64" if kinds and kinds <= {int, float} else "string"
-
-
-def _flat(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return "; ".join(map(str, value))
-    return json.dumps(value) if isinstance(value, dict) else value
 
 
 _SERIES: dict[str, Dtype] = {
@@ -230,5 +176,5 @@ def _machine(point: Point) -> dict[str, Any]:
         "os": machine.os,
         **{f"version_{name}": value for name, value in machine.versions.items()},
         **{f"threads_{name}": value for name, value in machine.threads.items()},
-        **{f"limit_{name}": _flat(value) for name, value in machine.limits.items()},
+        **{f"limit_{name}": flat(value) for name, value in machine.limits.items()},
     }

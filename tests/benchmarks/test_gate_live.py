@@ -15,7 +15,7 @@ from benchmarks.gate_rates import Count
 from roofline.ab.cases import AbCase
 from roofline.ab.selftest import selftest_cases, selftest_table
 from roofline.comparison.paired import PairTurns
-from roofline.show.tables import render
+from roofline.show.render import render
 from tests.roofline.ab.made import case, trial, turns
 
 SLOWER, SAME, FASTER, LOUD = turns(1.05), turns(), turns(0.9), turns(noise=0.4)

@@ -100,7 +100,8 @@ def figures_of(arguments: Sequence[str]) -> Figures:
     elif arguments[0] == "lock":
         found |= _flat(tomllib.loads(out.getvalue()), "")
     elif out.getvalue():
-        found |= _flat(json.loads(out.getvalue()), "")
+        shown = json.loads(out.getvalue())
+        found |= _flat({"rows": shown} if isinstance(shown, list) else shown, "")
     return found
 
 

@@ -228,6 +228,6 @@ def test_nothing_is_concluded_from_an_invalid_row(folder: Path) -> None:
     """It is listed, without a bound."""
     command = (sys.executable, "-m", "roofline", "points", "results", "--format", "json")
     answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    rows = {row["case"]: row for row in json.loads(answer.stdout)["rows"]}
+    rows = {row["case"]: row for row in json.loads(answer.stdout)}
     assert {(rows[name]["valid"], rows[name]["bound"]) for name in DISPROVED} == {(False, "undetermined")}
     assert rows["test_device"]["bound_why"] == "invalid"

@@ -39,7 +39,8 @@ from roofline.show.operation_tables import (
     worst_table,
 )
 from roofline.show.point_tables import metrics_table, points_table, summary_table
-from roofline.show.tables import Table, render
+from roofline.show.render import render
+from roofline.show.tables import Table
 from tests.roofline import build
 from tests.roofline.kernels import ADD, counters, kernel
 

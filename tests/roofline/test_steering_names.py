@@ -47,7 +47,7 @@ def test_the_name_can_still_be_read(run: Run, tmp_path: Path) -> None:
     result = named.sessions(tmp_path, STEERS)["one"]
     assert SHOWN in run("points", result, "--width", 300)[1]
     document = json.loads(run("points", result, "--format", "json")[1])
-    assert document["rows"][0]["model"] == STEERS
+    assert document[0]["model"] == STEERS
 
 
 @pytest.mark.parametrize("name", [STEERS, BREAKS], ids=["steers", "breaks"])

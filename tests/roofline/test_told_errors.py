@@ -9,7 +9,7 @@ import click
 import pytest
 
 from roofline.cli import interleaved
-from roofline.cli.common import CannotCompare
+from roofline.cli.inputs import NoData
 from roofline.cli.output import tell, tell_error
 from tests.roofline import build
 from tests.roofline.comparison import sessions
@@ -103,7 +103,7 @@ def test_a_line_that_fits_stays_and_what_does_not_hangs(capsys: pytest.CaptureFi
 def test_an_error_without_a_command_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     """Outside of a command there is no width that was asked for; its lines stay lines."""
     for error in (
-        CannotCompare("no\n\n  thing " * 9),
+        NoData("no\n\n  thing " * 9),
         click.UsageError("wrong " * 20),
         click.ClickException("bad " * 20),
     ):

@@ -18,7 +18,7 @@ import click
 from pytest_roofline.complexity import project
 from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.workload.precision import PRECISIONS
-from roofline.cli.parameters import OutputFolder, format_option, width_option
+from roofline.cli.parameters import Output, OutputFolder, format_option, width_option
 from roofline.text.printable import say
 from roofline.text.units import scaled
 
@@ -33,7 +33,7 @@ SUMMARY = "summary.json"
 class Show(Protocol):
     """Shows a table; the program gives it as click's context object."""
 
-    def __call__(self, title: str, headings: Any, rows: Any, *, notes: Any, form: Any, width: Any) -> None: ...
+    def __call__(self, title: str, headings: Any, rows: Any, *, notes: Any, output: Output) -> None: ...
 
 
 class _ManyCommand(click.Command):
@@ -129,7 +129,7 @@ def complexity(
     mode: Literal["train", "infer"],
     precision: str,
     device_memory: int | None,
-    form: str | None,
+    form: Any,
     output: Path | None,
     width: int | None,
 ) -> None:
@@ -150,7 +150,12 @@ def complexity(
         refused += reasons
     if not needs:
         raise click.UsageError("\n".join(refused))
-    _show(show, needs, form, width, f"Counted in {scaled(time.perf_counter() - started, 's')} on fake tensors.")
+    _show(
+        show,
+        needs,
+        Output(form=form or "table", width=width),
+        f"Counted in {scaled(time.perf_counter() - started, 's')} on fake tensors.",
+    )
     if output is not None:
         _write(output, needs)
     if refused:
@@ -217,7 +222,7 @@ def _assess(
     return needs, refused
 
 
-def _show(show: Show, needs: list[ModelNeeds], form: str | None, width: int | None, note: str) -> None:
+def _show(show: Show, needs: list[ModelNeeds], output: Output, note: str) -> None:
     from pytest_roofline.complexity.summary import escaped_from, rows
 
     def number(value: float) -> str:
@@ -253,7 +258,7 @@ def _show(show: Show, needs: list[ModelNeeds], form: str | None, width: int | No
         notes.append(f"Fits: predicted peak at most {scaled(memory, 'B')}; libraries' own memory is not in it.")
     else:
         headings.pop()
-    show("Complexity", headings, lines, notes=notes, form=form, width=width)
+    show("Complexity", headings, lines, notes=notes, output=output)
 
 
 def _write(folder: Path, needs: list[ModelNeeds]) -> None:

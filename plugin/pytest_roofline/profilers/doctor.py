@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import click
 
 from pytest_roofline.profilers.system import System
-from roofline.cli.parameters import Command, table_options
+from roofline.cli.parameters import Command, Output, table_options
 
 _LEAST_ROOM = 30
 
@@ -32,9 +32,7 @@ class Show(Protocol):
         notes: Any,
         left: Any,
         undisplayed: Any,
-        form: Any,
-        output: Any,
-        width: Any,
+        output: Output,
     ) -> None: ...
 
 
@@ -66,9 +64,7 @@ def doctor(
     nsys_path: Path | None,
     perf_path: Path | None,
     results: Path,
-    form: str | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
 ) -> None:
     """Look at this machine: torch and devices, driver, profilers and their permissions, CPUs, disk.
 
@@ -81,7 +77,7 @@ def doctor(
     system = System.here()
     findings = check_all(system, ncu=ncu_path, nsys=nsys_path, perf=perf_path)
     lines = [*software(system, findings), *host(system, results)]
-    room = max(_LEAST_ROOM, (width or shutil.get_terminal_size().columns) - _BESIDE)
+    room = max(_LEAST_ROOM, (output.width or shutil.get_terminal_size().columns) - _BESIDE)
     show(
         "Doctor",
         [
@@ -94,7 +90,5 @@ def doctor(
         notes=[f"{line.what}: {line.remedy}" for line in lines if line.remedy],
         left=("why",),
         undisplayed=("remedy",),
-        form=form,
         output=output,
-        width=width,
     )

@@ -12,13 +12,12 @@ from roofline.ab import turns_file
 from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.side import SideOptions, check_arguments, two_sides
 from roofline.ab.table import as_json, found_in, verdict_table
-from roofline.cli.common import INPUT, CannotCompare
+from roofline.cli.inputs import INPUT, NoData
 from roofline.cli.interleaved import failures, interruptible, rule_options, tell
-from roofline.cli.output import chosen_format, emit, emit_text, try_to_write
-from roofline.cli.parameters import OutputFolder, table_options
+from roofline.cli.output import emit, emit_text, try_to_write
+from roofline.cli.parameters import Output, OutputFolder, table_options
 from roofline.comparison.gate import judge
 from roofline.files.temporary import temporary_folder
-from roofline.show.tables import Format
 from roofline.text.printable import printable
 
 
@@ -65,9 +64,7 @@ def ab(
     allow_removed: bool,
     strict: bool,
     results: Path | None,
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
 ) -> int:
     """Measure two sides in turns (A B B A ...) and say which cases are slower, faster or the same.
 
@@ -82,9 +79,9 @@ def ab(
         check_arguments(arguments)
         for option, tree in (("--base-path", base_path), ("--new-path", new_path)):
             if tree is not None and not tree.is_dir():
-                raise CannotCompare(printable(f"{option}: {tree}: no such folder."))
-        if output is not None:
-            try_to_write(output)
+                raise NoData(printable(f"{option}: {tree}: no such folder."))
+        if output.path is not None:
+            try_to_write(output.path)
         if results is not None:
             turns_file.try_to_write(results)
         options = SideOptions(
@@ -100,7 +97,7 @@ def ab(
     outcome = judge(found_in(result), allow_removed=allow_removed, strict=strict)
     told = [f"Warning: {warning}" for warning in outcome.warnings]
     told += [f"Error: {failure}" for failure in outcome.failures]
-    table, shown = verdict_table(result, outcome.exit_code), chosen_format(form, output)
+    table, shown = verdict_table(result, outcome.exit_code), output.form
     if shown == "markdown":
         # A summary is read without the log.
         table = replace(table, notes=(*told, *table.notes))
@@ -111,9 +108,9 @@ def ab(
                 tell(f"turns: {turns_file.write(result, results)}")
         finally:
             if shown == "json":
-                emit_text(as_json(result, outcome), output)
+                emit_text(as_json(result, outcome), output.path)
             else:
-                emit([table], form, output, width)
-    for line in [*([] if output is None else [table.title]), *told]:
+                emit([table], output)
+    for line in [*([] if output.path is None else [table.title]), *told]:
         tell(line)
     return outcome.exit_code

@@ -8,11 +8,10 @@ import click
 
 from roofline.audits import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audits.findings import findings_table, rules_table
-from roofline.cli.common import INPUT, CannotCompare, device_table, devices_option
-from roofline.cli.output import chosen_format, emit, terminal_width
-from roofline.cli.parameters import table_options, verbose_option
+from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
+from roofline.cli.output import emit, terminal_width
+from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.machine.published import DeviceTable
-from roofline.show.tables import Format
 from roofline.text.printable import printable, say
 
 _NAMING = (
@@ -24,7 +23,7 @@ _NAMES = tuple(rule.name for rule in RULES)
 
 def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        emit([rules_table(RULES, terminal_width(None))], None, None, None)
+        emit([rules_table(RULES, terminal_width(None))], Output())
         context.exit()
 
 
@@ -62,9 +61,7 @@ def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None
 def command(
     context: click.Context,
     files: tuple[Path, ...],
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
     verbose: bool,
     tolerances: tuple[str, ...],
     chosen: tuple[str, ...],
@@ -95,15 +92,14 @@ def command(
     rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
     found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)
     if reading.rows:
-        in_full = verbose or chosen_format(form, output) == "json"
-        emit([findings_table(found, terminal_width(width), verbose=in_full)], form, output, width)
+        emit([findings_table(found, terminal_width(output.width), verbose=verbose or output.is_data)], output)
     if reading.refused:
-        raise CannotCompare("\n".join(reading.refused))
+        raise NoData("\n".join(reading.refused))
     if not reading.rows:
         endings = f"{', '.join(SUFFIXES[:-1])} and {SUFFIXES[-1]}"
-        raise CannotCompare(printable(f"{', '.join(map(str, files))}: nothing to read; looked for {endings} files."))
+        raise NoData(printable(f"{', '.join(map(str, files))}: nothing to read; looked for {endings} files."))
     if not found.examined:
-        raise CannotCompare("no rule had anything to look at: the files state too little to contradict themselves.")
+        raise NoData("no rule had anything to look at: the files state too little to contradict themselves.")
     context.exit(1 if found.contradicted else 0)
 
 

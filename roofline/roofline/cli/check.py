@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from roofline.cli.common import INPUT, CannotCompare, device_table, devices_option
 from roofline.cli.expectations import BESIDE_THE_TESTS
 from roofline.cli.expectations import checked as checked_results
-from roofline.cli.output import chosen_format, emit, emit_text, tell
-from roofline.cli.parameters import table_options, verbose_option
+from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
+from roofline.cli.output import emit, emit_text, tell
+from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.cli.two_sides import TwoSides, comparison_of, judging_options, show, unsaid
 from roofline.comparison.comparison import Settings
 from roofline.comparison.gate import Found, Gate, found_in, judge
@@ -20,7 +19,8 @@ from roofline.comparison.runs import changed_roofs
 from roofline.comparison.sides import By
 from roofline.comparison.verdict_table import sentence
 from roofline.expectations import bounds_table
-from roofline.show.tables import Format, Table, render
+from roofline.show.export import records
+from roofline.show.tables import Table
 from roofline.text.json_text import json_text
 from roofline.text.printable import printable
 
@@ -61,9 +61,7 @@ def check(
     by: By,
     allow_removed: bool,
     strict: bool,
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
     verbose: bool,
     devices: Path | None,
 ) -> None:
@@ -77,12 +75,12 @@ def check(
     """
     if not base and expect is None:
         raise click.UsageError("nothing to check against: give --baseline BASE, --expect, or both.")
-    if base and expect is not None and chosen_format(form, output) == "csv":
+    if base and expect is not None and output.is_one_table:
         raise click.UsageError(
-            "--baseline and --expect give two tables, and CSV is one: check them one after the other, or use --format"
-            " json."
+            "--baseline and --expect give two tables, and this format holds one: check them one after the other, or use"
+            " --format json."
         )
-    in_full = verbose or chosen_format(form, output) == "json"
+    in_full = verbose or output.form == "json"
     expected: Table[Any] | None = None
     not_held: list[Found] = []
     held = judge(())
@@ -93,17 +91,17 @@ def check(
         expected = bounds_table.findings_table(checked, passed=held.exit_code == 0, in_full=in_full)
     if not base:
         assert expected is not None
-        _show_expected(expected, held, form, output, width)
+        _show_expected(expected, held, output)
         context.exit(held.exit_code)
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
     try:
         comparison = comparison_of(base, new, settings, device_table(devices))
-    except CannotCompare as error:
+    except NoData as error:
         if expected is None:
             raise
         # What is not as expected is so without a baseline, too.
         alone = judge([*not_held, ("nothing to judge", error.message)], strict=strict)
-        _show_expected(expected, alone, form, output, width)
+        _show_expected(expected, alone, output)
         context.exit(alone.exit_code)
     found = found_in(comparison, in_full=in_full)
     title = sentence(comparison, judge(found, strict=strict, allow_removed=allow_removed).exit_code)
@@ -118,25 +116,26 @@ def check(
         not_held += [("roofs changed", line)] if apart else []
     outcome = judge([*found, *not_held], strict=strict, allow_removed=allow_removed)
     code = outcome.exit_code
-    show(comparison, title, code, form, output, width, verbose=verbose, expected=expected, gate=outcome)
-    _tell(outcome, width)
+    show(comparison, title, code, output, verbose=verbose, expected=expected, gate=outcome)
+    _tell(outcome, output)
     context.exit(code)
 
 
-def _show_expected(
-    expected: Table[Any], outcome: Gate, form: Format | None, output: Path | None, width: int | None
-) -> None:
+def _show_expected(expected: Table[Any], outcome: Gate, output: Output) -> None:
     """Print or write what came of the expected bounds alone; in JSON with the outcome, as beside a comparison."""
-    if chosen_format(form, output) == "json":
+    if output.form == "json":
         judged = {name: getattr(outcome, name) for name in ("exit_code", "failures", "warnings", "strict")}
-        emit_text(json_text({"title": expected.title, **judged, **json.loads(render(expected, "json", 0))}), output)
+        emit_text(
+            json_text({"title": expected.title, **judged, "rows": records(expected), "notes": expected.notes}),
+            output.path,
+        )
     else:
-        emit([unsaid(expected, outcome, output)], form, output, width)
-    _tell(outcome, width)
+        emit([unsaid(expected, outcome, output)], output)
+    _tell(outcome, output)
 
 
-def _tell(outcome: Gate, width: int | None) -> None:
+def _tell(outcome: Gate, output: Output) -> None:
     for warning in outcome.warnings:
-        tell(printable(f"Warning: {warning}"), width)
+        tell(printable(f"Warning: {warning}"), output.width)
     for failure in outcome.failures:
-        tell(printable(f"Error: {failure}"), width)
+        tell(printable(f"Error: {failure}"), output.width)

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.common import INPUT, CannotCompare, device_table, devices_option
-from roofline.cli.parameters import table_options, verbose_option
+from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
+from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.cli.two_sides import TwoSides, comparison_of, judging_options, show
 from roofline.comparison.comparison import Settings
 from roofline.comparison.gate import nothing_judged
 from roofline.comparison.sides import By
 from roofline.comparison.verdict_table import sentence
-from roofline.show.tables import Format
 from roofline.text.printable import printable
 
 
@@ -31,9 +30,7 @@ def compare(
     confidence: float,
     floor: float,
     by: By,
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
     verbose: bool,
     devices: Path | None,
 ) -> None:
@@ -46,6 +43,6 @@ def compare(
     """
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
     comparison = comparison_of(base, new, settings, device_table(devices))
-    show(comparison, sentence(comparison), 0 if comparison.judged else 3, form, output, width, verbose=verbose)
+    show(comparison, sentence(comparison), 0 if comparison.judged else 3, output, verbose=verbose)
     if not comparison.judged:
-        raise CannotCompare(printable(nothing_judged(comparison)))
+        raise NoData(printable(nothing_judged(comparison)))

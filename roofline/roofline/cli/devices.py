@@ -7,21 +7,18 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.common import device_table, devices_option
+from roofline.cli.inputs import device_table, devices_option
 from roofline.cli.output import emit
-from roofline.cli.parameters import table_options
+from roofline.cli.parameters import Output, table_options
 from roofline.machine.published import DeviceTable, PublishedDevice
 from roofline.show.device_tables import devices_table
-from roofline.show.tables import Format
 
 
 @click.command()
 @click.argument("name", required=False)
 @table_options
 @devices_option
-def devices(
-    name: str | None, form: Format | None, output: Path | None, width: int | None, devices: Path | None
-) -> None:
+def devices(name: str | None, output: Output, devices: Path | None) -> None:
     """Show what vendors publish of each device, or of those called NAME: peak per precision, bandwidth, source.
 
     All figures are dense. NAME may be part of a name; case, spaces and "NVIDIA" make no difference. Cases are judged by
@@ -29,7 +26,7 @@ def devices(
     """
     table = device_table(devices)
     found = table.devices if name is None else _called(table, name)
-    emit([devices_table(found)], form, output, width)
+    emit([devices_table(found)], output)
 
 
 def _called(table: DeviceTable, name: str) -> Sequence[PublishedDevice]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.common import read_results, results_argument
+from roofline.cli.inputs import read_results, results_argument
 from roofline.cli.output import emit_text
 from roofline.cli.parameters import OutputFile
 from roofline.show.environment import environment

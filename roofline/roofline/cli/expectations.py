@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from roofline.cli.common import CannotCompare, device_table, read_sessions
+from roofline.cli.inputs import NoData, device_table, read_sessions
 from roofline.expectations.judging import by_counted_work, check_expectations, otherwise_by_counters
 from roofline.expectations.unmatched import Checked, unknown_devices
 from roofline.model.points import place_all
@@ -21,7 +21,7 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
     """Judge the results.
 
     :param file: the file of expectations, or `BESIDE_THE_TESTS`.
-    :raises CannotCompare: the file or results can't be read, or nothing at all is expected of them.
+    :raises NoData: the file or results can't be read, or nothing at all is expected of them.
     """
     table = device_table(devices)
     reading = read_sessions(results)
@@ -30,10 +30,10 @@ def checked(results: Sequence[Path], file: str, devices: Path | None) -> Checked
     try:
         entries = () if path is None else read(path)
     except ExpectedFileError as error:
-        raise CannotCompare(printable(f"--expect: {error}")) from error
+        raise NoData(printable(f"--expect: {error}")) from error
     marked = any(point.benchmark.record is not None and point.benchmark.record.expected for point in points)
     if path is None and not marked:
-        raise CannotCompare(
+        raise NoData(
             f"nothing is expected of these results: none of their tests has the marker expected_bound, and there is no"
             f" {NAME} beside the tests, looked for from here. Name one with --expect FILE; `roofline lock` writes one."
         )

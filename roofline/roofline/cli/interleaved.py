@@ -14,7 +14,7 @@ from roofline.ab.cases import Rules
 from roofline.ab.process import supported
 from roofline.ab.side import CannotMeasure, WrongOptions
 from roofline.cli import output
-from roofline.cli.common import CannotCompare
+from roofline.cli.inputs import NoData
 from roofline.cli.parameters import Command, Confidence, Seconds, Share
 
 
@@ -59,7 +59,7 @@ def failures() -> Iterator[None]:
     except WrongOptions as error:
         raise click.UsageError(str(error)) from error
     except CannotMeasure as error:
-        raise CannotCompare(f"cannot compare. {error}") from error
+        raise NoData(f"cannot compare. {error}") from error
 
 
 @contextmanager

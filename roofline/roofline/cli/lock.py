@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
+from roofline.cli.inputs import NoData, device_table, devices_option, read_sessions, results_argument
 from roofline.cli.output import emit_text, tell, write_text
 from roofline.cli.parameters import OutputFile
 from roofline.expectations.fraction import of_several_commits
@@ -63,7 +63,7 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
     for one in left_out:
         tell(printable(f"left out {one.case} on {one.machine}: {one.why}"), None)
     if not locked:
-        raise CannotCompare(f"nothing to lock: {_why_nothing(left_out)}")
+        raise NoData(f"nothing to lock: {_why_nothing(left_out)}")
     for found in locked:
         if found.warning:
             warning = f"Warning: {found.expected.case} on {found.expected.device}: {found.warning}."

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.common import devices_option, read_points, results_argument
-from roofline.cli.output import chosen_format, emit
-from roofline.cli.parameters import table_options, verbose_option
+from roofline.cli.inputs import devices_option, read_points, results_argument
+from roofline.cli.output import emit
+from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.show.machines import machines_table
-from roofline.show.tables import Format
 
 
 @click.command()
@@ -20,9 +19,7 @@ from roofline.show.tables import Format
 @devices_option
 def machines(
     results: tuple[Path, ...],
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
     verbose: bool,
     devices: Path | None,
 ) -> None:
@@ -31,5 +28,4 @@ def machines(
     The speed-up is over the machine of the first file. Runs are never pooled: of several runs of one machine the
     newest counts. Nothing is judged: to gate a change, compare runs of one machine.
     """
-    in_full = verbose or chosen_format(form, output) == "json"
-    emit([machines_table(read_points(results, devices), verbose=in_full)], form, output, width)
+    emit([machines_table(read_points(results, devices), verbose=verbose or output.is_data)], output)

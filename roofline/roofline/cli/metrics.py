@@ -6,22 +6,19 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.common import devices_option, read_points, results_argument
+from roofline.cli.inputs import devices_option, read_points, results_argument
 from roofline.cli.output import emit
-from roofline.cli.parameters import table_options
+from roofline.cli.parameters import Output, table_options
 from roofline.show.point_tables import metrics_table
-from roofline.show.tables import Format
 
 
 @click.command()
 @results_argument
 @table_options
 @devices_option
-def metrics(
-    results: tuple[Path, ...], form: Format | None, output: Path | None, width: int | None, devices: Path | None
-) -> None:
+def metrics(results: tuple[Path, ...], output: Output, devices: Path | None) -> None:
     """A row for each benchmark of RESULTS (files or folders), roofs included: how it was timed and what came out.
 
     The table shows what fits; CSV and JSON have every column.
     """
-    emit([metrics_table(read_points(results, devices))], form, output, width)
+    emit([metrics_table(read_points(results, devices))], output)

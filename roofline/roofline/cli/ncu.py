@@ -8,14 +8,13 @@ from typing import Literal
 
 import click
 
-from roofline.cli.common import INPUT, CannotCompare
-from roofline.cli.output import chosen_format, emit, emit_text, tell
-from roofline.cli.parameters import table_options
+from roofline.cli.inputs import INPUT, NoData
+from roofline.cli.output import emit, emit_text
+from roofline.cli.parameters import Output, table_options
 from roofline.files.text import ReadError
 from roofline.profilers.ncu.kernels import Kernel, by_kernel, by_kind, count, read_all, slowest_first
-from roofline.profilers.ncu.ncu_tables import document, notes, request, table
+from roofline.profilers.ncu.ncu_tables import document, request, table
 from roofline.profilers.ncu.values import COMMA, POINT
-from roofline.show.tables import Format
 
 By = Literal["kernel", "kind", "launch"]
 
@@ -65,9 +64,7 @@ def ncu(
     by: By | None,
     decimal: str | None,
     nvtx_range: str | None,
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
 ) -> None:
     """What Nsight Compute counted: time, FLOP, bytes and intensity of each kernel, and their sums.
 
@@ -79,18 +76,14 @@ def ncu(
     try:
         counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal], nvtx_range))
     except ReadError as error:
-        raise CannotCompare(str(error)) from error
-    chosen = chosen_format(form, output)
-    plain = chosen in ("csv", "json")
+        raise NoData(str(error)) from error
+    plain = output.is_data
     rows = _rows(counted.kernels, by or ("launch" if plain else "kernel"), in_order=plain)
-    if chosen == "json":
-        emit_text(document(counted, rows), output)
+    if output.form == "json":
+        emit_text(document(counted, rows), output.path)
         return
     what = "kind" if by == "kind" else "kernel"
-    emit([table(counted, rows, what, with_total=not plain)], form, output, width)
-    if chosen == "csv":
-        for note in notes(counted):
-            tell(note, width)
+    emit([table(counted, rows, what, with_total=not plain)], output)
 
 
 def _rows(kernels: tuple[Kernel, ...], by: By, *, in_order: bool) -> list[Kernel]:

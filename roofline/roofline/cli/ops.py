@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
-from roofline.cli.common import INPUT, CannotCompare, device_table, devices_option, read_results
-from roofline.cli.output import chosen_format, emit
-from roofline.cli.parameters import OutputFile, table_options, verbose_option
+from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_results
+from roofline.cli.output import emit
+from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.model.operations import seen_outside
 from roofline.model.points import Point, cases, newest, place_all
 from roofline.schema.amounts import usable
@@ -29,7 +29,7 @@ from roofline.show.operation_tables import (
     taken_apart,
     worst_table,
 )
-from roofline.show.tables import Format, Table
+from roofline.show.tables import Table
 from roofline.text.printable import printable, say
 from roofline.text.units import counted, some_of
 
@@ -80,9 +80,7 @@ def ops(
     by: By,
     top: int,
     figure: Path | None,
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
     verbose: bool,
     devices: Path | None,
 ) -> None:
@@ -98,15 +96,15 @@ def ops(
     unreadable = [point for point in shown if point.benchmark.fault is not None]
     points = [point for point in shown if point.mode in ("train", "infer")]
     if not points:
-        raise CannotCompare(printable(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}"))
+        raise NoData(printable(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}"))
     chosen = points if case is None else _named(case, points, unreadable, result)
     if len({point.id for point in chosen}) > 1:
         _refuse_options_of_one(chosen)
-        _several(chosen, result, form, output, width, verbose=verbose or chosen_format(form, output) == "json")
+        _several(chosen, result, output, verbose=verbose or output.is_data)
         return
-    plain = chosen_format(form, output) in ("csv", "json")
+    plain = output.is_data
     tables = [table for point in chosen for table in _tables(point, by, top, plain=plain)]
-    emit(tables, form, output, width)
+    emit(tables, output)
     if figure is not None:
         _draw(chosen, figure)
 
@@ -124,7 +122,7 @@ def _named(case: str, points: Sequence[Point], unreadable: Sequence[Point], resu
 
     :param unreadable: cases whose record can't be read.
     :raises click.UsageError: none has, or several.
-    :raises CannotCompare: it is one that can't be read.
+    :raises NoData: it is one that can't be read.
     """
     exact = [point for point in points if point.id == case]
     if exact:
@@ -135,7 +133,7 @@ def _named(case: str, points: Sequence[Point], unreadable: Sequence[Point], resu
             printable(f"{case!r} is part of several cases of {result}: {_listed(found)}. Give more of the id.")
         )
     if not found and (lost := [point for point in unreadable if case.lower() in point.id.lower()]):
-        raise CannotCompare(
+        raise NoData(
             printable(f"{lost[0].id} is in {result}, but its record can't be read: {lost[0].benchmark.fault}.")
         )
     if not found:
@@ -155,18 +153,14 @@ def _listed(points: Sequence[Point], named: int = _NAMED) -> str:
     return some_of(list(dict.fromkeys(point.id for point in points)), named)
 
 
-def _several(
-    points: Sequence[Point], result: Path, form: Format | None, output: Path | None, width: int | None, *, verbose: bool
-) -> None:
+def _several(points: Sequence[Point], result: Path, output: Output, *, verbose: bool) -> None:
     """:param verbose: name the cases that a note is about, not only how many they are.
 
-    :raises CannotCompare: no case has times of its operations.
+    :raises NoData: no case has times of its operations.
     """
     taken, left_out = taken_apart(points)
     if not taken:
-        raise CannotCompare(
-            printable(f"{result}: no case has times of its operations ({left_out[0][1]}). {_MEASURE_AGAIN}")
-        )
+        raise NoData(printable(f"{result}: no case has times of its operations ({left_out[0][1]}). {_MEASURE_AGAIN}"))
     reasons: dict[str, list[Point]] = {}
     for point, why in left_out:
         reasons.setdefault(f"Not taken apart, {why}", []).append(point)
@@ -178,13 +172,13 @@ def _several(
     if invalid := [case.point for case in taken if not case.point.valid]:
         reasons["Invalid, their own tables say why"] = invalid
     notes = [f"{why}: {_listed(of, len(of) if verbose else 1)}" for why, of in reasons.items()]
-    emit([cases_table(taken, notes)], form, output, width)
+    emit([cases_table(taken, notes)], output)
 
 
 def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
     """:param plain: for a program to read: one table, of every row.
 
-    :raises CannotCompare: there is nothing to show of this case.
+    :raises NoData: there is nothing to show of this case.
     """
     if by in ("kernel", "kernel-kind", "counters"):
         return _tables_of_kernels(point, by, top, plain=plain)
@@ -199,7 +193,7 @@ def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
     record, why = point.benchmark.record, left_out[0][1]
     step_s = point.step_time_s
     if record is None or record.profile is None or not _shows_outside(record) or step_s is None:
-        raise CannotCompare(printable(f"{point.id}: {why}. {_MEASURE_AGAIN}"))
+        raise NoData(printable(f"{point.id}: {why}. {_MEASURE_AGAIN}"))
     outside = outside_table(point, record.profile, step_s, why, None if plain else top)
     _, counted = _of_kernels(point, top, by_kind=by_kind)
     return [outside] if plain else _there(outside, counted, reconciliation_table(point))
@@ -218,7 +212,7 @@ def _there(*tables: Table[Any] | None) -> list[Table[Any]]:
 
 
 def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
-    """:raises CannotCompare: there are none to show of this case."""
+    """:raises NoData: there are none to show of this case."""
     record = point.benchmark.record
     assert record is not None
     for note in about_status(record):
@@ -226,7 +220,7 @@ def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[T
     profiled, counted = _of_kernels(point, top, by_kind=by == "kernel-kind")
     tables = _there(reconciliation_table(point) if by == "counters" else profiled, counted)
     if not tables:
-        raise CannotCompare(printable(f"{point.id}: {_why_no_kernels(record, by)}"))
+        raise NoData(printable(f"{point.id}: {_why_no_kernels(record, by)}"))
     if not plain:
         return tables
     if by == "counters":

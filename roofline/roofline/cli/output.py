@@ -6,16 +6,18 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
-from roofline.cli.common import INPUT, CannotCompare
-from roofline.cli.parameters import FORM_BY_ENDING, LEAST_WIDTH, TableFile
-from roofline.files import writing as written_files
-from roofline.show.tables import Format, Table, render
+from roofline.cli.inputs import INPUT, NoData
+from roofline.cli.parameters import LEAST_WIDTH, Output
+from roofline.files import writing
+from roofline.show.export import LacksPyarrow, parquet_of
+from roofline.show.render import render
+from roofline.show.tables import Table
 from roofline.text.printable import printable, printable_lines, say
 from roofline.text.wrapping import wrapped
 
@@ -47,7 +49,7 @@ def tell_error(error: click.ClickException) -> None:
         error = click.MissingParameter(_example(error), error.ctx, error.param, error.param_hint, error.param_type)
     said = io.StringIO()
     error.show(said)
-    context = error.ctx if isinstance(error, click.UsageError | CannotCompare) else None
+    context = error.ctx if isinstance(error, click.UsageError | NoData) else None
     width = None if context is None else context.params.get("width")
     # An option that click hadn't come to holds a mark of its own.
     tell(said.getvalue().removesuffix("\n"), width if isinstance(width, int) else None)
@@ -85,44 +87,43 @@ def _broken(line: str, columns: int) -> list[str]:
     return wrapped(line, columns, first=indent, rest=f"{indent}  ", break_words=False)
 
 
-def chosen_format(form: Format | None, output: Path | None) -> Format:
-    """What was asked for, else what the ending of the file says; a table without either.
-
-    :raises click.UsageError: the ending is of no format that is known.
-    """
-    if form is not None or output is None:
-        return form or "table"
-    return FORM_BY_ENDING[TableFile().convert(output, None, None).suffix.lower()]
-
-
-def emit(
-    tables: Iterable[Table[Any]],
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
-    *,
-    complete: str | None = None,
-) -> None:
-    """Print the tables, or write them to ``output``.
+def emit(tables: Iterable[Table[Any]], output: Output, *, complete: str | None = None) -> None:
+    """Print the tables, or write them to a file; what stands below them goes to stderr where a program reads them.
 
     :param complete: what has the columns of all the tables that don't fit. Default: CSV of one table, and Markdown of
         several, which a CSV doesn't hold.
     :raises click.UsageError: the file can't be written, or standard output is closed.
     """
-    form = chosen_format(form, output)
     tables = list(tables)
+    if output.is_data:
+        _emit_data(tables, output)
+        return
     complete = complete or ("--format csv" if len(tables) == 1 else "--format markdown")
     wider, elsewhere = "--width {}", complete
     if variable := os.environ.get(WIDTH_BY):
         wider = f"the environment variable {variable}={{}}"
         elsewhere = "" if complete.startswith("-") else complete
-    color = output is None and form == "table" and _has_bold_letters(sys.stdout)
-    emit_text(
-        "\n".join(
-            render(table, form, terminal_width(width), color=color, complete=elsewhere, wider=wider) for table in tables
-        ),
-        output,
-    )
+    color = output.path is None and output.form == "table" and _has_bold_letters(sys.stdout)
+    width = terminal_width(output.width)
+    texts = [render(table, output.form, width, color=color, complete=elsewhere, wider=wider) for table in tables]
+    emit_text("\n".join(texts), output.path)
+
+
+def _emit_data(tables: Sequence[Table[Any]], output: Output) -> None:
+    """Print or write tables for a program."""
+    if output.form == "parquet":
+        assert output.path is not None
+        try:
+            content = parquet_of(tables[0])
+        except LacksPyarrow as error:
+            raise click.UsageError(str(error)) from error
+        write_bytes(output.path, content)
+        say(f"wrote {output.path}", err=True)
+    else:
+        emit_text("\n".join(render(table, output.form, 0) for table in tables), output.path)
+    for table in tables:
+        for note in (*table.notes, *table.legends.values()):
+            tell(note, output.width)
 
 
 def _has_bold_letters(stream: TextIO | None) -> bool:
@@ -153,7 +154,12 @@ def _echo(text: str, stream: TextIO | None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file as `roofline.files.writing.write_text` does.
+    """Write a text as `write_bytes` does."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file as `roofline.files.writing.write_bytes` does.
 
     :raises click.UsageError: the file can't be written, or is one of those that the running command reads.
     """
@@ -162,7 +168,7 @@ def write_text(path: Path, text: str) -> None:
             printable(f"-o {path} is one of the files to read, which it would overwrite. Name another.")
         )
     try:
-        written_files.write_text(path, text)
+        writing.write_bytes(path, data)
     except OSError as error:
         raise _unwritable(path, error) from error
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -81,8 +83,37 @@ class Seconds(FloatType):
         return seconds
 
 
-FORM_BY_ENDING: dict[str, Format] = {"": "table", ".txt": "table", ".csv": "csv", ".json": "json", ".md": "markdown"}
+FORM_BY_ENDING: dict[str, Format] = {
+    "": "table",
+    ".txt": "table",
+    ".csv": "csv",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".md": "markdown",
+}
 """In which form a table is written to a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """How a command was asked to show its tables: with ``--format``, ``-o`` and ``--width``.
+
+    ``path`` is None for standard output; ``width`` is None where the terminal is to be asked.
+    """
+
+    form: Format = "table"
+    path: Path | None = None
+    width: int | None = None
+
+    @property
+    def is_data(self) -> bool:
+        """Whether a program is to read it: every row, column and digit."""
+        return self.form == "json" or self.is_one_table
+
+    @property
+    def is_one_table(self) -> bool:
+        """Whether it has no place for a second table, nor for anything beside the rows."""
+        return self.form in ("csv", "parquet")
 
 
 _ENDINGS_OF_FILES = {*FORM_BY_ENDING, ".html", ".pdf", ".png", ".svg", ".toml", ".xls", ".xlsx"} - {""}
@@ -182,14 +213,20 @@ def format_option(function: Command) -> Command:
 
 
 def table_options(function: Command) -> Command:
-    """``--format``, ``-o`` and ``--width``: passed on as ``form``, ``output`` and ``width``."""
-    output = click.option(
+    """``--format``, ``-o`` and ``--width``: passed on together as ``output``, an `Output`."""
+
+    @wraps(function)
+    def with_output(*arguments: Any, form: Format | None, output: Path | None, width: int | None, **others: Any) -> Any:
+        form = form or FORM_BY_ENDING["" if output is None else output.suffix.lower()]
+        return function(*arguments, output=Output(form=form, path=output, width=width), **others)
+
+    option = click.option(
         "-o",
         "--output",
         type=TableFile(),
-        help="File to write to. Without --format its ending decides: .csv, .json, .md, or .txt for a table.",
+        help="File to write to. Without --format its ending decides: .csv, .json, .parquet, .md, or .txt for a table.",
     )
-    return format_option(output(width_option(function)))
+    return format_option(option(width_option(cast("Command", with_output))))
 
 
 def verbose_option(function: Command) -> Command:

@@ -6,16 +6,19 @@ The program gives `show` to every command as click's context object.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from roofline.cli.output import emit
-from roofline.show.tables import Column, Format, Table
+from roofline.cli.parameters import Output
+from roofline.show.tables import Column, Table
 
 Shown = Callable[[Any], str] | None
 Heading = tuple[str, str, Shown] | tuple[str, str, Shown, int]
 """Name of a column (with the unit), its title, how a value is shown (None: a text, on the left), and, if it may give
 way where space is short, how early: see `roofline.show.tables.Column`."""
+
+
+_TERMINAL = Output()
 
 
 def show(
@@ -26,9 +29,7 @@ def show(
     notes: Sequence[str] = (),
     left: Collection[str] = (),
     undisplayed: Collection[str] = (),
-    form: Format | None = None,
-    output: Path | None = None,
-    width: int | None = None,
+    output: Output = _TERMINAL,
 ) -> None:
     """Print a table as every command does, or write it to ``output``.
 
@@ -39,7 +40,7 @@ def show(
     """
     columns = [_column(*one, left=one[0] in left) for one in headings]
     display = [column for column in columns if column.name not in undisplayed]
-    emit([Table(title=title, columns=columns, display=display, rows=rows, notes=notes)], form, output, width)
+    emit([Table(title=title, columns=columns, display=display, rows=rows, notes=notes)], output)
 
 
 def _column(name: str, title: str, shown: Shown, drop: int = 0, *, left: bool = False) -> Column[Mapping[str, Any]]:

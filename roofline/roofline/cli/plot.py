@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.common import CannotCompare, devices_option, read_points, results_argument
+from roofline.cli.inputs import NoData, devices_option, read_points, results_argument
 from roofline.cli.parameters import OutputFolder
 from roofline.model.points import Point
 from roofline.text.printable import printable, say
@@ -42,7 +42,7 @@ def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = Fals
 
     :param levels: the hierarchical rooflines instead.
     :raises click.UsageError: a file can't be written.
-    :raises CannotCompare: ``levels``, and no case has hardware counters.
+    :raises NoData: ``levels``, and no case has hardware counters.
     """
     # matplotlib takes half a second to load.
     from roofline.plots.files import draw, draw_levels
@@ -54,5 +54,5 @@ def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = Fals
     for note in notes:
         say(note, err=True)
     if levels and not paths:
-        raise CannotCompare("nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.")
+        raise NoData("nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.")
     return paths

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.common import INPUT, CannotCompare, read_results
+from roofline.cli.inputs import INPUT, NoData, read_results
 from roofline.cli.output import tell
 from roofline.results import journal
 from roofline.text.printable import printable, say
@@ -30,7 +30,7 @@ def recover(context: click.Context, path: Path) -> None:
         return
     journals = sorted(one for one in path.rglob("*") if journal.is_journal(one) and one.is_file())
     if not journals:
-        raise CannotCompare(printable(f"{path}: no journal (*{journal.SUFFIX}) in this folder."))
+        raise NoData(printable(f"{path}: no journal (*{journal.SUFFIX}) in this folder."))
     pending = [one for one in journals if not journal.is_superseded(one)]
     if not pending:
         say(f"{path}: nothing to recover. The JSON of {counted(len(journals), 'journal')} is there.", err=True)
@@ -57,4 +57,4 @@ def _made(file: Path) -> Path:
     except FileExistsError as error:
         raise click.UsageError(printable(f"{error.filename}: {error.strerror}.")) from error
     except OSError as error:
-        raise CannotCompare(printable(f"{error.filename or file}: can't be written ({error.strerror}).")) from error
+        raise NoData(printable(f"{error.filename or file}: can't be written ({error.strerror}).")) from error

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from roofline.cli.common import device_table, devices_option, read_results, results_argument
+from roofline.cli.inputs import device_table, devices_option, read_results, results_argument
 from roofline.cli.output import emit, terminal_width, write_text
-from roofline.cli.parameters import OutputFolder, width_option
+from roofline.cli.parameters import Output, OutputFolder, width_option
 from roofline.cli.plot import draw_figures
 from roofline.model.points import Point, cases, points_of
 from roofline.results.reader import ResultFile
@@ -19,7 +19,8 @@ from roofline.show.kernel_tables import kernels_table
 from roofline.show.machines import machine_of, machines_table
 from roofline.show.operation_tables import operations_table, taken_apart
 from roofline.show.point_tables import metrics_table, points_table, roofs_table, summary_table
-from roofline.show.tables import Table, render
+from roofline.show.render import render
+from roofline.show.tables import Table
 from roofline.text.printable import say
 
 
@@ -47,7 +48,7 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
     table = device_table(devices)
     points = tuple(point for result in files for point in points_of(result, table))
     shown = cases(points)
-    emit(_tables(files, points, verbose=False), "table", None, width, complete=str(folder / "summary.md"))
+    emit(_tables(files, points, verbose=False), Output(width=width), complete=str(folder / "summary.md"))
     in_full = _tables(files, points, verbose=True)
     texts = {
         "roofline_points.csv": render(points_table(shown), "csv", terminal_width(width)),

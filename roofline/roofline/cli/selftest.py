@@ -11,12 +11,11 @@ import click
 from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.selftest import not_compared, selftest_cases, selftest_table, slowed, small_case_arguments, unchanged
 from roofline.ab.side import check_arguments
-from roofline.cli.common import CannotCompare
+from roofline.cli.inputs import NoData
 from roofline.cli.interleaved import failures, interruptible, rule_options, tell
 from roofline.cli.output import emit, try_to_write
-from roofline.cli.parameters import Share, table_options
+from roofline.cli.parameters import Output, Share, table_options
 from roofline.files.temporary import temporary_folder
-from roofline.show.tables import Format
 
 FAILED = 1
 
@@ -33,9 +32,7 @@ def selftest(
     max_time: float,
     least_effect: float,
     confidence: float,
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
 ) -> int:
     """Compare unchanged code with itself, which must pass, and with itself slowed on purpose, which must be found.
 
@@ -48,8 +45,8 @@ def selftest(
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
     with failures(), interruptible(), temporary_folder() as temporary:
         check_arguments(arguments)
-        if output is not None:
-            try_to_write(output)
+        if output.path is not None:
+            try_to_write(output.path)
         folder = Path(os.path.realpath(temporary))
         where = Path.cwd() if arguments else folder
         arguments = arguments or small_case_arguments(folder)
@@ -65,14 +62,14 @@ def selftest(
         for case in trial.cases
         if case.why
     )
-    emit([selftest_table(cases, slowdown, reasons)], form, output, width)
+    emit([selftest_table(cases, slowdown, reasons)], output)
     wrong = [failure for case in cases for failure in case.failures]
     for failure in wrong:
         tell(f"Error: {failure}")
     if wrong:
         return FAILED
     if lost := not_compared(cases):
-        raise CannotCompare(f"cannot compare. Not measured in both trials: {', '.join(case.case for case in lost)}.")
+        raise NoData(f"cannot compare. Not measured in both trials: {', '.join(case.case for case in lost)}.")
     if not any(case.compared for case in cases):
-        raise CannotCompare("cannot compare. Every case is skipped.")
+        raise NoData("cannot compare. Every case is skipped.")
     return 0

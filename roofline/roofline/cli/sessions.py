@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.common import CannotCompare, device_table, devices_option, read_sessions, results_argument
+from roofline.cli.inputs import NoData, device_table, devices_option, read_sessions, results_argument
 from roofline.cli.output import emit
-from roofline.cli.parameters import table_options
+from roofline.cli.parameters import Output, table_options
 from roofline.comparison.scatter import sessions_table
 from roofline.model.points import place_all
-from roofline.show.tables import Format
 from roofline.text.printable import printable
 
 
@@ -19,9 +18,7 @@ from roofline.text.printable import printable
 @results_argument
 @table_options
 @devices_option
-def sessions(
-    results: tuple[Path, ...], form: Format | None, output: Path | None, width: int | None, devices: Path | None
-) -> None:
+def sessions(results: tuple[Path, ...], output: Output, devices: Path | None) -> None:
     """Show how far the sessions of RESULTS (files or folders) scatter, case by case.
 
     Give several runs of the same code, such as those of pytest --roofline-sessions. Of a session that stands in several
@@ -31,6 +28,6 @@ def sessions(
     """
     published = device_table(devices)
     table = sessions_table(place_all(read_sessions(results).files, published))
-    emit([table], form, output, width)
+    emit([table], output)
     if not table.rows:
-        raise CannotCompare(printable(f"no session of {', '.join(map(str, results))} has a case that can be used."))
+        raise NoData(printable(f"no session of {', '.join(map(str, results))} has a case that can be used."))

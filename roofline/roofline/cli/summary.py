@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from roofline.cli.common import device_table, devices_option, read_results, results_argument
-from roofline.cli.output import chosen_format, emit
-from roofline.cli.parameters import table_options, verbose_option
+from roofline.cli.inputs import device_table, devices_option, read_results, results_argument
+from roofline.cli.output import emit
+from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.model.points import cases, points_of
 from roofline.show.point_tables import points_table, roofs_table, summary_table
-from roofline.show.tables import Format, Table
+from roofline.show.tables import Table
 
 
 @click.command()
@@ -23,9 +23,7 @@ from roofline.show.tables import Format, Table
 @devices_option
 def summary(
     results: tuple[Path, ...],
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
     verbose: bool,
     devices: Path | None,
 ) -> None:
@@ -35,8 +33,8 @@ def summary(
     """
     published = device_table(devices)
     runs = [(result, points_of(result, published)) for result in read_results(results)]
-    if chosen_format(form, output) in ("csv", "json"):
-        emit([points_table(cases(point for _, points in runs for point in points))], form, output, width)
+    if output.is_data:
+        emit([points_table(cases(point for _, points in runs for point in points))], output)
         return
     tables: list[Table[Any]] = []
     for result, points in runs:
@@ -44,4 +42,4 @@ def summary(
         tables += [summary_table(result, shown, verbose=verbose), roofs_table(shown or points)]
     # Named in full: pytest shows these tables too, and has no such option.
     complete = f"roofline summary {shlex.join(map(str, results))} --format markdown"
-    emit(tables, form, output, width, complete=complete)
+    emit(tables, output, complete=complete)

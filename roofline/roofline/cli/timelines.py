@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from roofline.cli.common import INPUT, CannotCompare
-from roofline.cli.output import chosen_format, emit, emit_text, tell
-from roofline.cli.parameters import Command
+from roofline.cli.inputs import INPUT, NoData
+from roofline.cli.output import emit, emit_text, tell
+from roofline.cli.parameters import Command, Output
 from roofline.files.paths import files_under, folders_without, real_path
 from roofline.files.text import ReadError
 from roofline.profilers.timeline import Timeline
@@ -25,7 +26,6 @@ from roofline.profilers.timeline_tables import (
     unreadable,
     without_rows,
 )
-from roofline.show.tables import Format, render
 from roofline.text.json_text import json_text
 from roofline.text.printable import printable, say
 
@@ -58,39 +58,37 @@ def show(
     read: Callable[[Path], Timeline],
     endings: tuple[str, ...],
     top: int,
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
 ) -> None:
     """Read files and show what is in them. JSON is shown even where a file turns out to be of no use; where there are
     several, the others are shown as well.
 
     :param paths: files, and folders, of which those files are read that have one of the ``endings``.
-    :raises CannotCompare: after all that can be shown was: one can't be read, has no part that can be used, or lacks
+    :raises NoData: after all that can be shown was: one can't be read, has no part that can be used, or lacks
         what it is read for; or CSV has no place for its rows.
     """
     alone = len(paths) == 1 and not os.path.isdir(paths[0])  # Path.is_dir raises where a folder above is closed
     files, without = _files(paths, endings), folders_without(paths, endings)
     if not files:
-        raise CannotCompare("\n".join(printable(f"{line}.") for line in without))
+        raise NoData("\n".join(printable(f"{line}.") for line in without))
     for line in without:
         say(f"skipped {line}", err=True)
     if (
-        output is not None
-        and os.path.exists(output)
-        and any(os.path.exists(one) and output.samefile(one) for one in files)
+        output.path is not None
+        and os.path.exists(output.path)
+        and any(os.path.exists(one) and output.path.samefile(one) for one in files)
     ):
-        which = f"-o {output} is one of the files to read, which it would replace. Name another file."
+        which = f"-o {output.path} is one of the files to read, which it would replace. Name another file."
         raise click.UsageError(printable(which))
     timelines = [_read(file, read) for file in files]
     if alone and timelines[0].error == UNREADABLE:
-        raise CannotCompare(_problem(timelines[0]))
-    _emit(timelines, alone, top, form, output, width)
+        raise NoData(_problem(timelines[0]))
+    _emit(timelines, alone, top, output)
     problems = [_problem(one) for one in timelines if one.useless]
     head = [f"{len(problems)} of {len(files)} files are of no use:"] if problems and not alone else []
-    lost = _left_out_of_csv(timelines) if chosen_format(form, output) == "csv" else []
+    lost = _left_out_of_csv(timelines) if output.is_one_table else []
     if problems or lost:
-        raise CannotCompare("\n".join([*lost, *head, *problems]))
+        raise NoData("\n".join([*lost, *head, *problems]))
 
 
 def _files(paths: Sequence[Path], endings: tuple[str, ...]) -> list[Path]:
@@ -116,26 +114,21 @@ def _emit(
     timelines: Sequence[Timeline],
     alone: bool,
     top: int,
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
 ) -> None:
     """:param alone: the one file was asked for by its name; what is shown then has no place for others."""
-    chosen = chosen_format(form, output)
     useful = [one for one in timelines if not one.useless]
-    if chosen == "json":
-        emit_text(
-            json_text(document(timelines[0]) if alone else {"files": [document(one) for one in timelines]}), output
-        )
-    elif chosen == "csv" and useful:
+    notes = [f"{one.path}: {note}" for one in useful for note in about(one)]
+    if output.form == "json":
+        shown = document(timelines[0]) if alone else {"files": [document(one) for one in timelines]}
+        emit_text(json_text(shown), output.path)
+        for note in notes:
+            tell(note, output.width)
+    elif output.is_data and useful:
         rows = rows_table(useful[0]) if alone else joined_rows(useful)
-        emit_text(render(rows, "csv", 0), output)
-    elif chosen != "csv" and (made := tables(timelines[0], top) if alone else tables_of_files(timelines, top)):
-        emit(made, form, output, width, complete="--format json")
-    if chosen in ("csv", "json"):
-        for one in useful:
-            for note in about(one):
-                tell(printable(f"{one.path}: {note}"), width)
+        emit([replace(rows, notes=notes)], output)
+    elif not output.is_data and (made := tables(timelines[0], top) if alone else tables_of_files(timelines, top)):
+        emit(made, output, complete="--format json")
 
 
 def _left_out_of_csv(timelines: Sequence[Timeline]) -> list[str]:

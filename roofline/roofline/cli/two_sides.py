@@ -10,9 +10,9 @@ from typing import Any, get_args
 
 import click
 
-from roofline.cli.common import CannotCompare
-from roofline.cli.output import chosen_format, emit, emit_text
-from roofline.cli.parameters import Command, Confidence, Seconds, Share
+from roofline.cli.inputs import NoData
+from roofline.cli.output import emit, emit_text
+from roofline.cli.parameters import Command, Confidence, Output, Seconds, Share
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate
 from roofline.comparison.sides import By
@@ -20,7 +20,9 @@ from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.verdict_table import as_json, markdown, table
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
-from roofline.show.tables import Format, Table, render
+from roofline.show.export import records
+from roofline.show.render import render
+from roofline.show.tables import Table
 from roofline.text.json_text import json_text
 
 
@@ -114,21 +116,19 @@ def judging_options(function: Command) -> Command:
 def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings, devices: DeviceTable) -> Comparison:
     """As `roofline.comparison.comparison.compare_paths`.
 
-    :raises CannotCompare: a side that isn't there, can't be read, or is of several machines where it may not be.
+    :raises NoData: a side that isn't there, can't be read, or is of several machines where it may not be.
     """
     try:
         return compare_paths(base, new, settings, devices)
     except ReadError as error:
-        raise CannotCompare(str(error)) from error
+        raise NoData(str(error)) from error
 
 
 def show(
     comparison: Comparison,
     title: str,
     exit_code: int,
-    form: Format | None,
-    output: Path | None,
-    width: int | None,
+    output: Output,
     *,
     verbose: bool,
     expected: Table[Any] | None = None,
@@ -139,27 +139,30 @@ def show(
     :param expected: a table that goes with it; in JSON under ``expected_bounds``.
     :param gate: what a check came to, which it says on stderr; None where nothing is gated.
     """
-    match chosen_format(form, output):
+    match output.form:
         case "json":
             text = as_json(comparison, title, exit_code, gate)
             if expected is not None:
-                both = {**json.loads(text), "expected_bounds": json.loads(render(expected, "json", 0))}
+                both = {
+                    **json.loads(text),
+                    "expected_bounds": {"title": expected.title, "rows": records(expected), "notes": expected.notes},
+                }
                 text = json_text(both)
-            emit_text(text, output)
+            emit_text(text, output.path)
         case "markdown":
             # The gate's lines stand above it.
-            more = "" if expected is None else "\n" + render(unsaid(expected, gate, None), "markdown", 0)
-            emit_text(markdown(comparison, title, gate, in_full=verbose) + more, output)
+            more = "" if expected is None else "\n" + render(unsaid(expected, gate, Output()), "markdown", 0)
+            emit_text(markdown(comparison, title, gate, in_full=verbose) + more, output.path)
         case _:
             tables: list[Table[Any]] = [table(comparison, title, in_full=verbose)]
             tables += [] if expected is None else [expected]
             # CSV is one table.
             complete = "--format csv" if expected is None else "--format json"
-            emit([unsaid(one, gate, output) for one in tables], form, output, width, complete=complete)
+            emit([unsaid(one, gate, output) for one in tables], output, complete=complete)
 
 
-def unsaid(table: Table[Any], gate: Gate | None, output: Path | None) -> Table[Any]:
+def unsaid(table: Table[Any], gate: Gate | None, output: Output) -> Table[Any]:
     """Without the notes that the gate says on stderr, which stands beside it; in a file all of them stand."""
-    if gate is None or output is not None:
+    if gate is None or (output.path is not None and not output.is_data):
         return table
     return replace(table, notes=[note for note in table.notes if note not in gate.lines])

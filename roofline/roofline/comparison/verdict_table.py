@@ -32,7 +32,8 @@ from roofline.comparison.runs import (
 from roofline.comparison.sides import SessionResult
 from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
 from roofline.schema.record_json import without_nonfinite
-from roofline.show.tables import Column, Table, render
+from roofline.show.render import render
+from roofline.show.tables import Column, Table
 from roofline.text.json_text import json_text
 from roofline.text.printable import markdown_text
 from roofline.text.units import (

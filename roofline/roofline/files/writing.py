@@ -17,6 +17,12 @@ _FOLDER_REFUSES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a text as `write_bytes` does."""
+    # A name in a result may hold half a surrogate pair, which UTF-8 has no bytes for.
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
     """Write a file, whole or not at all: where the disk is full, what stood there stays. Its folder is made.
 
     A pipe or a device, such as ``/dev/stdout``, is written to as it is; through a link its target is written.
@@ -27,19 +33,19 @@ def write_text(path: Path, text: str) -> None:
     target = real_path(path)
     # A link that leads to itself has no target; opening it says so.
     if target.is_symlink() or (path.exists() and not target.is_file()):
-        _write(path, "w", text)
+        _write(path, "wb", data)
     else:
-        _replace(target, text)
+        _replace(target, data)
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace(target: Path, data: bytes) -> None:
     """Put a new regular file in the place of an old one, with its mode and, where that is allowed, its owner."""
     old = target.stat() if target.exists() else None
     if old is not None:
         target.open("ab").close()  # a file that may not be written may not be replaced, either
     part = target.with_name(f".roofline-{secrets.token_hex(8)}")
     try:
-        _write(part, "x", text)
+        _write(part, "xb", data)
         if old is not None:
             new = part.stat()
             if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
@@ -51,16 +57,15 @@ def _replace(target: Path, text: str) -> None:
     except OSError as error:
         if old is None or error.errno not in _FOLDER_REFUSES:
             raise
-        _write(target, "w", text)
+        _write(target, "wb", data)
     finally:
         with suppress(PermissionError):  # of a folder in which it couldn't be made
             part.unlink(missing_ok=True)
 
 
-def _write(path: Path, mode: Literal["w", "x"], text: str) -> None:
-    # A name in a result may hold half a surrogate pair, which UTF-8 has no bytes for.
-    with path.open(mode, encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
+def _write(path: Path, mode: Literal["wb", "xb"], data: bytes) -> None:
+    with path.open(mode) as file:
+        file.write(data)
         file.flush()
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             os.fsync(file.fileno())

@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline.results.reader import ResultFile
 from roofline.schema.record import Machine, Session
-from roofline.show.tables import cell
+from roofline.show.render import cell
 from roofline.text.printable import markdown_text
 from roofline.text.units import percent, scaled
 

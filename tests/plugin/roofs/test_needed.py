@@ -264,7 +264,7 @@ def test_what_the_next_run_measures_again_is_said_wherever_roofs_are_seen(
     first.stdout.fnmatch_lines(["*Doubtful roofs, to be measured again on an idle machine: fp32*"])
     assert {roof.disturbed for roof in _roofs(project.path / "first").values()} == {"20 ms stolen"}
     shown = CliRunner().invoke(command, ["show", "--device", "cpu", "--format", "json"], obj=show)
-    assert {row["doubtful"] for row in json.loads(shown.stdout)["rows"]} == {"20 ms stolen"}
+    assert {row["doubtful"] for row in json.loads(shown.stdout)} == {"20 ms stolen"}
     monkeypatch.delenv("DISTURBED")
     # In the folder of the first, whose results hold roofs, too.
     for measures in (True, False):
@@ -341,7 +341,7 @@ def test_the_command_shows_what_it_can_not_keep(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path / "file" / "folder"))
     result = CliRunner().invoke(command, ["measure", "--device", "cpu", "--format", "json"], obj=show)
     assert result.exit_code == 2
-    assert {row["roof"]: row["value"] for row in json.loads(result.stdout)["rows"]} == {"fp32": 1e12, "dram": 1e10}
+    assert {row["roof"]: row["value"] for row in json.loads(result.stdout)} == {"fp32": 1e12, "dram": 1e10}
     assert kept_roofs.VARIABLE in result.stderr
 
 
@@ -381,7 +381,7 @@ def test_the_command_measures_shows_and_forgets(tmp_path: Path, monkeypatch: pyt
         return result.output
 
     def rows() -> dict[str, float]:
-        return {row["roof"]: row["value"] for row in json.loads(run("show", "--format", "json"))["rows"]}
+        return {row["roof"]: row["value"] for row in json.loads(run("show", "--format", "json"))}
 
     assert rows() == {}
     assert "no llc: its size is unknown" in run("measure", "--precision", "fp32")

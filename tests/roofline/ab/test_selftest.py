@@ -9,7 +9,7 @@ import pytest
 
 from roofline.ab.cases import AbCase, Rules
 from roofline.ab.selftest import not_compared, selftest_cases, selftest_table, slowed, small_case_arguments, unchanged
-from roofline.show.tables import render
+from roofline.show.render import render
 from tests.roofline.ab.made import case, trial, turns
 from tests.roofline.conftest import Run
 

@@ -9,7 +9,8 @@ import pytest
 from roofline.ab.cases import AbCase, AbResult, Rules
 from roofline.ab.table import as_json, found_in, sentence, verdict_table
 from roofline.comparison.gate import judge
-from roofline.show.tables import Format, render
+from roofline.show.render import render
+from roofline.show.tables import Format
 from tests.roofline.ab.made import (
     BUSY,
     FAILED,

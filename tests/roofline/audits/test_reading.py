@@ -14,7 +14,8 @@ from roofline.audits.findings import findings_table
 from roofline.audits.layouts import PLAIN, TIMM
 from roofline.audits.row import Row
 from roofline.files.text import ReadError
-from roofline.show.tables import FORMATS, render
+from roofline.show.render import render
+from roofline.show.tables import FORMATS
 from tests.roofline.audits.make import KNOWN
 
 fuzzed = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -117,7 +117,7 @@ def test_a_bad_record_is_told_and_its_row_is_invalid(run: Run, tmp_path: Path) -
     code, out, err = run("summary", path, "--format", "json")
     assert code == 0
     assert "record not read, only its times are used" in err
-    row = json.loads(out)["rows"][1]
+    row = json.loads(out)[1]
     assert row["step_time_s"] == 0.1
     assert any("unreadable_record" in flag for flag in row["flags"])
     assert "unreadable_record (invalid)" in run("summary", path)[1]
@@ -143,7 +143,7 @@ def test_a_terminal_without_other_letters_is_shown_like_ones(tmp_path: Path, for
     out = answer.stdout.decode("ascii")
     assert (answer.returncode, answer.stderr) == (0, b"")
     if form == "json":
-        assert json.loads(out)["rows"][0]["case"] == "日😀é"
+        assert json.loads(out)[0]["case"] == "日😀é"
     else:
         assert "~ margin" in out
         assert "-----" in out
@@ -179,7 +179,7 @@ def test_closed_standard_error(one: Path, tmp_path: Path) -> None:
     for more in ("empty", "none"):
         line = f'"{sys.executable}" -m roofline points --format json "{one}" {more} 2>&-'
         said.append(subprocess.run(line, shell=True, capture_output=True, env=environment, cwd=tmp_path, check=False))
-    assert json.loads(said[0].stdout)["rows"]
+    assert json.loads(said[0].stdout)
     assert (said[1].returncode, said[1].stdout) == (3, b"")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.roofline.conftest import Run
@@ -55,3 +57,29 @@ def test_what_shows_the_columns_left_out_has_them(run: Run, one: Path) -> None:
         assert len(left_out) == notes.count(f"{named})") == 2
         for title in ", ".join(left_out).split(", "):
             assert f" {title} |" in complete
+
+
+def test_every_format_for_a_program_has_the_same_rows(run: Run, one: Path) -> None:
+    """JSON is read by pandas as it is; Parquet is the frame itself, with its units; notes stand on stderr."""
+    out, err = run("points", one, "--format", "json")[1:]
+    read = {
+        "json": pd.read_json(io.StringIO(out)),
+        "csv": pd.read_csv(io.StringIO(run("points", one, "--format", "csv")[1])),
+    }
+    assert run("points", one, "-o", "points.parquet")[:2] == (0, "")
+    read["parquet"] = pd.read_parquet("points.parquet")
+    assert read["parquet"].attrs["units"]["step_time_s"] == "s"
+    assert read["parquet"]["started_at"].dtype == "datetime64[us, UTC]"
+    for form in ("csv", "parquet"):
+        assert list(read[form]) == list(read["json"])
+        assert read[form]["step_time_s"].to_list() == pytest.approx(read["json"]["step_time_s"].to_list())
+    assert err == run("points", one, "--format", "csv")[2]
+
+
+def test_who_lacks_pyarrow_is_told_what_to_install(run: Run, one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 2, and no file."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    code, _, err = run("points", one, "-o", "points.parquet")
+    assert code == 2
+    assert "pip install 'pytest-roofline[store]'" in " ".join(err.split())
+    assert not Path("points.parquet").exists()

@@ -7,7 +7,7 @@ from roofline.comparison.matching import MatchedCase
 from roofline.comparison.runs import Identity, Run
 from roofline.comparison.verdict import NoNumber
 from roofline.comparison.verdict_table import markdown, table
-from roofline.show.tables import render
+from roofline.show.render import render
 
 _MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
 _RUN = Run(file="a.json", machine=_MACHINE, setup={}, when="", commit=None, dirty=None, not_measured={})

@@ -17,7 +17,8 @@ from roofline.results.reader import ResultFile, read_file
 from roofline.schema.record import Flag, Record, Rounds, SessionSet
 from roofline.show.environment import environment
 from roofline.show.point_tables import metrics_table, points_table, summary_table
-from roofline.show.tables import Table, render
+from roofline.show.render import render
+from roofline.show.tables import Table
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 from tests.roofline.conftest import Run

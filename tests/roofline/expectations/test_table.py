@@ -7,7 +7,7 @@ from pathlib import Path
 from roofline.expectations.bounds_table import findings_table, message
 from roofline.expectations.judging import check_expectations
 from roofline.schema.expected import Expected
-from roofline.show.tables import render
+from roofline.show.render import render
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 
@@ -92,7 +92,7 @@ def test_every_form_is_written(tmp_path: Path) -> None:
     """JSON has numbers and the message; 80 columns have the verdict."""
     points = build_points.points(tmp_path, build_points.record())
     table = findings_table(check_expectations(points, [_expected("*", min_fraction_of_roof=0.5), _expected("x")]))
-    failed, gone = json.loads(render(table, "json", 80))["rows"]
+    failed, gone = json.loads(render(table, "json", 80))
     assert failed["verdict"] == "failed"
     assert failed["min_fraction_of_roof"] == 0.5
     assert round(failed["fraction_of_roof"], 9) == 0.1

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from roofline.files.text import ReadError
 from roofline.profilers.ncu.kernels import by_kernel, count, read_all
 from roofline.profilers.ncu.ncu_tables import document, table
-from roofline.show.tables import FORMATS, render
+from roofline.show.render import render
+from roofline.show.tables import FORMATS
 from tests.roofline.profilers.ncu_made import READ, TIME, WRITE, Metric, details, raw, sections, summary
 
 fuzzed = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

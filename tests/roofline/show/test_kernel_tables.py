@@ -15,7 +15,7 @@ from roofline.machine.published import load
 from roofline.model.points import Point, points_of
 from roofline.schema.record import KernelTime, Record
 from roofline.show.kernel_tables import kernel_kind_table, kernel_table, kernels_table, reconciliation_table
-from roofline.show.tables import render
+from roofline.show.render import render
 from tests.roofline import build
 from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, kernel, profiled
 
@@ -154,7 +154,7 @@ def test_csv_has_every_kernel_of_both(tmp_path: Path) -> None:
     expected = {
         "kernel": TENSOR_GEMM,
         "kind": "gemm",
-        "launches": "4",
+        "launches": "4.0",
         "time_s": "0.02",
         "flop": "500000000000.0",
         "flop_by_pipe": "100 % tensor_bf16",
@@ -228,7 +228,7 @@ def test_csv_and_json_have_every_kind_of_both(tmp_path: Path) -> None:
     expected = {
         "case": "resnet50-train-b32-fp32",
         "kernels": "2",
-        "launches": "5",
+        "launches": "5.0",
         "time_s": "0.03",
         "flop": "600000000000.0",
         "flop_by_pipe": "83.3 % tensor_bf16, 16.7 % fp32",
@@ -242,7 +242,7 @@ def test_csv_and_json_have_every_kind_of_both(tmp_path: Path) -> None:
     }
     assert {key: rows[3][key] for key in expected} == expected
     assert float(rows[3]["tensor_share"]) == pytest.approx(5 / 6)
-    last = json.loads(render(table, "json", 80))["rows"][-1]
+    last = json.loads(render(table, "json", 80))[-1]
     unknown = ("flop", "flop_by_pipe", "tensor_share", "l2_byte", "intensity_flop_per_byte")
     assert [last[name] for name in unknown] == [None] * 5
     assert (last["time_s"], last["dram_byte"]) == (0.01, 2e9)
@@ -259,7 +259,7 @@ def test_counted_against_counters(tmp_path: Path) -> None:
     assert _cells(text, "matrix products") == "matrix products 100 GFLOP 100 G 1.00 agrees 1"
     assert _cells(text, "DRAM bytes") == "DRAM bytes 1.00 GB to 4.00 GB 6.00 G 1.50 more 1"
     assert "\n  DRAM bytes: more than the operations read and write" in text
-    rows = json.loads(render(table, "json", 80))["rows"]
+    rows = json.loads(render(table, "json", 80))
     assert (rows[-1]["counted_low"], rows[-1]["counters"], rows[-1]["unit"]) == (1e9, 6e9, "B")
     assert len(rows[-1]["reasons"]) == 1
 

@@ -12,7 +12,8 @@ from roofline.model.points import Point, place_all
 from roofline.results.reader import ResultFile, read_file
 from roofline.schema.record import Counters, Device, Flag, Record
 from roofline.show.machines import Row, machine_names, machines_table
-from roofline.show.tables import Table, render
+from roofline.show.render import render
+from roofline.show.tables import Table
 from tests.roofline import build
 
 
@@ -213,7 +214,7 @@ def test_a_percent_of_roof_of_other_sources_is_told(
         "% of roof doesn't compare between these machines, as it rests on other sources: "
         f"{what}: resnet50-train-b32-fp32"
     ]
-    first, second = json.loads(render(table, "json", 80))["rows"]
+    first, second = json.loads(render(table, "json", 80))
     assert (first["sources_differ_in"], second["sources_differ_in"]) == (None, list(differing))
     assert (first["provenance"], first["flop_source"]) == ("analytic", "analytic")
     assert "counters" in (second["provenance"], second["flop_source"])

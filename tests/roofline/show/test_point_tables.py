@@ -25,7 +25,8 @@ from roofline.schema.record import (
     Uncovered,
 )
 from roofline.show.point_tables import metrics_table, points_table, roofs_table, summary_table
-from roofline.show.tables import Table, render
+from roofline.show.render import render
+from roofline.show.tables import Table
 from tests.roofline import build
 
 
@@ -241,7 +242,7 @@ def test_counters_that_were_refused_have_a_reason_and_no_numbers(tmp_path: Path)
     """Whatever stands beside the status."""
     counters = Counters(status="permission_denied", reason="ERR_NVGPUCTRPERM", flop=1.0, l2_byte=0.0)
     _, points = _all(tmp_path, build.record(counters=counters))
-    (row,) = json.loads(render(metrics_table(points), "json", 80))["rows"]
+    (row,) = json.loads(render(metrics_table(points), "json", 80))
     assert (row["counter_status"], row["counter_reason"]) == ("permission_denied", "ERR_NVGPUCTRPERM")
     numbers = ("counter_flop_per_step", "counter_l2_byte_per_step", "counter_dram_byte_per_step", "tensor_share")
     assert [row[name] for name in numbers] == [None] * 4
@@ -251,7 +252,7 @@ def test_time_without_a_formula_is_not_guessed(tmp_path: Path) -> None:
     """One of two was not timed: there is no sum."""
     uncovered = (Uncovered(name="my::op", calls=2, time_s=0.01), Uncovered(name="my::other", calls=1))
     _, points = _all(tmp_path, build.record(work=build.work(uncovered=uncovered)))
-    (row,) = json.loads(render(metrics_table(points), "json", 80))["rows"]
+    (row,) = json.loads(render(metrics_table(points), "json", 80))
     assert row["uncovered_s"] is None
 
 
@@ -277,7 +278,7 @@ _LOADER = {"workers": 2, "pin_memory": True, "prefetch_factor": 4, "augment": Fa
 def test_metrics_have_the_settings_of_the_run(tmp_path: Path, config: dict[str, Any], expected: dict[str, Any]) -> None:
     """Wherever the case keeps them; null where there is no loader."""
     _, points = _all(tmp_path, build.record(case=build.case(config=config)))
-    (row,) = json.loads(render(metrics_table(points), "json", 80))["rows"]
+    (row,) = json.loads(render(metrics_table(points), "json", 80))
     assert {key: row[key] for key in expected} == expected
 
 
@@ -287,11 +288,8 @@ def test_foreign_rows_have_empty_cells(tmp_path: Path) -> None:
     (row,) = _csv(render(metrics_table(points), "csv", 80))
     assert (row["case"], row["step_time_s"], row["model"], row["samples_per_s"]) == ("test_0", "0.1", "", "")
     document = json.loads(render(points_table(points), "json", 80))
-    assert document["rows"][0]["model"] is None
-    assert (
-        document["rows"][0]["why_not_plottable"]
-        == "no record of the work: a plain benchmark, without the fixture roofline"
-    )
+    assert document[0]["model"] is None
+    assert document[0]["why_not_plottable"] == "no record of the work: a plain benchmark, without the fixture roofline"
 
 
 def test_parameters_of_foreign_rows_are_columns(tmp_path: Path) -> None:
@@ -304,7 +302,7 @@ def test_parameters_of_foreign_rows_are_columns(tmp_path: Path) -> None:
     result = read_file(build.write(tmp_path / "a.json", content))
     points = points_of(result, load())
     for table in (metrics_table(points), points_table(points)):
-        rows = json.loads(render(table, "json", 80))["rows"]
+        rows = json.loads(render(table, "json", 80))
         assert [(row["param_batch"], row["param_shape"]) for row in rows] == [(8, None), (32, "[3, 4]"), (None, None)]
         assert "param_x" not in rows[0]
     assert "batch" in render(summary_table(result, points), "table", 300)
@@ -348,7 +346,7 @@ def test_many_flags_take_the_room_of_one_where_space_is_short(tmp_path: Path) ->
     assert "wrong_device +2" in (narrow := render(table, "table", 80))
     assert "Not shown" not in narrow
     assert "wrong_device, margin, gc" in render(table, "table", 200)
-    rows = json.loads(render(table, "json", 80))["rows"]
+    rows = json.loads(render(table, "json", 80))
     assert [len(row["flags"]) for row in rows] == [3, 1]
 
 
@@ -598,7 +596,7 @@ def test_what_the_roofline_leaves_out_is_not_plottable(tmp_path: Path) -> None:
     invalid = build.record(flags=(Flag(name="wrong_device", evidence="x", invalid=True),))
     full = build.record(device=build.CUDA, memory=Memory(peak_reserved_byte=80 * 10**9))
     _, points = _all(tmp_path, invalid, full)
-    rows = json.loads(render(points_table(points), "json", 80))["rows"]
+    rows = json.loads(render(points_table(points), "json", 80))
     assert [(row["plottable"], row["why_not_plottable"]) for row in rows] == [
         (False, "invalid: wrong_device"),
         (False, "device memory full: its time is not the device's"),

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from rich.cells import cell_len
 
-from roofline.show.tables import FORMATS, Column, Format, Table, broken, render
+from roofline.show.render import broken, render
+from roofline.show.tables import FORMATS, Column, Format, Table
 
 
 class _Row(NamedTuple):
@@ -50,17 +51,16 @@ def test_csv_has_raw_values_of_every_column() -> None:
 
 def test_json_has_raw_values_and_names() -> None:
     """Null for a missing value, lists as lists, and it is strict."""
-    document = json.loads(render(_table(*_ROWS, notes=["n"]), "json", 80), parse_constant=pytest.fail)
-    assert document["rows"][0] == {"case": "resnet50-train-b32-fp32", "value_s": 1.25, "flags": ["a", "b"], "ok": True}
-    assert document["rows"][1]["value_s"] is None
-    assert document["notes"] == ["n"]
+    document = json.loads(render(_table(*_ROWS), "json", 80), parse_constant=pytest.fail)
+    assert document[0] == {"case": "resnet50-train-b32-fp32", "value_s": 1.25, "flags": ["a", "b"], "ok": True}
+    assert document[1]["value_s"] is None
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_a_number_that_is_not_finite_is_missing(value: float) -> None:
     """Null, empty or ``-``: strict JSON has no NaN, and whoever reads CSV can't calculate with one."""
     rows = [_Row("x", value)]
-    assert json.loads(render(_table(*rows), "json", 80), parse_constant=pytest.fail)["rows"][0]["value_s"] is None
+    assert json.loads(render(_table(*rows), "json", 80), parse_constant=pytest.fail)[0]["value_s"] is None
     assert list(csv.reader(io.StringIO(render(_table(*rows), "csv", 80))))[1][1] == ""
     assert "| x | - |" in render(_table(*rows), "markdown", 80)
     assert render(_table(*rows), "table", 80).splitlines()[3].split() == ["x", "-", "a,", "b"]
@@ -276,7 +276,7 @@ def test_what_a_terminal_would_obey_is_escaped(form: Format, times: int) -> None
     assert text.replace("\n", "").isprintable()
     shown = r"a\\x1b\\u202e\\nb" if form == "markdown" else r"a\x1b\u202e\nb"
     assert text.count(shown) == times
-    assert (json.loads(text)["rows"][0]["case"] if form == "json" else name) == name
+    assert (json.loads(text)[0]["case"] if form == "json" else name) == name
 
 
 def test_a_line_break_that_showing_makes_stays() -> None:
@@ -306,7 +306,6 @@ def test_a_legend_goes_with_its_column() -> None:
     assert render(table, "table", 80).splitlines()[-2:] == ["  A note", "  wide: so many x"]
     assert "so many x" not in render(table, "table", 40)
     assert render(table, "markdown", 0).splitlines()[-2:] == ["- A note", "- wide: so many x"]
-    assert json.loads(render(table, "json", 0))["notes"] == ["A note", "wide: so many x"]
 
 
 def test_breaking_a_long_name_looks_at_each_letter_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from roofline.text.printable import printable, say
 from roofline.text.units import some_of
 
 
-class CannotCompare(click.ClickException):
+class NoData(click.ClickException):
     """There is no usable data: exit code 3. ``ctx`` is the command's, as a usage error of click's has it."""
 
     exit_code = 3
@@ -60,7 +60,7 @@ def devices_option(function: Command) -> Command:
 def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:
     """Read files and folders; what was left out goes to stderr.
 
-    :raises CannotCompare: nothing could be read.
+    :raises NoData: nothing could be read.
     """
     return read_all(paths).files
 
@@ -68,12 +68,12 @@ def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:
 def read_all(paths: Iterable[Path]) -> Reading:
     """The same, with what was left out.
 
-    :raises CannotCompare: nothing could be read.
+    :raises NoData: nothing could be read.
     """
     try:
         reading = read(paths)
     except ReadError as error:
-        raise CannotCompare(str(error)) from error
+        raise NoData(str(error)) from error
     for reason in reading.skipped:
         say(f"skipped {reason}", err=True)
     for result in reading.files:
@@ -84,7 +84,7 @@ def read_all(paths: Iterable[Path]) -> Reading:
 def read_sessions(paths: Iterable[Path]) -> Reading:
     """The same, each session once, in however many files it stands.
 
-    :raises CannotCompare: nothing could be read.
+    :raises NoData: nothing could be read.
     """
     reading = read_all(paths)
     files, again = told_apart(reading.files)
@@ -96,12 +96,12 @@ def read_sessions(paths: Iterable[Path]) -> Reading:
 def device_table(extra: Path | None) -> DeviceTable:
     """The published roofs, with the user's own.
 
-    :raises CannotCompare: the user's file can't be read, or is not of the form.
+    :raises NoData: the user's file can't be read, or is not of the form.
     """
     try:
         return load(extra)
     except DeviceFileError as error:
-        raise CannotCompare(printable(f"--devices: {error}")) from error
+        raise NoData(printable(f"--devices: {error}")) from error
 
 
 def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...]:

@@ -1,0 +1,120 @@
+"""A table for a program: as a pandas frame, and through it as CSV and Parquet; and as JSON.
+
+All have the same columns and values. JSON is made without pandas, which takes longer to load than most commands run:
+the values of the columns are plain JSON values already, in which a list stays a list.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from roofline.show.tables import Column, Dtype, Table, plain_value
+from roofline.text.json_text import json_text
+from roofline.text.printable import spreadsheet_text
+from roofline.text.units import unit_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PANDAS_TIME: Dtype = "datetime64[us, UTC]"
+
+
+class LacksPyarrow(Exception):
+    """Parquet can't be written: the package for it isn't installed. The message says how to install it."""
+
+
+def records(table: Table[Any]) -> list[dict[str, Any]]:
+    """Make a mapping of each row: its plain JSON values by the names of the columns."""
+    return [{column.name: plain_value(column, row) for column in table.columns} for row in table.rows]
+
+
+def json_of(table: Table[Any]) -> str:
+    """Write the rows as a list of records, as ``pandas.read_json`` reads them."""
+    return json_text(records(table))
+
+
+def csv_of(table: Table[Any]) -> str:
+    """Write the rows as CSV: nothing that a spreadsheet or a terminal would run, and times as they were recorded."""
+    made = frame(
+        [replace(one, dtype="string") if one.dtype == PANDAS_TIME else one for one in table.columns], table.rows
+    )
+    for name, values in made.items():
+        if values.dtype == "boolean":
+            made[name] = values.map({True: "true", False: "false"})
+        elif values.dtype in ("string", "category"):
+            made[name] = values.astype("string").map(spreadsheet_text, na_action="ignore")
+    return made.to_csv(index=False, lineterminator="\n")
+
+
+def parquet_of(table: Table[Any]) -> bytes:
+    """Write the frame of a table as Parquet.
+
+    :raises LacksPyarrow: pyarrow isn't installed.
+    """
+    out = io.BytesIO()
+    try:
+        frame_of(table).to_parquet(out, index=False, engine="pyarrow")
+    except ImportError as error:
+        raise LacksPyarrow("Parquet needs pyarrow: pip install 'pytest-roofline[store]'") from error
+    return out.getvalue()
+
+
+def frame_of(table: Table[Any]) -> pd.DataFrame:
+    """Make the frame of a table: its columns and rows, with its title and notes in ``attrs``."""
+    made = frame(table.columns, table.rows)
+    made.attrs |= {"title": table.title, "notes": [*table.notes, *table.legends.values()]}
+    return made
+
+
+def frame(columns: Iterable[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
+    """Make a frame of columns, each with the dtype it has, else with that of its values."""
+    return frame_of_values(
+        {column.name: ([flat(plain_value(column, row)) for row in rows], column.dtype) for column in columns}
+    )
+
+
+def frame_of_values(columns: Mapping[str, tuple[list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
+    """Make a frame of values and their dtype by the name of a column; ``attrs["units"]`` has the units."""
+    import pandas as pd
+
+    made = pd.DataFrame({name: _series(values, dtype) for name, (values, dtype) in columns.items()})
+    made.attrs["units"] = {name: unit for name in columns if (unit := unit_of(name)) is not None}
+    return made
+
+
+def flat(value: Any) -> Any:
+    """Make one value of a list, its items separated by ``"; "``, and JSON of a mapping."""
+    if isinstance(value, list | tuple):
+        return "; ".join(map(str, value))
+    return json.dumps(value) if isinstance(value, dict) else value
+
+
+def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
+    import pandas as pd
+
+    kind = dtype or _dtype_of(values)
+    if kind == PANDAS_TIME:
+        times = pd.to_datetime(pd.Series(values, dtype="string"), utc=True, format="ISO8601", errors="coerce")
+        return times.astype(PANDAS_TIME)
+    if kind in ("string", "category"):
+        texts = pd.Series([None if value is None else str(value) for value in values], dtype="string")
+        # Categories stand in the order of their first appearance. Parquet has no type for a column that has none.
+        names = pd.Index(texts.dropna().drop_duplicates().to_list(), dtype="str")
+        return texts if kind == "string" or names.empty else texts.astype(pd.CategoricalDtype(names))
+    try:
+        return pd.Series(values, dtype=kind)
+    except (TypeError, ValueError, OverflowError):  # of a file in which somebody wrote something else
+        return _series(values, "string")
+
+
+def _dtype_of(values: Iterable[Any]) -> Dtype:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return "boolean"
+    if kinds == {int}:
+        return "Int64"
+    return "Float64" if kinds and kinds <= {int, float} else "string"
