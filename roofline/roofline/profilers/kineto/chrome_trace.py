@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,9 @@ from roofline.profilers.timeline import (
     MOST_BYTE,
     NS_PER_S,
     OK,
+    Busy,
     CopyRow,
     DeviceRow,
-    KernelRow,
-    OperatorRow,
     Section,
     Steps,
     Timeline,
@@ -40,8 +39,7 @@ from roofline.profilers.timeline import (
 from roofline.text.units import some_of
 
 if TYPE_CHECKING:
-    from numpy import bool_, int64
-    from numpy.typing import NDArray
+    import pandas as pd
 
 _CATEGORIES = {"operator": "cpu_op", "memcpy": "gpu_memcpy", "memset": "gpu_memset", "runtime": "cuda_runtime"}
 """What categories were called until torch 1.12, in small letters, and are now."""
@@ -55,20 +53,6 @@ that begins or ends the capture of a graph.
 """
 
 _KINDS = (*_ON_GPU, _OPERATOR, _STEP, _LAUNCH, _CAPTURE)
-
-_OTHER_DEVICES = frozenset(
-    (
-        "collective_comm",
-        "cuda_profiler_range",
-        "gpu_pm_counter",
-        "hpu_op",
-        "mtia_ccp_events",
-        "mtia_counters",
-        "mtia_insight",
-        "mtia_workloadd",
-    )
-)
-"""What ran on a device, or was counted there, that is no kernel, copy or fill."""
 
 _HOST = frozenset(
     (
@@ -102,7 +86,7 @@ _KNOWN = frozenset(
 )
 """Categories in which no work of a device is missed: those that are summed up, calls, marks, and waiting."""
 
-_KINETO = (_KNOWN | _OTHER_DEVICES) - {_SPAN, "overhead"}
+_KINETO = _KNOWN - {_SPAN, "overhead"}
 """Of these torch.profiler alone writes some."""
 
 _STEP_NAME = "ProfilerStep#"
@@ -213,36 +197,6 @@ class _Kept:
         return len(self.kind) * _EVENT_BYTE + self.texts_byte
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Spans:
-    """Events of known start and end, in nanoseconds since the first of the file: columns of n, as of `_Kept`."""
-
-    kept: _Kept
-    place: NDArray[int64]
-    start_ns: NDArray[int64]
-    end_ns: NDArray[int64]
-
-    def __len__(self) -> int:
-        return len(self.place)
-
-    def of(self, *kinds: str) -> _Spans:
-        """Those of some kinds."""
-        import numpy as np
-
-        return self.where(np.isin(self.column("kind"), [_KINDS.index(kind) for kind in kinds]))
-
-    def where(self, chosen: NDArray[bool_]) -> _Spans:
-        return _Spans(
-            kept=self.kept, place=self.place[chosen], start_ns=self.start_ns[chosen], end_ns=self.end_ns[chosen]
-        )
-
-    def column(self, name: str) -> NDArray[Any]:
-        import numpy as np
-
-        values: array[Any] = getattr(self.kept, name)
-        return np.frombuffer(values, values.typecode)[self.place]
-
-
 def read_trace(path: Path) -> Timeline:
     """Read a trace. It takes less than 1 GB of memory, however long the trace is.
 
@@ -266,13 +220,14 @@ def read_trace(path: Path) -> Timeline:
     _refuse_others(path, kept)
     spans = _spans(kept)
     on_gpu, operators, kernels, moves = (
-        spans.of(*_ON_GPU),
-        spans.of(_OPERATOR),
-        spans.of(_KERNEL),
-        spans.of(_COPY, _FILL),
+        _of(spans, *kinds) for kinds in (_ON_GPU, (_OPERATOR,), (_KERNEL,), (_COPY, _FILL))
     )
-    copies, unsized = _copies(moves)
-    launched = _Launched.of(spans.of(_LAUNCH), spans.of(_CAPTURE), kernels)
+    names, lost = [*kept.names], kept.lost
+    copies, unsized = _copies(moves, names)
+    captures = _of(spans, _CAPTURE)
+    launched = _Launched.of(
+        _of(spans, _LAUNCH), captures, captures["name"].map(lambda own: "EndCapture" in names[own]), kernels
+    )
     return Timeline(
         path=path,
         layout="chrome_trace",
@@ -280,16 +235,16 @@ def read_trace(path: Path) -> Timeline:
         schema=None if head.schemaVersion is None else str(head.schemaVersion),
         rank=_rank(head.distributedInfo),
         sections={
-            "kernels": launched.section(_section(kernels, kept.lost, _KERNEL)),
-            "memcpy": with_faults(_section(moves, kept.lost, _COPY, _FILL), unsized),
-            "devices": _section(on_gpu, kept.lost, *_ON_GPU),
-            "operators": _section(operators, kept.lost, _OPERATOR),
+            "kernels": launched.section(_section(kernels, lost, _KERNEL)),
+            "memcpy": with_faults(_section(moves, lost, _COPY, _FILL), unsized),
+            "devices": _section(on_gpu, lost, *_ON_GPU),
+            "operators": _section(operators, lost, _OPERATOR),
         },
-        kernels=_kernels(kernels),
+        kernels=kernel_rows(names, kernels["name"].to_numpy(), (kernels["end"] - kernels["start"]).to_numpy()),
         copies=copies,
-        devices=_devices(on_gpu, head.deviceProperties),
-        operators=_operators(operators),
-        steps=_steps(spans.of(_STEP)),
+        devices=_devices(on_gpu, [*kept.owners], head.deviceProperties),
+        operators=operator_rows(names, *(operators[name].to_numpy() for name in ("name", "owner", "start", "end"))),
+        steps=_steps(_of(spans, _STEP)),
         notes=(*_about(kept), *launched.notes(), *_repaired(stream)),
     )
 
@@ -317,22 +272,35 @@ def _refuse_others(path: Path, kept: _Kept) -> None:
     )
 
 
-def _spans(kept: _Kept) -> _Spans:
-    """Find the events that are near in time to the others. Those that aren't are added to the lost ones."""
+def _spans(kept: _Kept) -> pd.DataFrame:
+    """The events that are near in time to the others: the columns of `_Kept`, with start and end in nanoseconds since
+    the first. Those that aren't near are added to the lost ones.
+    """
     import numpy as np
+    import pandas as pd
 
-    ts, dur = np.frombuffer(kept.ts), np.frombuffer(kept.dur)
-    # A single event at 0, among others in microseconds since 1970, must not pass for the first.
-    middle = np.partition(ts, len(ts) // 2)[len(ts) // 2] if len(ts) else 0.0
-    near = np.abs(ts - middle) < _LATEST_US
-    for kind in np.frombuffer(kept.kind, np.int8)[~near].tolist():
+    columns = ("kind", "ts", "dur", "name", "owner", "stream", "byte", "correlation")
+    arrays: dict[str, array[Any]] = {name: getattr(kept, name) for name in columns}
+    events = pd.DataFrame({name: np.frombuffer(values, values.typecode) for name, values in arrays.items()}, copy=False)
+    # A single event at 0, among others in microseconds since 1970, must not pass for the first: the upper middle one.
+    middle = float(events["ts"].quantile(0.5, "higher"))
+    near = (events["ts"] - middle).abs() < _LATEST_US
+    for kind in events["kind"][~near]:
         kept.lost[_KINDS[kind]] += 1
-    place = np.flatnonzero(near)
-    start = np.rint((ts[place] - ts[place].min(initial=math.inf)) * 1e3).astype(np.int64)
-    return _Spans(kept=kept, place=place, start_ns=start, end_ns=start + np.rint(dur[place] * 1e3).astype(np.int64))
+    if not near.all():
+        events = events[near].copy()
+    events["start"] = ((events["ts"] - events["ts"].min()) * 1e3).round().astype("int64")
+    events["end"] = events["start"] + (events["dur"] * 1e3).round().astype("int64")
+    return events
 
 
-def _section(spans: _Spans, lost: Mapping[str, int], *kinds: str) -> Section:
+def _of(spans: pd.DataFrame, *kinds: str) -> pd.DataFrame:
+    """Those of some kinds."""
+    chosen: pd.DataFrame = spans[spans["kind"].isin([_KINDS.index(kind) for kind in kinds])]
+    return chosen
+
+
+def _section(spans: pd.DataFrame, lost: Mapping[str, int], *kinds: str) -> Section:
     """The state of what was read of some categories."""
     left_out = sum(lost.get(one, 0) for one in kinds)
     if left_out:
@@ -357,26 +325,28 @@ class _Launched:
     early: int
 
     @classmethod
-    def of(cls, calls: _Spans, captures: _Spans, kernels: _Spans) -> _Launched:
+    def of(cls, calls: pd.DataFrame, captures: pd.DataFrame, ends: pd.Series[bool], kernels: pd.DataFrame) -> _Launched:
         """Join calls and kernels by correlation. What is called while a graph is captured launches nothing.
 
         Traces of several ranks may use a number several times: only numbers of one call tell whose kernel began early.
+
+        :param ends: of the calls that begin or end a capture, which end one.
         """
         import numpy as np
 
-        ends = np.array(["EndCapture" in name for name in calls.kept.names], bool)[captures.column("name")]
-        begun, ended = (np.sort(captures.start_ns[chosen]) for chosen in (~ends, ends))
-        captured = np.searchsorted(begun, calls.start_ns) > np.searchsorted(ended, calls.start_ns)
-        calls = calls.where(~captured)
-        numbers, first, count = np.unique(calls.column("correlation"), return_index=True, return_counts=True)
-        own = kernels.column("correlation")
-        told = numbers != 0
-        lost = int(np.sum(told & ~np.isin(numbers, own)))
-        begin = calls.start_ns[first][told & (count == 1)]
-        numbers = numbers[told & (count == 1)]
-        known = np.isin(own, numbers)
-        early = kernels.start_ns[known] < begin[np.searchsorted(numbers, own[known])]
-        return cls(calls=int(told.sum()), lost=lost, known=int(known.sum()), early=int(early.sum()))
+        ends = ends.astype(bool)
+        begun, ended = captures["start"][~ends].sort_values(), captures["start"][ends].sort_values()
+        captured = np.searchsorted(begun, calls["start"]) > np.searchsorted(ended, calls["start"])
+        calls = calls[~captured & (calls["correlation"] != 0)]
+        single = calls.drop_duplicates("correlation", keep=False)
+        known = kernels.merge(single, on="correlation", suffixes=("", "_call"))
+        numbers = calls["correlation"].drop_duplicates()
+        return cls(
+            calls=len(numbers),
+            lost=int((~numbers.isin(kernels["correlation"])).sum()),
+            known=len(known),
+            early=int((known["start"] < known["start_call"]).sum()),
+        )
 
     def section(self, section: Section) -> Section:
         """That of the kernels, which isn't whole where a launch has none."""
@@ -398,77 +368,52 @@ def _launches(name: str) -> bool:
     return "LaunchKernel" in name or "LaunchCooperativeKernel" in name
 
 
-def _kernels(spans: _Spans) -> tuple[KernelRow, ...]:
-    return kernel_rows([*spans.kept.names], spans.column("name"), spans.end_ns - spans.start_ns)
-
-
-def _operators(spans: _Spans) -> tuple[OperatorRow, ...]:
-    names, threads = spans.column("name"), spans.column("owner")
-    return operator_rows([*spans.kept.names], names, threads, spans.start_ns, spans.end_ns)
-
-
-def _copies(spans: _Spans) -> tuple[tuple[CopyRow, ...], list[str]]:
+def _copies(spans: pd.DataFrame, names: Sequence[str]) -> tuple[tuple[CopyRow, ...], list[str]]:
     """A row a direction, and why some have no bytes."""
-    import numpy as np
-
-    names = [*spans.kept.names]
-    name, fills = spans.column("name"), spans.column("kind") == _KINDS.index(_FILL)
-    groups: dict[str, NDArray[bool_]] = {}
-    for own in np.unique(name[~fills]).tolist():
-        kind = direction(names[own])
-        groups[kind] = groups.get(kind, False) | (~fills & (name == own))
-    if fills.any():
-        groups["memset"] = groups.get("memset", False) | fills
-    rows = []
-    faults = []
-    for kind, chosen in groups.items():
-        own = spans.where(chosen)
-        size = own.column("byte")
-        told = (size >= 0) & (size <= MOST_BYTE)
+    fills = spans["kind"] == _KINDS.index(_FILL)
+    kinds = spans["name"].map(lambda own: direction(names[own])).where(~fills, "memset")
+    rows, faults = [], []
+    for kind, own in spans.groupby(kinds, sort=False):
+        told = own["byte"].between(0, MOST_BYTE)
         if not told.all():
-            first = int(np.argmin(told))
-            shown = "none" if np.isnan(size[first]) else f"{size[first]:.6g}"
+            first = own[~told].iloc[0]
+            shown = "none" if math.isnan(first["byte"]) else f"{first['byte']:.6g}"
             faults.append(
-                f"{kind}: no bytes, for {np.sum(~told)} of {len(own)} events have no args.bytes from 0 to"
-                f" {MOST_BYTE} (the first of them, at ts {own.column('ts')[first]}, has {shown})"
+                f"{kind}: no bytes, for {(~told).sum()} of {len(own)} events have no args.bytes from 0 to"
+                f" {MOST_BYTE} (the first of them, at ts {first['ts']}, has {shown})"
             )
-        rows.append(
-            CopyRow(
-                kind=kind,
-                count=len(own),
-                total_s=int(np.sum(own.end_ns - own.start_ns)) / NS_PER_S,
-                byte=math.fsum(size) if told.all() else None,
-            )
-        )
+        total_s = int((own["end"] - own["start"]).sum()) / NS_PER_S
+        byte = math.fsum(own["byte"]) if told.all() else None
+        rows.append(CopyRow(kind=str(kind), count=len(own), total_s=total_s, byte=byte))
     return copies_first(rows), faults
 
 
-def _devices(spans: _Spans, properties: Any) -> tuple[DeviceRow, ...]:
-    """A row a GPU. In a trace of several ranks each has its own process number for a GPU, so that is a part of it."""
-    import numpy as np
+def _devices(spans: pd.DataFrame, owners: Sequence[tuple[str, int | None]], properties: Any) -> tuple[DeviceRow, ...]:
+    """A row a GPU. In a trace of several ranks each has its own process number for a GPU, so that is a part of it.
 
-    owners = [*spans.kept.owners]
-    owner = spans.column("owner")
+    :param owners: processes with their devices, by the number that the events have of them.
+    """
     names = _names(properties)
     rows = []
-    for place in sorted(np.unique(owner).tolist(), key=lambda place: (owners[place][1] or 0, owners[place][0])):
-        own = spans.where(owner == place)
-        one = busy(own.start_ns, own.end_ns)
+    groups: Any = spans.groupby("owner")
+    by_owner = ((owners[number], own) for number, own in groups)
+    for (process, device), own in sorted(by_owner, key=lambda one: (one[0][1] or 0, one[0][0])):
+        one, alone = _busy(own), _busy(_of(own, _KERNEL))
         assert one is not None
-        streams = len(np.unique(own.column("stream")))
-        process, device = owners[place]
-        kernels = own.of(_KERNEL)
-        alone = busy(kernels.start_ns, kernels.end_ns)
         rows.append(
             DeviceRow(
                 device=_label(process, device, names),
-                streams=streams,
+                streams=own["stream"].nunique(),
                 events=len(own),
                 busy=one,
                 kernel_busy_s=alone.busy_s if alone else 0.0,
             )
         )
     return tuple(rows)
+
+
+def _busy(events: pd.DataFrame) -> Busy | None:
+    return busy(events["start"].to_numpy(), events["end"].to_numpy())
 
 
 def _label(process: str, device: int | None, names: Mapping[int, str]) -> str:
@@ -493,12 +438,10 @@ def _rank(information: Any) -> int | None:
     return rank if isinstance(rank, int) and not isinstance(rank, bool) else None
 
 
-def _steps(spans: _Spans) -> Steps | None:
-    import numpy as np
-
-    length_s = (spans.end_ns - spans.start_ns) / NS_PER_S
-    by_name = dict(zip(spans.column("name").tolist(), length_s.tolist(), strict=True))
-    return Steps(count=len(by_name), median_s=float(np.median([*by_name.values()]))) if by_name else None
+def _steps(spans: pd.DataFrame) -> Steps | None:
+    last = spans.drop_duplicates("name", keep="last")
+    lengths_s = (last["end"] - last["start"]) / NS_PER_S
+    return Steps(count=len(last), median_s=float(lengths_s.median())) if len(last) else None
 
 
 def _about(kept: _Kept) -> list[str]:
@@ -511,16 +454,12 @@ def _about(kept: _Kept) -> list[str]:
         notes.append(
             "nothing on a GPU was recorded: the program ran without one, or activities lacks ProfilerActivity.CUDA"
         )
-    unread = sorted(found - _KNOWN)
-    for where, names in (
-        ("on a device ", [name for name in unread if name in _OTHER_DEVICES]),
-        ("", [name for name in unread if name not in _OTHER_DEVICES]),
-    ):
-        told = [
-            f"{name or 'no category'} ({kept.found[name]}, {kept.unread_us.get(name, 0.0):.10g} us)" for name in names
-        ]
-        if told:
-            notes.append(f"events {where}that are not read: {some_of(told, _LISTED)}")
+    unread = [
+        f"{name or 'no category'} ({kept.found[name]}, {kept.unread_us.get(name, 0.0):.10g} us)"
+        for name in sorted(found - _KNOWN)
+    ]
+    if unread:
+        notes.append(f"events that are not read: {some_of(unread, _LISTED)}")
     return notes
 
 

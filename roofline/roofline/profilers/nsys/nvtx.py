@@ -28,7 +28,8 @@ from roofline.profilers.nsys.database import (
 from roofline.profilers.timeline import NS_PER_S, OK, RangeRow, Section, Style, durations, with_faults
 
 if TYPE_CHECKING:
-    from numpy import bool_, float64, int64
+    import pandas as pd
+    from numpy import int64
     from numpy.typing import NDArray
 
 RANGES = "NVTX_EVENTS"
@@ -58,15 +59,11 @@ _Key = tuple[str, Style, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ranges:
-    """n usable ranges: of each the index in ``keys``, its thread (`NOT_TOLD` where it isn't), start and end in ns."""
+    """Usable ranges, a row each: the index of what it is in ``keys``, its thread (`NOT_TOLD`), start and end in ns."""
 
     keys: Sequence[_Key]
-    columns: NDArray[Any]
+    rows: pd.DataFrame
     nameless: int
-
-    def of(self, field: str) -> NDArray[int64]:
-        column: NDArray[int64] = self.columns[field]
-        return column
 
 
 def range_rows(database: Database, kernels: Activities, graphs: int) -> tuple[tuple[RangeRow, ...], Section]:
@@ -84,8 +81,8 @@ def range_rows(database: Database, kernels: Activities, graphs: int) -> tuple[tu
         reason = f"{RANGES} has no column {', '.join(missing)}, by which this version reads a range"
         return (), Section(state="failed", reason=reason)
     ranges = _read(database)
-    lost = _lost(database, len(ranges.columns))
-    if not len(ranges.columns):
+    lost = _lost(database, len(ranges.rows))
+    if not len(ranges.rows):
         return (), Section(state="failed", reason="; ".join(lost)) if lost else Section(state="skipped", reason=_NONE)
     launched = launches(database, kernels)
     nameless = [f"ranges without a name: {ranges.nameless}"] if ranges.nameless else []
@@ -95,7 +92,7 @@ def range_rows(database: Database, kernels: Activities, graphs: int) -> tuple[tu
 
 
 def _read(database: Database) -> _Ranges:
-    import numpy as np
+    import pandas as pd
 
     texts = database.texts(RANGES, "textId")
     domains = _domains(database, texts)
@@ -112,8 +109,8 @@ def _read(database: Database) -> _Ranges:
             name = "(no name)" if number is None else f"(string {number})"
         key = (str(name), _STYLES[kind], _domain(domains, _process(thread), domain))
         rows.append((known.setdefault(key, len(known)), thread, start, end))
-    layout = np.dtype([(field, np.int64) for field in ("which", "thread", "start", "end")])
-    return _Ranges(keys=list(known), columns=np.array(rows, layout), nameless=nameless)
+    frame = pd.DataFrame(rows, columns=["which", "thread", "start", "end"], dtype="int64")
+    return _Ranges(keys=list(known), rows=frame, nameless=nameless)
 
 
 def _column(database: Database, name: str) -> str:
@@ -134,8 +131,9 @@ def _domains(database: Database, texts: Mapping[int, str]) -> dict[tuple[int, ob
     return found
 
 
-def _process(thread: int) -> int:
-    return thread >> PROCESS_SHIFT & PROCESS_MASK
+def _process(thread: Any) -> Any:
+    """Of the global id of a thread, or of many."""
+    return thread // 2**PROCESS_SHIFT % (PROCESS_MASK + 1)
 
 
 def _domain(domains: Mapping[tuple[int, object], str], process: int, number: object) -> str | None:
@@ -169,9 +167,9 @@ def _without_kernels(ranges: _Ranges, launched: Launches, graphs: int) -> list[s
     """Why ranges have no kernels, or not all of theirs."""
     if launched.lacks is not None:
         return [f"no kernels of ranges: {launched.lacks}"]
-    told = int((ranges.of("thread") != NOT_TOLD).sum())
-    untold = len(ranges.columns) - told
-    kernels = launched.lost + len(launched.columns)
+    told = int((ranges.rows["thread"] != NOT_TOLD).sum())
+    untold = len(ranges.rows) - told
+    kernels = launched.lost + len(launched.rows)
     return [
         *([f"no kernels of {untold} of {told + untold} ranges: their thread isn't told"] if untold else []),
         *(
@@ -184,35 +182,22 @@ def _without_kernels(ranges: _Ranges, launched: Launches, graphs: int) -> list[s
 
 
 def _rows(ranges: _Ranges, launched: Launches) -> tuple[RangeRow, ...]:
-    groups = len(ranges.keys)
-    kernels, kernel_s = launched_within(ranges.columns, groups, launched, by_process=False)
-    process_kernels, process_kernel_s = launched_within(ranges.columns, groups, launched, by_process=True)
-    told = _told(ranges, launched)
+    lengths = ranges.rows["end"] - ranges.rows["start"]
+    # A sum over some of the ranges would look like that of all.
+    untold = {*ranges.rows["which"][ranges.rows["thread"] == NOT_TOLD]}
+    spans = dict(iter(ranges.rows.groupby("which")))
+    calls = {owner: _calls_by(owner, launched.rows) for owner in ("thread", "process")}
     rows = []
-    for own, one in durations(ranges.of("which"), ranges.of("end") - ranges.of("start")):
+    for own, one in durations(ranges.rows["which"].to_numpy(), lengths.to_numpy()):
         name, style, domain = ranges.keys[own]
-        rows.append(
-            RangeRow(
-                name=name,
-                style=style,
-                domain=domain,
-                **one,
-                kernels=int(kernels[own]) if told[own] else None,
-                kernel_s=float(kernel_s[own]) if told[own] else None,
-                process_kernels=int(process_kernels[own]) if told[own] else None,
-                process_kernel_s=float(process_kernel_s[own]) if told[own] else None,
-            )
-        )
+        figures: dict[str, Any] = {}
+        if launched.lacks is None and own not in untold:
+            threads = spans[own]["thread"]
+            for prefix, owner, owners in (("", "thread", threads), ("process_", "process", _process(threads))):
+                number, seconds = _launched_within(spans[own], owners, calls[owner])
+                figures |= {f"{prefix}kernels": number, f"{prefix}kernel_s": seconds}
+        rows.append(RangeRow(name=name, style=style, domain=domain, **one, **figures))
     return tuple(sorted(rows, key=lambda row: (-row.total_s, row.name, row.style, row.domain or "")))
-
-
-def _told(ranges: _Ranges, launched: Launches) -> NDArray[bool_]:
-    """Of each key, whether the kernels of all its ranges can be had: a sum over some would look like that of all."""
-    import numpy as np
-
-    told = np.full(len(ranges.keys), launched.lacks is None)
-    told[ranges.of("which")[ranges.of("thread") == NOT_TOLD]] = False
-    return told
 
 
 def about_ranges(rows: Sequence[RangeRow]) -> list[str]:
@@ -228,56 +213,43 @@ def about_ranges(rows: Sequence[RangeRow]) -> list[str]:
 CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 """Calls of the CUDA runtime and of the driver alike."""
 
-_LAUNCH_FIELDS = ("start", "thread", "duration")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launches:
-    """Of each kernel whose launching call is in the export: when and by which thread, and how long the kernel ran.
+    """A row for each kernel whose launching call is in the export: its duration, and thread and start of the call.
 
     ``lost`` other kernels have no such call. ``lacks`` says why there is none at all.
     """
 
-    columns: NDArray[Any]
+    rows: pd.DataFrame
     lost: int = 0
     lacks: str | None = None
-
-    def of(self, field: str) -> NDArray[int64]:
-        column: NDArray[int64] = self.columns[field]
-        return column
 
 
 def launches(database: Database, kernels: Activities) -> Launches:
     """:param kernels: of the same export."""
-    import numpy as np
+    import pandas as pd
 
-    nothing = np.empty(0, [(field, np.int64) for field in _LAUNCH_FIELDS])
+    nothing = pd.DataFrame(columns=["start", "thread", "process", "duration"], dtype="int64")
     if (lacks := _no_launches(database, kernels)) is not None:
-        return Launches(columns=nothing, lost=len(kernels), lacks=lacks)
+        return Launches(rows=nothing, lost=len(kernels), lacks=lacks)
     query = (
         f"SELECT correlationId, globalTid, start FROM {CALLS} WHERE typeof(correlationId) = 'integer'"
         f" AND correlationId <> {NOT_TOLD}"  # else it would be the call of every kernel whose call isn't told
         f" AND typeof(globalTid) = 'integer' AND typeof(start) = 'integer' AND start BETWEEN {-LAST_NS} AND {LAST_NS}"
         f" AND correlationId IN (SELECT correlationId FROM {KERNELS})"
     )
-    layout = np.dtype([(field, np.int64) for field in ("correlation", "thread", "start")])
-    calls = np.fromiter(database.connection.execute(query), layout)
+    calls = pd.DataFrame(database.rows(query), columns=["correlation", "thread", "start"], dtype="int64")
+    calls["process"] = _process(calls["thread"])
     # Each process has numbers of its own, so a call is known by both.
-    numbers, place = np.unique(np.concatenate([calls["correlation"], kernels.of("correlation")]), return_inverse=True)
-    process = np.concatenate([calls["thread"] >> PROCESS_SHIFT & PROCESS_MASK, kernels.of("process")])
-    known, wanted = np.split(process * len(numbers) + place, [len(calls)])
-    order = np.lexsort((calls["start"], known))
-    calls, known = calls[order], known[order]
-    first = np.searchsorted(known, wanted)
-    found = np.flatnonzero(np.append(known, np.iinfo(np.int64).min)[first] == wanted)
-    if not len(found):
+    known = ["process", "correlation"]
+    calls = calls.sort_values("start", kind="stable").drop_duplicates(known)
+    own = pd.DataFrame({name: kernels.of(name) for name in known})
+    own["duration"] = kernels.of("end") - kernels.of("start")
+    found = own.merge(calls, on=known)
+    if found.empty:
         lacks = f"none of the {len(kernels)} kernels was launched by a call in {CALLS}"
-        return Launches(columns=nothing, lost=len(kernels), lacks=lacks)
-    columns = np.empty(len(found), nothing.dtype)
-    columns["start"] = calls["start"][first[found]]
-    columns["thread"] = calls["thread"][first[found]]
-    columns["duration"] = (kernels.of("end") - kernels.of("start"))[found]
-    return Launches(columns=columns, lost=len(kernels) - len(found))
+    return Launches(rows=found, lost=len(kernels) - len(found), lacks=lacks)
 
 
 def _no_launches(database: Database, kernels: Activities) -> str | None:
@@ -292,40 +264,36 @@ def _no_launches(database: Database, kernels: Activities) -> str | None:
     return None
 
 
-def launched_within(
-    spans: NDArray[Any], groups: int, launched: Launches, *, by_process: bool
-) -> tuple[NDArray[int64], NDArray[float64]]:
-    """Number and time in seconds of the kernels launched in the spans of each group; in one group a kernel counts once.
+_Calls = Mapping[int, "tuple[NDArray[int64], NDArray[int64]]"]
+"""By thread or process, the starts of the calls that launch its kernels, in order, and the time in ns of those before.
+"""
 
-    :param spans: n of them, with the fields ``which`` (the group, from 0), ``thread``, and ``start`` and ``end`` in ns.
-        What was launched at the end is no longer in the span.
-    :param groups: g, the number of groups.
-    :param by_process: launches of all threads of the process count, not of the span's thread alone.
-    :returns: both of g.
+
+def _calls_by(owner: str, launched: pd.DataFrame) -> _Calls:
+    """:param owner: ``thread`` or ``process``."""
+    import numpy as np
+
+    groups: Any = launched.sort_values("start").groupby(owner)
+    return {own: (rows["start"].to_numpy(), np.append(0, rows["duration"].cumsum())) for own, rows in groups}
+
+
+def _launched_within(spans: pd.DataFrame, owners: pd.Series[int], calls: _Calls) -> tuple[int, float]:
+    """Number and time in seconds of the kernels launched in spans of one name; a kernel counts once.
+
+    :param spans: with ``start`` and ``end`` in ns. What was launched at the end is no longer in it.
+    :param owners: of the same spans, the threads or processes whose launches count.
     """
     import numpy as np
 
-    which, count = spans["which"].astype(np.int64), len(spans)
-    moments = np.concatenate([spans["start"], spans["end"], launched.of("start")])
-    owner = np.concatenate([spans["thread"], launched.of("thread")])
-    if by_process:
-        owner = owner >> PROCESS_SHIFT & PROCESS_MASK
-    # Moments and owners stand for themselves by their ranks, so that one number holds a moment and whose it is.
-    times, place = np.unique(moments, return_inverse=True)
-    begin, finish, at = np.split(place.astype(np.int64), [count, 2 * count])
-    own, by = np.split(np.unique(owner, return_inverse=True)[1].astype(np.int64), [count])
-    room = len(times)
-    order = np.lexsort((begin, own, which))
-    which, own, begin, finish = which[order], own[order], begin[order], finish[order]
-    part = np.cumsum((np.diff(which, prepend=which[:1]) != 0) | (np.diff(own, prepend=own[:1]) != 0)) * room
-    # Where an earlier span of the group reaches to counts there: spans of one name may lie inside of each other.
-    reached = np.maximum.accumulate(part + finish)
-    begin = np.minimum(np.maximum(begin, np.append(0, reached[:-1]) - part), finish)
-    order = np.argsort(by * room + at, kind="stable")
-    keys = (by * room + at)[order]
-    before = np.append(0.0, np.cumsum(launched.of("duration")[order], dtype=float))
-    low, high = np.searchsorted(keys, own * room + begin), np.searchsorted(keys, own * room + finish)
-    kernels, seconds = np.zeros(groups, np.int64), np.zeros(groups)
-    np.add.at(kernels, which, high - low)
-    np.add.at(seconds, which, (before[high] - before[low]) / NS_PER_S)
-    return kernels, seconds
+    number, time_ns = 0, 0
+    for own, rows in spans.groupby(owners):
+        if own not in calls:
+            continue
+        starts, before = calls[own]
+        ordered = rows.sort_values("start")
+        # What an earlier span reaches to counts there: spans of one name may lie inside of each other.
+        reached = np.maximum.accumulate(ordered["end"].to_numpy())
+        begin = np.minimum(np.maximum(ordered["start"].to_numpy(), np.append(-LAST_NS, reached[:-1])), reached)
+        low, high = np.searchsorted(starts, begin), np.searchsorted(starts, reached)
+        number, time_ns = number + int((high - low).sum()), time_ns + int((before[high] - before[low]).sum())
+    return number, time_ns / NS_PER_S

@@ -320,11 +320,11 @@ def test_kernels_that_begin_before_their_launch(tmp_path: Path) -> None:
     [
         (
             [event("mtia_runtime", "run", 10, 5), event("mtia_ccp_events", "fc", 20, 30)],
-            ("events on a device that are not read: mtia_ccp_events (1, 30 us)",),
+            ("events that are not read: mtia_ccp_events (1, 30 us)",),
         ),
         (
             [event("cuda_profiler_range", "k", 20, 1.5), event("cuda_profiler_range", "k", 30, 1)],
-            ("events on a device that are not read: cuda_profiler_range (2, 2.5 us)",),
+            ("events that are not read: cuda_profiler_range (2, 2.5 us)",),
         ),
         ([event("Blink", "b", 20, 30)], ("events that are not read: blink (1, 30 us)",)),
         ([event("cuda_runtime", "cudaFree", 0, 1)], ()),
