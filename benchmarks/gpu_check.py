@@ -190,7 +190,7 @@ def machine() -> dict[str, Any]:
     """The programs' versions, and what the driver's tool says."""
     import torch
 
-    from pytest_roofline.profilers.system import System
+    from pytest_roofline.device.system import System
 
     asked = "name,driver_version,memory.total,power.limit,clocks.sm,clocks.max.sm,compute_cap"
     system = System.here()
@@ -208,8 +208,8 @@ def machine() -> dict[str, Any]:
 
 def preflight() -> list[dict[str, Any]]:
     """Which profilers are usable here, and why not."""
+    from pytest_roofline.device.system import System
     from pytest_roofline.profilers.preflight import check_all, check_permission
-    from pytest_roofline.profilers.system import System
     from pytest_roofline.session.run import without_folders
 
     system = System.here()
@@ -225,12 +225,12 @@ def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
     """
     import torch
 
+    from pytest_roofline.device.system import System
     from pytest_roofline.profilers.ncu import check as ncu_check
     from pytest_roofline.profilers.ncu import counters as ncu_counters
     from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
     from pytest_roofline.profilers.ncu.order import Answer
     from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
-    from pytest_roofline.profilers.system import System
     from pytest_roofline.session.run import without_folders
     from roofline.counters.quantities import byte_metrics, flop_metrics
 

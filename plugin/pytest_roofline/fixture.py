@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline.proof.claims import flags_of
 from pytest_roofline.session.bounds import applying, assert_bounds
-from pytest_roofline.settings import with_near
 from pytest_roofline.workload.case import check_named, named
-from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.step import MODES, Mode
+from pytest_roofline.workload.own_model import Defaults
+from pytest_roofline.workload.step import Mode
 from roofline.schema.record import KEY, Case, Record
 from roofline.schema.record_json import to_json
 
@@ -31,26 +30,6 @@ if TYPE_CHECKING:
 
 class Disproved(AssertionError):
     """A measurement was taken, but a claim about it is false. The row stays in the results, marked invalid."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Defaults:
-    """What a call of the fixture measures where it doesn't say so itself. ``batch`` None is the first input's."""
-
-    mode: Mode = "infer"
-    precision: str = "fp32"
-    batch: int | None = None
-    sample_unit: str = "sample"
-
-    def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise ValueError(f"mode is {self.mode!r}; use " + with_near(self.mode, MODES))
-        if not isinstance(self.precision, str) or self.precision not in PRECISIONS:
-            raise ValueError(f"precision is {self.precision!r}; use " + with_near(self.precision, PRECISIONS))
-        if self.batch is not None and (type(self.batch) is not int or self.batch < 1):
-            raise ValueError(f"batch is {self.batch!r}; use a whole number from 1 up")
-        if not isinstance(self.sample_unit, str) or not self.sample_unit.strip():
-            raise ValueError(f"sample_unit is {self.sample_unit!r}; use a word, such as 'image'")
 
 
 def defaults(markers: Iterable[pytest.Mark], parameters: Mapping[str, Any]) -> Defaults:
@@ -206,7 +185,7 @@ class Roofline:
         """
         import pytest
 
-        from pytest_roofline.roofs.plain_bench import measure_roof
+        from pytest_roofline.bench import measure_roof
 
         if self._expected:
             pytest.fail(
@@ -228,9 +207,9 @@ class Roofline:
         """
         import pytest
 
+        from pytest_roofline.bench import measure_input
         from pytest_roofline.measuring import InputEnded
         from pytest_roofline.proof import claims as proof
-        from pytest_roofline.roofs.plain_bench import measure_input
 
         self._once()
         if not self._benchmark.enabled:

@@ -1,4 +1,4 @@
-"""Which collected tests measure. Everybody's pytest asks this of every test, so nothing else is imported here."""
+"""Which collected tests measure, and what their cases are called. Everybody's pytest asks it, so it imports nothing."""
 
 from __future__ import annotations
 
@@ -17,3 +17,9 @@ def uses_roofline(item: pytest.Item) -> bool:
         return False
     definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("roofline", ())
     return any(definition.func.__module__ == "pytest_roofline.plugin" for definition in definitions[-1:])
+
+
+def case_name(item: pytest.Item) -> str:
+    """The id of a suite's case (its parameter ``case``), or the test's own name."""
+    callspec = getattr(item, "callspec", None)
+    return str(callspec.id) if callspec is not None and "case" in callspec.params else item.name

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
+
 from pytest_roofline.device import selection as devices
-from pytest_roofline.settings import Config, Setting, choice, number, plain, resolve, truth, whole
+from pytest_roofline.settings import (
+    Config,
+    Setting,
+    SettingError,
+    TakenFlags,
+    choice,
+    number,
+    plain,
+    resolve,
+    source,
+    truth,
+    whole,
+)
+
+_OPTIONS: pytest.StashKey[Options] = pytest.StashKey()
 
 Counters = Literal["wanted", "require"]
 
@@ -329,3 +345,53 @@ def without_effect(options: Options, device: str) -> dict[str, str]:
     if options.gate is None:
         found["gate_options"] = "no gate was asked for"
     return found
+
+
+def taken_flags(config: pytest.Config) -> Mapping[str, str]:
+    """Short flags that another plugin owns, by setting name."""
+    taken: TakenFlags | None = config.pluginmanager.get_plugin(TakenFlags.PLUGIN)
+    return {} if taken is None else taken.flags
+
+
+def options_of(config: pytest.Config) -> Options:
+    """The plugin's options, read once.
+
+    :raises pytest.UsageError: a value that is not allowed.
+    """
+    if _OPTIONS not in config.stash:
+        try:
+            config.stash[_OPTIONS] = options(config, taken_flags(config))
+        except SettingError as error:
+            raise pytest.UsageError(str(error)) from error
+    return config.stash[_OPTIONS]
+
+
+def spelled(config: pytest.Config, name: str) -> str:
+    """A setting's flag as the user knows it: as it was given, else the short one where a suite adds it."""
+    setting = next(setting for setting in SETTINGS if setting.name == name)
+    taken = taken_flags(config)
+    has_short = config.pluginmanager.has_plugin(TakenFlags.PLUGIN)
+    return source(config, setting, taken) or (setting.short_flag if has_short else setting.flag)
+
+
+def idle_flags(config: pytest.Config, settings: Iterable[Setting], why: Mapping[str, str]) -> list[str]:
+    """A line for each flag of the command line that has no effect. An ini file's settings are for all runs.
+
+    :param why: by setting name.
+    """
+    taken = taken_flags(config)
+    given = {setting.name: source(config, setting, taken) or "" for setting in settings if setting.name in why}
+    return [f"{flag}: no effect: {why[name]}" for name, flag in given.items() if flag.startswith("-")]
+
+
+def change_options(config: pytest.Config, **changes: Any) -> None:
+    """Give options other values than the user did: for a plugin that measures in its own way.
+
+    :raises pytest.UsageError: a value of the user's that is not allowed.
+    """
+    config.stash[_OPTIONS] = replace(options_of(config), **changes)
+
+
+def disabled(config: pytest.Config) -> str | None:
+    """The flag by which the user wants tests run once without measuring, or not at all."""
+    return next((flag for flag in ("--benchmark-disable", "--benchmark-skip") if config.getoption(flag, False)), None)

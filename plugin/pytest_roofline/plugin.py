@@ -7,19 +7,28 @@ fixture it does nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_roofline.device import cpus
 from pytest_roofline.device import selection as devices
-from pytest_roofline.items import uses_roofline
-from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS, Options, options, without_effect
+from pytest_roofline.items import case_name, uses_roofline
+from pytest_roofline.options import (
+    GENERAL_MARKERS,
+    MARKERS,
+    SETTINGS,
+    Options,
+    disabled,
+    idle_flags,
+    options_of,
+    spelled,
+    without_effect,
+)
 from pytest_roofline.session import same_project
-from pytest_roofline.settings import LongFlags, Setting, SettingError, TakenFlags, add_flags, source
+from pytest_roofline.settings import LongFlags, add_flags
 
 if TYPE_CHECKING:
     import torch
@@ -36,11 +45,9 @@ _NO_TORCH = (
     "Install it with: pip install 'pytest-roofline[torch]'"
 )
 
-_OPTIONS = pytest.StashKey[Options]()
 NOTES = pytest.StashKey[list[str]]()
 """What a suite wants readers of the results to know; it puts it there while tests are collected."""
 
-_RUN: pytest.StashKey[Run] = pytest.StashKey()
 _STANDING: pytest.StashKey[Standing] = pytest.StashKey()
 _COLLECTED = pytest.StashKey[int]()
 _WITHOUT_VALUES = pytest.StashKey[frozenset[str]]()
@@ -65,25 +72,6 @@ def pytest_configure(config: pytest.Config) -> None:
     # Words such as cpu and train may be markers of the project's own, with a meaning of their own.
     for marker in (*MARKERS, *(GENERAL_MARKERS if config.getini("roofline_markers") else ())):
         config.addinivalue_line("markers", marker)
-
-
-def taken_flags(config: pytest.Config) -> Mapping[str, str]:
-    """Short flags that another plugin owns, by setting name."""
-    taken: TakenFlags | None = config.pluginmanager.get_plugin(TakenFlags.PLUGIN)
-    return {} if taken is None else taken.flags
-
-
-def options_of(config: pytest.Config) -> Options:
-    """The plugin's options, read once.
-
-    :raises pytest.UsageError: a value that is not allowed.
-    """
-    if _OPTIONS not in config.stash:
-        try:
-            config.stash[_OPTIONS] = options(config, taken_flags(config))
-        except SettingError as error:
-            raise pytest.UsageError(str(error)) from error
-    return config.stash[_OPTIONS]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -177,8 +165,9 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
 
     from pytest_roofline.fixture import Roofline, defaults, parameters_of
     from pytest_roofline.session import bounds as expecting
+    from pytest_roofline.session.run import run_of
 
-    run = request.config.stash.get(_RUN, None)
+    run = run_of(request.config)
     if run is None or not uses_roofline(request.node):
         pytest.fail("name the roofline fixture among the test's arguments: it can't be requested later", pytrace=False)
     if hasattr(request.config, "workerinput") and not (disabled(request.config) and run.options.results is None):
@@ -199,40 +188,13 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     return Roofline(run, benchmark, request.node, chosen, expected)
 
 
-def spelled(config: pytest.Config, name: str) -> str:
-    """A setting's flag as the user knows it: as it was given, else the short one where a suite adds it."""
-    setting = next(setting for setting in SETTINGS if setting.name == name)
-    taken = taken_flags(config)
-    has_short = config.pluginmanager.has_plugin(TakenFlags.PLUGIN)
-    return source(config, setting, taken) or (setting.short_flag if has_short else setting.flag)
-
-
-def idle_flags(config: pytest.Config, settings: Iterable[Setting], why: Mapping[str, str]) -> list[str]:
-    """A line for each flag of the command line that has no effect. An ini file's settings are for all runs.
-
-    :param why: by setting name.
-    """
-    taken = taken_flags(config)
-    given = {setting.name: source(config, setting, taken) or "" for setting in settings if setting.name in why}
-    return [f"{flag}: no effect: {why[name]}" for name, flag in given.items() if flag.startswith("-")]
-
-
-def change_options(config: pytest.Config, **changes: Any) -> None:
-    """Give options other values than the user did: for a plugin that measures in its own way.
-
-    :raises pytest.UsageError: a value of the user's that is not allowed.
-    """
-    config.stash[_OPTIONS] = replace(options_of(config), **changes)
-
-
-def run_of(config: pytest.Config) -> Run | None:
-    """The session's run; None before it is collected, and where nothing is to be measured."""
-    return config.stash.get(_RUN, None)
-
-
 def device_of(config: pytest.Config) -> torch.device:
     """The device of the running session."""
-    return config.stash[_RUN].device
+    from pytest_roofline.session.run import run_of
+
+    run = run_of(config)
+    assert run is not None
+    return run.device
 
 
 def kind_of(config: pytest.Config) -> devices.Kind:
@@ -314,9 +276,10 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     """Make the session's run: select the device, describe the machine, open the results file."""
     import torch
 
+    from pytest_roofline.profilers.perf.stat import PerfStat
     from pytest_roofline.session import results
-    from pytest_roofline.session.hooks import SessionHooks, case_name, commit_info
-    from pytest_roofline.session.run import Run
+    from pytest_roofline.session.hooks import SessionHooks, commit_info
+    from pytest_roofline.session.run import RUN, Run
 
     worker = hasattr(config, "workerinput")
     if chosen.results is not None and not worker:
@@ -338,6 +301,10 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
         baseline=None if standing is None else standing.baseline,
         bounds=None if worker else _bounds(config, chosen, cases),
     )
+    if chosen.perf_stat:
+        run.perf_stat = perf_stat = PerfStat.here(chosen.perf_path)
+        if not perf_stat.finding.usable:
+            run.announced.append(perf_stat.finding.line)
     counting = None if worker or chosen.ncu is None else _counting(config, run)
     try:
         if not worker:
@@ -347,7 +314,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     except results.ResultsError as error:
         raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
     run.fills_roofs = chosen.roofs != "off" and not worker and disabled(config) is None and _writes(config, run)
-    config.stash[_RUN] = run
+    config.stash[RUN] = run
     run.announced += idle_flags(config, SETTINGS, without_effect(chosen, device.type)) + config.stash.get(ANNOUNCED, [])
     if counting is not None:
         config.pluginmanager.register(counting, "roofline-ncu")
@@ -386,8 +353,8 @@ def _counting(config: pytest.Config, run: Run) -> NcuPass:
 
     :raises pytest.UsageError: nothing would be measured, or counters are required and can't be had.
     """
+    from pytest_roofline.device.system import System
     from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
-    from pytest_roofline.profilers.system import System
 
     asked = spelled(config, "ncu")
     flag = disabled(config)
@@ -426,11 +393,6 @@ def _bounds(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) ->
         raise pytest.UsageError(
             f"{asserting}: {error} Write one with `roofline lock`, or name another file with {naming}."
         ) from error
-
-
-def disabled(config: pytest.Config) -> str | None:
-    """The flag by which the user wants tests run once without measuring, or not at all."""
-    return next((flag for flag in ("--benchmark-disable", "--benchmark-skip") if config.getoption(flag, False)), None)
 
 
 def _refuse_disabled(config: pytest.Config) -> None:

@@ -129,21 +129,29 @@ def test_analysis_never_imports_the_measuring_side() -> None:
 
 
 def _folder(name: str) -> str:
-    """Of a module of the analysis: ``roofline.model`` of ``roofline.model.points``; a module of the root is its own."""
+    """``roofline.model`` of ``roofline.model.points``; a module of a package's root is its own."""
     return ".".join(name.split(".")[:2])
 
 
-def test_imports_between_folders_run_one_way() -> None:
+@pytest.mark.parametrize(
+    ("package", "in_order"),
+    [
+        (ANALYSIS, ["schema", "model", "cli"]),
+        (PLUGIN, ["device", "options", "workload", "session", "profilers", "proof", "bench", "fixture", "plugin"]),
+    ],
+    ids=["analysis", "plugin"],
+)
+def test_imports_between_folders_run_one_way(package: Path, in_order: list[str]) -> None:
     """No folder imports one that, however indirectly, imports it: there is an order in which they can be read."""
     graph: dict[str, set[str]] = {}
-    for path in sorted(ANALYSIS.rglob("*.py")):
-        module = ".".join(path.relative_to(ANALYSIS.parent).with_suffix("").parts)
-        package = module.rpartition(".")[0]
-        for _, name in imported(path.read_text(encoding="utf-8"), package):
-            if name.startswith("roofline.") and _folder(name) != _folder(module):
+    for path in sorted(package.rglob("*.py")):
+        module = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        for _, name in imported(path.read_text(encoding="utf-8"), module.rpartition(".")[0]):
+            if name.startswith(f"{package.name}.") and _folder(name) != _folder(module):
                 graph.setdefault(_folder(module), set()).add(_folder(name))
     order = list(TopologicalSorter(graph).static_order())
-    assert order.index("roofline.schema") < order.index("roofline.model") < order.index("roofline.cli")
+    places = [order.index(f"{package.name}.{name}") for name in in_order]
+    assert places == sorted(places)
 
 
 def test_plugin_takes_only_what_both_sides_share() -> None:

@@ -16,13 +16,12 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from pytest_roofline import bench
 from pytest_roofline.device.nvml import Nvml
 from pytest_roofline.device.state import DeviceState
+from pytest_roofline.device.system import System
 from pytest_roofline.measuring import Measured
 from pytest_roofline.profilers.perf.stat import PerfStat
-from pytest_roofline.profilers.system import System
 from pytest_roofline.proof import claims as proof
 from pytest_roofline.proof import observing
 from pytest_roofline.roofs import measured as roofs
-from pytest_roofline.roofs import plain_bench
 from pytest_roofline.roofs.measured import Candidate, RoofPlan
 from pytest_roofline.session.run import Run
 from pytest_roofline.workload.step import ReadyBatches, Step, sgd
@@ -315,7 +314,7 @@ def test_a_roof_is_its_winners_best_round(lab: Lab, monkeypatch: pytest.MonkeyPa
     """Both kernels are tried, the one with the higher rate is measured, and what it reached is in the ledger."""
     roof_plan(monkeypatch, "flop", "fp32", kernel(lab, "slow", 1e9, 0.5), kernel(lab, "fast", 1e9, STEP_S))
     run = run_on(lab)
-    record, _, seconds = plain_bench.measure_roof(run, "fp32")
+    record, _, seconds = bench.measure_roof(run, "fp32")
     (roof,) = run.ledger.roofs()
     assert (roof.name, roof.kernel, roof.value, roof.source) == ("fp32", "fast", 4e9, "measured")
     assert (record.case.id, record.case.model, record.case.mode) == ("roof-fp32", "fast", "roof")
@@ -323,16 +322,16 @@ def test_a_roof_is_its_winners_best_round(lab: Lab, monkeypatch: pytest.MonkeyPa
     assert (record.work.flop_per_step, record.work.flop_by_dtype) == (1e9, {"fp32": 1e9})
     timing = timing_of(record)
     assert timing.rounds.wall_s == 6 * (STEP_S,)
-    assert (timing.stop_reason, sum(timing.rounds.wall_s)) == ("budget", plain_bench.ROOF_BUDGET_S)
+    assert (timing.stop_reason, sum(timing.rounds.wall_s)) == ("budget", bench.ROOF_BUDGET_S)
     # Two calls of each to find the winner, its warm-up, its rounds.
-    assert seconds == 2 * 0.5 + 2 * STEP_S + timing.warmup_s + plain_bench.ROOF_BUDGET_S == lab.now
+    assert seconds == 2 * 0.5 + 2 * STEP_S + timing.warmup_s + bench.ROOF_BUDGET_S == lab.now
 
 
 def test_a_bandwidth_roof_has_bytes_and_no_flop(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is moved is known exactly: both bounds are the same."""
     roof_plan(monkeypatch, "byte", "dram", kernel(lab, "copy", 2e9, STEP_S))
     run = run_on(lab)
-    record, _, _ = plain_bench.measure_roof(run, "dram")
+    record, _, _ = bench.measure_roof(run, "dram")
     assert record.work is not None
     assert record.work.byte_low_per_step == record.work.byte_high_per_step == 2e9
     assert record.work.flop_per_step == 0
@@ -343,16 +342,16 @@ def test_a_launch_has_a_time_and_no_work(lab: Lab, monkeypatch: pytest.MonkeyPat
     """Its roof is in seconds; there is a reason where the work would be."""
     roof_plan(monkeypatch, "latency", "launch", kernel(lab, "add", 1.0, STEP_S))
     run = run_on(lab)
-    record, _, _ = plain_bench.measure_roof(run, "launch")
+    record, _, _ = bench.measure_roof(run, "launch")
     assert [roof.value for roof in run.ledger.roofs()] == [STEP_S]
     assert record.work is None
     assert record.missing["work"] == "a launch has neither FLOPs nor bytes to count"
 
 
-@pytest.mark.parametrize(("max_time", "budget_s"), [(10.0, plain_bench.INPUT_BUDGET_S), (1.0, 1.0)])
+@pytest.mark.parametrize(("max_time", "budget_s"), [(10.0, bench.INPUT_BUDGET_S), (1.0, 1.0)])
 def test_a_loader_alone_has_a_budget_of_its_own(lab: Lab, max_time: float, budget_s: float) -> None:
     """At most three seconds of rounds, less where less was asked for; it has no work, with the reason."""
-    record, _, seconds = plain_bench.measure_input(run_on(lab, max_time), lab.step, LOADER)
+    record, _, seconds = bench.measure_input(run_on(lab, max_time), lab.step, LOADER)
     assert sum(timing_of(record).rounds.wall_s) == budget_s
     assert record.work is None
     assert record.missing["work"] == "a loader alone computes nothing for the model"
@@ -399,7 +398,7 @@ def test_what_held_the_device_back_while_it_worked_is_flagged(lab: Lab) -> None:
 def plain_rows(run: Run, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> tuple[Record, Record]:
     """A roof and a loader alone."""
     roof_plan(monkeypatch, "flop", "fp32", kernel(lab, "fast", 1e9, STEP_S))
-    return plain_bench.measure_roof(run, "fp32")[0], plain_bench.measure_input(run, lab.step, LOADER)[0]
+    return bench.measure_roof(run, "fp32")[0], bench.measure_input(run, lab.step, LOADER)[0]
 
 
 def test_what_held_the_device_back_is_flagged_on_roofs_and_loaders(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,8 +439,7 @@ def test_what_the_process_used_stands_in_every_row(lab: Lab, monkeypatch: pytest
                 involuntary_switches=1,
             )
 
-    for module in (bench, plain_bench):
-        monkeypatch.setattr(module, "ProcessUsage", Usage)
+    monkeypatch.setattr(bench, "ProcessUsage", Usage)
     run = run_on(lab)
     case = bench.measure_workload(run, workload(lab), "case", WINDOW)[0]
     for record in (case, *plain_rows(run, lab, monkeypatch)):

@@ -16,10 +16,10 @@ from typing import IO
 import pytest
 
 from pytest_roofline.ab.turns import OtherSide, Turns
-from pytest_roofline.items import uses_roofline
-from pytest_roofline.plugin import change_options, run_of
-from pytest_roofline.session.hooks import case_name
+from pytest_roofline.items import case_name, uses_roofline
+from pytest_roofline.options import change_options
 from pytest_roofline.session.orphan import end_with_parent
+from pytest_roofline.session.run import run_of
 from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Hello, Unreadable
 
 ALONE = f"{WORKER} is for the processes that `roofline ab` starts. Leave -p {WORKER} out."
@@ -45,7 +45,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     if pipes is None:
         raise pytest.UsageError(ALONE)
     end_with_parent()
-    if not config.pluginmanager.is_registered(sys.modules["pytest_roofline.plugin"]):
+    if not config.pluginmanager.is_registered(sys.modules.get("pytest_roofline.plugin")):
         raise pytest.UsageError(NOT_LOADED.format(sys.executable))
     if getattr(config.option, "numprocesses", None) or getattr(config.option, "dist", "no") != "no":
         raise pytest.UsageError(BESIDE_EACH_OTHER)

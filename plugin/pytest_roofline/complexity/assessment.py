@@ -17,7 +17,7 @@ from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import tensors_in
 from pytest_roofline.counting.matrix import MATRIX_OPERATIONS, Tf32
 from pytest_roofline.counting.memory import stored_byte
-from pytest_roofline.proof.missing import told
+from pytest_roofline.missing import told
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.models import ModelSpec
 from pytest_roofline.workload.precision import Precision

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from pytest_roofline.device.nvml import POWER_CAP, SLOWDOWNS
-from pytest_roofline.profilers.system import System
+from pytest_roofline.device.system import System
 from roofline.schema.record import Flag, Memory, Process, Rounds
 from roofline.text.units import percent, scaled
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_roofline.device import cgroup, cpu_frequency, cpus
 from pytest_roofline.device import selection as devices
 from pytest_roofline.device.nvml import NoNvml, Nvml
-from pytest_roofline.profilers.system import System
+from pytest_roofline.device.system import System
 from roofline.schema.record import Device, Machine
 
 if TYPE_CHECKING:

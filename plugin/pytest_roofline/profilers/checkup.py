@@ -13,10 +13,9 @@ from shlex import quote
 from typing import Any, Literal
 
 from pytest_roofline.device import nvml
+from pytest_roofline.device.system import INJECTION, System
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.preflight import Finding, check_permission
-from pytest_roofline.profilers.system import System
-from pytest_roofline.proof.onlookers import INJECTION
 from roofline.text.units import scaled
 
 State = Literal["ok", "warning", "no", "not reported"]

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import click
 
-from pytest_roofline.profilers.system import System
+from pytest_roofline.device.system import System
 from roofline.cli.parameters import Command, Output, table_options
 
 _LEAST_ROOM = 30

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from pytest_roofline.device import cgroup, cpu_frequency
 from pytest_roofline.device import cpus as usable
+from pytest_roofline.device.system import System
 from pytest_roofline.measuring.telemetry import cpu_times
 from pytest_roofline.profilers.checkup import Line
 from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL
-from pytest_roofline.profilers.system import System
 from roofline.text.units import percent, scaled
 
 MOST_STOLEN = 0.01

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System, unwound_when_terminated
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.ncu import probe_kernel
 from pytest_roofline.profilers.ncu.status import (
@@ -21,7 +22,6 @@ from pytest_roofline.profilers.ncu.status import (
     permission_remedy,
     sentences,
 )
-from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, Ended, System, unwound_when_terminated
 
 PROBE_S = 20.0
 """Time in which ncu has to count one kernel."""

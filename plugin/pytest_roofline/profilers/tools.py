@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
+from pytest_roofline.device.system import System
 from pytest_roofline.profilers.ncu.status import Status, Verdict
-from pytest_roofline.profilers.system import System
 
 VERSION_S = 10.0
 """Time in which a program has to tell its version."""

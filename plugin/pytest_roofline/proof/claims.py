@@ -9,8 +9,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pytest_roofline.workload.case import all_tensors
 from pytest_roofline.workload.compiling import Graphs, graphs_so_far
 from pytest_roofline.workload.precision import Precision
 from roofline.schema.record import Check, CheckStatus, Flag, Timing
@@ -201,9 +202,9 @@ def unseen(step: Step, operation_devices: Mapping[str, int]) -> str | None:
     model, batches = step.workload.model, step.workload.batches
     if operation_devices or step.workload.mode != "infer" or not any(True for _ in model.parameters()):
         return None
-    given = (*model.parameters(), *model.buffers(), *tensors_in(getattr(batches, "ready", ())))
+    given = (*model.parameters(), *model.buffers(), *all_tensors(getattr(batches, "ready", ())))
     known = {id(tensor) for tensor in given}
-    if all(id(result) in known for result in tensors_in(step.last)):
+    if all(id(result) in known for result in all_tensors(step.last)):
         return None
     return "no operation ran in the step: its output is cached, or computed where torch doesn't see it"
 
@@ -230,7 +231,7 @@ class LossWatch:
 
     def __call__(self) -> None:
         self.rounds += 1
-        if not all(_finite(result) for result in tensors_in(self._step.last)):
+        if not all(_finite(result) for result in all_tensors(self._step.last)):
             self.not_finite.append(self.rounds)
 
 
@@ -244,7 +245,7 @@ def check_finite(step: Step, watch: LossWatch | None = None) -> Check:
     model = step.workload.model
     bad = [f"parameter {name}" for name, parameter in model.named_parameters() if not _finite(parameter)]
     bad += [f"buffer {name}" for name, buffer in model.named_buffers() if not _finite(buffer)]
-    results = list(tensors_in(step.last))
+    results = list(all_tensors(step.last))
     what = "loss" if step.workload.mode == "train" else "output"
     if not results:
         return Check(name="finite", status="not_made", evidence=f"the step gives no tensor as its {what}")
@@ -271,20 +272,6 @@ def flags_of(checks: Iterable[Check]) -> tuple[Flag, ...]:
 
 def _place(device: torch.device) -> str:
     return device.type if device.index is None else f"{device.type}:{device.index}"
-
-
-def tensors_in(value: Any) -> Iterable[torch.Tensor]:
-    """The tensors in a model's output or input: a tensor, or mappings and sequences of them to any depth."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from tensors_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors_in(item)
 
 
 def _finite(tensor: torch.Tensor) -> bool:

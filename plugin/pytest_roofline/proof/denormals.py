@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pytest_roofline.proof.claims import tensors_in
+from pytest_roofline.workload.case import all_tensors
 from roofline.schema.record import Flag
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def denormal_share(tensor: Tensor) -> float:
 
 
 def _held(step: Step, inputs: object) -> Iterator[tuple[str, torch.Tensor]]:
-    for number, tensor in enumerate(tensors_in(inputs)):
+    for number, tensor in enumerate(all_tensors(inputs)):
         yield f"input {number}", tensor
     for name, parameter in step.workload.model.named_parameters():
         yield f"parameter {name}", parameter

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline.counting import count_step
 from pytest_roofline.device.memory import is_out_of_memory
+from pytest_roofline.missing import told
 from pytest_roofline.profilers.kineto import Profiled, profile_step
 from pytest_roofline.proof import claims as proof
 from pytest_roofline.proof.denormals import denormals
 from pytest_roofline.proof.kernels import kernel_names
-from pytest_roofline.proof.missing import told
 from pytest_roofline.workload import precision as precisions
+from pytest_roofline.workload.case import all_tensors
 from pytest_roofline.workload.step import ReadyBatches, Step
 from roofline.schema.record import Check, Flag
 
@@ -58,7 +59,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
             uncompiled,
             model=workload.model,
             optimizer=workload.optimizer,
-            held=proof.tensors_in(workload.batches.ready) if isinstance(workload.batches, ReadyBatches) else (),
+            held=all_tensors(workload.batches.ready) if isinstance(workload.batches, ReadyBatches) else (),
             last_level_cache_byte=run.machine.device.last_level_cache_byte,
             tf32_matmul=switches.matmul,
             tf32_convolution=switches.convolution,

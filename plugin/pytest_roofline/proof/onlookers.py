@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from pytest_roofline.device.system import INJECTION
 from roofline.schema.record import Flag
 
 _PROFILERS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -21,12 +22,6 @@ _PROFILERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("nvprof", ("NVPROF_ID",)),
 )
 """Profilers, and the variables that each gives to the program it starts (GROMACS looks at the same)."""
-
-INJECTION = "CUDA_INJECTION64_PATH"
-"""The CUDA driver's own variable: it loads the library that it names when CUDA starts, for CUPTI to record or count.
-
-Profilers set it for the program they start; on some clusters it is set for good, for a monitor.
-"""
 
 _LIBRARIES = {"libToolsInjection": "Nsight Systems", "libcuda-injection": "Nsight Compute"}
 """Whose library it is whose name begins so."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_roofline.device.memory import is_out_of_memory, release
-from pytest_roofline.items import uses_roofline
+from pytest_roofline.items import case_name, uses_roofline
 from pytest_roofline.session.bounds import NotAsExpected, not_held
 from pytest_roofline.session.results import ResultsError, with_short_parameters
 from pytest_roofline.session.run import Run
@@ -271,12 +271,6 @@ def _called(item: pytest.Item) -> bool:
 def _is_measured_well(call: pytest.CallInfo[None]) -> bool:
     """Whether the test failed only because its case isn't as expected: its number is right."""
     return call.excinfo is not None and isinstance(call.excinfo.value, NotAsExpected)
-
-
-def case_name(item: pytest.Item) -> str:
-    """The id of a suite's case (its parameter ``case``), or the test's own name."""
-    callspec = getattr(item, "callspec", None)
-    return str(callspec.id) if callspec is not None and "case" in callspec.params else item.name
 
 
 def why(report: pytest.TestReport, call: pytest.CallInfo[None]) -> tuple[Any, str]:

@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from pytest_roofline.workload.own_model import Scalar, scalar
 from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
 from roofline.schema.amounts import usable
@@ -136,27 +137,6 @@ def _with_short_parameters(row: dict[str, Any]) -> dict[str, Any]:
     if record is not None:
         parameters.setdefault("case", record["case"]["id"])
     return {**row, "params": parameters} if parameters else row
-
-
-Scalar = None | bool | int | float | str
-
-
-def scalar(value: object) -> Scalar:
-    """A single value as JSON has it: a scalar of numpy or torch is a number, a dtype or a device its name.
-
-    :raises TypeError: it is none of these.
-    """
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    kind = value if isinstance(value, type) else type(value)
-    if kind.__module__.partition(".")[0] in ("torch", "numpy"):
-        if kind is value:
-            return kind.__name__  # numpy takes its scalars' classes for dtypes
-        if kind.__name__ in ("dtype", "device", "memory_format") or kind.__name__.endswith("DType"):
-            return str(value).removeprefix("torch.")
-    raise TypeError(f"{kind.__name__} is no single plain value")
 
 
 _LONGEST = 200

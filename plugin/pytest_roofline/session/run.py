@@ -9,12 +9,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+import pytest
+
 from pytest_roofline import exit_codes
 from pytest_roofline.device import host as machine
 from pytest_roofline.device import selection as devices
 from pytest_roofline.device.memory import release
 from pytest_roofline.options import Options
-from pytest_roofline.profilers.perf.stat import PerfStat
 from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.roofs import needed as machine_roofs
 from pytest_roofline.roofs.kept import CacheError, KeptRoofs
@@ -22,15 +23,51 @@ from pytest_roofline.roofs.measured import RoofPlan
 from pytest_roofline.session import analysis, gate, results
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.results import journal
-from roofline.schema.record import KEY, Counters, Flag, Machine, NotMeasured, Outcome, Record, Roof, Session, SessionSet
+from roofline.schema.record import (
+    KEY,
+    Case,
+    Counters,
+    Flag,
+    HostCounters,
+    Machine,
+    NotMeasured,
+    Outcome,
+    Record,
+    Roof,
+    Session,
+    SessionSet,
+)
 from roofline.schema.record_json import from_json, to_json
 
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.ab.turns import Turns
+    from pytest_roofline.measuring.plan import Clock, Instruments, Measured, Pace, Step
     from pytest_roofline.session.bounds import Suite
     from pytest_roofline.workload.step import Workload
+
+RUN: pytest.StashKey[Run] = pytest.StashKey()
+"""The session's run, in pytest's stash."""
+
+
+def run_of(config: pytest.Config) -> Run | None:
+    """The session's run; None before it is collected, and where nothing is to be measured."""
+    return config.stash.get(RUN, None)
+
+
+class TakesTurns(Protocol):
+    """Lets the rounds of a case take turns with those of another process."""
+
+    last: bool
+    """Whether the model won't be built anew after this: then it is proven."""
+
+    def pace(self, case: Case) -> Pace:
+        """When the rounds of a case may be taken."""
+        ...
+
+    def slowed(self, step: Step, instruments: Instruments, clock: Clock) -> Step:
+        """The step, longer by as much as a trial of the alarm asks for."""
+        ...
 
 
 class CountsStep(Protocol):
@@ -38,6 +75,14 @@ class CountsStep(Protocol):
 
     def take(self, workload: Workload, case: str) -> NoReturn:
         """Take it, and end the test."""
+        ...
+
+
+class CountsEvents(Protocol):
+    """Counts events of a case's steps on the host's cores."""
+
+    def count(self, step: Step, measured: Measured, instruments: Instruments) -> HostCounters:
+        """Take more steps than were timed, and count during them."""
         ...
 
 
@@ -73,8 +118,8 @@ class Run:
         """pytest-benchmark's results of the cases measured so far."""
         self.not_measured: list[NotMeasured] = []
         self.file: results.ResultsFile | None = None
-        self.turns: Turns | None = None
-        """Where this process takes turns with another: whoever gives it its turns."""
+        self.turns: TakesTurns | None = None
+        """Where this process takes turns with another."""
         self.counting: CountsStep | None = None
         """Where this process runs under ncu: who takes the step that is counted, in place of a measurement."""
         self.planned: Mapping[str, str] = {}
@@ -90,15 +135,13 @@ class Run:
         """Cases of which something was expected, and which were held against it."""
         self.warned: dict[str, None] = {}
         """What is wrong with expectations that no case was held against: a device that nobody knows."""
-        self.perf_stat = PerfStat.here(options.perf_path) if options.perf_stat else None
+        self.perf_stat: CountsEvents | None = None
         """Counts events of steps where that was asked for."""
         self.measuring_s = 0.0
         self.announced: list[str] = []
         """What is told before the first test, for which nobody should have to wait until the end."""
         self.printed: list[str] = [f"note: {note}" for note in notes]
         """What the terminal summary shows."""
-        if self.perf_stat is not None and not self.perf_stat.finding.usable:
-            self.announced.append(self.perf_stat.finding.line)
         self._arguments = arguments
         self._notes = notes
         self._place = place

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_roofline.options import SETTINGS, Options
-from pytest_roofline.plugin import disabled, spelled
+from pytest_roofline.options import SETTINGS, Options, disabled, spelled
 from pytest_roofline.session import gate, same_project
 from pytest_roofline.session import sets as session_set
 from pytest_roofline.session.orphan import end_with_parent

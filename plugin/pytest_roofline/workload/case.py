@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_roofline.device import selection as devices
 from pytest_roofline.options import Options
-from pytest_roofline.proof.claims import tensors_in
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import MODES, Workload, workload_hash
 from roofline.schema.record import Case, Check
@@ -83,7 +82,7 @@ class Layout:
 
 def layout_of(workload: Workload) -> Layout:
     """The layout of the weights, and of the inputs where they lie ready. Without images there is one layout only."""
-    ready = tensors_in(getattr(workload.batches, "ready", ()))
+    ready = all_tensors(getattr(workload.batches, "ready", ()))
     found = {"weights": layouts(workload.model.parameters()), "inputs": layouts(ready)}
     lying = {what: fits for what, fits in found.items() if fits is not None}
     if not lying:
@@ -157,3 +156,17 @@ def check_named(parameters: Mapping[str, object], workload: Workload, case: Case
         return Check(name="parameters", status="failed", evidence=f"the test's parameters say {'; '.join(wrong)}")
     told = ", ".join(f"{name} {value}" for name, value in said.items())
     return Check(name="parameters", status="passed", evidence=f"measured as the test's parameters say: {told}")
+
+
+def all_tensors(value: Any) -> Iterable[torch.Tensor]:
+    """The tensors in a model's output or input: a tensor, or mappings and sequences of them to any depth."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from all_tensors(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from all_tensors(item)

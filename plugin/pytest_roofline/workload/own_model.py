@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_roofline.session.results import scalar
+from pytest_roofline.settings import with_near
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.precision import PRECISIONS, Precision
-from pytest_roofline.workload.step import ReadyBatches, Workload, sgd
+from pytest_roofline.workload.step import MODES, Mode, ReadyBatches, Workload, sgd
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from pytest_roofline.fixture import Defaults
 
 # pytest leaves these frames out: of a refused call a user needs his own line and the message.
 __tracebackhide__ = True
@@ -23,6 +23,26 @@ __tracebackhide__ = True
 
 class NotSupported(RuntimeError):
     """The device can't run the precision natively, or the model has no such precision. The message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a call of the fixture measures where it doesn't say so itself. ``batch`` None is the first input's."""
+
+    mode: Mode = "infer"
+    precision: str = "fp32"
+    batch: int | None = None
+    sample_unit: str = "sample"
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"mode is {self.mode!r}; use " + with_near(self.mode, MODES))
+        if not isinstance(self.precision, str) or self.precision not in PRECISIONS:
+            raise ValueError(f"precision is {self.precision!r}; use " + with_near(self.precision, PRECISIONS))
+        if self.batch is not None and (type(self.batch) is not int or self.batch < 1):
+            raise ValueError(f"batch is {self.batch!r}; use a whole number from 1 up")
+        if not isinstance(self.sample_unit, str) or not self.sample_unit.strip():
+            raise ValueError(f"sample_unit is {self.sample_unit!r}; use a word, such as 'image'")
 
 
 def adopt(
@@ -185,3 +205,24 @@ def _tensors_of(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     """Parameters and buffers with their names."""
     yield from model.named_parameters()
     yield from model.named_buffers()
+
+
+Scalar = None | bool | int | float | str
+
+
+def scalar(value: object) -> Scalar:
+    """A single value as JSON has it: a scalar of numpy or torch is a number, a dtype or a device its name.
+
+    :raises TypeError: it is none of these.
+    """
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    kind = value if isinstance(value, type) else type(value)
+    if kind.__module__.partition(".")[0] in ("torch", "numpy"):
+        if kind is value:
+            return kind.__name__  # numpy takes its scalars' classes for dtypes
+        if kind.__name__ in ("dtype", "device", "memory_format") or kind.__name__.endswith("DType"):
+            return str(value).removeprefix("torch.")
+    raise TypeError(f"{kind.__name__} is no single plain value")

@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from pytest_roofline.options import Options
-from pytest_roofline.profilers.ncu.profiled_range import nvtx_range
 from pytest_roofline.workload import precision as precisions
 
 if TYPE_CHECKING:
@@ -51,3 +50,17 @@ def _deterministic() -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before, warn_only=warned)
+
+
+@contextmanager
+def nvtx_range(name: str) -> Iterator[None]:
+    """An NVTX range of exactly this name, ended after an error, too. `torch.cuda.nvtx.range` takes braces for fields of
+    a format, and names of cases may have some.
+    """
+    import torch
+
+    torch.cuda.nvtx.range_push(name)
+    try:
+        yield
+    finally:
+        torch.cuda.nvtx.range_pop()

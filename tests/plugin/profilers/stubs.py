@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pytest_roofline.profilers.system import System
+from pytest_roofline.device.system import System
 
 Broken = Literal["hang", "crash", "garbage", "silent"]
 """``hang``: with a child of its own, for ten minutes. ``crash``: killed. ``silent``: ends well and says nothing."""

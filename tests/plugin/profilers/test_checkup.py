@@ -14,10 +14,10 @@ import torch
 
 from pytest_roofline.device import nvml
 from pytest_roofline.device.state import DeviceState
+from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers import checkup, torch_report
 from pytest_roofline.profilers.checkup import Line, driver_line, finding_line, nvml_line, torch_lines
 from pytest_roofline.profilers.preflight import Finding
-from pytest_roofline.profilers.system import Ended, System
 from tests.plugin.profilers.stubs import H200, Stubs
 
 CPU = {"name": "cpu", "is": "AMD EPYC", "memory_byte": 8 * 10**9, "compute_capability": None}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers.doctor import doctor
-from pytest_roofline.profilers.system import Ended, System
 from roofline.cli import program as cli
 from roofline.cli.plain import show
 from tests.packaging.test_borders import loaded_by, packages

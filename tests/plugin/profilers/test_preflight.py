@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System
 from pytest_roofline.profilers import preflight
 from pytest_roofline.profilers.ncu import probe_kernel
 from pytest_roofline.profilers.ncu.status import Status
 from pytest_roofline.profilers.preflight import check_all, check_ncu, check_nsys, check_perf, check_permission
-from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, Ended, System
 from tests.plugin.profilers.stubs import NCU_VERSION, Stubs
 
 WSL = {"kernel_release": "6.6.87.2-microsoft-standard-WSL2"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers import tools
-from pytest_roofline.profilers.system import Ended, System
 from tests.plugin.profilers.stubs import NCU_VERSION, Stubs
 
 

@@ -13,7 +13,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from pytest_roofline import bench
 from pytest_roofline.fixture import Disproved, judge
 from pytest_roofline.proof.onlookers import INJECTION, onlookers, profilers
-from pytest_roofline.roofs import plain_bench
 from roofline.schema.record import Case
 from tests.plugin.fake_run import WINDOW, run_on, workload
 from tests.plugin.foreign import MEASURES, QUICK
@@ -159,6 +158,6 @@ def test_every_row_of_a_profiled_process_is_invalid(lab: Lab, monkeypatch: pytes
     )
     records = [
         bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)[0],
-        plain_bench.measure_input(run_on(lab, 1.0), lab.step, loader)[0],
+        bench.measure_input(run_on(lab, 1.0), lab.step, loader)[0],
     ]
     assert [[flag.name for flag in record.flags if flag.invalid] for record in records] == [["profiled"]] * 2

@@ -102,7 +102,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     plugin = sys.modules.get("pytest_roofline.plugin")
     if plugin is None or not config.pluginmanager.is_registered(plugin):
         raise pytest.UsageError(f"the plugin pytest-roofline is not loaded by {sys.executable}")
-    from pytest_roofline.plugin import change_options
+    from pytest_roofline.options import change_options
 
     change_options(
         config,
@@ -149,7 +149,7 @@ class CountingChild:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        from pytest_roofline.plugin import run_of
+        from pytest_roofline.session.run import run_of
 
         for item in session.items:
             _without_limit(item)
@@ -160,7 +160,7 @@ class CountingChild:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        from pytest_roofline.session.hooks import case_name
+        from pytest_roofline.items import case_name
 
         result = yield
         if not self._counted:

@@ -25,7 +25,7 @@ from roofline.schema.record import KEY, Counters, Record
 from roofline.schema.record_json import from_json
 
 if TYPE_CHECKING:
-    from pytest_roofline.profilers.system import System
+    from pytest_roofline.device.system import System
     from pytest_roofline.session.run import Run
 
 COUNTED_KINDS: tuple[devices.Kind, ...] = ("cuda",)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pytest_roofline.workload.switches import nvtx_range
+
 if TYPE_CHECKING:
     import torch
 
@@ -29,17 +31,3 @@ def profiled_range(device: torch.device, name: str) -> Iterator[None]:
             torch.cuda.synchronize(device)
     finally:
         torch.cuda.profiler.stop()
-
-
-@contextmanager
-def nvtx_range(name: str) -> Iterator[None]:
-    """An NVTX range of exactly this name, ended after an error, too. `torch.cuda.nvtx.range` takes braces for fields of
-    a format, and names of cases may have some.
-    """
-    import torch
-
-    torch.cuda.nvtx.range_push(name)
-    try:
-        yield
-    finally:
-        torch.cuda.nvtx.range_pop()

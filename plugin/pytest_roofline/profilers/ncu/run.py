@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers.ncu.command import ncu_command, ncu_environment
 from pytest_roofline.profilers.ncu.order import Answer
 from pytest_roofline.profilers.ncu.status import Status, classify
-from pytest_roofline.profilers.system import Ended, System
 
 TOLD_LINES = 5
 """Of what a program that failed has written last."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Literal
 
-from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, System
+from pytest_roofline.device.system import PERFMON, SYS_ADMIN, System
 from roofline.profilers.ncu.installation import ASK
 
 Status = Literal[

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Instruments, Measured
 from pytest_roofline.measuring.plan import Step
 from pytest_roofline.profilers.ncu.status import Status
 from pytest_roofline.profilers.perf.control import Gone, NoAnswer, PerfControl
 from pytest_roofline.profilers.perf.events import EVENTS, NoEvents, of_a_step, parse
 from pytest_roofline.profilers.preflight import Finding, check_perf
-from pytest_roofline.profilers.system import System
 from roofline.schema.record import HostCounters
 
 PASS_S = 1.0

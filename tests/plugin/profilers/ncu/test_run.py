@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_roofline.device.system import Ended
 from pytest_roofline.profilers.ncu.order import Answer
 from pytest_roofline.profilers.ncu.run import Ncu, NotCounted, Ran
-from pytest_roofline.profilers.system import Ended
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 
 COUNTED = Answer(problem=None)

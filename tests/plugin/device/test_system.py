@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_roofline.profilers.system import PERFMON, SYS_ADMIN, System, run_program, unwound_when_terminated
+from pytest_roofline.device.system import PERFMON, SYS_ADMIN, System, run_program, unwound_when_terminated
 from tests.plugin.profilers.stubs import Stubs
 
 HERE = {"PATH": os.environ["PATH"]}
@@ -58,7 +58,7 @@ def test_gvisor_by_its_kernels_name(tmp_path: Path, release: str, platform: str,
 
 def test_another_process_finds_these_packages(tmp_path: Path) -> None:
     """By folders that go before the user's own."""
-    code = "import pytest_roofline.profilers.system, roofline.text.units, mine"
+    code = "import pytest_roofline.device.system, roofline.text.units, mine"
     (tmp_path / "mine.py").touch()
     system = Stubs(tmp_path / "bin").system(environment={"PYTHONPATH": str(tmp_path)})
     assert system.python_path.endswith(f"{os.pathsep}{tmp_path}")
@@ -194,7 +194,7 @@ def _ends(pid: int) -> bool:
 TERMINATED = """
 import signal, sys, tempfile
 from pathlib import Path
-from pytest_roofline.profilers.system import run_program, unwound_when_terminated
+from pytest_roofline.device.system import run_program, unwound_when_terminated
 
 for number in (signal.SIGTERM, signal.SIGHUP):  # under nohup it would be ignored
     signal.signal(number, signal.SIG_DFL)
@@ -228,7 +228,7 @@ def test_a_terminated_process_leaves_nothing_running_and_no_folder(tmp_path: Pat
 TERMINATED_EARLY = """
 import signal, subprocess, sys
 from pathlib import Path
-from pytest_roofline.profilers.system import run_program
+from pytest_roofline.device.system import run_program
 
 start = subprocess.Popen
 

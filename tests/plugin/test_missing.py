@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.proof.missing import explained
+from pytest_roofline.missing import explained
 from roofline.schema.record import Case, Device, Operation, Record, Uncovered, Work
 
 

@@ -19,6 +19,12 @@ from typing import BinaryIO, Literal, Protocol
 import pytest_roofline
 import roofline
 
+INJECTION = "CUDA_INJECTION64_PATH"
+"""The CUDA driver's own variable: it loads the library that it names when CUDA starts, for CUPTI to record or count.
+
+Profilers set it for the program they start; on some clusters it is set for good, for a monitor.
+"""
+
 SYS_ADMIN = 21
 PERFMON = 38
 """Numbers of Linux capabilities (linux/capability.h)."""
