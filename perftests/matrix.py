@@ -279,30 +279,20 @@ def _read_values(key: str, table: Table, read: _Reader) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     if not items:
         raise MatrixError(f"{where}: {key} is empty, so the block has no case; give it a value or remove the block")
-    wanted = int if key == "batch" else str
+    wanted, what = (int, "a whole number") if key == "batch" else (str, "a text")
     for item in items:
-        if type(item) is not wanted or _is_huge(item):
-            kind = "a whole number" if key == "batch" else "a text"
-            raise MatrixError(f"{where}: {key} {_shown(item)} is not allowed: use {kind}, or a list of them")
-    return tuple(_ANY_MODEL if item == _ANY_MODEL and key == "model" else read(str(item), where) for item in items)
-
-
-def _is_huge(item: object) -> bool:
-    """Whether it is a number beyond TOML's 64 bits; Python reads one in hexadecimal, and may refuse to print it."""
-    return isinstance(item, int) and item.bit_length() > 64
-
-
-def _shown(item: object) -> str:
-    """The value for a message. Of what can hold others only the kind: it may be nested too deeply to print."""
-    if isinstance(item, list | dict):
-        return "(a list)" if isinstance(item, list) else "(a table)"
-    return "(a number of more than 64 bits)" if _is_huge(item) else repr(item)
+        if type(item) is not wanted:
+            raise MatrixError(
+                f"{where}: {key} of type {type(item).__name__} is not allowed: use {what}, or a list of them"
+            )
+    # Python refuses to print a number of thousands of digits.
+    texts = [item if isinstance(item, str) else str(min(item, MOST_BATCH + 1)) for item in items]
+    return tuple(text if text == _ANY_MODEL and key == "model" else read(text, where) for text in texts)
 
 
 _TOML_NAME = r"""["']?([A-Za-z0-9_.-]+)["']?"""
 _TOML_HEADER = re.compile(rf"\s*\[\[\s*{_TOML_NAME}\s*\]\]")
 _TOML_KEY = re.compile(rf"\s*{_TOML_NAME}\s*=")
-_LONG_NUMBER = re.compile(r"[0-9_]{640,}")  # no setting of Python's limit is lower
 
 
 class TomlError(ValueError):
@@ -339,13 +329,8 @@ def read_tables(path: Path) -> dict[str, list[Table]]:
         raise TomlError(f"{shown}:1: not UTF-8 text (byte {error.start})") from error
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not TOML, or a number or a nesting that Python refuses to read
         raise TomlError(f"{shown}:{_error_line(error, text)}: {_bare(error)}") from error
-    except ValueError as error:  # Python converts no number of thousands of digits
-        long = next((n for n, line in enumerate(text.splitlines(), start=1) if _LONG_NUMBER.search(line)), 1)
-        raise TomlError(f"{shown}:{long}: a number of too many digits") from error
-    except RecursionError as error:
-        raise TomlError(f"{shown}:1: lists or tables are nested too deeply") from error
     positions = _positions(text)
     tables = {}
     for name, value in values.items():
@@ -379,11 +364,11 @@ def _line_of(name: str, text: str) -> int:
     return next((number for number, line in enumerate(text.splitlines(), start=1) if begins.match(line)), 1)
 
 
-def _error_line(error: tomllib.TOMLDecodeError, text: str) -> int:
+def _error_line(error: Exception, text: str) -> int:
     """tomllib tells the line in its message (and, from Python 3.14, as an attribute)."""
     found = re.search(r"\(at line (\d+),", str(error))
     return int(found[1]) if found else max(1, len(text.splitlines()))
 
 
-def _bare(error: tomllib.TOMLDecodeError) -> str:
+def _bare(error: Exception) -> str:
     return re.sub(r" \(at [^)]*\)$", "", str(error))
