@@ -22,7 +22,7 @@ from pytest_roofline.fixture import Roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import Setting
 from roofline.audits.rules import RULES
-from roofline.cli import program
+from roofline.cli import program as cli
 from roofline.schema import expected, record
 from roofline.show.columns import CASE_COLUMNS
 from roofline.text.units import unit_of
@@ -94,7 +94,7 @@ def _docstring(thing: Any) -> str:
 
 
 def _commands() -> Iterator[str]:
-    found = dict(_leaves(program.main if isinstance(program.main, click.Group) else _group(), "roofline"))
+    found = dict(_leaves(cli.program, "roofline"))
     shared = Counter(option for command in found.values() for option in _options(command))
     common = [option for option, count in shared.items() if count >= SHARED_BY]
     yield "## Commands"
@@ -106,11 +106,6 @@ def _commands() -> Iterator[str]:
         yield f"`{' '.join([name, '[OPTIONS]', arguments]).strip()}`: {_one_line(command.get_short_help_str(1000))}"
         if own := [option for option in _options(command) if option not in common]:
             yield _table(("option", "meaning"), own)
-
-
-def _group() -> click.Group:
-    (group,) = (value for value in vars(program).values() if isinstance(value, click.Group))
-    return group
 
 
 def _leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
@@ -142,7 +137,7 @@ def _options(command: click.Command) -> Iterator[tuple[str, str]]:
 
 def _exit_codes() -> str:
     """Return the codes as the program's docstring has them."""
-    (codes,) = re.findall(r"^Exit codes: (.*?)\n\n", f"{program.__doc__}\n\n", re.DOTALL | re.MULTILINE)
+    (codes,) = re.findall(r"^Exit codes: (.*?)\n\n", f"{cli.__doc__}\n\n", re.DOTALL | re.MULTILINE)
     return f"Of the command `roofline`: {_one_line(codes)} pytest's own codes are kept ([in CI](ci.md#exit-codes))."
 
 

@@ -16,11 +16,13 @@ from contextlib import closing
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import click
 import pytest
 from PIL import Image
 
 import roofline as rl
 from docs.reference import PAGE, reference
+from roofline.cli.program import program as cli
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.results.reader import read_file
@@ -164,6 +166,23 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
     ran = forked.run(program, [*arguments, "--collect-only", "-q"], ROOT)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "tests collected" in ran.stdout
+
+
+def _in_blocks() -> list[str]:
+    """Return the lines of code blocks that run ``roofline``: each needs something that isn't at hand here."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    return re.findall(r"^roofline .+$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", _in_blocks())
+def test_the_options_of_a_line_in_a_block_are_known(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command would do isn't tried."""
+    monkeypatch.chdir(ROOT)
+    name, *arguments = shlex.split(line, comments=True)[1:]
+    group = click.Context(cli)
+    if (command := cli.get_command(group, name)) is None:
+        pytest.skip("run from source: the plugin's own commands come with an installed package")
+    assert command.make_context(name, arguments, group).params
 
 
 def _anchors(page: Path) -> set[str]:
