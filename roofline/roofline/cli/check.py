@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from roofline.cli.expectations import BESIDE_THE_TESTS
-from roofline.cli.expectations import checked as checked_results
-from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
+from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_sessions
 from roofline.cli.output import emit, emit_text, tell
 from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.cli.two_sides import TwoSides, comparison_of, judging_options, show, unsaid
@@ -19,10 +18,17 @@ from roofline.comparison.runs import changed_roofs
 from roofline.comparison.sides import By
 from roofline.comparison.verdict_table import sentence
 from roofline.expectations import bounds_table
+from roofline.expectations.findings import Checked
+from roofline.expectations.judging import check_results
+from roofline.machine.published import DeviceTable
+from roofline.schema.expected_file import NAME, ExpectedFileError, beside, read
 from roofline.show.export import records
 from roofline.show.tables import Table
 from roofline.text.json_text import json_text
 from roofline.text.printable import printable
+
+BESIDE_THE_TESTS = ""
+"""What ``--expect`` without a file stands for: the one beside the tests that were measured."""
 
 
 @click.command(cls=TwoSides, several="--baseline", optional="--expect")
@@ -85,7 +91,7 @@ def check(
     not_held: list[Found] = []
     held = judge(())
     if expect is not None:
-        checked = checked_results(new, expect, devices)
+        checked = _checked(new, expect, device_table(devices))
         not_held = bounds_table.found_in(checked, in_full=in_full)
         held = judge(not_held, strict=strict)
         expected = bounds_table.findings_table(checked, passed=held.exit_code == 0, in_full=in_full)
@@ -119,6 +125,26 @@ def check(
     show(comparison, title, code, output, verbose=verbose, expected=expected, gate=outcome)
     _tell(outcome, output)
     context.exit(code)
+
+
+def _checked(results: Sequence[Path], file: str, table: DeviceTable) -> Checked:
+    """Hold the results against the file, or `BESIDE_THE_TESTS`, and the tests' markers.
+
+    :raises NoData: the file or results can't be read, or nothing at all is expected of them.
+    """
+    reading = read_sessions(results)
+    rows = [row for one in reading.files for row in one.benchmarks]
+    path = Path(file) if file else beside((row.fullname for row in rows), Path())
+    try:
+        entries = () if path is None else read(path)
+    except ExpectedFileError as error:
+        raise NoData(printable(f"--expect: {error}")) from error
+    if path is None and not any(row.record is not None and row.record.expected for row in rows):
+        raise NoData(
+            f"nothing is expected of these results: none of their tests has the marker expected_bound, and there is no"
+            f" {NAME} beside the tests, looked for from here. Name one with --expect FILE; `roofline lock` writes one."
+        )
+    return check_results(reading.files, entries, table, reading.unreadable)
 
 
 def _show_expected(expected: Table[Any], outcome: Gate, output: Output) -> None:

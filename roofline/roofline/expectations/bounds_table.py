@@ -8,9 +8,9 @@ from typing import Any
 
 from roofline.comparison.gate import Found, lines_of_unreadable
 from roofline.comparison.runs import rate
+from roofline.expectations.findings import Checked, Claim, Finding, Verdict
 from roofline.expectations.fraction import Fraction, of_several_commits, roofs_over, why_disturbed
 from roofline.expectations.judging import at_least, bounded
-from roofline.expectations.unmatched import Checked, Claim, Finding, Verdict
 from roofline.machine.roofs import LOUD_SPREAD
 from roofline.model.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.model.points import Point

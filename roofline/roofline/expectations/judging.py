@@ -28,8 +28,7 @@ from typing import Literal
 
 from roofline.comparison.matching import TOO_MANY
 from roofline.comparison.runs import rate
-from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
-from roofline.expectations.unmatched import (
+from roofline.expectations.findings import (
     Checked,
     Claim,
     Finding,
@@ -38,15 +37,37 @@ from roofline.expectations.unmatched import (
     lost,
     names_of,
     not_measured,
+    unknown_devices,
 )
+from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
 from roofline.machine.published import DeviceTable
 from roofline.model.counter_values import counters_of
-from roofline.model.points import Point, cases, points_of
+from roofline.model.points import Point, cases, place_all, points_of
 from roofline.results.reader import Benchmark, ResultFile
 from roofline.schema.expected import Expected, own_of, why_none
 from roofline.schema.record import Roof, Session
 from roofline.show.machines import Machine, machine_of
 from roofline.text.units import percent
+
+
+def check_results(
+    results: Sequence[ResultFile], entries: Sequence[Expected], table: DeviceTable, unreadable: Sequence[str] = ()
+) -> Checked:
+    """Judge results by the counted work, with what counters and the devices of entries say against it.
+
+    :param entries: the file's. The tests' own expectations stand in the results.
+    :param unreadable: files that should be among them and can't be read, with the reason.
+    """
+    points = place_all(by_counted_work(results), table)
+    checked = check_expectations(points, entries, unreadable)
+    unknown = unknown_devices(entries, points, table)
+    nowhere = {one for of_name in unknown.values() for one in of_name}
+    return replace(
+        checked,
+        counters=otherwise_by_counters(results, table),
+        for_others=tuple(one for one in checked.for_others if one not in nowhere),
+        unknown_devices=tuple(unknown),
+    )
 
 
 def check_expectations(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from roofline.comparison.gate import Gate, judge
 from roofline.expectations.bounds_table import findings_table, found_in
+from roofline.expectations.findings import Checked
 from roofline.expectations.judging import check_expectations
-from roofline.expectations.unmatched import Checked
 from roofline.schema.expected import Expected
 from tests.roofline.expectations import build_points
 

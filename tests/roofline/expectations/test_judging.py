@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from roofline.expectations.bounds_table import findings_table, message
+from roofline.expectations.findings import Checked, Finding
 from roofline.expectations.judging import check_expectations
-from roofline.expectations.unmatched import Checked, Finding
 from roofline.model.points import Point
 from roofline.schema.expected import Expected
 from roofline.schema.record import Flag, Memory, NotMeasured, Outcome, Record, Rounds
