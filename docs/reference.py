@@ -24,7 +24,7 @@ from pytest_roofline.settings import Setting
 from roofline.audits.rules import RULES
 from roofline.cli import program as cli
 from roofline.schema import expected, record
-from roofline.show.columns import CASE_COLUMNS
+from roofline.show.columns import CASE_COLUMNS, MEANINGS
 from roofline.text.units import unit_of
 
 PAGE = Path(__file__).with_name("reference.md")
@@ -55,8 +55,8 @@ def reference() -> str:
         _docstring(Roofline.__call__),
         "## Columns",
         "Of `roofline points` and `metrics` (CSV, JSON) and of `rl.load(...).cases`, with the record's field that a "
-        "value is from.",
-        _table(("column", "title", "unit", "from"), map(_column, CASE_COLUMNS)),
+        "value is from, or what it says.",
+        _table(("column", "title", "unit", "from or meaning"), map(_column, CASE_COLUMNS)),
         "## Fields of the record",
         "`extra_info.roofline` of each benchmark in a results file is a *Record*, `machine_info.roofline` a *Machine*, "
         "and the key `roofline` of the file a *Session*.",
@@ -172,6 +172,7 @@ def _column(column: Any) -> tuple[str, str, str, str]:
         value = ""
     else:  # What a function works out, it says in its docstring.
         value = _one_line((column.get.__doc__ or "").partition("\n\n")[0])
+    value = MEANINGS.get(column.name, value)
     return f"`{column.name}`", _one_line(column.title), unit or "", value
 
 

@@ -26,6 +26,7 @@ from roofline.cli.program import program as cli
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.results.reader import read_file
+from roofline.show.columns import CASE_COLUMNS, MEANINGS
 from roofline.text.units import scaled, significant
 from tests import forked
 
@@ -232,6 +233,7 @@ def test_contributing_answers_ten_questions_and_ten_changes() -> None:
 def test_the_reference_is_made_from_the_code() -> None:
     """``python -m docs.reference`` writes it anew."""
     assert PAGE.read_text(encoding="utf-8") == reference()
+    assert MEANINGS.keys() <= {column.name for column in CASE_COLUMNS}
 
 
 def _rows(page: str, head: str) -> list[list[str]]:

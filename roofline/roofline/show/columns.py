@@ -418,3 +418,43 @@ _BY_NAME = {column.name: column for column in _ALL}
 
 CASE_COLUMNS = tuple(column for column in _ALL if column.name not in ("intensity", "fraction_of_roof"))
 """Those with a value: the two ranges, which are texts, have a column for either end."""
+
+MEANINGS: Mapping[str, str] = {
+    "fingerprint": "equal for results of one machine",
+    "host": "pytest-benchmark's node name, where its file has one",
+    "seed": "of weights and data",
+    "threads": "of torch on the host",
+    "grad_accum_steps": "batches whose gradients one step adds up",
+    "label": "name of the machine that the user gave",
+    "session": "place of the run in its set of sessions",
+    "session_set": "name that the sessions of one set share",
+    "test": "pytest's name of the test",
+    "step_time_s": "median of the undisturbed rounds",
+    "spread": "standard deviation of the same rounds over the step time",
+    "samples_per_s": "samples of a step over the step time",
+    "samples_per_s_sd": "spread x samples_per_s",
+    "input_share": "share of the step time spent waiting for the next batch",
+    "device_share": "share of the timed step in which the device ran something",
+    "tensor_share": "share of the counted FLOPs that ran on tensor cores",
+    "counter_flop_by_pipe": "shares of CUDA cores and tensor cores, by type",
+    "intensity_low_flop_per_byte": "FLOP over the most bytes",
+    "intensity_high_flop_per_byte": "FLOP over the least bytes",
+    "provenance": "where the bytes are from: counters, counted operations, or time alone",
+    "flop_source": "where the FLOPs are from: counters or counted operations",
+    "time_basis": "whose time places the point: of the whole step or of the device",
+    "memory_level": "the level whose roof is over the point: dram or llc",
+    "roof_source": "measured on this machine, or a published document",
+    "knee_flop_per_byte": "compute roof over memory roof",
+    "fraction_of_roof_low": "attained over attainable, at the high end of the intensity",
+    "fraction_of_roof_high": "attained over attainable, at the low end of the intensity",
+    "fraction_of_compute_roof": "attained over the compute roof",
+    "speed_of_light_s": "least time that the roofs allow for the step's operations",
+    "fraction_of_speed_of_light": "speed_of_light_s over step_time_s",
+    "bound_why": "reason of the bound in words",
+    "bound_evidence": "figures that it was concluded from",
+    "plottable": "the roofline has a point of it",
+    "why_not_plottable": "why it has none",
+    "valid": "no flag or check makes the row invalid",
+    "flags": "what a reader has to know of the figures",
+}
+"""What a column says beyond its name, title and unit; `docs/reference.md` shows it."""
