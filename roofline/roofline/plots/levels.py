@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from roofline.counters.counted_kernels import CountedKernel, counted_kernels, without_flop
 from roofline.model.counter_values import counters_of, roof_name
 from roofline.model.points import Point
-from roofline.plots.axes import Spot, draw_roofs
-from roofline.plots.panel import figure_of
+from roofline.plots.layout import figure_of
+from roofline.plots.roofline_axes import Spot, draw_roofs
 from roofline.plots.style import DARK, FAINT
 from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters

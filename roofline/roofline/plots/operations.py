@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from roofline.model.operations import Breakdown, TimedOperation, break_down, seen_outside, why_untimed
 from roofline.model.points import Point
-from roofline.plots.axes import Spot, draw_roofs
-from roofline.plots.panel import beside, heading, wrapped_footer
+from roofline.plots.layout import beside, heading, wrapped_footer
+from roofline.plots.roofline_axes import Spot, draw_roofs
 from roofline.plots.style import DARK, FAINT, SMALL, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile

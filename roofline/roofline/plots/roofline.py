@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from roofline.machine.roofs import Roofs
 from roofline.model.points import Point, told_runs
-from roofline.plots.axes import Spot, draw_roofs
-from roofline.plots.panel import figure_of
+from roofline.plots.layout import figure_of
+from roofline.plots.roofline_axes import Spot, draw_roofs
 from roofline.plots.style import DARK, FAINT, Style
 from roofline.plots.variants import PLAIN, variant
 from roofline.schema.record import Record, Roof

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from roofline.model.points import Point, told_runs
-from roofline.plots.panel import beside, column_width, heading, heading_height, width_of, wrapped_heading
+from roofline.plots.layout import beside, column_width, heading, heading_height, width_of, wrapped_heading
 from roofline.plots.style import DARK, Style, new_figure, number_axis, tidy
 from roofline.plots.variants import PLAIN, variant
 from roofline.schema.record import Mode

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point
-from roofline.plots.panel import figure_of
+from roofline.plots.layout import figure_of
 from roofline.plots.style import DARK, FAINT, tidy
 from roofline.schema.amounts import usable
 from roofline.show.machines import machine_names, machine_of
