@@ -1,8 +1,10 @@
-"""One axes and what belongs around it: title, legend and notes; for a file, and on axes that somebody gives."""
+"""Lay out what stands around axes: title, legend and notes; on a figure for a file, and on axes that somebody gives.
+
+A file is written as large as all that stands in it (`roofline.plots.style.save`), so nothing here makes room.
+"""
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,12 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 # Inches.
-_WIDTH, _LEFT, _OVER_FOOTER, _UNDER_FOOTER, _LINE = 10.5, 1.15, 0.25, 0.15, 0.19
-_UNDER_AXES, _LEGEND_ROW, _LEGEND_CHARACTER, _LEGEND_MARKER = 0.55, 0.21, 0.078, 0.45
+_WIDTH, _ACROSS, _LINE = 6.85, 9.35, 0.19
+_UNDER_AXES, _OVER_FOOTER, _LEGEND_ROW, _LEGEND_CHARACTER, _LEGEND_MARKER = 0.55, 0.25, 0.21, 0.078, 0.45
 _MOST_COLUMNS = 5
-_CHARACTERS_AN_INCH = 14.4
-"""Of a line in the footer."""
-_HEADING_CHARACTERS_AN_INCH = 13.4
+_CHARACTERS_AN_INCH = 13.4
+"""Of the lines around a figure."""
 
 
 class Panel(Protocol):
@@ -42,47 +43,56 @@ class Panel(Protocol):
     def draw(self, axes: Axes) -> None: ...
 
 
-def figure_of(panel: Panel, title: str, *, height: float, left: float = _LEFT, right: float = 2.5) -> Figure:
+def figure_of(panel: Panel, title: str, *, height: float, width: float = _WIDTH, left: float = 0.0) -> Figure:
     """A figure of one panel.
 
-    :param height: of the axes, in inches, as are ``left`` and ``right``, the room for labels beside them.
+    :param height: of the axes in inches, as are ``width`` and ``left``, where the title begins beside their left edge.
     """
-    edge = min(left, _LEFT)
-    lines = wrapped_heading(panel.lines, _WIDTH - edge)
-    footer = wrapped_footer(panel.footer, _WIDTH - left)
-    rows = _rows(panel.legend, _WIDTH - left)
-    over = heading_height(lines)
-    below = _UNDER_AXES + rows * _LEGEND_ROW + _OVER_FOOTER + len(footer) * _LINE + _UNDER_FOOTER
-    whole = over + height + below
-    figure = new_figure(_WIDTH, whole)
-    axes = figure.add_axes((left / _WIDTH, below / whole, (_WIDTH - left - right) / _WIDTH, height / whole))
+    figure = new_figure(width, height)
+    axes = figure.add_axes((0, 0, 1, 1))
     panel.draw(axes)
-    heading(figure, edge, title, lines)
-    draw_around(axes, _WIDTH - left, panel.legend, panel.footer)
+    draw_heading(figure, title, panel.lines, left=left)
+    draw_around(axes, _ACROSS + left, panel.legend, panel.footer)
     return figure
 
 
-def draw_around(axes: Axes, across: float, legend: Sequence[Line2D], footer: Sequence[str]) -> None:
+def draw_heading(
+    figure: Figure, title: str, lines: Sequence[str], *, left: float = 0.0, over: float = 0.15, across: float = _ACROSS
+) -> None:
+    """Draw the title and the lines under it above the figure's axes, so many inches over them."""
+    width, height = figure.get_size_inches()
+    wrapped = _wrapped(lines, across)
+    for number, line in enumerate(reversed(wrapped)):
+        figure.text(left / width, 1 + (over + number * _LINE) / height, line, fontsize=9, color=SMALL)
+    top = 1 + (over + len(wrapped) * _LINE + 0.04) / height
+    figure.text(left / width, top, title, fontsize=12.5, fontweight="bold", color=DARK)
+
+
+def draw_around(
+    axes: Axes, across: float, legend: Sequence[Line2D], footer: Sequence[str], *, left: float = 0.0
+) -> None:
     """Draw legend and footer below the axes.
 
-    :param across: inches that they may take from the left edge of the axes.
+    :param across: inches that they may take.
+    :param left: inches from the left edge of the axes, where they begin.
     """
+    columns = max(1, min(_MOST_COLUMNS, int(across / column_width(legend))))
     if legend:
         axes.legend(
             handles=list(legend),
-            ncols=_columns(legend, across),
+            ncols=columns,
             fontsize=9,
             handletextpad=0.4,
             columnspacing=1.4,
-            **beside(axes, (0, 0), (0, -_UNDER_AXES)),
+            **beside(axes, (0, 0), (left, -_UNDER_AXES)),
         )
-    top = _UNDER_AXES + _rows(legend, across) * _LEGEND_ROW + _OVER_FOOTER
-    for index, line in enumerate(wrapped_footer(footer, across)):
+    top = _UNDER_AXES + -(-len(legend) // columns) * _LEGEND_ROW + _OVER_FOOTER
+    for index, line in enumerate(_wrapped(footer, across, "    ")):
         axes.annotate(
             line,
             (0, 0),
             xycoords="axes fraction",
-            xytext=(0, -72 * (top + index * _LINE)),
+            xytext=(72 * left, -72 * (top + index * _LINE)),
             textcoords="offset points",
             va="top",
             fontsize=8,
@@ -113,39 +123,13 @@ def width_of(axes: Axes) -> float:
     return float(axes.get_window_extent().width / figure.dpi)
 
 
-def heading(figure: Figure, left: float, title: str, lines: Sequence[str]) -> None:
-    """The title and the lines under it, which take `heading_height` inches from the top. ``left`` is in inches."""
-    width, height = figure.get_size_inches()
-    figure.text(left / width, 1 - 0.33 / height, title, fontsize=12.5, fontweight="bold", color=DARK)
-    for number, line in enumerate(lines):
-        figure.text(left / width, 1 - (0.56 + number * _LINE) / height, line, fontsize=9, color=SMALL)
-
-
-def heading_height(lines: Sequence[str]) -> float:
-    """Inches from the top of the figure to below a `heading` of these lines."""
-    return 0.56 + len(lines) * _LINE
-
-
-def wrapped_heading(lines: Iterable[str], across: float) -> list[str]:
-    """Lines for a `heading` with so many inches of room."""
-    return [part for line in lines for part in textwrap.wrap(line, int(_HEADING_CHARACTERS_AN_INCH * across))]
-
-
-def wrapped_footer(lines: Iterable[str], across: float) -> list[str]:
-    """Small lines for a footer with so many inches of room."""
-    room = max(20, int(_CHARACTERS_AN_INCH * across))
-    return [part for line in lines for part in textwrap.wrap(line, room, subsequent_indent="    ")]
-
-
-def _rows(legend: Sequence[Line2D], across: float) -> int:
-    return math.ceil(len(legend) / _columns(legend, across))
-
-
-def _columns(legend: Sequence[Line2D], across: float) -> int:
-    return max(1, min(_MOST_COLUMNS, int(across / column_width(legend))))
-
-
 def column_width(legend: Sequence[Line2D]) -> float:
     """Inches that a column of a legend takes at most: as much as its longest label."""
     longest = max((len(str(handle.get_label())) for handle in legend), default=0)
     return _LEGEND_MARKER + longest * _LEGEND_CHARACTER
+
+
+def _wrapped(lines: Iterable[str], across: float, indent: str = "") -> list[str]:
+    """Lines that take so many inches at most."""
+    room = max(20, int(_CHARACTERS_AN_INCH * across))
+    return [part for line in lines for part in textwrap.wrap(line, room, subsequent_indent=indent)]

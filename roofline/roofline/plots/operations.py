@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from roofline.model.operations import Breakdown, TimedOperation, break_down, seen_outside, why_untimed
 from roofline.model.points import Point
-from roofline.plots.layout import beside, heading, wrapped_footer
+from roofline.plots.layout import beside, draw_around, draw_heading
 from roofline.plots.roofline_axes import Spot, draw_roofs
-from roofline.plots.style import DARK, FAINT, SMALL, new_figure, tidy
+from roofline.plots.style import DARK, FAINT, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
 from roofline.show.operation_notes import OUTSIDE, kernel, part_of_step
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 # Inches.
-_WIDTH, _LEFT, _LEFT_OF_KERNELS, _RIGHT, _TOP = 10.8, 1.75, 3.3, 2.5, 0.75
-_AXES_HEIGHT, _BETWEEN, _BAR, _UNDER, _LINE = 5.0, 0.95, 0.3, 0.55, 0.19
+_WIDTH, _LEFT, _LEFT_OF_KERNELS = 8.3, 1.75, 3.3
+_AXES_HEIGHT, _BETWEEN, _BAR = 5.0, 0.95, 0.3
 
 _WHOLE_STEP_AREA = 7000.0
 """Points squared of a marker that stands for all of the step's time: areas are proportional to time."""
@@ -137,19 +137,16 @@ def step_figure(point: Point) -> Figure:
     """
     step = step_of(point)
     bars_height = bars_height_of(step)
-    footer = wrapped_footer(step.footer, _WIDTH - 0.5)
-    below = _UNDER + len(footer) * _LINE + 0.15
-    height = _TOP + _AXES_HEIGHT + _BETWEEN + bars_height + below
-    figure = new_figure(_WIDTH, height)
-    start, across = step.left / _WIDTH, (_WIDTH - step.left - _RIGHT) / _WIDTH
-    foot = (below + bars_height + _BETWEEN) / height
-    upper = figure.add_axes((start, foot, across, _AXES_HEIGHT / height))
+    height = _AXES_HEIGHT + _BETWEEN + bars_height
+    figure = new_figure(_WIDTH - step.left, height)
+    upper = figure.add_axes((0, 1 - _AXES_HEIGHT / height, 1, _AXES_HEIGHT / height))
     step.draw(upper)
     draw_legend(upper, step)
-    step.draw_bars(figure.add_axes((start, below / height, across, bars_height / height)))
-    heading(figure, 0.25, title_of(point), step.lines)
-    for index, line in enumerate(reversed(footer)):
-        figure.text(0.25 / _WIDTH, (0.12 + index * _LINE) / height, line, fontsize=8, color=SMALL)
+    lower = figure.add_axes((0, 0, 1, bars_height / height))
+    step.draw_bars(lower)
+    left = 0.25 - step.left
+    draw_heading(figure, title_of(point), step.lines, left=left)
+    draw_around(lower, _WIDTH + 2, (), step.footer, left=left)
     return figure
 
 

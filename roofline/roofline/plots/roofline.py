@@ -11,8 +11,7 @@ from roofline.machine.roofs import Roofs
 from roofline.model.points import Point, told_runs
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_axes import Spot, draw_roofs
-from roofline.plots.style import DARK, FAINT, Style
-from roofline.plots.variants import PLAIN, variant
+from roofline.plots.style import DARK, FAINT, PLAIN, Style, variant
 from roofline.schema.record import Record, Roof
 from roofline.text.units import scaled
 from roofline.text.wrapping import cut

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from roofline.plots.variants import PLAIN, described, variant
+from roofline.model.input_pipeline import TEST
+from roofline.model.sol import compiled
 from roofline.schema.record import Record
 from roofline.text.printable import printable
 from roofline.text.units import scaled, significant
@@ -64,6 +65,11 @@ SMALL = "#666666"
 DPI = 150
 _NAME = 48
 """Characters of a model's name in a legend."""
+
+PLAIN = ""
+"""The variant of an eager case on data that lie ready, synthetic or given by the test, in torch's own layout."""
+
+_READY = ("synthetic", "given")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,11 +148,21 @@ class Style:
                 markerfacecoloralt=self.other_half(name),
                 fillstyle=self.fill(name),
                 linestyle=self.line(name) if lines else "",
-                label=described(name),
+                label=name or "ready data",
             )
             for name in self.variants
             if name in wanted
         ]
+
+
+def variant(record: Record) -> str:
+    """In words what differs from `PLAIN`: layout, where the data come from, compiled; or the input pipeline's test."""
+    case = record.case
+    data = "" if case.data in _READY else case.data
+    if case.config.get("test") == TEST:
+        data = f"input test: {data or 'ready'}"
+    layout = "" if case.layout == "contiguous" else case.layout or "mixed layouts"
+    return ", ".join(part for part in (layout, data, "compiled" if compiled(record) else "") if part)
 
 
 def style_for(models: Iterable[str], precisions: Iterable[str], variants: Iterable[str] = (PLAIN,)) -> Style:
@@ -189,7 +205,7 @@ def save(figure: Figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
-        figure.savefig(path, format="png", dpi=DPI)
+        figure.savefig(path, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.15)
     return path
 
 

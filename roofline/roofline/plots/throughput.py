@@ -9,9 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from roofline.model.points import Point, told_runs
-from roofline.plots.layout import beside, column_width, heading, heading_height, width_of, wrapped_heading
-from roofline.plots.style import DARK, Style, new_figure, number_axis, tidy
-from roofline.plots.variants import PLAIN, variant
+from roofline.plots.layout import beside, draw_heading, width_of
+from roofline.plots.style import DARK, PLAIN, Style, new_figure, number_axis, tidy, variant
 from roofline.schema.record import Mode
 from roofline.text.units import significant
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 # Inches.
-_LEFT, _BETWEEN, _PANEL, _RIGHT, _BETWEEN_COLUMNS = 0.95, 0.75, 4.6, 2.1, 0.3
-_OVER_AXES, _AXES_HEIGHT, _UNDER_AXES = 0.25, 2.95, 0.75
+_BETWEEN, _PANEL, _AXES_HEIGHT = 0.75, 4.6, 2.95
 _LEGEND_ROWS = 15
 _SIDE_STEP, _MOST_BESIDE, _NEAR_SHARE = 0.07, 0.32, 0.6
 MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
@@ -82,23 +80,18 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     panels = [Throughput(points, mode, style) for mode in modes_of(points)]
     if not panels:
         return None
-    handles = _legend([one for panel in panels for one in panel.measured], style)
-    legend_columns = math.ceil(len(handles) / _LEGEND_ROWS)
-    right = legend_columns * max(_RIGHT, column_width(handles) + _BETWEEN_COLUMNS)
-    width = _LEFT + len(panels) * _PANEL + (len(panels) - 1) * _BETWEEN + right
-    runs = told_runs(point for panel in panels for point in panel.points)
-    lines = wrapped_heading([_READ_IT, *filter(None, [runs])], width - _LEFT)
-    top = heading_height(lines) + _OVER_AXES
-    height = top + _AXES_HEIGHT + _UNDER_AXES
-    figure = new_figure(width, height)
+    width = len(panels) * (_PANEL + _BETWEEN) - _BETWEEN
+    figure = new_figure(width, _AXES_HEIGHT)
     for index, panel in enumerate(panels):
-        left = (_LEFT + index * (_PANEL + _BETWEEN)) / width
-        axes = figure.add_axes((left, _UNDER_AXES / height, _PANEL / width, _AXES_HEIGHT / height))
+        axes = figure.add_axes((index * (_PANEL + _BETWEEN) / width, 0, _PANEL / width, 1))
         panel.draw(axes)
         if index > 0 and axes.get_ylabel() == figure.axes[0].get_ylabel():
             axes.set_ylabel("")
-    heading(figure, _LEFT, title, lines)
-    axes.legend(handles=handles, ncols=legend_columns, fontsize=9, **beside(axes, (1, 1), (0.2, 0.15)))
+    runs = told_runs(point for panel in panels for point in panel.points)
+    draw_heading(figure, title, [_READ_IT, *filter(None, [runs])], over=0.4, across=width + 2)
+    handles = _legend([one for panel in panels for one in panel.measured], style)
+    columns = math.ceil(len(handles) / _LEGEND_ROWS)
+    axes.legend(handles=handles, ncols=columns, fontsize=9, **beside(axes, (1, 1), (0.2, 0.15)))
     return figure
 
 

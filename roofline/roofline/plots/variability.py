@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 MOST_ROWS = 60
-_ROW, _LEAST_HEIGHT, _LEFT, _RIGHT = 0.32, 1.6, 3.5, 2.7
+_ROW, _LEAST_HEIGHT, _WIDTH, _LEFT = 0.32, 1.6, 4.3, -2.35
 """Inches."""
 _NAME, _LAST = 46, 18
 """Characters of a name that there is room for, and those of its end that are kept."""
@@ -114,7 +114,7 @@ def variability_figure(points: Sequence[Point], title: str) -> Figure | None:
         panel = Variability(points)
     except ValueError:
         return None
-    return figure_of(panel, title, height=panel.height, left=_LEFT, right=_RIGHT)
+    return figure_of(panel, title, height=panel.height, width=_WIDTH, left=_LEFT)
 
 
 def _rows_of(points: Sequence[Point]) -> list[_Row]:

