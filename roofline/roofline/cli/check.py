@@ -18,7 +18,7 @@ from roofline.comparison.runs import changed_roofs
 from roofline.comparison.sides import By
 from roofline.comparison.verdict_table import sentence
 from roofline.expectations import bounds_table
-from roofline.expectations.findings import Checked
+from roofline.expectations.checked import Checked
 from roofline.expectations.judging import check_results
 from roofline.machine.published import DeviceTable
 from roofline.schema.expected_file import NAME, ExpectedFileError, beside, read
@@ -94,7 +94,7 @@ def check(
         checked = _checked(new, expect, device_table(devices))
         not_held = bounds_table.found_in(checked, in_full=in_full)
         held = judge(not_held, strict=strict)
-        expected = bounds_table.findings_table(checked, passed=held.exit_code == 0, in_full=in_full)
+        expected = bounds_table.table(checked, passed=held.exit_code == 0, in_full=in_full)
     if not base:
         assert expected is not None
         _show_expected(expected, held, output)

@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline.comparison.gate import Found, lines_of_unreadable
 from roofline.comparison.runs import rate
-from roofline.expectations.findings import Checked, Claim, Finding, Verdict
+from roofline.expectations.checked import Checked, CheckedBound, Claim, Verdict
 from roofline.expectations.fraction import Fraction, of_several_commits, roofs_over, why_disturbed
 from roofline.expectations.judging import at_least, bounded
 from roofline.machine.roofs import LOUD_SPREAD
@@ -49,7 +49,7 @@ def found_in(checked: Checked, *, in_full: bool = True) -> list[Found]:
     return [*found, *(("unknown device", line) for line in checked.unknown_devices)]
 
 
-def findings_table(checked: Checked, *, passed: bool = True, in_full: bool = True) -> Table[Finding]:
+def table(checked: Checked, *, passed: bool = True, in_full: bool = True) -> Table[CheckedBound]:
     """A row a case and expectation, the worst first.
 
     :param passed: whether it is a pass; where it is none though all findings hold, the title says so.
@@ -72,7 +72,7 @@ def findings_table(checked: Checked, *, passed: bool = True, in_full: bool = Tru
     )
 
 
-def _messages(rows: Sequence[Finding], *, in_full: bool) -> list[str]:
+def _messages(rows: Sequence[CheckedBound], *, in_full: bool) -> list[str]:
     """What speaks against each verdict but *held*."""
     lines: list[str] = []
     for verdict in _WORST_FIRST:
@@ -81,7 +81,7 @@ def _messages(rows: Sequence[Finding], *, in_full: bool) -> list[str]:
     return lines
 
 
-def message(finding: Finding) -> str:
+def message(finding: CheckedBound) -> str:
     """What was expected, what was found, the evidence, and the likely reason."""
     head = f"{finding.case} on {finding.machine}: {_words(finding.verdict)}. Expected {wanted(finding.expected)}"
     parts = [f"{head} ({finding.expected.source})"]
@@ -127,7 +127,7 @@ def standing(point: Point) -> str:
     return f"Evidence: {point.bound.evidence}{told}"
 
 
-def _of_held(rows: Sequence[Finding]) -> dict[str, list[tuple[str, int]]]:
+def _of_held(rows: Sequence[CheckedBound]) -> dict[str, list[tuple[str, int]]]:
     """What has to be known of what holds: floors that hold only because the measurement isn't better known, sessions
     that weren't judged, and roofs that it wasn't locked under, of which lower ones let a slower case hold.
     """
@@ -164,7 +164,7 @@ def _words(verdict: str) -> str:
     return verdict.replace("_", " ")
 
 
-def _of_point(name: str) -> Column[Finding]:
+def _of_point(name: str) -> Column[CheckedBound]:
     """A column of the points, of a finding's newest session."""
     (column,) = pick(name)
     return Column(
@@ -177,11 +177,13 @@ def _of_point(name: str) -> Column[Finding]:
     )
 
 
-def _words_of(name: str, title: str, get: Callable[[Finding], Any], drop: int = 0) -> Column[Finding]:
+def _words_of(name: str, title: str, get: Callable[[CheckedBound], Any], drop: int = 0) -> Column[CheckedBound]:
     return Column(name=name, title=title, get=get, right=False, drop=drop)
 
 
-def _share_of(name: str, title: str, get: Callable[[Finding], float | None], drop: int = 0) -> Column[Finding]:
+def _share_of(
+    name: str, title: str, get: Callable[[CheckedBound], float | None], drop: int = 0
+) -> Column[CheckedBound]:
     return Column(name=name, title=title, get=get, show=percent_of, drop=drop)
 
 
@@ -189,7 +191,7 @@ def _known(fraction: Fraction | None, get: Callable[[Fraction], float | None]) -
     return None if fraction is None else get(fraction)
 
 
-_COLUMNS: tuple[Column[Finding], ...] = (
+_COLUMNS: tuple[Column[CheckedBound], ...] = (
     _words_of("case", "case", lambda finding: finding.case),
     _words_of("machine", "machine", lambda finding: finding.machine),
     Column(name="verdict", title="verdict", get=lambda finding: finding.verdict, show=_words, right=False),
@@ -251,7 +253,7 @@ _FROM_TO = {
 """The bound that was expected, and the one that it has now."""
 
 
-def reason(finding: Finding) -> str | None:
+def reason(finding: CheckedBound) -> str | None:
     """A sentence for the worst part of a finding; None where nothing in the record tells."""
     worst = next((claim for claim in finding.claims if claim.verdict == finding.verdict), None)
     if worst is None or finding.verdict == "held":
@@ -262,7 +264,7 @@ def reason(finding: Finding) -> str | None:
     return _other_bound(finding, point) if worst.what == "bound" else _slow(point)
 
 
-def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
+def _not_evaluable(claim: Claim, finding: CheckedBound, point: Point) -> str | None:
     if claim.what == "bound":
         if point.bound.why not in (STRADDLES, NEAR_KNEE):
             return None
@@ -282,7 +284,7 @@ def _not_evaluable(claim: Claim, finding: Finding, point: Point) -> str | None:
     return next(filter(None, map(_roofs_of_a_busy_machine, finding.points)), None)
 
 
-def _other_bound(finding: Finding, point: Point) -> str | None:
+def _other_bound(finding: CheckedBound, point: Point) -> str | None:
     record, kind = point.benchmark.record, point.bound.kind
     assert record is not None
     if kind in _WHY_BOUND_BY:

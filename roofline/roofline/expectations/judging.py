@@ -28,10 +28,10 @@ from typing import Literal
 
 from roofline.comparison.matching import TOO_MANY
 from roofline.comparison.runs import rate
-from roofline.expectations.findings import (
+from roofline.expectations.checked import (
     Checked,
+    CheckedBound,
     Claim,
-    Finding,
     Judged,
     is_on,
     lost,
@@ -84,7 +84,7 @@ def check_expectations(
     machines: dict[Machine, list[Point]] = {}
     for point in sorted(points, key=lambda point: point.result.when):
         machines.setdefault(machine_of(point)._replace(label=""), []).append(point)
-    findings: list[Finding] = []
+    findings: list[CheckedBound] = []
     unexpected: list[str] = []
     # Beside rows that have a record those of another project are no device of their own that lacks every case.
     recorded = {machine.key for machine in machines if machine.kind}
@@ -129,7 +129,7 @@ def _expected_of(point: Point, of_file: Sequence[Expected]) -> list[Expected]:
     ]
 
 
-def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]) -> Finding:
+def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]) -> CheckedBound:
     """:param sessions: of one case, all of one machine and one work.
     :param without: sessions without it that should have it, with the reason.
     """
@@ -143,7 +143,7 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
     wrong = why_none(expected)
     says_nothing = _of_another(expected, sessions[-1]) if wrong is None else f"It can't be judged: {wrong}"
     if says_nothing is not None or not valid or len(left_out) >= TOO_MANY * all_of_it:
-        return Finding(
+        return CheckedBound(
             expected=expected,
             case=case,
             machine=machine,
@@ -169,7 +169,7 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
         if verdict == as_locked.verdict == "held":
             changed = []  # roofs scatter from run to run, and it makes no difference
         elif as_locked.verdict == "held":
-            return Finding(
+            return CheckedBound(
                 expected=expected,
                 case=case,
                 machine=machine,
@@ -178,7 +178,7 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
                 why=f"The roofs changed, not the case: {'; '.join(changed)}. By the old ones it holds. Lock it anew",
                 changed_roofs=tuple(changed),
             )
-    return Finding(
+    return CheckedBound(
         expected=expected,
         case=case,
         machine=machine,

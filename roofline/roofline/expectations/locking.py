@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from roofline.expectations.findings import lost
+from roofline.expectations.checked import lost
 from roofline.expectations.fraction import Fraction, of_roof, of_several_commits, of_speed_of_light, why_disturbed
 from roofline.expectations.judging import bounding
 from roofline.model.points import Point, cases

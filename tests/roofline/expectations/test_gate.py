@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from roofline.comparison.gate import Gate, judge
-from roofline.expectations.bounds_table import findings_table, found_in
-from roofline.expectations.findings import Checked
+from roofline.expectations.bounds_table import found_in, table
+from roofline.expectations.checked import Checked
 from roofline.expectations.judging import check_expectations
 from roofline.schema.expected import Expected
 from tests.roofline.expectations import build_points
@@ -29,7 +29,7 @@ def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:
     checked = replace(_checked(tmp_path, "compute"), unreadable=("a.json: can't be read",))
     outcome = judge(found_in(checked), strict=False)
     assert outcome == Gate(exit_code=3, failures=("not read: a.json: can't be read",))
-    assert findings_table(checked, passed=False).title == "Expected bounds: not passed: 1 held, 1 file not read"
+    assert table(checked, passed=False).title == "Expected bounds: not passed: 1 held, 1 file not read"
 
 
 def test_an_unknown_device_is_a_warning_and_by_strict_a_failure(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from roofline.expectations.bounds_table import findings_table, message
-from roofline.expectations.findings import Checked, Finding
+from roofline.expectations.bounds_table import message, table
+from roofline.expectations.checked import Checked, CheckedBound
 from roofline.expectations.judging import check_expectations
 from roofline.model.points import Point
 from roofline.schema.expected import Expected
@@ -22,7 +22,7 @@ def expected(**changes: Any) -> Expected:
     return Expected(**{"bound": "compute", "source": "e.toml:3", **changes})
 
 
-def check(folder: Path, record: Record | None, one: Expected, **more: Any) -> tuple[Finding, Checked]:
+def check(folder: Path, record: Record | None, one: Expected, **more: Any) -> tuple[CheckedBound, Checked]:
     """The only finding."""
     checked = check_expectations(build_points.points(folder, record, **more), [one])
     (finding,) = checked.findings
@@ -517,7 +517,7 @@ def test_what_is_left_of_the_sessions_is_no_pass(
     checked = check_expectations(_spoilt_sessions(tmp_path / "2", 2, record), [one])
     (finding,) = checked.findings
     assert (finding.verdict, len(finding.points)) == ("held" if floor == 0.05 else "failed", 3)
-    (note,) = [note for note in findings_table(checked).notes if "2 of 5 sessions have no usable row" in note]
+    (note,) = [note for note in table(checked).notes if "2 of 5 sessions have no usable row" in note]
     assert f"0.json: {told}" in note
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from roofline.expectations.bounds_table import findings_table, message
+from roofline.expectations.bounds_table import message, table
 from roofline.expectations.judging import check_expectations
 from roofline.schema.expected import Expected
 from roofline.show.render import render
@@ -46,21 +46,21 @@ def test_the_worst_come_first_and_the_rest_is_counted(tmp_path: Path) -> None:
         _expected("a*", device="mps"),
         _expected("b*", device="mps"),
     ]
-    table = findings_table(check_expectations(build_points.points(tmp_path, *records), entries), in_full=False)
-    assert table.title == "Expected bounds: 1 failed, 1 not evaluable, 1 not measured, 1 held"
-    assert [row.verdict for row in table.rows] == ["failed", "not_evaluable", "not_measured", "held"]
-    assert table.notes[-2:] == [
+    shown = table(check_expectations(build_points.points(tmp_path, *records), entries), in_full=False)
+    assert shown.title == "Expected bounds: 1 failed, 1 not evaluable, 1 not measured, 1 held"
+    assert [row.verdict for row in shown.rows] == ["failed", "not_evaluable", "not_measured", "held"]
+    assert shown.notes[-2:] == [
         "Nothing is expected of: free0-train-b32-fp32, free1-train-b32-fp32 and 8 more",
         "Expectations for other devices or machines, not looked at: cuda (1), mps (2)",
     ]
-    assert len(table.notes) == 5
+    assert len(shown.notes) == 5
 
 
 def test_a_floor_that_is_only_not_shown_violated_is_told(tmp_path: Path) -> None:
     """It holds, but not by what was measured."""
     points = build_points.points(tmp_path, build_points.record())
-    table = findings_table(check_expectations(points, [_expected("*", min_fraction_of_roof=0.12)]))
-    assert list(table.notes) == [
+    shown = table(check_expectations(points, [_expected("*", min_fraction_of_roof=0.12)]))
+    assert list(shown.notes) == [
         "resnet50-train-b32-fp32 on epyc-2cpu: at least 12 % of its roof; got 10.0 % of its roof, which may be 12.6 %"
         " (timing ±0.80 %, by the roofs' worst samples +25 %): not shown to be below."
     ]
@@ -79,10 +79,10 @@ def test_sessions_of_several_commits_are_told(tmp_path: Path) -> None:
         )
     ]
     entries = [_expected("*")]
-    assert list(findings_table(check_expectations(points, entries)).notes) == []
+    assert list(table(check_expectations(points, entries)).notes) == []
     points[0] = replace(points[0], result=replace(points[0].result, commit="fedcba9876543210"))
     points[1] = replace(points[1], result=replace(points[1].result, commit=None))
-    assert list(findings_table(check_expectations(points, entries)).notes) == [
+    assert list(table(check_expectations(points, entries)).notes) == [
         "Sessions of several commits are judged together: 0123456789, fedcba9876; not of the newest one's: s1.json."
         " Give those of one at a time."
     ]
@@ -91,14 +91,14 @@ def test_sessions_of_several_commits_are_told(tmp_path: Path) -> None:
 def test_every_form_is_written(tmp_path: Path) -> None:
     """JSON has numbers and the message; 80 columns have the verdict."""
     points = build_points.points(tmp_path, build_points.record())
-    table = findings_table(check_expectations(points, [_expected("*", min_fraction_of_roof=0.5), _expected("x")]))
-    failed, gone = json.loads(render(table, "json", 80))
+    shown = table(check_expectations(points, [_expected("*", min_fraction_of_roof=0.5), _expected("x")]))
+    failed, gone = json.loads(render(shown, "json", 80))
     assert failed["verdict"] == "failed"
     assert failed["min_fraction_of_roof"] == 0.5
     assert round(failed["fraction_of_roof"], 9) == 0.1
     assert failed["message"].startswith("resnet50-train-b32-fp32 on epyc-2cpu: failed.")
     assert failed["test"] == "perftests/test_models.py::test_case[resnet50-train-b32-fp32]"
     assert (gone["verdict"], gone["bound"], gone["test"], gone["sessions"]) == ("not_measured", None, None, 0)
-    assert "not measured" in render(table, "table", 80)
-    assert "| failed |" in render(table, "markdown", 80)
-    assert max(map(len, render(table, "table", 80).splitlines())) <= 80
+    assert "not measured" in render(shown, "table", 80)
+    assert "| failed |" in render(shown, "markdown", 80)
+    assert max(map(len, render(shown, "table", 80).splitlines())) <= 80

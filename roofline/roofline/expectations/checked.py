@@ -1,4 +1,4 @@
-"""Findings, and the entries of a file that no measured case is of.
+"""What came of expectations, and the entries of a file that no measured case is of.
 
 Such an entry is *not measured* where its device is there, *not applicable* where all its cases were skipped, and for
 others where the device isn't there. One whose device nobody knows is reported: a name that was mistyped expects
@@ -33,7 +33,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckedBound:
     """What came of one expectation for one case of one machine.
 
     ``case`` is the case's id, or the pattern for which there is none. ``points`` are its sessions, oldest first, those
@@ -62,7 +62,7 @@ class Checked:
     knows.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckedBound, ...]
     unexpected: tuple[str, ...] = ()
     for_others: tuple[Expected, ...] = ()
     unreadable: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ def lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[tuple
     ]
 
 
-def not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[Finding]:
+def not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[CheckedBound]:
     """The entries for this machine of which it has no case; else, of those of an entry, the cases that failed in every
     session. One that was skipped wasn't to be measured here: an entry of such cases alone is not applicable.
 
@@ -132,7 +132,7 @@ def not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[F
         elif expected.precision == ANY:  # of a case without a number it isn't told
             missed = {case: f"{case}: {why}" for case, why in failed.items() if matches(expected.case, case)}
         findings += [
-            Finding(
+            CheckedBound(
                 expected=expected,
                 case=case,
                 machine=points[-1].result.machine_label,
