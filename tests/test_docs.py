@@ -8,6 +8,7 @@ from __future__ import annotations
 import configparser
 import json
 import re
+import runpy
 import shlex
 import shutil
 import sqlite3
@@ -21,7 +22,6 @@ import pytest
 from PIL import Image
 
 import roofline as rl
-from docs.reference import PAGE, reference
 from roofline.cli.program import program as cli
 from roofline.machine.published import load
 from roofline.model.points import points_of
@@ -212,13 +212,16 @@ def test_files_that_a_page_names_are_there(document: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "head"),
     [
-        ("roofline/roofline", "| folder of `roofline` | what stands there |"),
-        ("plugin/pytest_roofline", "| folder of the plugin | what stands there |"),
+        ("roofline/roofline", "| folder of `roofline` | what it holds |"),
+        ("plugin/pytest_roofline", "| folder of the plugin | what it holds |"),
     ],
 )
 def test_contributing_lists_each_folder_of_a_package(package: str, head: str) -> None:
-    listed = {name.strip("`") for name, *_ in _rows("CONTRIBUTING.md", head)}
-    assert listed == {module.parent.name for module in (ROOT / package).glob("*/__init__.py")}
+    listed = set(re.findall("`([^`]+)`", " ".join(cells[0] for cells in _rows("CONTRIBUTING.md", head))))
+    assert all((ROOT / package / name).exists() for name in listed)
+    assert {name for name in listed if "." not in name} == {
+        module.parent.name for module in (ROOT / package).glob("*/__init__.py")
+    }
 
 
 def test_contributing_answers_ten_questions_and_ten_changes() -> None:
@@ -232,7 +235,8 @@ def test_contributing_answers_ten_questions_and_ten_changes() -> None:
 @pytest.mark.skipif(not entry_points(group="roofline.commands"), reason="run from source: lacks the plugin's commands")
 def test_the_reference_is_made_from_the_code() -> None:
     """``python -m docs.reference`` writes it anew."""
-    assert PAGE.read_text(encoding="utf-8") == reference()
+    made = runpy.run_path(str(ROOT / "docs" / "reference.py"))["reference"]()
+    assert (ROOT / "docs" / "reference.md").read_text(encoding="utf-8") == made
     assert MEANINGS.keys() <= {column.name for column in CASE_COLUMNS}
 
 
