@@ -11,6 +11,7 @@ from shlex import quote
 
 from pytest_roofline.device.system import System
 from pytest_roofline.profilers.ncu.status import Status, Verdict
+from roofline.profilers.ncu.installation import INSTALLED, VARIABLE
 
 VERSION_S = 10.0
 """Time in which a program has to tell its version."""
@@ -51,15 +52,10 @@ class Program:
 NCU = Program(
     name="ncu",
     title="NVIDIA Nsight Compute",
-    variable="ROOFLINE_NCU",
+    variable=VARIABLE,
     answer=re.compile(r"Nsight Compute.*?\bVersion\s+(\d[\d.]*)", re.DOTALL | re.IGNORECASE),
     install="Install Nsight Compute (it comes with the CUDA toolkit)",
-    folders=(
-        "usr/local/cuda*/bin/ncu",
-        "opt/nvidia/nsight-compute/*/ncu",
-        "opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/ncu",
-        "opt/cuda/nsight_compute/ncu",
-    ),
+    folders=("usr/local/cuda*/bin/ncu", *(f"{folder}/ncu" for folder in INSTALLED)),
     windows=("NVIDIA Corporation/Nsight Compute */ncu.bat", "NVIDIA Corporation/Nsight Compute */ncu.exe"),
     speech=re.compile(r"^==(?:ERROR|WARNING|PROF)==|InterprocessLockFailed", re.MULTILINE),
 )

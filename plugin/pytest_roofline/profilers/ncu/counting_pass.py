@@ -6,17 +6,19 @@ has, and gets the counters.
 
 from __future__ import annotations
 
+import os
 from collections import Counter as TallyOf
 from collections.abc import Generator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_roofline.device import memory as device_memory
 from pytest_roofline.device import selection as devices
+from pytest_roofline.device.nvml import NoNvml
 from pytest_roofline.profilers.ncu.case import FOR_ALL, CaseCounter, Command
-from pytest_roofline.profilers.ncu.held_memory import release
 from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
 from pytest_roofline.profilers.preflight import Finding, check_ncu
 from pytest_roofline.session.same_project import repeating
@@ -25,6 +27,8 @@ from roofline.schema.record import KEY, Counters, Record
 from roofline.schema.record_json import from_json
 
 if TYPE_CHECKING:
+    import torch
+
     from pytest_roofline.device.system import System
     from pytest_roofline.session.run import Run
 
@@ -156,3 +160,36 @@ def preflight(kind: str, system: System, asked: Path | None) -> Finding:
     if finding.usable or finding.status in ("not_found", "unsupported_platform"):
         return replace(finding, status="unsupported_platform", why=why, remedy=None)
     return replace(finding, why=f"{finding.why} (and {why})")
+
+
+_NOT_TOLD = "NVML has no figure of this process: in a container it has another number, and Windows keeps it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Memory on a device that this process holds, its CUDA context with it.
+
+    :param why: there is no figure, where ``byte`` is None.
+    """
+
+    byte: int | None = None
+    why: str | None = None
+
+
+def release(device: torch.device) -> Held:
+    """Give back what can be given back after a test.
+
+    What is left is what NVML tells of this process. The allocator's own figure is no stand-in: it leaves the context
+    out, and would be 0.
+    """
+    device_memory.release(device)
+    if device.type != "cuda":
+        return Held(why=f"not read for {device.type}")
+    try:
+        nvml = devices.nvml_of(device)
+    except NoNvml as error:
+        return Held(why=str(error))
+    byte = nvml.process_byte(os.getpid())
+    if byte is None:
+        return Held(why=nvml.missing.get("process_byte", _NOT_TOLD))
+    return Held(byte=byte)

@@ -19,13 +19,13 @@ ASK = "`roofline ncu --ask CC`, with the GPU's compute capability (8.9), lists t
 """What to do where an ncu has no metric of a name."""
 
 _ROOT = Path("/")
-_INSTALLED = (
+INSTALLED = (
     "opt/nvidia/nsight-compute/*",
     "usr/local/cuda*/nsight-compute-*",
     "opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute",
     "opt/cuda/nsight_compute",
 )
-"""Where installers put it, below the root."""
+"""Folders below the root that installers put it into."""
 
 _MODULE = Path("extras", "python")
 
@@ -68,7 +68,7 @@ def print_command(report: str = "REPORT.ncu-rep", into: str = "FILE.csv") -> str
 
 def _installed() -> Iterator[Path]:
     """Folders, the newest first of each place."""
-    for pattern in _INSTALLED:
+    for pattern in INSTALLED:
         yield from sorted(_ROOT.glob(pattern), key=_numbers, reverse=True)
 
 
