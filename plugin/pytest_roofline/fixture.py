@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_roofline.proof.claims import flags_of
 from pytest_roofline.session.bounds import applying, assert_bounds
-from pytest_roofline.workload.case import check_named, named
+from pytest_roofline.workload.case import check_parameters, settings_in
 from pytest_roofline.workload.own_model import Defaults
 from pytest_roofline.workload.step import Mode
 from roofline.schema.record import KEY, Case, Record
@@ -40,7 +40,7 @@ def defaults(markers: Iterable[pytest.Mark], parameters: Mapping[str, Any]) -> D
     :raises ValueError: a positional argument, an unknown keyword or a bad value; the text says what is allowed.
     """
     allowed = [field.name for field in fields(Defaults)]
-    own = named(parameters)
+    own = settings_in(parameters)
     chosen: dict[str, Any] = {name: own[name] for name in ("mode", "precision") if name in own}
     for marker in reversed(tuple(markers)):
         unknown = sorted(set(marker.kwargs) - set(allowed))
@@ -160,7 +160,7 @@ class Roofline:
             pytest.skip(str(reason))
         except (NotCompiled, InputEnded) as reason:
             raise pytest.fail.Exception(str(reason), pytrace=False) from None
-        check = check_named(parameters_of(self._item), workload, record.case)
+        check = check_parameters(parameters_of(self._item), workload, record.case)
         if check is not None:
             record = replace(record, checks=(*record.checks, check), flags=flags_of([check]) + record.flags)
         record = self._keep(record, seconds)

@@ -114,7 +114,7 @@ _DTYPES = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "
 """What a parameter ``precision`` that is a dtype means."""
 
 
-def named(parameters: Mapping[str, object]) -> dict[str, Any]:
+def settings_in(parameters: Mapping[str, object]) -> dict[str, Any]:
     """What a test's parameters say of its measurement in our words: precision, mode, layout, batch and device.
 
     Others' words say nothing: ``mode="nearest"`` is an interpolation's.
@@ -136,9 +136,9 @@ def named(parameters: Mapping[str, object]) -> dict[str, Any]:
     return found if device.kind is None else {**found, "device": device}
 
 
-def check_named(parameters: Mapping[str, object], workload: Workload, case: Case) -> Check | None:
+def check_parameters(parameters: Mapping[str, object], workload: Workload, case: Case) -> Check | None:
     """What the test's parameters say was measured; None where they say nothing of it."""
-    said = named(parameters)
+    said = settings_in(parameters)
     if not said:
         return None
     layout, on = layout_of(workload), workload.device
@@ -154,8 +154,8 @@ def check_named(parameters: Mapping[str, object], workload: Workload, case: Case
         wrong.append(f"device {device}, but it was {on}")
     if wrong:
         return Check(name="parameters", status="failed", evidence=f"the test's parameters say {'; '.join(wrong)}")
-    told = ", ".join(f"{name} {value}" for name, value in said.items())
-    return Check(name="parameters", status="passed", evidence=f"measured as the test's parameters say: {told}")
+    asked = ", ".join(f"{name} {value}" for name, value in said.items())
+    return Check(name="parameters", status="passed", evidence=f"measured as the test's parameters say: {asked}")
 
 
 def all_tensors(value: Any) -> Iterable[torch.Tensor]:

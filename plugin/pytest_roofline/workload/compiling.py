@@ -160,7 +160,7 @@ def fresh_compiler() -> Iterator[None]:
             "go on eagerly. Keep the shapes of the batches the same"
         ) from error
     except TorchDynamoException as error:
-        _raise_told(error)
+        _raise_in_one_line(error)
     finally:
         torch.compiler.reset()
 
@@ -183,7 +183,7 @@ def _untraced() -> Iterator[None]:
             trace.addHandler(handler)
 
 
-def _raise_told(error: Exception) -> NoReturn:
+def _raise_in_one_line(error: Exception) -> NoReturn:
     """Raise what the compiler's error comes to: something missing here, memory, or the model."""
     inner = getattr(error, "inner_exception", error)
     if is_out_of_memory(inner):

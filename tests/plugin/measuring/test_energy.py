@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
-from pytest_roofline.measuring.rounds import Round
 from tests.plugin.measuring.fakes import Lab
+from tests.plugin.measuring.test_pace import Turns
 
 STEPS = Plan(warmup_steps=3, steps=2, max_time_s=2.0)
 
@@ -81,29 +81,9 @@ def test_data_that_ends_within_a_round() -> None:
     assert measured.missing["energy_j_per_step"] == "the data ended within a round"
 
 
-class Turns:
-    """Five rounds of two steps, each after a second of somebody else's."""
-
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
-        self._left = 5
-        self.agreed_before = None
-
-    def agree(self, _steps: int) -> int:
-        return 2
-
-    def next_round(self) -> bool:
-        self._lab.now += 1.0
-        self._left -= 1
-        return self._left >= 0
-
-    def took(self, round: Round) -> None:
-        assert round.wall_s == 0.5
-
-
 def test_processes_that_take_turns() -> None:
     """The other one's energy is in the same counter."""
     lab = Lab(0.25, power_w=300.0)
-    measured = measure(lab.step, STEPS, lab, clock=lab.clock, telemetry=lab, pace=Turns(lab))
+    measured = measure(lab.step, STEPS, lab, clock=lab.clock, telemetry=lab, pace=Turns(lab, 5, steps=2))
     assert measured.energy_j_per_step is None
     assert measured.missing["energy_j_per_step"] == "another process ran between the rounds"

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from pytest_roofline.options import Options
-from pytest_roofline.workload.case import case_of, check_named, layout_of
+from pytest_roofline.workload.case import case_of, check_parameters, layout_of
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import ReadyBatches, Workload, sgd
 from tests.plugin.fake_run import options
@@ -131,13 +131,13 @@ def test_a_single_channel_lies_in_both_layouts() -> None:
 def test_parameters_in_our_words_must_say_what_was_measured(parameters: dict[str, Any], status: str | None) -> None:
     """Others' words say nothing."""
     made = images(LAST, LAST)
-    check = check_named(parameters, made, case_of(made, "id", OPTIONS))
+    check = check_parameters(parameters, made, case_of(made, "id", OPTIONS))
     assert (check and check.status) == status
 
 
 def test_tensors_in_several_layouts_disprove_none() -> None:
     """What ran can't be said in one word."""
     made = images(LAST, PLAIN)
-    check = check_named({"layout": "channels_last"}, made, case_of(made, "id", OPTIONS))
+    check = check_parameters({"layout": "channels_last"}, made, case_of(made, "id", OPTIONS))
     assert check is not None
     assert check.status == "passed"
