@@ -1,4 +1,4 @@
-"""``roofline report``."""
+"""The commands that write files: `plot` and `report`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from roofline.cli.inputs import device_table, devices_option, read_results, results_argument
+from roofline.cli.inputs import NoData, device_table, devices_option, read_points, read_results, results_argument
 from roofline.cli.output import emit, terminal_width, write_text
 from roofline.cli.parameters import Output, OutputFolder, width_option
-from roofline.cli.plot import draw_figures
 from roofline.model.points import Point, cases, points_of
 from roofline.results.reader import ResultFile
 from roofline.show.environment import environment
@@ -21,7 +20,53 @@ from roofline.show.operation_tables import operations_table, taken_apart
 from roofline.show.point_tables import metrics_table, points_table, roofs_table, summary_table
 from roofline.show.render import render
 from roofline.show.tables import Table
-from roofline.text.printable import say
+from roofline.text.printable import printable, say
+
+
+@click.command()
+@results_argument
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=OutputFolder(),
+    default=Path("figures"),
+    show_default=True,
+    help="Folder for the PNG files.",
+)
+@click.option(
+    "--levels",
+    is_flag=True,
+    help="Instead, each case that has hardware counters at its intensity of L1, L2 and DRAM, with its kernels.",
+)
+@devices_option
+def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: Path | None) -> None:
+    """Draw for each machine of RESULTS (files or folders) its roofline, its throughput against batch size, and how far
+    rounds and sessions of a case differ.
+    """
+    for path in draw_figures(read_points(results, devices), folder, levels=levels):
+        say(str(path))
+
+
+def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = False) -> list[Path]:
+    """Draw, with the notes on stderr.
+
+    :param levels: the hierarchical rooflines instead.
+    :raises click.UsageError: a file can't be written.
+    :raises NoData: ``levels``, and no case has hardware counters.
+    """
+    # matplotlib takes half a second to load.
+    from roofline.plots.files import draw, draw_levels
+
+    try:
+        paths, notes = (draw_levels if levels else draw)(points, folder)
+    except OSError as error:
+        raise click.UsageError(printable(f"{folder}: can't be written ({error.strerror or error}).")) from error
+    for note in notes:
+        say(note, err=True)
+    if levels and not paths:
+        raise NoData("nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.")
+    return paths
 
 
 @click.command()

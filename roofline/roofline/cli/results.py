@@ -1,0 +1,153 @@
+"""The commands that show results as they are: `summary`, `points`, `metrics`, `machines`, `env`; and `recover`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_points, read_results, results_argument
+from roofline.cli.output import emit, emit_text, tell
+from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
+from roofline.model.points import cases, points_of
+from roofline.results import journal
+from roofline.show.environment import environment
+from roofline.show.machines import machines_table
+from roofline.show.point_tables import metrics_table, points_table, roofs_table, summary_table
+from roofline.show.tables import Table
+from roofline.text.printable import printable, say
+from roofline.text.units import counted
+
+
+@click.command()
+@results_argument
+@table_options
+@verbose_option
+@devices_option
+def summary(
+    results: tuple[Path, ...],
+    output: Output,
+    verbose: bool,
+    devices: Path | None,
+) -> None:
+    """Show each run of RESULTS (files or folders): a row a case, what is said against a number, and the roofs in use.
+
+    CSV and JSON are those of `roofline points`: a single table with the roofs in each row.
+    """
+    published = device_table(devices)
+    runs = [(result, points_of(result, published)) for result in read_results(results)]
+    if output.is_data:
+        emit([points_table(cases(point for _, points in runs for point in points))], output)
+        return
+    tables: list[Table[Any]] = []
+    for result, points in runs:
+        shown = cases(points)
+        tables += [summary_table(result, shown, verbose=verbose), roofs_table(shown or points)]
+    # Named in full: pytest shows these tables too, and has no such option.
+    complete = f"roofline summary {shlex.join(map(str, results))} --format markdown"
+    emit(tables, output, complete=complete)
+
+
+@click.command()
+@results_argument
+@table_options
+@devices_option
+def points(results: tuple[Path, ...], output: Output, devices: Path | None) -> None:
+    """Place every case of RESULTS (files or folders) on its machine's roofline.
+
+    The table shows what fits; CSV and JSON have every column.
+    """
+    emit([points_table(cases(read_points(results, devices)))], output)
+
+
+@click.command()
+@results_argument
+@table_options
+@devices_option
+def metrics(results: tuple[Path, ...], output: Output, devices: Path | None) -> None:
+    """A row for each benchmark of RESULTS (files or folders), roofs included: how it was timed and what came out.
+
+    The table shows what fits; CSV and JSON have every column.
+    """
+    emit([metrics_table(read_points(results, devices))], output)
+
+
+@click.command()
+@results_argument
+@table_options
+@verbose_option
+@devices_option
+def machines(
+    results: tuple[Path, ...],
+    output: Output,
+    verbose: bool,
+    devices: Path | None,
+) -> None:
+    """Put the machines of RESULTS (files or folders) side by side: the same workload on each.
+
+    The speed-up is over the machine of the first file. Runs are never pooled: of several runs of one machine the
+    newest counts. Nothing is judged: to gate a change, compare runs of one machine.
+    """
+    emit([machines_table(read_points(results, devices), verbose=verbose or output.is_data)], output)
+
+
+@click.command()
+@results_argument
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFile(".md", ".txt"),
+    help="File to write to.",
+)
+def env(results: tuple[Path, ...], output: Path | None) -> None:
+    """Show the environment of each run of RESULTS (files or folders) as Markdown: machine, versions, limits, commit."""
+    emit_text("\n".join(map(environment, read_results(results))), output)
+
+
+@click.command()
+@click.argument("path", metavar="JOURNAL", type=INPUT)
+@click.pass_context
+def recover(context: click.Context, path: Path) -> None:
+    """Make the JSON of a run that was killed, from the JOURNAL that it left in its folder of results.
+
+    Of a folder, each journal in it and in those below whose JSON isn't there yet. The JSON says which cases were not
+    run. The journal stays; nothing reads it any more once the JSON is there.
+
+    Exit code: 0 made, or every journal of the folder has its JSON; 2 the file that is named is no journal, or its JSON
+    is there; 3 nothing in a journal can be used, or the folder has none.
+    """
+    if not path.is_dir():
+        say(str(_made(path)))
+        return
+    journals = sorted(one for one in path.rglob("*") if journal.is_journal(one) and one.is_file())
+    if not journals:
+        raise NoData(printable(f"{path}: no journal (*{journal.SUFFIX}) in this folder."))
+    pending = [one for one in journals if not journal.is_superseded(one)]
+    if not pending:
+        say(f"{path}: nothing to recover. The JSON of {counted(len(journals), 'journal')} is there.", err=True)
+    code = 0
+    for one in pending:
+        try:
+            say(str(_made(one)))
+        except click.ClickException as error:
+            tell(f"Error: {error.format_message()}", None)
+            code = max(code, error.exit_code)
+    context.exit(code)
+
+
+def _made(file: Path) -> Path:
+    """Make the JSON of a journal, and return its path.
+
+    :raises click.ClickException: it can't be made; with the exit code of the command.
+    """
+    if file.exists() and not journal.is_journal(file):
+        raise click.UsageError(printable(f"{file}: no journal. The name of one ends in {journal.SUFFIX}."))
+    read_results([file])
+    try:
+        return journal.recover(file)
+    except FileExistsError as error:
+        raise click.UsageError(printable(f"{error.filename}: {error.strerror}.")) from error
+    except OSError as error:
+        raise NoData(printable(f"{error.filename or file}: can't be written ({error.strerror}).")) from error
