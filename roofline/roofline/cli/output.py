@@ -123,7 +123,7 @@ def _emit_data(tables: Sequence[Table[Any]], output: Output) -> None:
         emit_text("\n".join(render(table, output.form, 0) for table in tables), output.path)
     for table in tables:
         for note in (*table.notes, *table.legends.values()):
-            tell(note, output.width)
+            tell(printable(note), output.width)
 
 
 def _has_bold_letters(stream: TextIO | None) -> bool:

@@ -123,7 +123,7 @@ def _emit(
         shown = document(timelines[0]) if alone else {"files": [document(one) for one in timelines]}
         emit_text(json_text(shown), output.path)
         for note in notes:
-            tell(note, output.width)
+            tell(printable(note), output.width)
     elif output.is_data and useful:
         rows = rows_table(useful[0]) if alone else joined_rows(useful)
         emit([replace(rows, notes=notes)], output)

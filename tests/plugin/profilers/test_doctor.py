@@ -44,7 +44,7 @@ def run(*arguments: str) -> Result:
 
 
 def lines(*arguments: str) -> dict[str, dict[str, Any]]:
-    return {line["what"]: line for line in json.loads(run("--format", "json", *arguments).output)}
+    return {line["what"]: line for line in json.loads(run("--format", "json", *arguments).stdout)}
 
 
 def test_each_thing_has_a_line(stubs: Stubs) -> None:

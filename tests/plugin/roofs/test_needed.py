@@ -378,7 +378,7 @@ def test_the_command_measures_shows_and_forgets(tmp_path: Path, monkeypatch: pyt
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(command, [*arguments, "--device", "cpu"], obj=show)
         assert result.exit_code == 0, result.output
-        return result.output
+        return result.stdout
 
     def rows() -> dict[str, float]:
         return {row["roof"]: row["value"] for row in json.loads(run("show", "--format", "json"))}

@@ -150,7 +150,7 @@ def test_the_command_shows_it(tmp_path: Path, run: Run) -> None:
     assert "sessions" in out
     assert "epyc" not in out
     code, out, _ = run("sessions", tmp_path, "--format", "json")
-    (row,) = json.loads(out)["rows"]
+    (row,) = json.loads(out)
     assert (row["sessions"], row["machine"], row["commit"]) == (3, "epyc-2cpu", "0123456789")
 
 
@@ -161,7 +161,7 @@ def test_a_copy_is_no_session(tmp_path: Path, run: Run) -> None:
     copy = tmp_path / "copy.json"
     copy.write_bytes(first.read_bytes())
     code, out, err = run("sessions", first.parent, copy, "--format", "json")
-    (row,) = json.loads(out)["rows"]
+    (row,) = json.loads(out)
     assert (code, row["sessions"]) == (0, 2)
     assert err == f"skipped {copy}: the same session as {first}, taken once\n"
 
@@ -197,7 +197,7 @@ def test_of_a_set_the_newest_is_drawn_and_compared_and_that_is_said(tmp_path: Pa
         _session(tmp_path, index, _case(0.1 * index))
     code, out, _ = run("machines", tmp_path, "--format", "json")
     assert code == 0
-    assert [row["step_time_s"] for row in json.loads(out)["rows"]] == [pytest.approx(0.3)]
+    assert [row["step_time_s"] for row in json.loads(out)] == [pytest.approx(0.3)]
     said = "epyc-2cpu: 2 older results of the same workload left out, the newest is shown"
     assert said in run("machines", tmp_path)[1]
     assert said in run("plot", tmp_path)[2]
