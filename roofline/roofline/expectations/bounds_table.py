@@ -9,7 +9,7 @@ from typing import Any
 from roofline.comparison.gate import Found, lines_of_unreadable
 from roofline.comparison.runs import rate
 from roofline.expectations.checked import Checked, CheckedBound, Claim, Verdict
-from roofline.expectations.fraction import Fraction, of_several_commits, roofs_over, why_disturbed
+from roofline.expectations.fraction import Fraction, bounding, of_several_commits, why_disturbed
 from roofline.expectations.judging import at_least, bounded
 from roofline.machine.roofs import LOUD_SPREAD
 from roofline.model.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
@@ -312,10 +312,10 @@ def _slow(point: Point) -> str:
         return f"launches alone take {share} of the step: a batch of {record.case.batch} is too little work for each"
     if (busy := _roofs_of_a_busy_machine(point)) is not None:
         return busy
-    taken_over = sorted({roof.from_file for roof in roofs_over(point) if roof.from_file is not None})
+    taken_over = sorted({roof.from_file for roof in bounding(point) if roof.from_file is not None})
     if taken_over:
         return f"the roofs are of an earlier run ({', '.join(taken_over)}), when the machine may have been quieter"
-    if any(roof.source == "spec" for roof in roofs_over(point)):
+    if any(roof.source == "spec" for roof in bounding(point)):
         return "a published roof is more than any kernel reaches: measure the machine's own"
     if "unsteady" in flags:
         return f"the step was not steady when its timing began: {flags['unsteady'].evidence}"
@@ -332,7 +332,7 @@ def _disturbed_share(record: Record) -> float:
 
 def _published_knee(point: Point) -> str | None:
     """That the bound hangs on a table; None where the roofs on both sides of the knee were measured."""
-    used = [f"{roof.name} {rate(roof)} by {roof.detail}" for roof in roofs_over(point) if roof.source == "spec"]
+    used = [f"{roof.name} {rate(roof)} by {roof.detail}" for roof in bounding(point) if roof.source == "spec"]
     if not used:
         return None
     return (
@@ -342,6 +342,6 @@ def _published_knee(point: Point) -> str | None:
 
 
 def _roofs_of_a_busy_machine(point: Point) -> str | None:
-    apart = [roof for roof in roofs_over(point) if (roof.spread or 0.0) > LOUD_SPREAD]
+    apart = [roof for roof in bounding(point) if (roof.spread or 0.0) > LOUD_SPREAD]
     differ = ", ".join(f"{roof.name} by {percent(roof.spread)}" for roof in apart)
     return f"the roofs were measured on a busy machine (their samples differ: {differ})" if apart else None

@@ -130,12 +130,11 @@ _NOTHING = 1e-9
 """Share of a roof's value that stays where its samples differ by all of it: no fraction of it is known."""
 
 
-def roofs_over(point: Point) -> list[Roof]:
-    """The roofs that decide where a point stands: those of its dtypes, and of its memory level."""
+def bounding(point: Point) -> list[Roof]:
+    """The roofs that a point's bound and fractions come from: those of its dtypes and of all levels of memory."""
     record = point.benchmark.record
     dtypes = record.work.flop_by_dtype if record is not None and record.work is not None else {}
-    names = {*(dtype for dtype, flop in dtypes.items() if flop > 0), point.placement.memory_level}
-    return [roof for roof in point.roofs.roofs if roof.kind != "latency" and roof.name in names]
+    return [roof for roof in point.roofs.roofs if dtypes.get(roof.name, 0) > 0 or roof.name in ("dram", "llc")]
 
 
 def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | None]) -> Fraction | None:
@@ -157,7 +156,7 @@ def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | Non
         timing=max(told) if len(told) == len(timings) else None,
         sessions=statistics.stdev(values) / statistics.fmean(values) if len(values) > 1 else None,
         roofs=max(0.0, statistics.median(most / value for value, most in known) - 1),
-        once=any(len(roof.samples) == 1 for point in points for roof in roofs_over(point)),
+        once=any(len(roof.samples) == 1 for point in points for roof in bounding(point)),
         count=len(values),
     )
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from roofline.comparison.matching import TOO_MANY
@@ -39,13 +40,13 @@ from roofline.expectations.checked import (
     not_measured,
     unknown_devices,
 )
-from roofline.expectations.fraction import Fraction, of_roof, of_speed_of_light
+from roofline.expectations.fraction import Fraction, bounding, of_roof, of_speed_of_light
 from roofline.machine.published import DeviceTable
 from roofline.model.counter_values import counters_of
 from roofline.model.points import Point, cases, place_all, points_of
 from roofline.results.reader import Benchmark, ResultFile
 from roofline.schema.expected import Expected, own_of, why_none
-from roofline.schema.record import Roof, Session
+from roofline.schema.record import Session
 from roofline.show.machines import Machine, machine_of
 from roofline.text.units import percent
 
@@ -139,18 +140,12 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
     why, all_of_it = "; ".join(left_out), len(valid) + len(left_out)
     if valid and left_out:
         why = f"{len(left_out)} of {all_of_it} sessions have no usable row: {why}"
-    case, machine = sessions[-1].id, sessions[-1].result.machine_label
+    newest = sessions[-1]
+    result = partial(CheckedBound, expected=expected, case=newest.id, machine=newest.result.machine_label)
     wrong = why_none(expected)
-    says_nothing = _of_another(expected, sessions[-1]) if wrong is None else f"It can't be judged: {wrong}"
+    says_nothing = _of_another(expected, newest) if wrong is None else f"It can't be judged: {wrong}"
     if says_nothing is not None or not valid or len(left_out) >= TOO_MANY * all_of_it:
-        return CheckedBound(
-            expected=expected,
-            case=case,
-            machine=machine,
-            verdict="not_evaluable",
-            points=tuple(sessions),
-            why=says_nothing or why,
-        )
+        return result(verdict="not_evaluable", points=tuple(sessions), why=says_nothing or why)
     roof, light = of_roof(valid), of_speed_of_light(valid)
     claims: list[Claim] = []
     if expected.bound is not None:
@@ -169,19 +164,9 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
         if verdict == as_locked.verdict == "held":
             changed = []  # roofs scatter from run to run, and it makes no difference
         elif as_locked.verdict == "held":
-            return CheckedBound(
-                expected=expected,
-                case=case,
-                machine=machine,
-                verdict="not_evaluable",
-                points=tuple(valid),
-                why=f"The roofs changed, not the case: {'; '.join(changed)}. By the old ones it holds. Lock it anew",
-                changed_roofs=tuple(changed),
-            )
-    return CheckedBound(
-        expected=expected,
-        case=case,
-        machine=machine,
+            why = f"The roofs changed, not the case: {'; '.join(changed)}. By the old ones it holds. Lock it anew"
+            return result(verdict="not_evaluable", points=tuple(valid), why=why, changed_roofs=tuple(changed))
+    return result(
         verdict=verdict,
         points=tuple(valid),
         claims=tuple(claims),
@@ -190,13 +175,6 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
         why=f"Left out: {why}" if why else "",
         changed_roofs=tuple(changed),
     )
-
-
-def bounding(point: Point) -> list[Roof]:
-    """The roofs that a point's bound and fractions come from: those of its dtypes and of all levels of memory."""
-    record = point.benchmark.record
-    dtypes = record.work.flop_by_dtype if record is not None and record.work is not None else {}
-    return [roof for roof in point.roofs.roofs if dtypes.get(roof.name, 0) > 0 or roof.name in ("dram", "llc")]
 
 
 def _changed_roofs(expected: Expected, point: Point) -> list[str]:

@@ -16,8 +16,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from roofline.expectations.checked import lost
-from roofline.expectations.fraction import Fraction, of_roof, of_several_commits, of_speed_of_light, why_disturbed
-from roofline.expectations.judging import bounding
+from roofline.expectations.fraction import (
+    Fraction,
+    bounding,
+    of_roof,
+    of_several_commits,
+    of_speed_of_light,
+    why_disturbed,
+)
 from roofline.model.points import Point, cases
 from roofline.results.reader import ResultFile
 from roofline.schema.expected import ANY, Expected
