@@ -41,6 +41,12 @@ def reference() -> str:
         *_commands(),
         "## Exit codes",
         _exit_codes(),
+        "Names are safe: a terminal gets control characters as escapes (`\\x1b`), Markdown gets text without links "
+        "or HTML, and CSV has an apostrophe before a text that a spreadsheet would run. JSON has the name itself.",
+        "## Environment variables",
+        "- `ROOFLINE_CACHE`: folder in which measured roofs are kept.\n"
+        "- `ROOFLINE_ROOFS`: `auto`, `measure` or `off`, as `--roofline-roofs`.\n"
+        "- `ROOFLINE_NCU`, `ROOFLINE_NSYS`, `ROOFLINE_PERF`: the programs to use.",
         "## Flags of pytest",
         "A value comes from the flag, else from the ini option `roofline_NAME`, else from the environment variable "
         "where one is named. This repository's suite also takes each flag without `roofline-` (`--device`).",
