@@ -1,4 +1,4 @@
-"""How far counting is from a count made another way: of modules, for all of torchvision's classification models."""
+"""Compare counting with a count made another way: of modules, for all of torchvision's classification models."""
 
 from __future__ import annotations
 

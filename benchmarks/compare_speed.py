@@ -1,4 +1,4 @@
-"""How fast many result files are compared: 1,000 files of 50 cases each, half of them a side.
+"""Measure the comparison of many result files: 1,000 files of 50 cases each, half of them a side.
 
 The rows are those of the committed reference of the two-core CPU, with all their operations, rounds and statistics;
 each file's times scatter by 1 %. The command runs in a process of its own, whose time and memory are taken.

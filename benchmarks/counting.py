@@ -1,4 +1,4 @@
-"""What counting costs, in a fresh process."""
+"""Measure the cost of counting, in a fresh process."""
 
 from __future__ import annotations
 

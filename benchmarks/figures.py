@@ -97,7 +97,7 @@ class Figure:
 
 
 def as_json(benchmark: str, figures: Sequence[Figure], machine: dict[str, Any]) -> dict[str, Any]:
-    """What is stored of one benchmark."""
+    """Make the JSON of one benchmark."""
     return {
         "benchmark": benchmark,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,4 +1,4 @@
-"""How often does the gate cry wolf, and what does it catch? Sides drawn from recorded sessions of unchanged code.
+"""Measure the gate's false alarms and catches on sides drawn from recorded sessions of unchanged code.
 
     python -m benchmarks gate
 
@@ -115,12 +115,12 @@ def splits(sessions: int, a_side: int, trials: int, rng: np.random.Generator) ->
 
 
 def distinct(drawn: Sequence[Split]) -> int:
-    """How many of them hold other sessions against each other, in whatever order."""
+    """Count those that compare other sessions with each other, in whatever order."""
     return len({(frozenset(split.base), frozenset(split.new)) for split in drawn})
 
 
 def see(sessions: Sessions, slowed: float = 0.0) -> SessionResult:
-    """What each session says by itself, of times made longer by so much."""
+    """Observe each session by itself, with times made longer by so much."""
     rounds = {case: [session.slowed(slowed).rounds for session in series] for case, series in sessions.items()}
     loud = [disturbed_session(cases) is not None for cases in zip(*rounds.values(), strict=True)]
     return {
@@ -160,7 +160,7 @@ def _usable(series: Sequence[Observation | None], chosen: Sequence[int]) -> list
 
 
 def rounds(sessions: Sessions, split: Split, slowed: float = 0.0) -> Iterator[tuple[Values, Values]]:
-    """What the others are asked about: of each case all rounds of all sessions of base and new."""
+    """The times for the other rules: of each case all rounds of all sessions of base and new."""
     for series in sessions.values():
         base = np.concatenate([series[number].times for number in split.base])
         new = np.concatenate([series[number].slowed(slowed).times for number in split.new])

@@ -50,7 +50,7 @@ Rule = Callable[[Values, Values], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a rule said of all comparisons that it was asked about, in this order."""
+    """The answers of a rule to all comparisons that it was asked about, in this order."""
 
     answers: tuple[Answer, ...]
 
@@ -140,7 +140,7 @@ OTHERS = {
 
 
 def by_rule(comparisons: Iterable[Iterable[tuple[Values, Values]]]) -> dict[str, Asked]:
-    """What each rule says, of all cases of all comparisons; of the first comparisons, where it takes long.
+    """Ask each rule about all cases of all comparisons; of the first comparisons, where it takes long.
 
     :param comparisons: of each, base and new of every case.
     """

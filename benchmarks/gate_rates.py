@@ -33,7 +33,7 @@ SLOWDOWNS = (0.05, 0.03)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """How many comparisons of a case ended how."""
+    """The comparisons of a case, counted by their verdicts."""
 
     slower: int = 0
     faster: int = 0
@@ -95,7 +95,7 @@ def pace(slowed: float) -> str:
 
 
 def figure_name(what: str, title: str, slowed: float, rule: str = OURS) -> str:
-    """What a rate is stored under: ``caught, quiet, in turns, 5% slower: criterion``.
+    """The name that a rate is stored under: ``caught, quiet, in turns, 5% slower: criterion``.
 
     :param title: which recording, and how the comparisons were drawn from it.
     """
@@ -103,7 +103,7 @@ def figure_name(what: str, title: str, slowed: float, rule: str = OURS) -> str:
 
 
 def loud(label: str) -> bool:
-    """Whether a recording is of a loud hour, by its label; any other is held to what a quiet one shows."""
+    """True if a recording is of a disturbed hour, by its label."""
     return label.startswith("loud")
 
 
@@ -148,13 +148,13 @@ def false_alarms_beyond(title: str, counts: Counts) -> Iterator[Figure]:
 
 
 def told(title: str, draws: int, distinct: str, counts: Counts) -> str:
-    """How much stands behind the rates: the draws, how many of them are different, and each rule's comparisons."""
+    """Say what the rates are of: the draws, how many of them are different, and each rule's comparisons."""
     of = ", ".join(f"{rule} {count.comparisons}" for rule, count in counts[0.0].items())
     return f"{title}: {draws} draws, {distinct}; comparisons of a case each with unchanged and slowed code: {of}"
 
 
 def at_equal_false_alarms(title: str, scores: Scores) -> Iterator[Figure]:
-    """What each rule finds of each slowdown."""
+    """The share of each slowdown that each rule finds."""
     for slowdown in SLOWDOWNS:
         for rule, unchanged in scores[0.0].items():
             share = caught(unchanged, scores[slowdown][rule])
@@ -162,7 +162,7 @@ def at_equal_false_alarms(title: str, scores: Scores) -> Iterator[Figure]:
 
 
 def beyond_others(label: str, comparisons: Sequence[Scores]) -> Iterator[Figure]:
-    """How much more ours finds than each of the others, which must not be less: the median over all slowdowns and kinds
+    """The share that ours finds beyond each of the others, at least 0: the median over all slowdowns and kinds
     of comparison of one recording, for one of them alone hangs on what was drawn. Of each, in the comparisons that the
     other was asked about.
     """
@@ -179,7 +179,7 @@ def _more(scores: Scores, slowdown: float, rule: str) -> float:
 
 
 def caught(unchanged: Sequence[float], slowed: Sequence[float]) -> Share:
-    """How many of the slowed comparisons lie above the least threshold that at most `MOST_FALSE_ALARMS` of the
+    """Count the slowed comparisons above the least threshold that at most `MOST_FALSE_ALARMS` of the
     unchanged ones do.
     """
     allowed = int(MOST_FALSE_ALARMS * len(unchanged) + 1e-9)

@@ -1,4 +1,4 @@
-"""What does ``roofline ab`` catch in 60 s a case, and how often does it cry wolf? Drawn from recorded turns.
+"""Measure what ``roofline ab`` catches in 60 s a case, and its false alarms, on recorded turns.
 
     python -m benchmarks.gate_turns --label quiet --record 16 --seconds 15
     python -m benchmarks turns
@@ -249,7 +249,7 @@ def slower(pair: PairTurns, by: float) -> PairTurns:
 
 
 def step_times(turns: Turns, chosen: Sequence[int], slowed: float = 0.0) -> Iterator[tuple[Values, Values]]:
-    """What the others are asked about: of each case all turns of base and new in these pairs of processes."""
+    """The times for the other rules: of each case all turns of base and new in these pairs of processes."""
     for pairs in turns.values():
         base, new = np.array([times for number in chosen for times in pairs[number].step_times_s]).T
         yield base, new * (1 + slowed)

@@ -54,7 +54,7 @@ _LOG = "log.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What a part of the check measures.
+    """One part of the check.
 
     :param arguments: pytest's.
     :param most_s: at most, of the time that is left, with what it takes to write.
@@ -139,7 +139,7 @@ def _node(case: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """How a part ended: ``code`` is the process's; None: it was interrupted at its limit."""
+    """The end of a part: ``code`` is the process's; None: it was interrupted at its limit."""
 
     seconds: float
     code: int | None
@@ -207,7 +207,7 @@ def machine() -> dict[str, Any]:
 
 
 def preflight() -> list[dict[str, Any]]:
-    """Which profilers are usable here, and why not."""
+    """List the profilers, and the reasons why some are not usable here."""
     from pytest_roofline.device.system import System
     from pytest_roofline.profilers.preflight import check_all, check_permission
     from pytest_roofline.session.run import without_folders
@@ -274,7 +274,7 @@ def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What became of a part: how it ended, or why it wasn't begun; what it measured, None: nothing; what is wrong."""
+    """The result of a part: its end, or why it wasn't begun; its figures, None: nothing; its problems."""
 
     how: Mapping[str, Any]
     figures: Mapping[str, Any] | None
@@ -355,7 +355,7 @@ def _measured(part: Part, out: Path, left_s: float) -> Measured:
 
 
 def _not_counted(product: Mapping[str, Any], agreed: Mapping[str, Any]) -> Iterator[str]:
-    """What lacks of the counters, where there should be some."""
+    """Say which counters are missing, where there should be some."""
     if product["status"] != "ok":
         yield f"unit: the product of known size was not counted: {product['status']}: {product['reason']}"
     if not agreed["counted"]:

@@ -1,4 +1,4 @@
-"""What the result files of the check on a GPU say, and how far counted work and hardware counters agree.
+"""Read the result files of the check on a GPU, and compare counted work with hardware counters.
 
 The figures: counted FLOPs within 2 % of the counters' (`roofline.counters.reconciliation.AGREEMENT`), of matrix
 products and convolutions together, for a convolution may run as a product; DRAM bytes inside of the counted range;
@@ -25,11 +25,11 @@ runs that a case takes, where bytes have one of their own since replay changes w
 _NOT_MATRICES = "other arithmetic"
 
 _Row = Mapping[str, Any]
-"""What `case` makes of a `roofline.counters.reconciliation.Reconciled`."""
+"""The row that `case` makes of a `roofline.counters.reconciliation.Reconciled`."""
 
 
 def figures_of(result: ResultFile) -> dict[str, Any]:
-    """What a result file says: roofs, throughput, and the counters against what was counted."""
+    """List a result file's roofs, throughput, and counters beside what was counted."""
     roofs = result.session.roofs if result.session is not None else ()
     lacking = result.session.not_measured if result.session is not None else ()
     records = [benchmark.record for benchmark in result.benchmarks if benchmark.record is not None]

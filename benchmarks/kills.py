@@ -1,4 +1,4 @@
-"""Is a finished case ever lost? Runs of a fast suite are killed at random moments, and their journals are counted.
+"""Kill runs of a fast suite at random moments, and count the finished cases in their journals.
 
 Each test of the suite notes its beginning in a file of its own, so that it is known from outside of the plugin which
 tests have ended: all before the last that began. The runs are forks of one process that has loaded torch.
@@ -68,9 +68,7 @@ def run(*, quick: bool) -> tuple[Figure, ...]:
 
 
 def _lost(folder: Path, after_s: float) -> int:
-    """How many finished cases the results of a run lack that is killed so long after its first test began, in
-    seconds.
-    """
+    """Kill a run so many seconds after its first test began, and count the finished cases that its results lack."""
     from roofline.results.journal import load
 
     child = _forked(folder)

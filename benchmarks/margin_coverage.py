@@ -40,7 +40,7 @@ from roofline.timing.step_time import undisturbed
 DATA = Path(__file__).parent / "data"
 
 LEAST_COVERAGE = 0.93
-"""What is asked of runs that claim 95 %."""
+"""Bound for runs that claim 95 %."""
 
 SPARE_S = 3.0
 """Recorded time kept for a run's warm-up, beside its budget."""
@@ -50,7 +50,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What became of the runs of one series. ``margins`` are those claimed."""
+    """The runs of one series, counted. ``margins`` are those claimed."""
 
     held: int
     runs: int
@@ -171,7 +171,7 @@ def judge(stretches: Iterator[Stretch], truth: Callable[[int], float], plan: Pla
 
 
 def step_time_of(steps: Stretch) -> Callable[[int], float]:
-    """What a measurement of all of it would report, by rounds of so many steps."""
+    """The step time that a measurement of all of it would report, by rounds of so many steps."""
 
     @cache
     def by_rounds_of(count: int) -> float:

@@ -134,7 +134,7 @@ def _run(step: Step, telemetry: HostTelemetry, seconds: float) -> tuple[list[flo
 
 
 def about(seconds: float) -> dict[str, object]:
-    """What a reader of the recording must know of its machine; no name that identifies it."""
+    """Describe the machine of the recording, without a name that identifies it."""
     model = next(
         (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),

@@ -1,4 +1,4 @@
-"""What the suite's timing adds to a step: against a bare loop over the same step, and in its own seconds per round."""
+"""Measure what timing adds to a step: against a bare loop over the same step, and in its own seconds per round."""
 
 from __future__ import annotations
 

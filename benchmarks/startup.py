@@ -1,4 +1,4 @@
-"""What the plugin costs where it isn't used, and how fast collecting and the command start."""
+"""Measure the cost of the plugin where it isn't used, and the start of collecting and of the command."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _child_s(command: Sequence[str], folder: Path) -> float:
 
 
 def _checked(command: Sequence[str], folder: Path) -> str:
-    """What a child printed.
+    """Run a child and return its output.
 
     :raises ChildError: it ended with another status than 0.
     """

@@ -38,7 +38,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnsOfTest:
-    """What came of one test in one pair of processes: its turns, or the problem.
+    """The result of one test in one pair of processes: its turns, or the problem.
 
     :param case: its id and workload, as far as either side told.
     :param skipped: both sides skip it.

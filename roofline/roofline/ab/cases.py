@@ -37,7 +37,7 @@ Outcome = Kind | Literal["not comparable", "new", "removed", "skipped"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How much to measure, and what to conclude from it.
+    """Settings: the amount to measure, and the limits of a verdict.
 
     :param pairs: of fresh processes, at most.
     :param max_time_s: of a case's turns, both sides and all pairs together.
@@ -85,12 +85,12 @@ class AbCase:
 
     @property
     def busy(self) -> str | None:
-        """How many turns were disturbed, in words, where that left it inconclusive; else None."""
+        """The number of disturbed turns in words, where that left it inconclusive; else None."""
         return disturbed_turns(self.observations) if self._judged_inconclusive else None
 
     @property
     def scattered(self) -> str | None:
-        """How far apart its pairs lie, in words, where that and no disturbed turns left it inconclusive; else None."""
+        """The scatter of its pairs in words, where that and no disturbed turns left it inconclusive; else None."""
         return further_apart(self.observations) if self._judged_inconclusive and self.busy is None else None
 
     @property
@@ -99,7 +99,7 @@ class AbCase:
 
     @property
     def judged(self) -> bool:
-        """Whether it has a verdict, which a busy machine did not leave inconclusive.
+        """True if it has a verdict that a busy machine did not leave inconclusive.
 
         Pairs that lie further apart than usual do so on a quiet machine, too: they don't make a case unjudged.
         """
@@ -235,7 +235,7 @@ def _settled(case: AbCase) -> bool:
 
 
 def _open(case: AbCase, rules: Rules) -> bool:
-    """Whether it is to be measured once more."""
+    """True if it is to be measured once more."""
     return case.problem is None and case.only_in is None and not _settled(case) and len(case.pairs) < rules.pairs
 
 
@@ -271,7 +271,7 @@ def _with(case: AbCase, found: TurnsOfTest) -> AbCase:
 
 
 def _observed(pair: PairTurns) -> PairObservation | str:
-    """What a pair shows, or why it shows nothing."""
+    """Observe a pair, or give the reason why it shows nothing."""
     try:
         return observe_pair(pair)
     except Unusable as error:

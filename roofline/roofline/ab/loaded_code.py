@@ -30,7 +30,7 @@ class WrongCode(CannotMeasure):
 
 
 class LoadedCode:
-    """What both sides have loaded so far.
+    """The files that both sides have loaded so far.
 
     :param sides: different trees; where both are one tree (two interpreters) there is nothing to mix up.
     """
@@ -73,7 +73,7 @@ class LoadedCode:
         return lines
 
     def _alike(self) -> bool:
-        """Whether both sides have loaded the same files of their trees, with the same content."""
+        """True if both sides have loaded the same files of their trees, with the same content."""
         base, new = (self._sides[name].root for name in SIDES)
         return self._own["base"] == self._own["new"] and all(
             _content(base / file) == _content(new / file) for file in self._own["base"]
@@ -88,7 +88,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _is_a_copy(root: Path, path: Path) -> bool:
-    """Whether an installed module or package is also in the tree, at the same place: torch has a ``utils``, too."""
+    """True if an installed module or package is also in the tree, at the same place: torch has a ``utils``, too."""
     places = [number for number, part in enumerate(path.parts) if part in _INSTALLED]
     if not places:
         return False
@@ -97,7 +97,7 @@ def _is_a_copy(root: Path, path: Path) -> bool:
 
 
 def _is_built_of(root: Path, path: Path) -> bool:
-    """Whether a compiled module that is installed by itself has a source in the tree, at its root or a folder below."""
+    """True if a compiled module that is installed by itself has a source in the tree, at its root or a folder below."""
     if path.suffix not in _COMPILED or path.parent.name not in _INSTALLED:
         return False
     names = [f"{_module(path)}{suffix}" for suffix in _SOURCES]
@@ -105,7 +105,7 @@ def _is_built_of(root: Path, path: Path) -> bool:
 
 
 def _module(path: Path) -> str:
-    """What is imported: ``fast`` of ``fast.cpython-312-x86_64-linux-gnu.so``."""
+    """The name to import: ``fast`` of ``fast.cpython-312-x86_64-linux-gnu.so``."""
     return path.name.partition(".")[0]
 
 

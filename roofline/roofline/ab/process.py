@@ -35,7 +35,7 @@ class ProcessFailed(CannotMeasure):
 
 
 class Process(Protocol):
-    """What is needed of a measuring process."""
+    """The interface of a measuring process."""
 
     side: Side
 
@@ -209,5 +209,5 @@ def _signal(number: int) -> str:
 
 
 def supported() -> bool:
-    """Whether this system hands pipes to a process by their numbers: all but Windows."""
+    """True if this system hands pipes to a process by their numbers: all but Windows."""
     return not sys.platform.startswith("win")

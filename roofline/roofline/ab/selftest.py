@@ -48,7 +48,7 @@ class SelftestCase:
 
     @property
     def only_inconclusive(self) -> bool:
-        """Whether the only fault is an inconclusive verdict of the slowed code."""
+        """True if the only fault is an inconclusive verdict of the slowed code."""
         return (
             bool(self.failures)
             and self.slowed is not None
@@ -58,12 +58,12 @@ class SelftestCase:
 
     @property
     def compared(self) -> bool:
-        """Whether it has turns of unchanged and of slowed code."""
+        """True if it has turns of unchanged and of slowed code."""
         return _is_measured(self.unchanged) and _is_measured(self.slowed)
 
     @property
     def skipped(self) -> bool:
-        """Whether the test skips itself."""
+        """True if the test skips itself."""
         return self.unchanged.outcome == "skipped" and self.slowed is not None and self.slowed.outcome == "skipped"
 
 
@@ -119,15 +119,15 @@ def selftest_cases(first: AbResult, second: AbResult) -> tuple[SelftestCase, ...
 def selftest_table(cases: tuple[SelftestCase, ...], share: float, notes: tuple[str, ...]) -> Table[SelftestCase]:
     """A row a case; below it what went wrong, and the least slowdown that is found here."""
     known = [case.least_detectable for case in cases if case.least_detectable is not None]
-    said = [f"Each case against itself: unchanged, and slowed by {percent(share)}."]
-    said += [failure for case in cases for failure in case.failures]
+    lines = [f"Each case against itself: unchanged, and slowed by {percent(share)}."]
+    lines += [failure for case in cases for failure in case.failures]
     if any(case.only_inconclusive for case in cases):
-        said.append(
+        lines.append(
             "Inconclusive is no wrong verdict: the slowdown can't be told from this hour's noise in the time it has. "
             "Try again in a quieter hour, with a longer --max-time, or with more --pairs."
         )
     if known:
-        said.append(f"Detectable here in 19 of 20 tries: slowdowns from {percent(max(known))} in every case compared.")
+        lines.append(f"Detectable here in 19 of 20 tries: slowdowns from {percent(max(known))} in every case compared.")
     return Table(
         title=_title(cases),
         columns=[
@@ -163,7 +163,7 @@ def selftest_table(cases: tuple[SelftestCase, ...], share: float, notes: tuple[s
             ),
         ],
         rows=cases,
-        notes=[*said, *notes],
+        notes=[*lines, *notes],
     )
 
 
@@ -176,14 +176,13 @@ def _title(cases: tuple[SelftestCase, ...]) -> str:
     compared, lost = sum(case.compared for case in cases), len(not_compared(cases))
     failed = [case for case in cases if case.failures]
     if failed:
-        said = "failed" + (
-            ", for it can't tell in such noise" if all(case.only_inconclusive for case in failed) else ""
-        )
+        noisy = all(case.only_inconclusive for case in failed)
+        verdict = "failed, for it can't tell in such noise" if noisy else "failed"
     elif not compared:
-        said = "not made"
+        verdict = "not made"
     else:
-        said = "not completed" if lost else "passed"
-    return f"Selftest {said}: {compared} of {counted(compared + lost, 'case')} compared"
+        verdict = "not completed" if lost else "passed"
+    return f"Selftest {verdict}: {compared} of {counted(compared + lost, 'case')} compared"
 
 
 def _change(case: AbCase | None) -> float | None:

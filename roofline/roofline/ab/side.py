@@ -15,7 +15,7 @@ from roofline.ab.worktrees import GitError, Repository
 from roofline.comparison.paired import SIDES, SideName
 
 _OURS = ("plugin/pytest_roofline", "roofline/roofline")
-"""Where this package lies in its own repository: measured there, each side measures with its own."""
+"""The packages of this repository: measured there, each side measures with its own."""
 
 
 class WrongOptions(ValueError):

@@ -1,4 +1,4 @@
-"""What came of a comparison: the words, the table and the JSON that are shown."""
+"""Show a comparison in turns: its title, its table and its JSON."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from roofline.ab.cases import AbCase, AbResult, Outcome, Rules
 from roofline.comparison.gate import Found, Gate
 from roofline.comparison.paired import LEAST_PAIRS, PairObservation
 from roofline.schema.record_json import without_nonfinite
+from roofline.show.export import records
 from roofline.show.tables import Column, Table
 from roofline.text.json_text import json_text
 from roofline.text.units import counted, percent, scaled, signed, signed_range, some_of
@@ -24,7 +25,7 @@ _ORDER: tuple[Outcome, ...] = (
     "new",
     "skipped",
 )
-"""What asks for attention first."""
+"""The worst first."""
 
 
 def verdict_table(result: AbResult, exit_code: int) -> Table[AbCase]:
@@ -39,7 +40,7 @@ def verdict_table(result: AbResult, exit_code: int) -> Table[AbCase]:
 
 
 def sentence(result: AbResult, exit_code: int) -> str:
-    """Whether it passed, and the verdicts over all cases, the worst first."""
+    """Say in one sentence if it passed, with the verdicts over all cases, the worst first."""
     sides = result.sides
     both = f"{sides['new'].what} against {sides['base'].what}"
     counts = [(outcome, len(result.of(outcome))) for outcome in _ORDER]
@@ -57,7 +58,7 @@ def sentence(result: AbResult, exit_code: int) -> str:
 
 
 def as_json(result: AbResult, gate: Gate) -> str:
-    """All of it, under the names that ``roofline check`` has for it."""
+    """Write all of it, under the names that ``roofline check`` has for it."""
     table, rules = verdict_table(result, gate.exit_code), result.rules
     document = {
         "title": table.title,
@@ -69,7 +70,7 @@ def as_json(result: AbResult, gate: Gate) -> str:
             "pairs": rules.pairs,
             "max_time_s": rules.max_time_s,
         },
-        "rows": [{column.name: column.get(case) for column in table.columns} for case in table.rows],
+        "rows": records(table),
         "notes": table.notes,
     }
     return json_text(without_nonfinite(document))
@@ -187,27 +188,24 @@ def _notes(result: AbResult) -> list[str]:
 
 
 def _asks(more: int, rules: Rules) -> str:
-    """What to ask for so that a case has ``more`` pairs, each of which takes as long as those it had."""
+    """Name the options that give a case ``more`` pairs, each as long as those it had."""
     pairs = rules.pairs + more
     max_time_s = math.ceil(rules.max_time_s / rules.pairs * pairs)
     return f"if the estimate stays, some {more} more pairs would settle it: --pairs {pairs} --max-time {max_time_s}"
 
 
 def found_in(result: AbResult) -> list[Found]:
-    """What the gate has to judge."""
-    undecided = result.of("inconclusive")
-    lines: list[Found] = [("slower", _slower(case, result.rules)) for case in result.of("slower")]
+    """Give the gate what it has to judge."""
+    undecided, removed = result.of("inconclusive"), result.of("removed")
+    found: list[Found] = [("slower", _slower(case, result.rules)) for case in result.of("slower")]
     if not any(case.judged for case in result.cases):
-        lines.append(("nothing to judge", _nothing_judged(undecided)))
+        found.append(("nothing to judge", _nothing_judged(undecided)))
     elif undecided:
-        lines.append(("inconclusive", _undecided(undecided)))
-    lines += [("not comparable", line) for line in _grouped(result.of("not comparable"))]
-    removed = result.of("removed")
-    return (
-        [*lines, ("removed", f"removed, only in base: {some_of([case.test for case in removed])}")]
-        if removed
-        else lines
-    )
+        found.append(("inconclusive", _undecided(undecided)))
+    found += [("not comparable", line) for line in _grouped(result.of("not comparable"))]
+    if removed:
+        found.append(("removed", f"removed, only in base: {some_of([case.test for case in removed])}"))
+    return found
 
 
 def _slower(case: AbCase, rules: Rules) -> str:
@@ -221,13 +219,13 @@ def _nothing_judged(undecided: Iterable[AbCase]) -> str:
 
 
 def _undecided(cases: Sequence[AbCase]) -> str:
-    told = [f"inconclusive, neither slower nor the same: {some_of([case.case for case in cases])}"]
+    lines = [f"inconclusive, neither slower nor the same: {some_of([case.case for case in cases])}"]
     busy = [case.case for case in cases if case.busy is not None]
     perhaps = [case.case for case in cases if case.scattered is not None]
     for words, names in (("is", busy), ("is perhaps", perhaps)):
         if names:
-            told.append(f"the machine {words} too busy for {some_of(names)}")
-    return "; ".join(told)
+            lines.append(f"the machine {words} too busy for {some_of(names)}")
+    return "; ".join(lines)
 
 
 def _grouped(cases: Iterable[AbCase]) -> list[str]:

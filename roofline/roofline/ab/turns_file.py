@@ -87,7 +87,7 @@ class _Case(msgspec.Struct):
 
 
 class _TurnsFile(msgspec.Struct):
-    """What is read again of a file."""
+    """The part of a file that is read again."""
 
     kind: str
     schema: int

@@ -19,7 +19,7 @@ class GitError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a tree holds. It is another one than the commit's where there is more in it: that is measured, too.
+    """The commit of a tree, and changes beside it, which are measured, too.
 
     :param changed: files of the commit that were changed, added or removed.
     :param untracked: files that git doesn't know, and was not told to ignore.
@@ -54,7 +54,7 @@ class Repository:
             raise GitError(f"no commit {revision!r} in {self.top}.{advice if shallow else ''}") from error
 
     def present(self) -> Commit:
-        """What the user's tree holds."""
+        """Describe the user's tree."""
         # Whatever the user's own settings have it show.
         shown = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
         lines = self._git("status", *shown).splitlines()

@@ -15,7 +15,7 @@ from roofline.text.units import some_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What was read and what the rules say of it.
+    """The rows that were read and the verdicts of the rules.
 
     ``not_compared`` tells, with the first row of each, of rows that only have the name of a known model.
     """
@@ -30,7 +30,7 @@ class Audit:
 
     @property
     def examined(self) -> int:
-        """How often a rule had something to look at. 0: this audit says nothing."""
+        """The number of times that a rule had something to look at. 0: this audit says nothing."""
         return sum(verdict.examined for verdict in self.verdicts)
 
 

@@ -83,7 +83,7 @@ def unread(path: Path, text: str) -> tuple[str, ...]:
 
 
 def kind_of(device: str | None) -> DeviceKind | None:
-    """Whether a device is a CPU, by what people call it; None where the name does not tell."""
+    """Tell a CPU from an accelerator by its name; None where the name does not tell."""
     if device is None:
         return None
     words = set(re.split(r"[^a-z]+", device.casefold()))

@@ -1,4 +1,4 @@
-"""What the audit found, as tables."""
+"""Tables of the audit's findings and of its rules."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ _SAME = 0.01
 """Relative difference up to which two figures are those of one model: heads and classes differ, architectures more."""
 
 _PREFIX = re.compile(r"(?:hf[-_]hub:)?(?:(timm|torchvision)(?:\.models)?[:/._]|models\.)(?=[a-z])")
-"""What stands before a name to say whose it is: ``timm:``, ``timm/``, ``timm_``, ``torchvision.models.``."""
+"""A prefix that names the library: ``timm:``, ``timm/``, ``timm_``, ``torchvision.models.``."""
 
 _TAG = re.compile(r"\.(?=[a-z])(.*)$")
-"""What stands behind a name in timm to say which weights: ``.a1_in1k``. The point of ``squeezenet1.1`` is none."""
+"""A suffix of timm that names the weights: ``.a1_in1k``. The point of ``squeezenet1.1`` is none."""
 
 _TAG_PIXEL = re.compile(r"_(\d{3})(?=_|$)")
-"""Where such weights are of another image size than the name's usual one: ``.fb_in22k_ft_in1k_384``."""
+"""An image size in such a suffix that is not the name's usual one: ``.fb_in22k_ft_in1k_384``."""
 
 
 _UNIMPORTANT = re.compile(r"(?<!\d)_|_(?!\d)")
@@ -56,21 +56,21 @@ class KnownModel:
         return self.training if mode == "train" else self.forward
 
     def fits(self, row: Row) -> bool:
-        """Whether nothing that ``row`` states beside the name is another model's. An unstated size is the usual one."""
+        """True if nothing that ``row`` states beside the name is another model's. An unstated size is the usual one."""
         for own, stated in ((self.size_pixel, row.size_pixel), (self.length_token, row.length_token)):
             if own is not None and stated is not None and not agree(stated, own, 0.0):
                 return False
         return self.has_parameters_of(row) and (not self.generic or row.parameter_count is not None)
 
     def has_parameters_of(self, row: Row) -> bool:
-        """Whether the number of parameters that ``row`` states, if any, is this model's."""
+        """True if the number of parameters that ``row`` states, if any, is this model's."""
         own, stated = self.parameter_count, row.parameter_count
         return own is None or stated is None or agree(stated, own, _SAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Name:
-    """What a name says: the model, by what counts of its spelling; library and image size where it says them."""
+    """The parts of a name: the model in a plain spelling; library and image size where the name has them."""
 
     plain: str
     library: str | None

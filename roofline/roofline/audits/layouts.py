@@ -1,4 +1,4 @@
-"""Which columns a table may have, what each means and in which unit: the one home of a column's name.
+"""The columns that a table may have, with their meaning and unit: the one home of a column's name.
 
 Names are compared in lower case with every run of other characters than letters and digits as one ``_``:
 ``Images/s`` is ``images_s``. A unit stands in the name (timm's tables, which print milliseconds and 1e9 MAC without
@@ -17,7 +17,7 @@ from roofline.audits.row import Mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """What a column of numbers is: the field of `Row` it fills and the factor to SI base units.
+    """A column of numbers: the field of `Row` it fills and the factor to SI base units.
 
     ``share`` is given for ``percentiles``. A ``count`` is a whole number that was not rounded.
     """
@@ -54,7 +54,7 @@ class Layout:
         return not self.needs_one_of or not self.needs_one_of.isdisjoint(columns)
 
     def reads(self, column: str) -> bool:
-        """Whether a column of this name, as `plain` spells it, means something here."""
+        """True if a column of this name, as `plain` spells it, means something here."""
         return column in self.words or column in self.numbers
 
 
@@ -234,7 +234,7 @@ def layouts_of(columns: frozenset[str]) -> tuple[Layout, ...]:
 
 
 def needed() -> str:
-    """What a table must have, as a sentence for the one that doesn't."""
+    """Name the columns that a table must have, for the error of a table without them."""
     timm = "; ".join(f"{layout.name}: {', '.join(layout.needs)}" for layout in TIMM)
     return (
         "Needed: one of images_per_s (samples_per_s, throughput), step_time_ms (latency_s, mean_us),"

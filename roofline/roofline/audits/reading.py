@@ -36,7 +36,7 @@ class FileRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What came of the paths that were given.
+    """The files that were read, and the reasons for the others.
 
     :param files: those that were read, by their paths.
     :param refused: why files that were named can't be read.

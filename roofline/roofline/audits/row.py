@@ -61,7 +61,7 @@ def rounded(value: float, slack: float) -> Number:
 
 
 def gap(found: Number, expected: Number) -> float:
-    """What rounding does not explain of the difference, relative to ``expected``: 0.03 is 3 % too much, 0 is none."""
+    """The difference that rounding does not explain, relative to ``expected``: 0.03 is 3 % too much, 0 is none."""
     if found.low > expected.high:
         return (found.low - expected.high) / expected.high if expected.high > 0 else float("inf")
     if found.high < expected.low:
@@ -82,7 +82,7 @@ def shown(figure: Number | float, unit: str = "") -> str:
 
 
 def difference(found: Number, expected: Number) -> str:
-    """How far ``found`` is from ``expected``: ``+59.9 %``, and a factor where that says more: ``3.34 times``."""
+    """Say the difference of ``found`` from ``expected``: ``+59.9 %``, or a large one as ``3.34 times``."""
     ratio = found.value / expected.value
     return f"{100 * (ratio - 1):+.1f} %" if 0.5 < ratio < 2 else f"{significant(ratio)} times"
 

@@ -1,4 +1,4 @@
-"""What a rule is, and how one is run.
+"""Define a rule, and run one.
 
 A rule is a function from all rows to what it examined: None for what it found in order, a `Contradiction` for what it
 did not. So it is known of every rule how much it had to look at: silence of a rule that saw nothing means nothing.
@@ -26,7 +26,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What the rules know of the world beside the rows."""
+    """The knowledge of the rules beside the rows."""
 
     devices: DeviceTable
     models: KnownModels
@@ -52,7 +52,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What one rule had to say: ``examined`` counts what it could be applied to."""
+    """The findings of one rule: ``examined`` counts what it could be applied to."""
 
     rule: Rule
     examined: int

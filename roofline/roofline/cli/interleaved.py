@@ -1,4 +1,4 @@
-"""What ``ab`` and ``selftest`` share: their options, their errors, Ctrl-C and their progress."""
+"""Options, errors, Ctrl-C and progress of ``ab`` and ``selftest``."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_results
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
-from roofline.model.operations import seen_outside
+from roofline.model.operations import lines_outside
 from roofline.model.points import Point, cases, newest, place_all
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
@@ -250,7 +250,7 @@ def _shows_outside(record: Record) -> bool:
     """Whether its operations merely have no times of their own, as in a compiled step, and others were seen."""
     if record.timing is None or record.profile is None or not usable(record.timing.step_time_s):
         return False
-    return any(one.time_s is None for one in record.operations) and bool(seen_outside(record.profile))
+    return any(one.time_s is None for one in record.operations) and bool(lines_outside(record.profile))
 
 
 def _draw(points: Sequence[Point], path: Path) -> None:

@@ -1,1 +1,1 @@
-"""What a machine can do at most: published figures of devices, and the roofs that a result is held against."""
+"""The limits of a machine: published figures of devices, and the roofs that a result is held against."""

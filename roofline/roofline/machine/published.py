@@ -45,7 +45,7 @@ class PublishedRoof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedDevice:
-    """What one document says of one device. No ``roofs``: ``note`` tells why there is no figure for this name."""
+    """The figures of one device in one document. No ``roofs``: ``note`` tells why there is none for this name."""
 
     name: str
     aliases: tuple[str, ...]
@@ -113,7 +113,7 @@ _NEAREST = 3
 
 
 def _contains_but_for_one(name: str, text: str) -> bool:
-    """Whether a part of the name is the text with one other character in it. Of two characters one says nothing."""
+    """True if a part of the name is the text with one other character in it. Of two characters one says nothing."""
     parts = (name[start : start + len(text)] for start in range(len(name) - len(text) + 1))
     return len(text) > 2 and any(sum(map(ne, part, text)) == 1 for part in parts)
 

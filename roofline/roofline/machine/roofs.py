@@ -1,4 +1,4 @@
-"""Which roofs a result is held against: those its file carries, else those published for exactly its device, else none.
+"""Choose the roofs of a result: those of its file, else those published for exactly its device, else none.
 
 Decided for each roof by itself, since a run may have measured fp32 and not fp16; every roof keeps its source. The knee
 is the compute roof divided by the memory roof (Williams, Waterman, Patterson 2009).
@@ -51,7 +51,7 @@ class Roofs:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What is wrong with the roofs themselves, in at most a line."""
+        """Lines on faults of the roofs themselves."""
         found = doubts(self.roofs, self.published)
         if not found:
             return ()
@@ -95,7 +95,7 @@ class Roofs:
         return tuple(dtype for dtype, flop in flop_by_dtype.items() if flop > 0 and self.get("flop", dtype) is None)
 
     def source_of(self, names: Iterable[str]) -> str | None:
-        """Where the roofs of these names come from: ``measured``, ``spec``, ``mixed``, or None."""
+        """The source of the roofs of these names: ``measured``, ``spec``, ``mixed``, or None."""
         wanted = set(names)
         sources = {roof.source for roof in self.roofs if roof.name in wanted}
         return "mixed" if len(sources) > 1 else next(iter(sources), None)

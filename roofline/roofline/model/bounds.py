@@ -1,4 +1,4 @@
-"""What bounds a case: compute, memory, launch, input, communication, capacity, or undetermined with the reason.
+"""Find the bound of a case: compute, memory, launch, input, communication, capacity, or undetermined with the reason.
 
 The rules, in order; the first that applies decides.
 

@@ -1,4 +1,4 @@
-"""What hardware counters of a step may be calculated with, and what follows from them alone."""
+"""The hardware counters of a step that can be calculated with, and what follows from them alone."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def counters_of(record: Record) -> Counters | None:
 
 
 def lacks_flop(counters: Counters) -> bool:
-    """Whether a metric of the step's FLOPs lacks, or was not asked for."""
+    """True if a metric of the step's FLOPs is missing, or was not asked for."""
     return counters.status == "missing_metric" and counters.flop is None
 
 
 def unit_fails(counters: Counters) -> bool:
-    """Whether a matrix product of known size showed that a counted FLOP is none. Where none was counted, it didn't."""
+    """True if a matrix product of known size showed that a counted FLOP is none. Where none was counted, it didn't."""
     ratio = counters.unit_check
     return ratio is not None and not abs(ratio - 1) <= UNIT_AGREEMENT
 

@@ -1,4 +1,4 @@
-"""What the analysis has to say against a number, each with its evidence and arithmetic. Nothing is clipped or dropped.
+"""Flags: doubts about a number, each with its evidence and arithmetic. Nothing is clipped or dropped.
 
 The flags found here are added to those the measuring side put into the record.
 
@@ -112,7 +112,7 @@ def disproved(record: Record) -> tuple[Flag, ...]:
 
 
 def _contradiction(work: Work) -> str | None:
-    """Why no step has this work; None where one may. Of bytes that aren't known both ends are NaN; FLOPs that
+    """Say why no step has this work; None where one may. Of bytes that aren't known both ends are NaN; FLOPs that
     couldn't be counted are no work at all.
     """
     low, high = work.byte_low_per_step, work.byte_high_per_step
@@ -152,7 +152,7 @@ def faster_than_peak(placement: Placement) -> Flag | None:
 
 
 def _causes(placement: Placement, *, beyond: bool) -> str:
-    """What explains more than the roof, the likeliest first. Only a measured roof can have been measured too low.
+    """Explain a rate above the roof, the likeliest cause first. Only a measured roof can have been measured too low.
 
     :param beyond: by more than a clock or a roof's own error explains.
     """
@@ -228,7 +228,7 @@ def _clusters(step_times: Sequence[float]) -> tuple[list[float], list[float]] | 
 
 
 def _moves(step_times: Sequence[float], clusters: tuple[list[float], list[float]]) -> int:
-    """How often the rounds went from one cluster to the other."""
+    """Count the changes from one cluster of rounds to the other."""
     slowest = clusters[0][-1]
     return sum((before <= slowest) != (after <= slowest) for before, after in pairwise(step_times))
 

@@ -1,4 +1,4 @@
-"""Where the time of one step goes: every operation against its own speed of light, and what bounds it.
+"""Break a step's time down: every operation against its own speed of light, and what bounds it.
 
 The bound of an operation, from its measured time t, its least times by the roofs (see `sol.least`) and
 launches = calls x launch latency; the first rule that applies decides:
@@ -126,9 +126,9 @@ class Breakdown:
         return self.step_s - self.operations_s
 
     @property
-    def seen_outside_s(self) -> float:
-        """What the profiler saw run that belongs to no counted operation."""
-        return sum(one.time_s for one in seen_outside(self.profile))
+    def outside_operations_s(self) -> float:
+        """The profiler's lines that belong to no counted operation."""
+        return sum(one.time_s for one in lines_outside(self.profile))
 
     @property
     def fraction(self) -> float | None:
@@ -147,7 +147,7 @@ class Breakdown:
 
     @property
     def has_shares(self) -> bool:
-        """Whether its operations' times are parts of the timed step. They are of a pass of their own."""
+        """True if its operations' times are parts of the timed step. They are of a pass of their own."""
         return not exceeds(self.operations_s, self.step_s)
 
     def share(self, time_s: float | None) -> float | None:
@@ -174,12 +174,12 @@ class Breakdown:
 
 
 def exceeds(total_s: float, step_s: float) -> bool:
-    """Whether times under the profiler add up to so much more than the timed step that none is a share of it."""
+    """True if times under the profiler add up to so much more than the timed step that none is a share of it."""
     return total_s > (1 + DISAGREEMENT) * step_s
 
 
 def why_untimed(record: Record) -> str | None:
-    """Why the step of this record can't be taken apart; None where it can."""
+    """Give the reason why the step of this record can't be taken apart; None where it can."""
     if record.timing is None or not usable(record.timing.step_time_s):
         return record.missing.get("timing", "no step time")
     if not record.operations:
@@ -192,8 +192,8 @@ def why_untimed(record: Record) -> str | None:
     return next((why for operation in record.operations if (why := _unusable(operation)) is not None), None)
 
 
-def seen_outside(profile: Profile) -> tuple[OutsideTime, ...]:
-    """What the profiler saw outside of all operations, without the lines whose numbers can't be calculated with."""
+def lines_outside(profile: Profile) -> tuple[OutsideTime, ...]:
+    """The profiler's lines outside of all operations, without those whose numbers can't be calculated with."""
     return tuple(one for one in profile.outside if usable_or_zero(one.time_s) and usable_or_zero(one.calls))
 
 

@@ -1,4 +1,4 @@
-"""Where a case stands on its machine's roofline: attained FLOP/s, intensity, the roof above it.
+"""Place a case on its machine's roofline: attained FLOP/s, intensity, the roof above it.
 
 Attained = FLOP of a step / time of a step. Intensity = FLOP / byte, and a range where bytes are a range: from
 FLOP / byte_high to FLOP / byte_low. Attainable = min(compute roof, memory roof x intensity), at both ends of it.
@@ -74,7 +74,7 @@ class Placement:
 
     @property
     def work_source(self) -> str:
-        """Where the work is from: one word where bytes and FLOPs have the same source, else both:
+        """The source of the work: one word where bytes and FLOPs have the same source, else both:
 
         >>> Placement(provenance="counters", flop_source="analytic").work_source
         'counters (FLOP analytic)'
@@ -139,7 +139,7 @@ def place(record: Record | None, roofs: Roofs) -> Placement:
 
 
 def is_cache_resident(record: Record) -> bool:
-    """Whether everything the step touches fits into the last-level cache, so that DRAM is no roof of it.
+    """True if everything the step touches fits into the last-level cache, so that DRAM is no roof of it.
 
     What a step touches is at most what it reads and writes altogether; where the parts are recorded, their sum.
     """

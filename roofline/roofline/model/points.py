@@ -52,7 +52,7 @@ class Point:
 
     @property
     def why_not_drawn(self) -> str | None:
-        """Why the roofline leaves the point out; None where it has it."""
+        """The reason why the roofline leaves the point out; None where it has it."""
         if not self.valid:
             return self.why_invalid
         if self.bound.kind == "capacity":
@@ -146,7 +146,7 @@ def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]
     return tuple(point for point in points if id(point) in kept), notes
 
 
-def told_runs(points: Iterable[Point]) -> str | None:
+def runs_of(points: Iterable[Point]) -> str | None:
     """When the runs began that the points are of, the newest first; None where all are of one run."""
     count = Counter((point.result.when, str(point.result.path)) for point in points)
     if len(count) < 2:

@@ -90,14 +90,14 @@ def speed_of_light(record: Record, roofs: Roofs, *, resident: bool) -> SpeedOfLi
 
 
 def compiled(record: Record) -> bool:
-    """Whether the step ran as a compiled graph."""
+    """True if the step ran as a compiled graph."""
     return bool(record.case.config.get("compile")) or (
         record.timing is not None and record.timing.compile_s is not None
     )
 
 
 def winograd_saving(record: Record) -> float:
-    """How many times fewer multiplications the step may have needed than were counted.
+    """The factor by which the step may have needed fewer multiplications than were counted.
 
     Without operations it isn't known which convolutions it ran: then all of its fp32 work may have been Winograd's.
     """

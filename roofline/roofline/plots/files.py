@@ -1,4 +1,4 @@
-"""Which figures a set of points gives, and their files."""
+"""Draw all figures of a set of points into files."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _CHARACTERS_AN_INCH = 13.4
 
 
 class Panel(Protocol):
-    """What is drawn on one axes.
+    """A drawing on one axes.
 
     ``lines`` stand under the title and say how to read it, ``footer`` below it what is left out and doubtful. Lines
     are wrapped where they are shown.
@@ -102,7 +102,7 @@ def draw_around(
 
 
 def beside(axes: Axes, corner: tuple[float, float], offset: tuple[float, float], loc: str = "upper left") -> Any:
-    """Where a legend stands: ``offset`` inches from a corner of the axes, whatever becomes of their size."""
+    """Place a legend ``offset`` inches from a corner of the axes, whatever becomes of their size."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure(root=True)

@@ -79,7 +79,7 @@ class _Kernel:
 
 
 def why_no_levels(point: Point) -> str | None:
-    """Why this case has no figure; None where it has one."""
+    """Give the reason why this case has no figure; None where it has one."""
     record = point.benchmark.record
     if record is None:
         return "no record of its work"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.model.operations import Breakdown, TimedOperation, break_down, seen_outside, why_untimed
+from roofline.model.operations import Breakdown, TimedOperation, break_down, lines_outside, why_untimed
 from roofline.model.points import Point
 from roofline.plots.layout import beside, draw_around, draw_heading
 from roofline.plots.roofline_axes import Spot, draw_roofs
@@ -117,7 +117,7 @@ def step_of(point: Point) -> Step:
     if step is not None:
         return _of_operations(point, step)
     profile = None if record is None else record.profile
-    if profile is not None and step_s is not None and usable(step_s) and seen_outside(profile):
+    if profile is not None and step_s is not None and usable(step_s) and lines_outside(profile):
         return _of_kernels(point, profile, step_s)
     raise ValueError(f"{point.id}: {'no record of its work' if record is None else why_untimed(record)}")
 
@@ -168,7 +168,7 @@ def _of_operations(point: Point, step: Breakdown) -> Step:
 
 def _of_kernels(point: Point, profile: Profile, step_s: float) -> Step:
     """:param step_s: the timed step, above 0."""
-    seen = sorted(seen_outside(profile), key=lambda one: -one.time_s)
+    seen = sorted(lines_outside(profile), key=lambda one: -one.time_s)
     shown, rest = seen[:_BARS], seen[_BARS:]
     bars = [_Bar(kernel(printable(one.name), _NAME), one.time_s, None, _COLORS["convolution"]) for one in shown]
     if rest:

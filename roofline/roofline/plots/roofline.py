@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roofline.machine.roofs import Roofs
-from roofline.model.points import Point, told_runs
+from roofline.model.points import Point, runs_of
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_axes import Spot, draw_roofs
 from roofline.plots.style import DARK, FAINT, PLAIN, Style, variant
@@ -50,7 +50,7 @@ class Roofline:
         self._style = style
         shown = [one.point for one in self._drawn] or list(points)
         self._roofs, whose = _newest_roofs(shown)
-        about = (told_runs(shown), whose)
+        about = (runs_of(shown), whose)
         self.lines = ["bar: range of the intensity, from most to least bytes", *(line for line in about if line)]
         self.footer = _footer(left_out, self._roofs.notices, self._roofs.why_none)
         self.legend = _legend(self._drawn, style)
@@ -86,7 +86,7 @@ def _sorted_out(points: Sequence[Point]) -> tuple[list[_Drawn], list[tuple[Point
 
 
 def _newest_roofs(points: Sequence[Point]) -> tuple[Roofs, str | None]:
-    """What is drawn over points of several runs: of each roof the newest measured, else the published one.
+    """Choose the roofs over points of several runs: of each the newest measured, else the published one.
 
     :returns: the roofs, and whose they are where some points were measured under others.
     """

@@ -28,7 +28,7 @@ _LINE_STYLES: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a point will be drawn: least and most FLOP/byte, and FLOP/s. Every number is finite and above 0."""
+    """The place of a point: least and most FLOP/byte, and FLOP/s. Every number is finite and above 0."""
 
     low: float
     high: float

@@ -1,4 +1,4 @@
-"""What all figures share: colours, markers, number labels, labels that stand beside each other, saving.
+"""The style of all figures: colours, markers, number labels, labels beside each other, saving.
 
 Colour is the model, from the palette of Okabe and Ito, which colour-blind readers can tell apart; the marker is the
 precision; how it is filled is the variant (data source, layout, compiled). All are the same in every figure of one
@@ -85,7 +85,7 @@ class Style:
         return _tinted(_PALETTE[place], _TINTS[turn % len(_TINTS)])
 
     def fill(self, variant: str) -> Fill:
-        """Which half of a marker is filled: all of it for the plain variant alone."""
+        """The half of a marker that is filled: all of it for the plain variant alone."""
         return "full" if variant == PLAIN else _FILLS[self._others.index(variant) % len(_FILLS)]
 
     def other_half(self, variant: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from roofline.model.points import Point, told_runs
+from roofline.model.points import Point, runs_of
 from roofline.plots.layout import beside, draw_heading, width_of
 from roofline.plots.style import DARK, PLAIN, Style, new_figure, number_axis, tidy, variant
 from roofline.schema.record import Mode
@@ -52,7 +52,7 @@ class Throughput:
         self.points = [point for point, _ in found]
         self.measured = [one for _, one in found]
         self.mode, self._style = mode, style
-        self.lines = [_READ_IT, *filter(None, [told_runs(self.points)])]
+        self.lines = [_READ_IT, *filter(None, [runs_of(self.points)])]
         self.legend = _legend(self.measured, style)
 
     def draw(self, axes: Axes) -> None:
@@ -87,7 +87,7 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
         panel.draw(axes)
         if index > 0 and axes.get_ylabel() == figure.axes[0].get_ylabel():
             axes.set_ylabel("")
-    runs = told_runs(point for panel in panels for point in panel.points)
+    runs = runs_of(point for panel in panels for point in panel.points)
     draw_heading(figure, title, [_READ_IT, *filter(None, [runs])], over=0.4, across=width + 2)
     handles = _legend([one for panel in panels for one in panel.measured], style)
     columns = math.ceil(len(handles) / _LEGEND_ROWS)
@@ -160,7 +160,7 @@ def _draw(axes: Axes, measured: Sequence[_Measured], style: Style) -> None:
 
 
 def _side_step(batches: Sequence[int], series: int, across: float) -> float:
-    """How far apart, in inches, points of one batch size stand: all of them nearer to their tick than to the next.
+    """Inches between points of one batch size, so that all of them are nearer to their tick than to the next.
 
     :param across: width of the axes in inches.
     """

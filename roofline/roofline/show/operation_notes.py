@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roofline.model.operations import DISAGREEMENT, Breakdown, TimedOperation, seen_outside
+from roofline.model.operations import DISAGREEMENT, Breakdown, TimedOperation, lines_outside
 from roofline.model.points import Point
 from roofline.model.sol import compiled
 from roofline.schema.amounts import usable, usable_or_zero
@@ -86,7 +86,7 @@ def about_profile(profile: Profile, step_s: float) -> list[str]:
         f"Times {whose}: medians of {counted(profile.steps, 'step')} under the profiler, in a pass of its own"
         f" ({scaled(profile.step_s, 's') if usable(profile.step_s) else 'not known how long'} a step there)"
     )
-    skipped = len(profile.outside) - len(seen_outside(profile))
+    skipped = len(profile.outside) - len(lines_outside(profile))
     unusable = f"Left out of what the profiler saw: {counted(skipped, 'line')} whose time or calls are no usable number"
     return [times, *([unusable] if skipped else []), *disagreement(profile, step_s)]
 
@@ -110,7 +110,7 @@ def disagreement(profile: Profile, step_s: float) -> list[str]:
     """The notice where all that the profiler saw and the timed step are more than 10 % apart, else nothing."""
     if not usable(profile.step_s) or not usable_or_zero(profile.operations_s):
         return ["The profile's own totals are no usable numbers: whether it agrees with the timed step isn't known"]
-    total = profile.operations_s + sum(one.time_s for one in seen_outside(profile))
+    total = profile.operations_s + sum(one.time_s for one in lines_outside(profile))
     apart = total / step_s - 1
     if abs(apart) <= DISAGREEMENT:
         return []
@@ -198,12 +198,12 @@ def _outside(step: Breakdown) -> list[str]:
         lines.append(f"{OUTSIDE.capitalize()}: negative, for the operations' times add up to more than the timed step")
     if not step.has_shares:
         lines.append(NO_SHARES)
-    seen = seen_outside(step.profile)
+    seen = lines_outside(step.profile)
     if seen:
         listed = "; ".join(f"{one.name} {one.calls:g} x, {scaled(one.time_s, 's')}" for one in seen[:_LISTED])
         more = f"; and {len(seen) - _LISTED} more" if len(seen) > _LISTED else ""
         lines.append(
-            f"Seen by the profiler in no counted operation: {scaled(step.seen_outside_s, 's')}: {listed}{more}"
+            f"Seen by the profiler in no counted operation: {scaled(step.outside_operations_s, 's')}: {listed}{more}"
         )
     return lines
 

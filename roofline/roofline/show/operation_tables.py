@@ -13,7 +13,7 @@ from roofline.model.operations import (
     TimedOperation,
     break_down,
     exceeds,
-    seen_outside,
+    lines_outside,
     why_untimed,
 )
 from roofline.model.points import Point
@@ -116,7 +116,7 @@ def outside_table(
 
     :param top: rows to show before all others stand in one; None: all.
     """
-    seen = seen_outside(profile)
+    seen = lines_outside(profile)
     shown = len(seen) if top is None else top
     rows, rest = list(seen[:shown]), seen[shown:]
     if rest:

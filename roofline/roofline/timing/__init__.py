@@ -1,1 +1,1 @@
-"""What rounds say: the step time, its margin, and the means of what the machine told meanwhile."""
+"""From rounds: the step time, its margin, and the means of the machine's readings."""

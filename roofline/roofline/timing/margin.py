@@ -1,4 +1,4 @@
-"""How far the median of the rounds may lie from the median of a very long run.
+"""The margin: the distance of the median of the rounds from the median of a very long run.
 
 Step times of real machines are not independent draws. They drift over seconds and minutes, they come in levels, they
 are interrupted; and a loop that stops as soon as its margin looks small picks the moments at which it is too small.
@@ -65,7 +65,7 @@ _NEAREST = 0.75
 """Of the rounds, those that the deviation is of. With fewer, a second level of the times would be drawn in as well."""
 
 _NORMAL_NEAREST = 1.1503
-"""How far they lie from the median at most in a normal distribution, over its standard deviation."""
+"""Their largest distance from the median in a normal distribution, over its standard deviation."""
 
 MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
 """Standard error of the median over that of the mean, of normal values: 1.2533."""
@@ -171,7 +171,7 @@ class MarginEstimator:
         return self._quantile(errors, weights, known)
 
     def _quantile(self, errors: NDArray[np.float64], weights: NDArray[np.float64], freedom: int) -> float:
-        """Where the mixture's probability of lying further away is what may be missed.
+        """The distance beyond which the mixture lies with the probability that may be missed.
 
         Newton's method on the logarithms of the half width and of the probability, where tails are nearly straight
         lines. The half widths of the narrowest and of the widest part lie to either side of it: a step that would leave

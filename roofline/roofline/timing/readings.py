@@ -1,4 +1,4 @@
-"""What the machine told while a case ran, in one figure each: power, heat, clocks, energy, events on host cores."""
+"""The machine's readings while a case ran, in one figure each: power, heat, clocks, energy, events on host cores."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def throttle_share(rounds: Rounds) -> float | None:
 
 
 def throttle_reasons(rounds: Rounds) -> list[str]:
-    """What held them down, the most frequent first."""
+    """The reasons that held them down, the most frequent first."""
     told = (reason for held in rounds.throttle or () if held for reason in held.split("; "))
     return [reason for reason, _ in Counter(told).most_common()]
 

@@ -31,7 +31,7 @@ _MEAN_SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTime:
-    """What a series of rounds says of the time of one step, in seconds.
+    """The time of one step from a series of rounds, in seconds.
 
     :param time_s: the median of the undisturbed rounds; of all, where more than half were disturbed.
     :param sd_s: standard deviation of the same rounds; None of a single one.
@@ -63,7 +63,7 @@ def undisturbed(values: Sequence[float], marks: Sequence[str | None] | None) -> 
 
 
 def has_times(rounds: Rounds) -> bool:
-    """Whether there are rounds, and each has a time that can be calculated with."""
+    """True if there are rounds, and each has a time that can be calculated with."""
     return rounds.steps >= 1 and len(rounds.wall_s) > 0 and all(map(usable, rounds.wall_s))
 
 
@@ -104,7 +104,7 @@ def plain_times_s(stats: Stats) -> list[float]:
 
 
 def mostly_disturbed(marks: Sequence[str | None] | None) -> str | None:
-    """Why the rounds say nothing of the case: more than half were disturbed. None where enough were left alone.
+    """Give the reason why the rounds say nothing of the case: more than half were disturbed. Else None.
 
     :param marks: what disturbed each round, or None; None altogether where nothing was read to tell.
     """
@@ -113,7 +113,7 @@ def mostly_disturbed(marks: Sequence[str | None] | None) -> str | None:
 
 
 def too_many(disturbed: int, count: int) -> bool:
-    """Whether too few of ``count`` were left alone to say anything of them all."""
+    """True if too few of ``count`` were undisturbed to say anything of them all."""
     return disturbed > 0 and count - disturbed < max(1, LEAST_QUIET_SHARE * count)
 
 

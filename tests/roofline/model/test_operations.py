@@ -158,7 +158,7 @@ def test_what_lies_outside_is_told_apart() -> None:
     seen = (OutsideTime(name="a", calls=1, time_s=1e-3), OutsideTime(name="b", calls=2, time_s=2e-3))
     profile = build.profile(outside=seen)
     step = _step(_operation(calls=7), _operation(calls=3), profile=profile, timing=build.timing(0.1, input_wait_s=0.02))
-    assert step.seen_outside_s == pytest.approx(3e-3)
+    assert step.outside_operations_s == pytest.approx(3e-3)
     assert step.input_wait_s == 0.02
     assert step.launch_s == pytest.approx(1e-4)
 

@@ -117,7 +117,7 @@ def peak_of_another_card(rows: Sequence[Row], known: Known, tolerance: float) ->
 
 
 def _flop_figures(row: Row, model: KnownModel) -> Iterator[tuple[str, Number, tuple[tuple[str, Number], ...]]]:
-    """What the row says of the FLOP of one sample, each with what would be right."""
+    """List the row's statements on the FLOP of one sample, each with the right values."""
     forward, training = ("forward pass", model.forward), (_TRAINING, model.training)
     of_mode = {"train": (training,), "infer": (forward,), None: (forward, training)}[row.mode]
     if row.mac_per_sample is not None:

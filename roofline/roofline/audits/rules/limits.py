@@ -97,7 +97,7 @@ def impossible_time(rows: Sequence[Row], known: Known, tolerance: float) -> Iter
 
 
 def _compute(row: Row, known: Known, tolerance: float) -> str | None:
-    """What is wrong, an empty text if nothing, None if there is nothing to hold against each other."""
+    """Say what is wrong; an empty text if nothing is, None if there is nothing to compare."""
     stated, roof = attained(row, known.models), roof_of(row, known.devices)
     if stated is None or roof is None or not roof.flop_per_s.positive:
         return None

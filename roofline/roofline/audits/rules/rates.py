@@ -96,7 +96,7 @@ def _countings(pairs: Iterable[tuple[_Case, KnownModel]]) -> tuple[Counting, ...
 
 
 def _explained(way: Iterable[_Counted], tolerance: float) -> tuple[int, float]:
-    """How many rows a way of counting explains; of ways that explain as many, the closest is the best."""
+    """Count the rows that a way of counting explains; of ways that explain as many, the closest is the best."""
     gaps = [abs(gap(counted.case.attained, counted.expected)) for counted in way]
     return sum(one <= tolerance for one in gaps), -sum(min(one, 1.0) for one in gaps)
 
@@ -140,7 +140,7 @@ def _contradiction(counted: _Counted, cases: Iterable[_Case], tolerance: float) 
 
 
 def _pooled(counted: _Counted, group: Sequence[_Case], tolerance: float) -> str | None:
-    """How the stated value comes about as a mean over the devices of ``group``, or None where it does not."""
+    """Show the stated value as a mean over the devices of ``group``; None where it is none."""
     group = sorted(group, key=lambda case: case.row.number)
     weights = [case.row.runs.value if case.row.runs is not None else 1.0 for case in group]
     total = sum(weights)

@@ -77,7 +77,7 @@ def _same_work(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _comparable(row: Row, group: Iterable[Row], get: Callable[[Row], Number | None]) -> bool:
-    """Whether the row has a value of enough digits, and a row of another device has one at all."""
+    """True if the row has a value of enough digits, and a row of another device has one at all."""
     figure = get(row)
     if figure is None or not _telling(figure):
         return False
