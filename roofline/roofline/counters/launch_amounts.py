@@ -289,11 +289,13 @@ def _amount(parts: _Parts, metrics: Mapping[str, float]) -> float:
 
 
 def _tensor_cores(metrics: Mapping[str, float], plan: _Plan) -> bool | None:
-    told = {name: value for name, value in metrics.items() if name.startswith((*TENSOR_ACTIVITY, TENSOR_OPERATIONS))}
-    if any(told.values()):
+    activity = {
+        name: value for name, value in metrics.items() if name.startswith((*TENSOR_ACTIVITY, TENSOR_OPERATIONS))
+    }
+    if any(activity.values()):
         return True
     # That one kind of operation (hmma) didn't run tells nothing of the others.
-    all_kinds = any(name.startswith(TENSOR_ACTIVITY) and "_op_" not in name for name in told)
+    all_kinds = any(name.startswith(TENSOR_ACTIVITY) and "_op_" not in name for name in activity)
     return False if all_kinds or plan.every_tensor_pipe else None
 
 

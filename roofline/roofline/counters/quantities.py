@@ -34,7 +34,7 @@ _SECTOR_BYTE = 32.0
 @dataclass(frozen=True, slots=True)
 class Term:
     """``factor`` times a metric, times others: a rate of one kernel times its own duration is its amount. All of it is
-    divided by ``over``, if that is told.
+    divided by ``over``, where that is given.
     """
 
     metric: str

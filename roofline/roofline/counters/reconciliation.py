@@ -96,7 +96,7 @@ def _arithmetic(step: _Step) -> list[Reconciled]:
         rows.append(_with(row, _reasons_of_matrices(step, row.standing)))
     row = _flop_row("other arithmetic", usable_amount(work.other_flop_per_step), step.of_others())
     if work.other_flop_per_step is None:
-        row = _with(row, (f"not counted: {step.record.missing.get('work.other_flop_per_step', 'no reason is told')}",))
+        row = _with(row, (f"not counted: {step.record.missing.get('work.other_flop_per_step', 'no reason is given')}",))
     rows.append(_with(row, _reasons_of_other_arithmetic(step, row.standing)))
     return rows
 
@@ -221,11 +221,11 @@ def _winograd(step: _Step) -> str | None:
     if not step.winograd:
         return None
     may = step.may_be_winograd_flop
-    told = f"{_launches(step.winograd)} of Winograd kernels, which multiply fewer times"
+    begin = f"{_launches(step.winograd)} of Winograd kernels, which multiply fewer times"
     if not may:
-        return f"{told}; how many fewer isn't known, for no convolution of the step was marked as one that may"
+        return f"{begin}; how many fewer isn't known, for no convolution of the step was marked as one that may"
     return (
-        f"{told}: the {scaled(may, 'FLOP')} of 3x3 convolutions that may run so need as little as"
+        f"{begin}: the {scaled(may, 'FLOP')} of 3x3 convolutions that may run so need as little as"
         f" {scaled(may / WINOGRAD_SAVING, 'FLOP')} (1/{WINOGRAD_SAVING:g}; larger tiles less)"
     )
 
@@ -266,7 +266,7 @@ def _tiles(step: _Step) -> str | None:
     }
     if not tiles:
         return None
-    # Rows and columns may be either way round: only what fits neither is told.
+    # Rows and columns may be either way round: only what fits neither is reported.
     side = min(min(tile) for tile in tiles)
     results = [(operation, result) for operation in step.operations("matmul") if (result := _result(operation))]
     uneven = [operation for operation, (rows, columns) in results if rows % side or columns % side]
@@ -335,14 +335,14 @@ _EXTRA = (
 
 
 def _extra(step: _Step) -> str:
-    told = []
+    causes = []
     for what, pattern in _EXTRA:
         kernels = [kernel for kernel in step.kernels if pattern.search(kernel.name)]
         moved = total_of(kernel.byte["dram_byte"] for kernel in kernels)
         if kernels:
             size = "" if moved is None else f", {scaled(moved, 'B')}"
-            told.append(f"{what} ({_launches(kernels)}{size})")
-    which = "; ".join(told) or "kernels' scratch memory isn't counted, and no name of a kernel tells of any"
+            causes.append(f"{what} ({_launches(kernels)}{size})")
+    which = "; ".join(causes) or "kernels' scratch memory isn't counted, and no name of a kernel tells of any"
     return f"more than the operations read and write: {which}"
 
 

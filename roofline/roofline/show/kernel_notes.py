@@ -32,7 +32,7 @@ def about_status(record: Record) -> list[str]:
     counters = record.counters
     if counters is None or counters.status in ("ok", "not_requested"):
         return []
-    why = f"({counters.status}): {counters.reason or 'no reason is told'}"
+    why = f"({counters.status}): {counters.reason or 'no reason is given'}"
     if counters_of(record) is not None:
         return [f"Counters are incomplete {why}"]
     return [f"No counters {why}", *_held(counters)]
@@ -64,8 +64,8 @@ def about_reasons(rows: Sequence[Reconciled]) -> list[str]:
 def _replayed(counters: Counters) -> str:
     """How often each kernel ran, in each of the runs of which that is known."""
     known = ((counters.passes, "for the bytes"), (counters.flop_passes, "for the FLOPs"))
-    told = [f"{counted(passes, 'time')} {what}" for passes, what in known if passes is not None]
-    return f", each replayed at most {' and '.join(told)}" if told else ""
+    replayed = [f"{counted(passes, 'time')} {what}" for passes, what in known if passes is not None]
+    return f", each replayed at most {' and '.join(replayed)}" if replayed else ""
 
 
 def _tensor_cores(kernels: Sequence[CountedKernel]) -> list[str]:
@@ -93,10 +93,10 @@ def _unit_check(record: Record, counters: Counters) -> list[str]:
         return [f"A matrix product of known size, which would show what a counted FLOP is, was not counted: {why}"]
     if ratio is None or not usable(ratio):
         return []
-    told = f"A matrix product of known size was counted at {significant(ratio, 4)} of its FLOPs"
+    checked = f"A matrix product of known size was counted at {significant(ratio, 4)} of its FLOPs"
     if not unit_fails(counters):
-        return [told]
-    return [f"{told}: the counters' FLOPs are not to be trusted on this machine"]
+        return [checked]
+    return [f"{checked}: the counters' FLOPs are not to be trusted on this machine"]
 
 
 def _held(counters: Counters) -> list[str]:

@@ -128,7 +128,7 @@ def test_memory_that_was_not_free(byte: int | None, told: list[str]) -> None:
             Counters(status="permission_denied", reason="ERR_NVGPUCTRPERM"),
             ["No counters (permission_denied): ERR_NVGPUCTRPERM"],
         ),
-        (Counters(status="timeout"), ["No counters (timeout): no reason is told"]),
+        (Counters(status="timeout"), ["No counters (timeout): no reason is given"]),
         (
             Counters(status="missing_metric", reason="no DRAM counter on this chip"),
             ["Counters are incomplete (missing_metric): no DRAM counter on this chip"],

@@ -153,7 +153,7 @@ class CaseCounter:
 
         ran, unknown = self._with_known(metrics, run)
         try:
-            ran.refuse(order.told())
+            ran.refuse(order.answered())
         except NotCounted as refusal:
             match refusal.status:
                 case "no_kernels":
@@ -225,8 +225,8 @@ def _named(ran: Ran, asked: Sequence[str]) -> tuple[str, ...]:
         words = ran.log.read_text(encoding="utf-8", errors="replace")
     except OSError:
         words = ""
-    told = _NO_METRIC.findall(f"{words}\n{ran.ended.text}".replace("\\", ""))
-    names = {name for rest in told for name in _METRIC.findall(rest)}
+    unknown = _NO_METRIC.findall(f"{words}\n{ran.ended.text}".replace("\\", ""))
+    names = {name for rest in unknown for name in _METRIC.findall(rest)}
     return tuple(name for name in asked if name in names or name.partition(".")[0] in names)
 
 

@@ -141,7 +141,7 @@ class CountingChild:
         others = [item for item in items if item.nodeid != self._order.test]
         # Of a file that can't be collected pytest itself says why.
         if len(others) == len(items) and not session.testsfailed:
-            self._order.tell(
+            self._order.give(
                 Answer(problem=f"it was not collected again, {len(items)} others were: its name is another each time")
             )
         self._config.hook.pytest_deselected(items=others)
@@ -166,7 +166,7 @@ class CountingChild:
         if not self._counted:
             entries = () if self._run is None else self._run.not_measured
             why = next((entry.why for entry in entries if entry.id == case_name(item)), "it measured no model")
-            self._order.tell(Answer(problem=why))
+            self._order.give(Answer(problem=why))
         return result
 
     def take(self, workload: Workload, case: str) -> NoReturn:
@@ -186,7 +186,7 @@ class CountingChild:
             problem = count_step(workload, case)
         run.tried += 1
         self._counted = True
-        self._order.tell(Answer(problem=problem))
+        self._order.give(Answer(problem=problem))
         pytest.skip("one step was taken for the counters")
 
 

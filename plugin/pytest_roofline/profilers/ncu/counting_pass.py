@@ -148,7 +148,7 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
 def preflight(kind: str, system: System, asked: Path | None) -> Finding:
     """Whether a run on this kind of device can have counters.
 
-    On a CPU it can't. Where an ncu is there and wouldn't work anyway, that is told all the same: whoever tries it on a
+    On a CPU it can't. Where an ncu is there and wouldn't work anyway, that is said all the same: whoever tries it on a
     small CPU run first learns what the GPU's would meet.
 
     :param asked: the path of ncu that was given.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VARIABLE = "ROOFLINE_NCU_ORDER"
-"""Taken away by the first to read it: no process that the test starts is told to count anything."""
+"""Taken away by the first to read it: no process that the test starts is to count anything."""
 
 CHILD = "pytest_roofline.profilers.ncu.child"
 """The pytest plugin that carries an order out, loaded with ``-p``."""
@@ -42,10 +42,10 @@ class Order:
         file = None if self.file is None else str(self.file)
         return {VARIABLE: json.dumps([self.test, file, str(self.answer)])}
 
-    def tell(self, answer: Answer) -> None:
+    def give(self, answer: Answer) -> None:
         self.answer.write_text(json.dumps([answer.problem]), encoding="utf-8")
 
-    def told(self) -> Answer | None:
+    def answered(self) -> Answer | None:
         """The answer; None where the process ended before it gave one."""
         try:
             (problem,) = json.loads(self.answer.read_text(encoding="utf-8"))

@@ -100,17 +100,21 @@ def judge(text: str, system: System, ncu: Path | None = None) -> Verdict:
     if ERROR_CODE in text:
         return denied(system, ncu)
     if _NOT_HERE.search(words):
-        return _wsl() if system.wsl else Verdict("unsupported_platform", f"ncu can't profile this GPU: {told(errors)}")
+        return (
+            _wsl()
+            if system.wsl
+            else Verdict("unsupported_platform", f"ncu can't profile this GPU: {first_error(errors)}")
+        )
     if _NOT_LOADED.search(words):
         return _not_loaded(system)
     if _NO_METRIC.search("\n".join(errors)):
-        why = f"this ncu or this GPU lacks a metric that was asked for: {told(errors)}"
+        why = f"this ncu or this GPU lacks a metric that was asked for: {first_error(errors)}"
         return Verdict("missing_metric", why, NO_METRIC_REMEDY)
     if _NO_KERNELS.search(words):
         # In WSL2 that is how older versions say that they see nothing there.
         return _wsl() if system.wsl else no_kernels()
     if errors:
-        return Verdict("failed", f"ncu: {told(errors)}")
+        return Verdict("failed", f"ncu: {first_error(errors)}")
     return Verdict("ok")
 
 
@@ -180,7 +184,7 @@ def _not_loaded(system: System) -> Verdict:
     )
 
 
-def told(errors: list[str]) -> str:
+def first_error(errors: list[str]) -> str:
     """The first error that tells something."""
     return next((line for line in errors if not line.startswith(_ANNOUNCES)), "".join(errors[:1]) or "it doesn't say")
 

@@ -374,16 +374,16 @@ def _copies(spans: pd.DataFrame, names: Sequence[str]) -> tuple[tuple[CopyRow, .
     kinds = spans["name"].map(lambda own: direction(names[own])).where(~fills, "memset")
     rows, faults = [], []
     for kind, own in spans.groupby(kinds, sort=False):
-        told = own["byte"].between(0, MOST_BYTE)
-        if not told.all():
-            first = own[~told].iloc[0]
+        usable = own["byte"].between(0, MOST_BYTE)
+        if not usable.all():
+            first = own[~usable].iloc[0]
             shown = "none" if math.isnan(first["byte"]) else f"{first['byte']:.6g}"
             faults.append(
-                f"{kind}: no bytes, for {(~told).sum()} of {len(own)} events have no args.bytes from 0 to"
+                f"{kind}: no bytes, for {(~usable).sum()} of {len(own)} events have no args.bytes from 0 to"
                 f" {MOST_BYTE} (the first of them, at ts {first['ts']}, has {shown})"
             )
         total_s = int((own["end"] - own["start"]).sum()) / NS_PER_S
-        byte = math.fsum(own["byte"]) if told.all() else None
+        byte = math.fsum(own["byte"]) if usable.all() else None
         rows.append(CopyRow(kind=str(kind), count=len(own), total_s=total_s, byte=byte))
     return copies_first(rows), faults
 

@@ -28,7 +28,7 @@ _SUMMARY = frozenset(
     {"Kernel Name", "Invocations", "Metric Name", "Metric Unit", "Minimum", "Maximum", "Average"},
 )
 """ncu prints more (process, context, stream), which people leave out when they pass tables on. Without one of these
-columns it can't be told which launch or unit a number is of.
+columns nobody knows which launch or unit a number is of.
 """
 
 _INTEGER = re.compile(r"\d{1,18}|\d{1,3}(?:[.,]\d{3}){1,5}", re.ASCII)
@@ -97,7 +97,7 @@ def integer(text: str | None) -> int | None:
 
 
 class Lines:
-    """One pass over the lines of a file. What is not in the table is told afterwards."""
+    """One pass over the lines of a file. What is not in the table is reported afterwards."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path

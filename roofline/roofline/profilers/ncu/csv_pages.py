@@ -52,7 +52,7 @@ class _Cell(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class _Found:
+class _LaunchRows:
     """A launch as it is found, row by row. ``invocations``, of a summary, are launches that it stands for. ``again``:
     it stands in the file a second time.
     ``labelled``: its page has labels in place of names, and so not all that was collected.
@@ -70,10 +70,10 @@ class _Found:
     cells: list[_Cell] = field(default_factory=list)
 
 
-def parse(path: Path, text: str, told: NumberFormat | None = None) -> Capture:
+def parse(path: Path, text: str, given: NumberFormat | None = None) -> Capture:
     """The launches of a file.
 
-    :param told: how it writes its numbers, where the user knows; else all its numbers are asked.
+    :param given: how it writes its numbers, where the user knows; else all its numbers are asked.
     :raises ReadError: no table of ncu, none of its rows, a row that was cut off or edited, a number that is none, or
         numbers that don't tell how they are written.
     """
@@ -85,13 +85,13 @@ def parse(path: Path, text: str, told: NumberFormat | None = None) -> Capture:
     if not found.launches:
         lines.refuse()
     try:
-        form = evidence.decide(told)
+        form = evidence.decide(given)
     except NumberFormatError as error:
         raise ReadError(f"{path}: {error}") from error
-    elsewhere = not_printed()
+    unprinted_why = why_unprinted()
     return Capture(
         source=str(path),
-        launches=tuple(_launch(path, one, form, elsewhere) for one in found.launches.values()),
+        launches=tuple(_launch(path, one, form, unprinted_why) for one in found.launches.values()),
         passes=max((one for one in (lines.passes, found.passes) if one is not None), default=None),
         notes=(*_said(lines), *found.gaps(), *found.twice()),
     )
@@ -108,8 +108,8 @@ class _Table:
         self._ids: list[set[int]] = []
         self.passes: int | None = None
         self._names: dict[tuple[str, str, str | None, str | None], _Named] = {}
-        self._last: tuple[tuple[str | None, ...], _Found] | None = None
-        self.launches: dict[tuple[object, ...], _Found] = {}
+        self._last: tuple[tuple[str | None, ...], _LaunchRows] | None = None
+        self.launches: dict[tuple[object, ...], _LaunchRows] = {}
 
     def take(self, header: Header, number: int, cells: Sequence[str]) -> None:
         """:raises ReadError: a row of a raw page without its row of units, or an ID of two kernels."""
@@ -159,7 +159,7 @@ class _Table:
         if named.metric:
             self._take(one, named, cells[column["Metric Value"]].strip(), number, "Metric Value")
 
-    def _take(self, one: _Found, named: _Named, text: str, number: int, column: str) -> None:
+    def _take(self, one: _LaunchRows, named: _Named, text: str, number: int, column: str) -> None:
         one.labelled |= named.label
         if named.telling:
             self._evidence.add(text, number, whole=named.whole)
@@ -189,7 +189,7 @@ class _Table:
 
     def _table_of(self, process: str | None) -> int:
         """In which table a launch of the process is looked for: a process numbers its launches once, so in any; where
-        the process isn't told, in the one that is read.
+        the process isn't known, in the one that is read.
         """
         return len(self._ids) if process is None else 0
 
@@ -199,7 +199,7 @@ class _Table:
             which = f"{again} launch{'' if again == 1 else 'es'} of {len(self.launches)}"
             yield f"More than once in the file (same process and ID), counted once: {which}."
 
-    def _open(self, header: Header, number: int, cells: Sequence[str]) -> _Found:
+    def _open(self, header: Header, number: int, cells: Sequence[str]) -> _LaunchRows:
         """The launch of the row.
 
         :raises ReadError: one ID with two kernels.
@@ -249,8 +249,8 @@ class _Named:
         )
 
 
-def _begin(header: Header, number: int, cells: Sequence[str]) -> _Found:
-    return _Found(
+def _begin(header: Header, number: int, cells: Sequence[str]) -> _LaunchRows:
+    return _LaunchRows(
         name=printable(header.get(cells, "Kernel Name") or ""),
         line=number,
         grid=header.get(cells, "Grid Size"),
@@ -303,8 +303,8 @@ def _whole(metric: str, unit: str) -> bool:
     return what in ("byte", "count", "time") and factors(unit, what) == (1.0, 1e9 if what == "time" else 1.0)
 
 
-def _launch(path: Path, found: _Found, form: NumberFormat, elsewhere: str) -> Launch:
-    """:param elsewhere: where the metrics are that a page of labels has not.
+def _launch(path: Path, found: _LaunchRows, form: NumberFormat, unprinted_why: str) -> Launch:
+    """:param unprinted_why: where the metrics are that a page of labels has not.
     :raises ReadError: a cell that is no number, or one metric with two values.
     """
     metrics: dict[str, float] = {}
@@ -326,7 +326,7 @@ def _launch(path: Path, found: _Found, form: NumberFormat, elsewhere: str) -> La
                 " another value before. Are these two runs in one file? Give a file of each."
             )
     if found.labelled:
-        absent = {**unprinted(metrics, elsewhere), **absent}
+        absent = {**unprinted(metrics, unprinted_why), **absent}
     return Launch(
         name=found.name,
         launches=found.invocations,
@@ -398,7 +398,7 @@ def _said(lines: Lines) -> Iterator[str]:
         )
 
 
-# Labels. Which metric one stands for is told by NVIDIA's section files, which ncu delivers (``SpeedOfLight.section``,
+# Labels. Which metric one stands for is said by NVIDIA's section files, which ncu delivers (``SpeedOfLight.section``,
 # ``SpeedOfLight_RooflineChart.section``, ``MemoryWorkloadAnalysis.section``).
 
 _CLOCK = "SM Frequency"
@@ -445,7 +445,7 @@ def metric_of(printed: str, unit: str, section: str | None = None, item: str | N
     return _METRICS.get(printed, printed)
 
 
-def not_printed() -> str:
+def why_unprinted() -> str:
     """Of a metric that a page of labels has no label for: how to get it."""
     return f"not on this page; `{print_command()}` prints it, where the report has it at all"
 
@@ -454,7 +454,7 @@ def unprinted(had: Collection[str], why: str) -> dict[str, str]:
     """Metrics that a page of labels may leave out.
 
     :param had: what a launch has. Where it has instructions, those are the ones that were collected.
-    :param why: what is told of each, by `not_printed`.
+    :param why: what is said of each, by `why_unprinted`.
     """
     instructions = () if any("__sass_thread_inst_executed" in name for name in had) else (_SASS.format(_OPERATIONS[0]),)
     return dict.fromkeys((*_AMOUNTS, *instructions), why)

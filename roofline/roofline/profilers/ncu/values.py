@@ -17,7 +17,7 @@ from roofline.profilers.ncu.installation import print_command
 
 Mark = Literal[".", ","]
 
-TELL = "or say with --decimal point or --decimal comma which it is."
+HOW_TO_SAY = "or say with --decimal point or --decimal comma which it is."
 
 
 class NumberFormatError(ValueError):
@@ -97,10 +97,10 @@ class Evidence:
             found, decimal = (self._decimal, _other(mark)) if whole else (self._undecided, mark)
             found.setdefault(decimal, _Number(text=text, line=line))
 
-    def decide(self, told: NumberFormat | None = None) -> NumberFormat:
+    def decide(self, given: NumberFormat | None = None) -> NumberFormat:
         """How the file's numbers are written.
 
-        :param told: what the user knows.
+        :param given: what the user knows.
         :raises NumberFormatError: nothing tells, or the file contradicts itself or the user.
         """
         if len(self._decimal) == 2:
@@ -109,14 +109,14 @@ class Evidence:
                 f"its numbers contradict each other: {point.text!r} in line {point.line} has a decimal point,"
                 f" {comma.text!r} in line {comma.line} a decimal comma. Is it put together from two files? {_remedy()}."
             )
-        if told is not None:
-            against = self._decimal.get(_other(told.decimal))
+        if given is not None:
+            against = self._decimal.get(_other(given.decimal))
             if against is not None:
                 raise NumberFormatError(
-                    f"{against.text!r} in line {against.line} has no decimal {_word(told.decimal)}, which is what"
-                    f" --decimal {_word(told.decimal)} says. Leave --decimal out."
+                    f"{against.text!r} in line {against.line} has no decimal {_word(given.decimal)}, which is what"
+                    f" --decimal {_word(given.decimal)} says. Leave --decimal out."
                 )
-            return told
+            return given
         if self._decimal:
             return POINT if "." in self._decimal else COMMA
         if len(self._undecided) == 1 and self._ungrouped:
@@ -128,7 +128,7 @@ class Evidence:
             small, large = (float(re.sub("[.,]", mark, bare, count=1)) for mark in (".", ""))
             raise NumberFormatError(
                 f"{first.text!r} in line {first.line} may be {small:g} or {large:,.0f}, and no other number of the file"
-                f" tells which. {_remedy()}, {TELL}"
+                f" tells which. {_remedy()}, {HOW_TO_SAY}"
             )
         return POINT
 

@@ -86,7 +86,7 @@ class Database:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Database]:
-    """Open an export to read it. Damage that shows only later, in a query, is told in the same way.
+    """Open an export to read it. Damage that shows only later, in a query, is reported in the same way.
 
     :raises ReadError: it is no SQLite database, none of nsys's, cut off, damaged, held by another program, or of a
         schema that this version doesn't know.
@@ -158,12 +158,14 @@ def _described(path: Path, connection: sqlite3.Connection) -> Database:
     columns = {
         table: frozenset(str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")) for table in own
     }
-    told = {}
+    values = {}
     if columns.get("META_DATA_EXPORT", frozenset()) >= {"name", "value"}:
-        told = {str(name): str(value) for name, value in connection.execute("SELECT name, value FROM META_DATA_EXPORT")}
-    parts = [told[name] for name in _VERSION_PARTS if name in told]
-    schema = told.get("EXPORT_SCHEMA_VERSION", ".".join(parts) or None)
-    product = told.get("EXPORT_PRODUCT_VERSION")
+        values = {
+            str(name): str(value) for name, value in connection.execute("SELECT name, value FROM META_DATA_EXPORT")
+        }
+    parts = [values[name] for name in _VERSION_PARTS if name in values]
+    schema = values.get("EXPORT_SCHEMA_VERSION", ".".join(parts) or None)
+    product = values.get("EXPORT_PRODUCT_VERSION")
     return Database(
         path=path,
         connection=connection,
@@ -187,7 +189,7 @@ def _minor(path: Path, schema: str) -> int:
     return int(match[2])
 
 
-NOT_TOLD = -1
+UNKNOWN = -1
 """In place of a number that the export doesn't have."""
 
 _MOST_BYTE_PER_S = 10**15
@@ -196,10 +198,10 @@ _MOST_BYTE_PER_S = 10**15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """``told``: ``number`` is the machine's. Otherwise it is what processes called it, maybe each another one."""
+    """``known``: ``number`` is the machine's. Otherwise it is what processes called it, maybe each another one."""
 
     number: int
-    told: bool
+    known: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,13 +221,13 @@ class Gpus:
             (known,) = candidates
         if known is None and not self.numbers and len(self.names) == 1 and device in self.names:
             known = device
-        return Gpu(number=device if known is None else known, told=known is not None)
+        return Gpu(number=device if known is None else known, known=known is not None)
 
     def label(self, gpu: Gpu) -> str:
         """Number and name, as far as they are known."""
-        if gpu.number == NOT_TOLD:
+        if gpu.number == UNKNOWN:
             return "not told"
-        name = self.names.get(gpu.number) if gpu.told else None
+        name = self.names.get(gpu.number) if gpu.known else None
         return f"{gpu.number} {name}" if name else str(gpu.number)
 
 
@@ -282,7 +284,7 @@ _FIELDS = ("start", "end", "device", "process", "stream", "what", "byte", "corre
 class Activities:
     """The rows of one table: n usable ones, and ``lost`` others, whose times are missing, or which never ended.
 
-    ``what`` is the number of a name or of a direction, ``correlation`` that of the call that launched it. `NOT_TOLD`
+    ``what`` is the number of a name or of a direction, ``correlation`` that of the call that launched it. `UNKNOWN`
     stands for what a row or the table doesn't have.
     ``lacks`` names a column without which nothing can be read; then all rows are lost.
     """
@@ -316,14 +318,14 @@ def activities(database: Database, table: str, what: str | None = None) -> Activ
             return Activities(columns=nothing, lacks=column, lost=database.count(table))
 
     def number(column: str, show: str = '"{}"') -> str:
-        return f"COALESCE(CAST({show.format(column)} AS INTEGER), {NOT_TOLD})" if column in there else str(NOT_TOLD)
+        return f"COALESCE(CAST({show.format(column)} AS INTEGER), {UNKNOWN})" if column in there else str(UNKNOWN)
 
     process = number("globalPid", f'("{{}}" >> {PROCESS_SHIFT} & {PROCESS_MASK})')
     stream = number("streamId")
-    byte = f"CASE WHEN typeof(bytes) = 'integer' AND bytes BETWEEN 0 AND {MOST_BYTE} THEN bytes ELSE {NOT_TOLD} END"
+    byte = f"CASE WHEN typeof(bytes) = 'integer' AND bytes BETWEEN 0 AND {MOST_BYTE} THEN bytes ELSE {UNKNOWN} END"
     query = (
-        f'SELECT start, "end", {number("deviceId")}, {process}, {stream}, {number(what) if what else NOT_TOLD},'
-        f" {byte if 'bytes' in there else NOT_TOLD}, {number('correlationId')} FROM {table}"
+        f'SELECT start, "end", {number("deviceId")}, {process}, {stream}, {number(what) if what else UNKNOWN},'
+        f" {byte if 'bytes' in there else UNKNOWN}, {number('correlationId')} FROM {table}"
     )
     rows = np.fromiter(database.connection.execute(f"{query} WHERE {USABLE}"), layout)
     return Activities(columns=rows, lost=database.count(table) - len(rows))

@@ -25,7 +25,7 @@ from roofline.profilers.nsys.database import (
     LAST_NS,
     MAJOR,
     NEWEST_MINOR,
-    NOT_TOLD,
+    UNKNOWN,
     Activities,
     Database,
     Gpu,
@@ -160,8 +160,8 @@ def _copies(database: Database, copies: Activities) -> list[CopyRow]:
 
     labels: Mapping[int, str] = _DIRECTIONS
     if database.has("ENUM_CUDA_MEMCPY_OPER", "id", "label"):
-        told = database.rows("SELECT id, label FROM ENUM_CUDA_MEMCPY_OPER WHERE label IS NOT NULL")
-        labels = {**_DIRECTIONS, **{number: str(label) for number, label in told}}
+        named = database.rows("SELECT id, label FROM ENUM_CUDA_MEMCPY_OPER WHERE label IS NOT NULL")
+        labels = {**_DIRECTIONS, **{number: str(label) for number, label in named}}
     kinds = copies.of("what")
     return [
         _copied(direction(labels.get(number, f"kind {number}")), copies, kinds == number)
@@ -182,13 +182,13 @@ def _copied(kind: str, rows: Activities, chosen: NDArray[bool_]) -> CopyRow:
         kind=kind,
         count=len(byte),
         total_s=float(time_ns.sum(dtype=float)) / NS_PER_S,
-        byte=None if (byte == NOT_TOLD).any() else float(byte.sum(dtype=float)),
+        byte=None if (byte == UNKNOWN).any() else float(byte.sum(dtype=float)),
     )
 
 
 def _unsized(database: Database, table: str, rows: Activities) -> list[str]:
     """Why a direction of a table has no bytes."""
-    lost = int((rows.of("byte") == NOT_TOLD).sum())
+    lost = int((rows.of("byte") == UNKNOWN).sum())
     if not lost:
         return []
     if not database.has(table, "bytes"):
@@ -220,7 +220,7 @@ def _lost(parts: Sequence[Activities], what: str) -> str:
 
 
 def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, ...], Mapping[Gpu, Busy], list[str]]:
-    """A row a GPU, its busy time, and what can't be told apart.
+    """A row a GPU, its busy time, and what can't be kept apart.
 
     :param parts: the first one are kernels, the second one graphs.
     """
@@ -234,7 +234,7 @@ def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, 
         places.setdefault(gpus.of(process, device), []).append(place)
     found: list[DeviceRow] = []
     spans: dict[Gpu, Busy] = {}
-    for gpu in sorted(places, key=lambda gpu: (not gpu.told, gpu.number)):
+    for gpu in sorted(places, key=lambda gpu: (not gpu.known, gpu.number)):
         chosen = np.isin(index, places[gpu])
         own, kernels = rows[chosen], rows[chosen & kernel]
         one = busy(own["start"], own["end"])
@@ -255,7 +255,7 @@ def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, 
         f"{len(own)} processes called a GPU {gpu.number}, and the export doesn't tell whether it was the same one:"
         " they are taken together"
         for gpu, own in places.items()
-        if not gpu.told and len(own) > 1
+        if not gpu.known and len(own) > 1
     ]
     return tuple(found), spans, unsure
 
@@ -283,8 +283,8 @@ def _about(database: Database, empty: bool) -> list[str]:
     if database.has("DIAGNOSTIC_EVENT", "text"):
         said = [str(text) for (text,) in database.rows("SELECT DISTINCT text FROM DIAGNOSTIC_EVENT LIMIT 10000")]
         words = (*_LOSSES, "cuda", "cupti") if empty else _LOSSES
-        told = [" ".join(text.split()) for text in said if any(word in text.lower() for word in words)]
-        notes += [f"nsys said: {text}" for text in told[:5]]
+        relevant = [" ".join(text.split()) for text in said if any(word in text.lower() for word in words)]
+        notes += [f"nsys said: {text}" for text in relevant[:5]]
     return notes
 
 
@@ -311,7 +311,7 @@ class _Source:
 
     @property
     def gpu(self) -> Gpu:
-        return Gpu(number=self.type_id & _GPU_BITS, told=True)
+        return Gpu(number=self.type_id & _GPU_BITS, known=True)
 
 
 def dram_rows(database: Database, gpus: Gpus, spans: Mapping[Gpu, Busy]) -> tuple[tuple[DramRow, ...], Section]:
@@ -324,10 +324,10 @@ def dram_rows(database: Database, gpus: Gpus, spans: Mapping[Gpu, Busy]) -> tupl
     ):
         reason = "no GPU metrics were recorded. Profile with --gpu-metrics-devices=all."
         return (), Section(state="skipped", reason=reason)
-    told = database.rows(
+    named = database.rows(
         f"SELECT DISTINCT typeId, metricId, metricName FROM {_DRAM_NAMES} WHERE typeof(typeId) = 'integer'"
     )
-    matched = [(type_id, metric, match) for type_id, metric, name in told if (match := _DRAM.fullmatch(str(name)))]
+    matched = [(type_id, metric, match) for type_id, metric, name in named if (match := _DRAM.fullmatch(str(name)))]
     if not matched:
         return (), Section(state="skipped", reason="the GPU metrics recorded have no DRAM rates: some chips have none")
     other = sorted({match[0] for _, _, match in matched if match["unit"] not in _PERCENT})
@@ -345,9 +345,9 @@ def dram_rows(database: Database, gpus: Gpus, spans: Mapping[Gpu, Busy]) -> tupl
     return tuple(rows), OK
 
 
-def _sources(told: Iterable[tuple[int, int, str]]) -> list[_Source]:
+def _sources(named: Iterable[tuple[int, int, str]]) -> list[_Source]:
     by_type: dict[int, dict[int, str]] = {}
-    for type_id, metric, name in told:
+    for type_id, metric, name in named:
         by_type.setdefault(type_id, {})[metric] = name
     return [_Source(type_id=type_id, names=names) for type_id, names in sorted(by_type.items())]
 
@@ -385,8 +385,8 @@ def _sampled(
 
 
 def _window(gpu: Gpu, spans: Mapping[Gpu, Busy]) -> tuple[int, int] | None:
-    """In ns. A GPU whose own work isn't told apart has that of all."""
-    own = [spans[gpu]] if gpu in spans else [one for other, one in spans.items() if not other.told]
+    """In ns. A GPU whose own work isn't kept apart has that of all."""
+    own = [spans[gpu]] if gpu in spans else [one for other, one in spans.items() if not other.known]
     if not own:
         return None
     return min(one.start_ns for one in own), max(one.end_ns for one in own)

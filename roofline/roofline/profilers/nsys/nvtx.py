@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from roofline.profilers.nsys.database import (
     KERNELS,
     LAST_NS,
-    NOT_TOLD,
     PROCESS_MASK,
     PROCESS_SHIFT,
+    UNKNOWN,
     USABLE,
     Activities,
     Database,
@@ -43,10 +43,10 @@ _DOMAIN = 75
 _KIND = "CAST(eventType AS NUMERIC)"
 """A column of texts, as other programs that rewrite an export make it, has the same numbers."""
 
-_KIND_IS_TOLD = f"COALESCE({_KIND} = eventType, FALSE)"
+_KIND_IS_NUMBER = f"COALESCE({_KIND} = eventType, FALSE)"
 """Of a text that merely begins with a number SQLite's CAST takes that, and of any other 0."""
 
-_IS_RANGE = f"({_KIND_IS_TOLD} AND {_KIND} IN ({', '.join(map(str, _STYLES))}))"
+_IS_RANGE = f"({_KIND_IS_NUMBER} AND {_KIND} IN ({', '.join(map(str, _STYLES))}))"
 
 _NO_DOMAINS = f"{RANGES} has no column domainId: ranges of different domains aren't told apart"
 _NONE = (
@@ -59,7 +59,7 @@ _Key = tuple[str, Style, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ranges:
-    """Usable ranges, a row each: the index of what it is in ``keys``, its thread (`NOT_TOLD`), start and end in ns."""
+    """Usable ranges, a row each: the index of what it is in ``keys``, its thread (`UNKNOWN`), start and end in ns."""
 
     keys: Sequence[_Key]
     rows: pd.DataFrame
@@ -101,8 +101,8 @@ def _read(database: Database) -> _Ranges:
     known: dict[_Key, int] = {}
     rows: list[tuple[int, int, int, int]] = []
     nameless = 0
-    for start, end, kind, text, number, told, domain in database.connection.execute(query):
-        thread = told if isinstance(told, int) else NOT_TOLD
+    for start, end, kind, text, number, own, domain in database.connection.execute(query):
+        thread = own if isinstance(own, int) else UNKNOWN
         name = texts.get(number, text)
         nameless += name is None
         if name is None:
@@ -123,7 +123,7 @@ def _domains(database: Database, texts: Mapping[int, str]) -> dict[tuple[int, ob
     if not database.has(RANGES, "domainId"):
         return found
     optional = ", ".join(_column(database, name) for name in ("text", "textId", "globalTid", "domainId"))
-    query = f"SELECT {optional} FROM {RANGES} WHERE {_KIND_IS_TOLD} AND {_KIND} = {_DOMAIN} ORDER BY start"
+    query = f"SELECT {optional} FROM {RANGES} WHERE {_KIND_IS_NUMBER} AND {_KIND} = {_DOMAIN} ORDER BY start"
     for text, number, thread, domain in database.rows(query):
         name = texts.get(number, text)
         if name is not None and isinstance(thread, int) and domain is not None:
@@ -146,7 +146,7 @@ def _lost(database: Database, usable: int) -> list[str]:
     """Which ranges are left out, and why."""
     (total,) = database.rows(f"SELECT COUNT(*) FROM {RANGES} WHERE {_IS_RANGE}")[0]
     (unfinished,) = database.rows(f'SELECT COUNT(*) FROM {RANGES} WHERE {_IS_RANGE} AND "end" IS NULL')[0]
-    (untold,) = database.rows(f"SELECT COUNT(*) FROM {RANGES} WHERE NOT {_KIND_IS_TOLD}")[0]
+    (unknown,) = database.rows(f"SELECT COUNT(*) FROM {RANGES} WHERE NOT {_KIND_IS_NUMBER}")[0]
     broken = total - usable - unfinished
     reasons = []
     if unfinished:
@@ -156,9 +156,9 @@ def _lost(database: Database, usable: int) -> list[str]:
         )
     if broken:
         reasons.append(f"{broken} of {total} ranges left out: without a start and an end after it, a range has no time")
-    if untold:
+    if unknown:
         reasons.append(
-            f"{untold} rows of {RANGES} left out: their eventType is no number, so nobody knows if they are ranges"
+            f"{unknown} rows of {RANGES} left out: their eventType is no number, so nobody knows if they are ranges"
         )
     return reasons
 
@@ -167,11 +167,11 @@ def _without_kernels(ranges: _Ranges, launched: Launches, graphs: int) -> list[s
     """Why ranges have no kernels, or not all of theirs."""
     if launched.lacks is not None:
         return [f"no kernels of ranges: {launched.lacks}"]
-    told = int((ranges.rows["thread"] != NOT_TOLD).sum())
-    untold = len(ranges.rows) - told
+    known = int((ranges.rows["thread"] != UNKNOWN).sum())
+    unknown = len(ranges.rows) - known
     kernels = launched.lost + len(launched.rows)
     return [
-        *([f"no kernels of {untold} of {told + untold} ranges: their thread isn't told"] if untold else []),
+        *([f"no kernels of {unknown} of {known + unknown} ranges: their thread isn't told"] if unknown else []),
         *(
             [f"{launched.lost} of {kernels} kernels are in no range: the export lacks the calls that launched them"]
             if launched.lost
@@ -184,14 +184,14 @@ def _without_kernels(ranges: _Ranges, launched: Launches, graphs: int) -> list[s
 def _rows(ranges: _Ranges, launched: Launches) -> tuple[RangeRow, ...]:
     lengths = ranges.rows["end"] - ranges.rows["start"]
     # A sum over some of the ranges would look like that of all.
-    untold = {*ranges.rows["which"][ranges.rows["thread"] == NOT_TOLD]}
+    unknown = {*ranges.rows["which"][ranges.rows["thread"] == UNKNOWN]}
     spans = dict(iter(ranges.rows.groupby("which")))
     calls = {owner: _calls_by(owner, launched.rows) for owner in ("thread", "process")}
     rows = []
     for own, one in durations(ranges.rows["which"].to_numpy(), lengths.to_numpy()):
         name, style, domain = ranges.keys[own]
         figures: dict[str, Any] = {}
-        if launched.lacks is None and own not in untold:
+        if launched.lacks is None and own not in unknown:
             threads = spans[own]["thread"]
             for prefix, owner, owners in (("", "thread", threads), ("process_", "process", _process(threads))):
                 number, seconds = _launched_within(spans[own], owners, calls[owner])
@@ -235,7 +235,7 @@ def launches(database: Database, kernels: Activities) -> Launches:
         return Launches(rows=nothing, lost=len(kernels), lacks=lacks)
     query = (
         f"SELECT correlationId, globalTid, start FROM {CALLS} WHERE typeof(correlationId) = 'integer'"
-        f" AND correlationId <> {NOT_TOLD}"  # else it would be the call of every kernel whose call isn't told
+        f" AND correlationId <> {UNKNOWN}"  # else it would be the call of every kernel whose call isn't known
         f" AND typeof(globalTid) = 'integer' AND typeof(start) = 'integer' AND start BETWEEN {-LAST_NS} AND {LAST_NS}"
         f" AND correlationId IN (SELECT correlationId FROM {KERNELS})"
     )

@@ -182,10 +182,10 @@ def _sorted_out(path: Path, lines: Sequence[str]) -> tuple[dict[Kind, _Found], l
                 others.update({} if report in _REPORTS else {report: None})
             elif _TITLE.match(line):
                 report = None
-        elif told := _SKIPPED.match(line) or _FAILED.match(line):
+        elif message := _SKIPPED.match(line) or _FAILED.match(line):
             table = None
             for kind in _about(report, line):
-                if told.re is _SKIPPED:
+                if message.re is _SKIPPED:
                     found[kind].skipped = found[kind].skipped or line
                 else:
                     found[kind].failed = found[kind].failed or line

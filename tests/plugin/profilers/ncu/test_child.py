@@ -25,7 +25,7 @@ def told(project: pytest.Pytester, test: str, *arguments: str, file: Path | None
         for name, value in given.environment().items():
             patch.setenv(name, value)
         project.runpytest_subprocess("-p", CHILD, *QUICK, *arguments)
-    return given.told()
+    return given.answered()
 
 
 def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:

@@ -30,9 +30,9 @@ def test_an_order_that_nobody_gave_is_refused(text: str) -> None:
 def test_an_answer_arrives_as_it_was_given(tmp_path: Path, problem: str | None) -> None:
     """The last one counts."""
     given = Order(test="t", file=None, answer=tmp_path / "answer")
-    given.tell(Answer(problem="another"))
-    given.tell(Answer(problem=problem))
-    assert given.told() == Answer(problem=problem)
+    given.give(Answer(problem="another"))
+    given.give(Answer(problem=problem))
+    assert given.answered() == Answer(problem=problem)
 
 
 @pytest.mark.parametrize("text", [None, "", "[", "[]"])
@@ -41,4 +41,4 @@ def test_no_answer_is_none(tmp_path: Path, text: str | None) -> None:
     given = Order(test="t", file=None, answer=tmp_path / "answer")
     if text is not None:
         given.answer.write_text(text)
-    assert given.told() is None
+    assert given.answered() is None
