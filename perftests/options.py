@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from pytest_roofline.settings import Setting, truth, whole, words
 
-
-def _text(text: str) -> str:
-    return text
-
-
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="matrix",
@@ -40,7 +35,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="data",
         metavar="SOURCE",
-        parse=_text,
+        parse=str,
         help="synthetic (ready on the device), fake (torchvision's FakeData), sample (real photographs) "
         "or imagefolder:PATH.",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pytest_roofline.complexity.assessment import StepNeeds
@@ -143,16 +143,8 @@ _OBSERVED = (
 
 
 def _layer_values(layer: Layer, escaped: str | None) -> dict[str, Any]:
-    return {
-        "name": layer.name,
-        "kind": layer.kind,
-        "calls": layer.calls,
-        "output_shape": None if layer.output_shape is None else list(layer.output_shape),
-        "output_byte": layer.output_byte,
-        "parameter_count": layer.parameter_count,
-        "mac": None if escaped else layer.flop / MAC,
-        "flop": None if escaped else layer.flop,
-    }
+    flop = None if escaped else layer.flop
+    return {**asdict(layer), "flop": flop, "mac": None if flop is None else flop / MAC}
 
 
 _PARTS = (
