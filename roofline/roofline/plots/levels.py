@@ -17,7 +17,7 @@ from roofline.model.counter_values import counters_of, roof_name
 from roofline.model.points import Point
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_axes import Spot, draw_roofs
-from roofline.plots.style import DARK, FAINT
+from roofline.plots.style import DARK, FAINT, handle
 from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters
 from roofline.show.kernel_notes import plain
@@ -212,21 +212,13 @@ def _draw_kernels(axes: Axes, drawn: Sequence[_Kernel]) -> None:
 
 
 def _legend(whole: _Series, drawn: Sequence[_Kernel]) -> list[Line2D]:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], marker="o", linestyle="", color=level.color, markersize=8, label=level.name)
-        for level, _ in whole.places
-    ]
-    step = Line2D([], [], marker="X", linestyle="-", color="black", markersize=9, label="the step")
-    if not drawn:
-        return [*handles, step]
-    share = 0.1
-    size = math.sqrt(_WHOLE_AREA * share)
-    area = Line2D(
-        [], [], marker="o", linestyle="", color=FAINT, markersize=size, label=f"{percent(share)} of the kernels' time"
-    )
-    return [*handles, step, area]
+    handles = [handle(level.name, color=level.color) for level, _ in whole.places]
+    handles.append(handle("the step", marker="X", linestyle="-", color="black", markersize=9))
+    if drawn:
+        share = 0.1
+        size = math.sqrt(_WHOLE_AREA * share)
+        handles.append(handle(f"{percent(share)} of the kernels' time", color=FAINT, markersize=size))
+    return handles
 
 
 def _footer(point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[_Kernel]) -> list[str]:

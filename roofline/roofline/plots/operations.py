@@ -15,7 +15,7 @@ from roofline.model.operations import Breakdown, TimedOperation, break_down, lin
 from roofline.model.points import Point
 from roofline.plots.layout import beside, draw_around, draw_heading
 from roofline.plots.roofline_axes import Spot, draw_roofs
-from roofline.plots.style import DARK, FAINT, new_figure, tidy
+from roofline.plots.style import DARK, FAINT, handle, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
 from roofline.show.operation_notes import OUTSIDE, kernel, part_of_step
@@ -294,26 +294,14 @@ def _sizes(drawn: Sequence[_Drawn]) -> list[float]:
 
 def _legend(drawn: Sequence[_Drawn], whole: Spot | None) -> list[Line2D]:
     """The whole step, and what an area stands for."""
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D(
-            [],
-            [],
-            marker="o",
-            linestyle="",
-            color=FAINT,
-            markersize=math.sqrt(_WHOLE_STEP_AREA * share),
-            label=f"{percent(share)} of the step",
-        )
+    sizes = [
+        handle(f"{percent(share)} of the step", color=FAINT, markersize=math.sqrt(_WHOLE_STEP_AREA * share))
         for share in _sizes(drawn)
     ]
-    if whole is not None:
-        step = Line2D(
-            [], [], marker="X", linestyle="-", color="black", markeredgecolor="white", markersize=10, label="whole step"
-        )
-        handles.insert(0, step)
-    return handles
+    if whole is None:
+        return sizes
+    look = {"marker": "X", "linestyle": "-", "color": "black", "markeredgecolor": "white", "markersize": 10}
+    return [handle("whole step", **look), *sizes]
 
 
 def draw_legend(axes: Axes, step: Step, *, kinds: bool = False) -> None:
@@ -321,10 +309,8 @@ def draw_legend(axes: Axes, step: Step, *, kinds: bool = False) -> None:
 
     :param kinds: name the kinds of operations as well: where no bars of the same colours stand below.
     """
-    from matplotlib.lines import Line2D
-
     names = dict.fromkeys(one.one.operation.kind for one in step.drawn) if kinds else ()
-    named = [Line2D([], [], marker="o", linestyle="", color=_color(name), markersize=8, label=name) for name in names]
+    named = [handle(name, color=_color(name)) for name in names]
     # A legend doesn't heed the size of its markers. Its distances are in units of the font's size.
     across = [math.sqrt(_WHOLE_STEP_AREA * share) for share in _sizes(step.drawn)]
     largest = max([*across, 10.0])

@@ -11,7 +11,7 @@ from roofline.machine.roofs import Roofs
 from roofline.model.points import Point, runs_of
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_axes import Spot, draw_roofs
-from roofline.plots.style import DARK, FAINT, PLAIN, Style, variant
+from roofline.plots.style import DARK, FAINT, PLAIN, Style, handle, variant
 from roofline.schema.record import Record, Roof
 from roofline.text.units import scaled
 from roofline.text.wrapping import cut
@@ -157,34 +157,17 @@ def _size(batch: int) -> float:
 
 
 def _legend(drawn: Sequence[_Drawn], style: Style) -> list[Line2D]:
-    from matplotlib.lines import Line2D
-
     cases = [one.record.case for one in drawn]
     handles = style.model_handles(case.model for case in cases)
     handles += style.precision_handles(case.precision for case in cases)
     handles += style.variant_handles((variant(one.record) for one in drawn), lines=False)
     if len({case.mode for case in cases}) > 1:
-        for mode, edge in (("train", "white"), ("infer", "black")):
-            handles.append(
-                Line2D([], [], marker="o", linestyle="", color=FAINT, markeredgecolor=edge, markersize=8, label=mode)
-            )
+        edges = (("train", "white"), ("infer", "black"))
+        handles += [handle(mode, color=FAINT, markeredgecolor=edge) for mode, edge in edges]
     batches = sorted({case.batch for case in cases})
     if len(batches) > 1:
-        for batch in (batches[0], batches[-1]):
-            handles.append(
-                Line2D([], [], marker="o", linestyle="", color=FAINT, markersize=_size(batch), label=f"batch {batch}")
-            )
+        ends = (batches[0], batches[-1])
+        handles += [handle(f"batch {batch}", color=FAINT, markersize=_size(batch)) for batch in ends]
     if any(one.point.placement.provenance == "time_only" for one in drawn):
-        handles.append(
-            Line2D(
-                [],
-                [],
-                marker="o",
-                linestyle="",
-                markerfacecolor="none",
-                markeredgecolor=DARK,
-                markersize=8,
-                label="from time alone: no bound",
-            )
-        )
+        handles.append(handle("from time alone: no bound", markerfacecolor="none", markeredgecolor=DARK))
     return handles

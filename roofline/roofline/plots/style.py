@@ -109,21 +109,13 @@ class Style:
         return _OTHER_MARKERS[others.index(precision) % len(_OTHER_MARKERS)]
 
     def model_handles(self, models: Iterable[str]) -> list[Line2D]:
-        from matplotlib.lines import Line2D
-
         wanted = set(models)
-        return [
-            Line2D([], [], color=self.color(model), marker="o", linestyle="", markersize=8, label=cut(model, _NAME))
-            for model in self.models
-            if model in wanted
-        ]
+        return [handle(cut(name, _NAME), color=self.color(name)) for name in self.models if name in wanted]
 
     def precision_handles(self, precisions: Iterable[str]) -> list[Line2D]:
-        from matplotlib.lines import Line2D
-
         wanted = set(precisions)
         return [
-            Line2D([], [], color=DARK, marker=self.marker(name), linestyle="", markersize=7, label=name)
+            handle(name, color=DARK, marker=self.marker(name), markersize=7)
             for name in self.precisions
             if name in wanted
         ]
@@ -133,22 +125,17 @@ class Style:
 
         :param lines: with the line beside the marker.
         """
-        from matplotlib.lines import Line2D
-
         wanted = set(variants)
         if wanted <= {PLAIN}:
             return []
         return [
-            Line2D(
-                [],
-                [],
+            handle(
+                name or "ready data",
                 color=MIDDLE,
-                marker="o",
                 markersize=7,
                 markerfacecoloralt=self.other_half(name),
                 fillstyle=self.fill(name),
                 linestyle=self.line(name) if lines else "",
-                label=name or "ready data",
             )
             for name in self.variants
             if name in wanted
@@ -187,6 +174,13 @@ def _tinted(color: str, tint: float) -> str:
     towards = 255 if tint > 0 else 0
     parts = (int(color[start : start + 2], 16) for start in (1, 3, 5))
     return "#" + "".join(f"{round(part + abs(tint) * (towards - part)):02X}" for part in parts)
+
+
+def handle(label: str, **style: Any) -> Line2D:
+    """Make a line of a legend: a round marker without a line, unless ``style`` says otherwise."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **{"marker": "o", "linestyle": "", "markersize": 8, **style})
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point
 from roofline.plots.layout import figure_of
-from roofline.plots.style import DARK, FAINT, tidy
+from roofline.plots.style import DARK, FAINT, handle, tidy
 from roofline.schema.amounts import usable
 from roofline.show.machines import machine_names, machine_of
 from roofline.text.printable import printable
@@ -257,14 +257,10 @@ def _percent(share: float) -> str:
 
 
 def _legend(*, disturbed: bool, repeats: bool) -> list[Line2D]:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], marker="o", linestyle="", color=_ROUND, alpha=0.6, markersize=4, label="a round"),
-        Line2D([], [], marker="|", linestyle="", color=_STEP_TIME, markersize=11, label="step time of a session"),
-    ]
+    handles = [handle("a round", color=_ROUND, alpha=0.6, markersize=4)]
     if disturbed:
-        handles.insert(1, Line2D([], [], marker="x", linestyle="", color=_DISTURBED, label="a disturbed round"))
+        handles.append(handle("a disturbed round", marker="x", color=_DISTURBED, markersize=6))
+    handles.append(handle("step time of a session", marker="|", color=_STEP_TIME, markersize=11))
     if repeats:
-        handles.append(Line2D([], [], marker="D", linestyle="", label="step time of a repeat", **_REPEAT))
+        handles.append(handle("step time of a repeat", marker="D", **_REPEAT))
     return handles
