@@ -13,66 +13,23 @@ from roofline.model.bounds import NEAR_KNEE, STRADDLES
 from roofline.model.points import Point
 from roofline.results.reader import ResultFile
 from roofline.schema.record import NotMeasured, Roof
-from roofline.show.columns import parameters_of, pick, prefixed, started_at
+from roofline.show.columns import CASE_COLUMNS, parameters_of, pick, prefixed, started_at
 from roofline.show.tables import Column, Table
 from roofline.text.units import counted, percent, scaled, significant, some_of
 
 _POINT_COLUMNS = pick(
     *("machine", "device_kind", "device", "case", "workload_hash", "model", "mode", "batch", "precision", "layout"),
-    *(
-        "data",
-        "samples_per_s",
-        "samples_per_s_sd",
-        "sample_unit",
-        "step_time_s",
-        "step_time_sd_s",
-        "margin",
-        "rounds_left_out",
-    ),
-    *("flop_per_step", "byte_low_per_step", "byte_high_per_step", "attained_flop_per_s", "time_basis", "provenance"),
-    *("flop_source", "counter_status", "tensor_share", "counter_dram_byte_per_step", "counter_dram_read_byte_per_step"),
-    *("counter_dram_write_byte_per_step", "counter_l2_byte_per_step", "counter_l1_byte_per_step"),
-    *("intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "compute_roof_flop_per_s"),
-    *("memory_roof_byte_per_s", "memory_level", "roof_source", "knee_flop_per_byte", "fraction_of_roof_low"),
-    *("fraction_of_roof_high", "fraction_of_compute_roof", "speed_of_light_s", "fraction_of_speed_of_light"),
-    *(
-        "bound",
-        "bound_why",
-        "bound_evidence",
-        "plottable",
-        "why_not_plottable",
-        "valid",
-        "flags",
-        "label",
-        "started_at",
-    ),
-    *("session", "session_set", "file", "test"),
-)
-
-_METRIC_COLUMNS = pick(
-    *("label", "machine", "host", "fingerprint", "device_kind", "device", "case", "model", "mode", "batch"),
-    *("precision", "layout", "data", "workload_hash", "seed", "threads", "grad_accum_steps", "deterministic"),
-    *("cudnn_benchmark", "workers", "pin_memory", "prefetch_factor", "augment", "protocol", "warmup_steps"),
-    *("measured_steps", "warmup_s", "elapsed_s", "real_s", "user_s", "system_s", "max_rss_byte"),
-    *("voluntary_switches", "involuntary_switches", "step_time_s", "step_time_sd_s", "margin", "confidence"),
-    *("step_time_mean_s", "rounds", "rounds_left_out"),
-    *("repeat_step_time_s", "stop_reason", "samples_per_s", "samples_per_s_sd", "sample_unit", "samples_per_step"),
-    *("latency_median_s", "latency_p95_s", "latency_p99_s", "input_wait_s", "input_share", "input_startup_s"),
-    *("device_share", "compile_s", "peak_predicted_byte", "peak_allocated_byte", "peak_over_predicted"),
-    *("peak_reserved_byte",),
-    *("energy_j_per_step", "energy_j_per_sample", "sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c"),
-    *("device_memory_byte", "throttle_share", "throttle_reasons", "power_held_s", "heat_held_s", "throttled_s"),
-    *("host_counter_status", "instructions_per_cycle", "cache_miss_share", "branch_miss_share", "flop_per_step"),
-    *("flop_by_dtype", "other_flop_per_step", "uncovered", "uncovered_s", "profile_source", "profiled_step_s"),
-    *("operations_s", "byte_low_per_step", "byte_high_per_step", "counter_status", "counter_source"),
-    *("counter_reason", "counter_flop_per_step", "counter_flop_by_pipe", "tensor_share", "counter_dram_byte_per_step"),
+    *("data", "samples_per_s", "samples_per_s_sd", "sample_unit", "step_time_s", "step_time_sd_s", "margin"),
+    *("rounds_left_out", "flop_per_step", "byte_low_per_step", "byte_high_per_step", "attained_flop_per_s"),
+    *("time_basis", "provenance", "flop_source", "counter_status", "tensor_share", "counter_dram_byte_per_step"),
     *("counter_dram_read_byte_per_step", "counter_dram_write_byte_per_step", "counter_l2_byte_per_step"),
-    *("counter_l1_byte_per_step", "device_busy_s", "longest_gap_s", "attained_flop_per_s", "time_basis", "provenance"),
-    *("flop_source", "intensity_low_flop_per_byte", "intensity_high_flop_per_byte", "parameter_count"),
-    *("parameter_byte", "activation_byte", "saved_for_backward_byte", "valid", "flags", "version_python"),
-    *("version_torch", "version_torchvision", "version_cuda", "version_cudnn", "version_driver", "started_at"),
-    *("session", "session_set", "commit", "file", "test"),
+    *("counter_l1_byte_per_step", "intensity_low_flop_per_byte", "intensity_high_flop_per_byte"),
+    *("compute_roof_flop_per_s", "memory_roof_byte_per_s", "memory_level", "roof_source", "knee_flop_per_byte"),
+    *("fraction_of_roof_low", "fraction_of_roof_high", "fraction_of_compute_roof", "speed_of_light_s"),
+    *("fraction_of_speed_of_light", "bound", "bound_why", "bound_evidence", "plottable", "why_not_plottable"),
+    *("valid", "flags", "label", "started_at", "session", "session_set", "file", "test"),
 )
+"""What places a case; `metrics` has every column."""
 
 
 def _rate(point: Point) -> tuple[float, float | None] | None:
@@ -177,7 +134,7 @@ def metrics_table(points: Sequence[Point]) -> Table[Point]:
     run = _run_of(points)
     return Table(
         title="Metrics",
-        columns=[*_METRIC_COLUMNS, *parameters],
+        columns=[*CASE_COLUMNS, *parameters],
         rows=points,
         display=[
             *pick("case", *(("machine",) if run is None else ())),

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 from rich.cells import cell_len
 
-from roofline.show.render import broken, render
+from roofline.show.render import render
 from roofline.show.tables import FORMATS, Column, Format, Table
+from roofline.text.wrapping import broken
 
 
 class _Row(NamedTuple):
