@@ -33,9 +33,9 @@ class ClockError(RuntimeError):
     """The clock does not advance while steps run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Warmup:
-    """How a warm-up went.
+    """How a warm-up went, or goes so far.
 
     :param seconds: of all its steps.
     :param settled: None where a number of steps was asked for; False when it gave up at its limit.
@@ -43,39 +43,20 @@ class Warmup:
     :param round_steps: steps that take at least as long as a round must; None where they were not to be chosen.
     """
 
-    steps: int
-    seconds: float
-    settled: bool | None
-    first_step_s: float | None
-    round_steps: int | None
+    steps: int = 0
+    seconds: float = 0.0
+    settled: bool | None = None
+    first_step_s: float | None = None
+    round_steps: int | None = None
 
-
-class _Course:
-    """The steps and seconds of a warm-up so far."""
-
-    def __init__(self, stopwatch: Stopwatch) -> None:
-        self._stopwatch = stopwatch
-        self.steps = 0
-        self.seconds = 0.0
-        self.first_step_s: float | None = None
-
-    def run(self, steps: int) -> float:
-        """Seconds of so many steps more."""
-        taken_s = self._stopwatch.window(steps)
+    def run(self, stopwatch: Stopwatch, steps: int) -> float:
+        """Take so many steps more, and return their seconds."""
+        taken_s = stopwatch.window(steps)
         if self.first_step_s is None:
             self.first_step_s = taken_s / steps
         self.steps += steps
         self.seconds += taken_s
         return taken_s
-
-    def end(self, *, settled: bool | None, round_steps: int | None) -> Warmup:
-        return Warmup(
-            steps=self.steps,
-            seconds=self.seconds,
-            settled=settled,
-            first_step_s=self.first_step_s,
-            round_steps=round_steps,
-        )
 
 
 def warm_up(stopwatch: Stopwatch, steps: int | None, round_s: float, *, choose: bool) -> Warmup:
@@ -85,31 +66,34 @@ def warm_up(stopwatch: Stopwatch, steps: int | None, round_s: float, *, choose: 
     :param choose: find out how many steps that is. With a fixed number of warm-up steps, it may take some more.
     :raises ClockError: the clock stands still.
     """
-    course = _Course(stopwatch)
+    warmup = Warmup()
     if steps is None:
-        return _until_steady(course, round_s)
+        _until_steady(warmup, stopwatch, round_s)
+        return warmup
     if steps:
-        course.run(1)
+        warmup.run(stopwatch, 1)
     if steps > 1:
-        course.run(steps - 1)
-    return course.end(settled=None, round_steps=_find_length(course, round_s)[0] if choose else None)
+        warmup.run(stopwatch, steps - 1)
+    if choose:
+        warmup.round_steps, _ = _find_length(warmup, stopwatch, round_s)
+    return warmup
 
 
-def _until_steady(course: _Course, round_s: float) -> Warmup:
-    course.run(1)
-    end = course.seconds + LIMIT_S
-    length, window_s = _find_length(course, round_s)
+def _until_steady(warmup: Warmup, stopwatch: Stopwatch, round_s: float) -> None:
+    warmup.run(stopwatch, 1)
+    end = warmup.seconds + LIMIT_S
+    length, window_s = _find_length(warmup, stopwatch, round_s)
     step_times = [window_s / length]
-    while course.seconds < end and not is_steady(step_times):
-        step_times.append(course.run(length) / length)
-    settled = is_steady(step_times) or _all_agree(step_times)
-    return course.end(settled=settled, round_steps=max(1, math.ceil(round_s / min(step_times))))
+    while warmup.seconds < end and not is_steady(step_times):
+        step_times.append(warmup.run(stopwatch, length) / length)
+    warmup.settled = is_steady(step_times) or _all_agree(step_times)
+    warmup.round_steps = max(1, math.ceil(round_s / min(step_times)))
 
 
-def _find_length(course: _Course, round_s: float) -> tuple[int, float]:
+def _find_length(warmup: Warmup, stopwatch: Stopwatch, round_s: float) -> tuple[int, float]:
     """Steps that take at least ``round_s``, and what they took."""
     length = 1
-    while (window_s := course.run(length)) < round_s:
+    while (window_s := warmup.run(stopwatch, length)) < round_s:
         if window_s <= 0 and length >= _STANDSTILL_STEPS:
             raise ClockError(f"the clock did not advance over {length} steps: it must tick while steps run")
         # A tenth more than the estimate, so that the next window is long enough almost surely.
