@@ -132,8 +132,24 @@ def _nsys_export(path: Path) -> None:
         )
 
 
+@pytest.fixture(scope="module")
+def at_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that commands name."""
+    folder = tmp_path_factory.mktemp("at_hand")
+    shutil.copytree(ROOT / "results", folder / "results")
+    (folder / "TABLE.csv").write_text(TABLE)
+    (folder / "NCU.csv").write_text(NCU)
+    (folder / "TRACE.json").write_text(TRACE)
+    _journal(folder / "FILE.journal")
+    _nsys_export(folder / "EXPORT.sqlite")
+    _two_runs(folder / "OLD", folder / "NEW")
+    (folder / "perftests").mkdir()
+    shutil.copy(ROOT / "perftests" / "expected_bounds.toml", folder / "perftests")
+    return folder
+
+
 @pytest.mark.parametrize("command", [command for command in commands() if command not in BY_CI])
-def test_every_command_runs(command: str, tmp_path: Path) -> None:
+def test_every_command_runs(command: str, at_hand: Path, tmp_path: Path) -> None:
     """As it stands: analysis on the committed results, and measuring as far as collecting the cases."""
     program, *arguments = _of_tox(*shlex.split(command))
     if program == "python":
@@ -143,16 +159,8 @@ def test_every_command_runs(command: str, tmp_path: Path) -> None:
     if program == "roofline" and arguments[0] in PLUGGED_IN and not entry_points(group="roofline.commands"):
         pytest.skip("run from source: the plugin's own commands come with an installed package")
     if program == "roofline":
-        shutil.copytree(ROOT / "results", tmp_path / "results")
-        (tmp_path / "TABLE.csv").write_text(TABLE)
-        (tmp_path / "NCU.csv").write_text(NCU)
-        (tmp_path / "TRACE.json").write_text(TRACE)
-        _journal(tmp_path / "FILE.journal")
-        _nsys_export(tmp_path / "EXPORT.sqlite")
-        _two_runs(tmp_path / "OLD", tmp_path / "NEW")
-        (tmp_path / "perftests").mkdir()
-        shutil.copy(ROOT / "perftests" / "expected_bounds.toml", tmp_path / "perftests")
-        ran = forked.run(program, arguments, tmp_path)
+        folder = shutil.copytree(at_hand, tmp_path / "folder")
+        ran = forked.run(program, arguments, folder)
         assert ran.returncode == 0, ran.stderr
         return
     assert program == "pytest"
