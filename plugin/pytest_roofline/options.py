@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -395,3 +397,35 @@ def change_options(config: pytest.Config, **changes: Any) -> None:
 def disabled(config: pytest.Config) -> str | None:
     """The flag by which the user wants tests run once without measuring, or not at all."""
     return next((flag for flag in ("--benchmark-disable", "--benchmark-skip") if config.getoption(flag, False)), None)
+
+
+def misread_path(config: pytest.Config) -> str | None:
+    """Why pytest may run for the wrong root folder, and what to do; None where it doesn't.
+
+    pytest looks for its root folder before it knows a plugin's flags. Until then the value behind one is the path of a
+    test, if it exists. Which root folder was meant is not to be guessed.
+    """
+    folder = config.invocation_params.dir
+    found = config.inipath is not None and folder.is_relative_to(config.rootpath)
+    if found or config.option.inifilename or config.option.rootdir:
+        return None
+    words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, config.invocation_params.args)]
+    flags = flags_with_value(config)
+    for flag, value in pairwise(words):
+        path = folder / value
+        if flag in flags and path.exists() and not path.resolve().is_relative_to(folder.resolve()):
+            return (
+                f"{flag} {value}: pytest looks for its root folder before it knows this flag, and takes {value} for the"
+                f" path of tests. So its root is {config.rootpath} (ini file: {config.inipath or 'none'})."
+                f" Write {flag}={shlex.quote(value)}, or name the root with --rootdir."
+            )
+    return None
+
+
+def flags_with_value(config: pytest.Config) -> frozenset[str]:
+    """Our flags that take the word behind them; a short one where a suite adds it and no other plugin has it."""
+    settings = [setting for setting in SETTINGS if not (setting.switch or setting.bare)]
+    flags = {setting.flag for setting in settings}
+    if config.pluginmanager.has_plugin(TakenFlags.PLUGIN):
+        flags |= {setting.short_flag for setting in settings if setting.name not in taken_flags(config)}
+    return frozenset(flags)

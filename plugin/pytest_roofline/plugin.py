@@ -6,7 +6,6 @@ fixture it does nothing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,11 +22,11 @@ from pytest_roofline.options import (
     Options,
     disabled,
     idle_flags,
+    misread_path,
     options_of,
     spelled,
     without_effect,
 )
-from pytest_roofline.session import same_project
 from pytest_roofline.settings import LongFlags, add_flags
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from pytest_roofline.profilers.ncu.counting_pass import NcuPass
     from pytest_roofline.session.bounds import Suite
     from pytest_roofline.session.run import Run
-    from pytest_roofline.session.whole_run import Standing
+    from pytest_roofline.session.sets import Standing
 
 _NO_TORCH = (
     "measuring needs torch 2.9 or newer, which can't be imported: {}. "
@@ -81,17 +80,17 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """
     if hasattr(config, "workerinput") or _only_shows(config):
         return None
-    wrong = same_project.misled(config, os.environ)
+    wrong = misread_path(config)
     if wrong is not None:
         raise pytest.UsageError(wrong)
     chosen = options_of(config)
     if chosen.sessions == 1 and chosen.gate is None:
         return None
-    from pytest_roofline.session import whole_run
+    from pytest_roofline.session import sets
 
     try:
-        config.stash[_STANDING] = standing = whole_run.settle(config, chosen)
-    except whole_run.Refused as error:
+        config.stash[_STANDING] = standing = sets.settle(config, chosen)
+    except sets.Refused as error:
         raise pytest.UsageError(str(error)) from error
     return standing.exit_code
 
@@ -235,10 +234,10 @@ def _refuse_vacuous(config: pytest.Config, session: pytest.Session, chosen: Opti
         return  # tests that can't be collected have a message of their own
     standing = config.stash.get(_STANDING, None)
     if standing is not None and standing.baseline is not None:
-        from pytest_roofline.session import gate
+        from pytest_roofline.session.baseline import nothing_to_compare
 
         plain = sum("benchmark" in getattr(item, "fixturenames", ()) for item in session.items)
-        why = gate.nothing_to_compare(standing.baseline.path, plain)
+        why = nothing_to_compare(standing.baseline.path, plain)
         raise pytest.UsageError(f"{spelled(config, 'gate')}: {why}")
     # Under pytest-xdist nothing is measured, and the process that starts the others has no tests.
     beside_others = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"

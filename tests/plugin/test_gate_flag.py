@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from pytest_roofline.options import SETTINGS
-from pytest_roofline.session import analysis, gate
+from pytest_roofline.session import analysis
 from pytest_roofline.session.analysis import Answer
+from pytest_roofline.session.baseline import Baseline
 from pytest_roofline.session.hooks import SessionHooks
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY, SessionSet
@@ -77,7 +78,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     return calls
 
 
-def _run(tmp_path: Path, baseline: gate.Baseline | None, *stats: Any) -> Run:
+def _run(tmp_path: Path, baseline: Baseline | None, *stats: Any) -> Run:
     chosen = options(results=tmp_path / "results", gate_options=("--strict",), label="here")
     run = Run(chosen, torch.device("cpu"), (), baseline=baseline)
     run.open_results("1a2b3c4d")
@@ -87,7 +88,7 @@ def _run(tmp_path: Path, baseline: gate.Baseline | None, *stats: Any) -> Run:
 
 def test_a_run_hands_its_file_to_the_check(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
     """With the user's options; a comparison that could not be made is 4, and all that was said is shown."""
-    baseline = gate.Baseline(path=tmp_path / "base", files=(tmp_path / "base" / "1.json",))
+    baseline = Baseline(path=tmp_path / "base", files=(tmp_path / "base" / "1.json",))
     run = _run(tmp_path, baseline, object())
     assert run.check(90) == 4
     assert run.file is not None
@@ -103,7 +104,7 @@ def test_a_run_hands_its_file_to_the_check(tmp_path: Path, asked: list[tuple[str
 def test_without_a_gate_nothing_is_checked(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
     """Nor where nothing was measured: then the run is red for that."""
     assert _run(tmp_path, None, object()).check(90) == 0
-    assert _run(tmp_path, gate.Baseline(path=tmp_path, files=())).check(90) == 0
+    assert _run(tmp_path, Baseline(path=tmp_path, files=())).check(90) == 0
     assert asked == []
 
 

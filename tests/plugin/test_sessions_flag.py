@@ -15,10 +15,21 @@ import pytest
 from roofline.results import journal
 from roofline.schema.record import KEY, Session
 from roofline.schema.record_json import from_json
+from tests.plugin.foreign import NOBODY_ELSE
 from tests.plugin.test_plugin import MEASURES, QUICK
 
 KEPT = ("--roofline-results", "results")
 BASELINE = json.dumps({"benchmarks": [{"name": "test_mine"}]})
+
+SUITE = """
+    from pytest_roofline.options import SETTINGS
+    from pytest_roofline.settings import TakenFlags, add_short_flags
+
+    def pytest_addoption(parser, pluginmanager):
+        taken = add_short_flags(parser.getgroup("suite"), SETTINGS)
+        pluginmanager.register(TakenFlags(taken), TakenFlags.PLUGIN)
+"""
+"""A conftest by which a suite takes the short flags: pytest knows them only once it has found that."""
 
 TELLS_WHAT_IT_LOADED = """
     import atexit, os, sys
@@ -165,9 +176,7 @@ def test_a_missing_baseline_is_refused_with_the_command_that_makes_one(
 def test_a_baseline_that_is_cut_off_is_refused(outside: pytest.Pytester) -> None:
     """A run that could only end without a verdict is not begun."""
     (outside.path / "base.json").write_text(BASELINE[:-4])
-    assert refused(outside, *KEPT, "--roofline-gate", "base.json").startswith(
-        "--roofline-gate base.json: not JSON, or cut off"
-    )
+    assert refused(outside, *KEPT, "--roofline-gate", "base.json").startswith("--roofline-gate base.json: truncated")
 
 
 def test_a_gate_over_tests_that_measure_nothing_does_not_pass(outside: pytest.Pytester) -> None:
@@ -254,7 +263,7 @@ def test_a_set_has_a_file_of_each_session_and_goes_on_after_a_crash(outside: pyt
     assert {place.count for place in places.values()} == {3}
     assert list(files) == [1, 2, 3]
     assert len({place.id for place in places.values()}) == 1
-    assert all("--roofline-sessions=3" in session.arguments for session in sessions.values())
+    assert all("--rootdir=." in session.arguments for session in sessions.values())
     out = run.stdout
     out.fnmatch_lines(["*= session 1 of 3 =*", "*= session 2 of 3 =*", "*= session 3 of 3 =*"])
     out.fnmatch_lines(["here, *, session 1 of 3", "here, *, session 3 of 3"])
@@ -330,6 +339,53 @@ def test_a_set_that_is_killed_leaves_no_process_and_no_folder(
         time.sleep(0.01)
     (left,) = (outside.path / "results").rglob("*.journal")
     assert journal.load(left)[KEY]["not_run"] == ["test_then"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        (["--roofline-results", "{away}"], True),
+        (["--roofline-gate", "{away}"], True),
+        (["--roofline-results={away}"], False),
+        (["--roofline-results", "{away}", "-c", "tox.ini"], False),
+        (["--roofline-results", "{away}", "--rootdir", "."], False),
+        (["--roofline-results", "inside"], False),
+        (["--roofline-results", "{away}/new"], False),
+        (["--roofline-results", "{away}", "--collect-only"], False),
+    ],
+)
+def test_a_value_that_pytest_takes_for_the_path_of_tests_is_refused(
+    project: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory, arguments: list[str], refused: bool
+) -> None:
+    """Nothing is measured under names that the next run would not have. The message says what to write instead."""
+    away = str(tmp_path_factory.mktemp("away"))
+    project.makepyfile(test_plain="def test_plain(): pass")
+    project.mkdir("inside")
+    words = [word.format(away=away) for word in arguments]
+    run = project.runpytest_subprocess("-p", "no:playwright", *words)
+    assert run.ret in ((4,) if refused else (0, 5))
+    if refused:
+        (line,) = [line for line in run.stderr.lines if line.startswith("ERROR: ")]
+        assert f"Write {words[0]}={away}" in line
+
+
+def test_every_session_of_a_set_is_of_the_same_project(
+    project: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though their results folder, outside of it, is made by the first of them; and a short flag of the suite, or one
+    in the environment, stays known.
+    """
+    there = tmp_path_factory.mktemp("away") / "results"
+    project.makeconftest(SUITE + NOBODY_ELSE)
+    project.makepyfile(MEASURES)
+    monkeypatch.setenv("PYTEST_ADDOPTS", f"--results '{there}'")
+    run = project.runpytest_subprocess(*QUICK, "--sessions", "2", "--label", "here")
+    assert run.ret == 0, run.stdout.str() + run.stderr.str()
+    documents = [json.loads(path.read_text()) for path in sorted(there.rglob("*.json"))]
+    assert len(documents) == 2
+    first, second = ([row["fullname"] for row in document["benchmarks"]] for document in documents)
+    assert first == second
+    assert run.stdout.str().count(f"rootdir: {project.path}\n") == 2
 
 
 def _runs(process: int) -> bool:

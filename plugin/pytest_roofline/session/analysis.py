@@ -1,23 +1,17 @@
-"""The ``roofline`` program, in a process of its own: files are the only border between measuring and analysing."""
+"""The ``roofline`` commands that show a run or judge it, as a library: what they print is kept and returned."""
 
 from __future__ import annotations
 
+import io
 import os
-import subprocess
-import sys
+import traceback
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
 
-import roofline
-from roofline.text.units import VERBOSE_BY
-
-WIDTH_BY = "ROOFLINE_WIDTH_BY"
-"""Tells the program what gives a wider table: pytest has no ``--width``, and asks the terminal or this variable."""
-
-
-NOT_STARTED = 126
-"""The exit code of a program that can't be started, as a shell has it."""
+CRASHED = 70
+"""The exit code of a command that raised an error of its own (EX_SOFTWARE). What was measured is on disk before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +32,33 @@ class Answer:
 
 
 def ask(command: str, *arguments: str) -> Answer:
-    """Run ``roofline COMMAND ARGUMENTS`` with this interpreter, from wherever this process has the package."""
-    places = [str(Path(roofline.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), "PYTHONIOENCODING": "utf-8"}
-    environment[WIDTH_BY] = "COLUMNS"
-    if command == "check":
-        environment[VERBOSE_BY] = "--roofline-gate-options=-v"
+    """Do what ``roofline COMMAND ARGUMENTS`` does."""
+    from roofline.cli import program
+    from roofline.cli.output import WIDTH_BY
+    from roofline.text.units import VERBOSE_BY
+
+    # pytest has no --width, and -v of its own: hints name what gives more there.
+    hints = {WIDTH_BY: "COLUMNS"} | ({VERBOSE_BY: "--roofline-gate-options=-v"} if command == "check" else {})
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), _environment(hints), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a project's tests may make errors of them
+        try:
+            code = program.main([command, *arguments])
+        except Exception:  # noqa: BLE001 (a fault of the analysis is told, and hides no result)
+            traceback.print_exc()
+            code = CRASHED
+    return Answer(command=command, code=code, out=out.getvalue().rstrip(), err=err.getvalue().strip())
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
-        answer = subprocess.run(
-            [sys.executable, "-m", "roofline", command, *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            env=environment,
-            check=False,
-        )
-    except OSError as error:  # no more open files or processes are allowed
-        return Answer(command=command, code=NOT_STARTED, out="", err=f"it can't be started: {error.strerror}")
-    return Answer(command=command, code=answer.returncode, out=answer.stdout.rstrip(), err=answer.stderr.strip())
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

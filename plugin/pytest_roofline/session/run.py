@@ -20,7 +20,8 @@ from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.roofs import needed as machine_roofs
 from pytest_roofline.roofs.kept import CacheError, KeptRoofs
 from pytest_roofline.roofs.measured import RoofPlan
-from pytest_roofline.session import analysis, gate, results
+from pytest_roofline.session import analysis, results
+from pytest_roofline.session.baseline import Baseline, plain, verdict
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.results import journal
 from roofline.schema.record import (
@@ -105,7 +106,7 @@ class Run:
         notes: tuple[str, ...] = (),
         *,
         place: SessionSet | None = None,
-        baseline: gate.Baseline | None = None,
+        baseline: Baseline | None = None,
         bounds: Suite | None = None,
     ) -> None:
         self.options = options
@@ -248,7 +249,7 @@ class Run:
         except CacheError as error:
             self.printed.append(f"{told}{measured.again}; they are not kept for later runs: {error}")
         else:
-            self.printed.append(f"{told}, kept for later runs in {gate.plain(kept.path)}{measured.again}.")
+            self.printed.append(f"{told}, kept for later runs in {plain(kept.path)}{measured.again}.")
 
     def sample_roofs(self) -> None:
         """Take one more sample of every roof this run measures."""
@@ -328,7 +329,7 @@ class Run:
         path = str(self.file.readable)
         command = ("report", path, "-o", str(self.file.beside("report"))) if self.options.report else ("summary", path)
         answer = analysis.ask(*command, "--width", str(width))
-        self.printed += (*answer.lines(), f"results: {gate.plain(self.file.readable)}")
+        self.printed += (*answer.lines(), f"results: {plain(self.file.readable)}")
         return answer.code == 0
 
     def check(self, width: int) -> int:
@@ -338,7 +339,7 @@ class Run:
         """
         if self._baseline is None or self.file is None or not self.stats:
             return exit_codes.PASSED
-        gated = gate.verdict(self._baseline, [self.file.path], self.options.gate_options, width)
+        gated = verdict(self._baseline, [self.file.path], self.options.gate_options, width)
         self.printed += gated.lines
         return gated.code
 

@@ -1,10 +1,8 @@
-"""``--sessions N``: the same run several times, one after the other, each in a process of its own.
+"""``--sessions N`` and ``--gate BASELINE``: what is decided before a test is collected.
 
-Processes scatter by more than the rounds of one do: each has other addresses, another heap and another hour. A gate
-that has seen one process on each side has seen nothing of that.
-
-The parent only starts the children, waits and sums up. A child knows by an environment variable which of the set it
-is. Its project, flags and everything else are the parent's (`same_project.CommandLine`).
+Processes scatter by more than the rounds of one do: each has other addresses, another heap and another hour. So a set
+repeats the whole run, each time in a process of its own. This process then only starts the children, waits and sums up.
+A child knows by an environment variable which of the set it is.
 """
 
 from __future__ import annotations
@@ -13,29 +11,32 @@ import json
 import os
 import secrets
 import shlex
+import shutil
 import signal
-import subprocess
 import sys
 import textwrap
-import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
+from typing import TYPE_CHECKING
 
 from pytest_roofline import exit_codes
-from pytest_roofline.session import analysis, gate
+from pytest_roofline.options import SETTINGS, Options, disabled, spelled
+from pytest_roofline.rerun import command_of, end_with_parent, environment_of, wait_for
+from pytest_roofline.session import analysis
+from pytest_roofline.session import baseline as baselines
+from pytest_roofline.session.baseline import Baseline
 from roofline.files.temporary import temporary_folder
 from roofline.results import journal
 from roofline.schema.record import KEY, SessionSet
 
+if TYPE_CHECKING:
+    import pytest
+
 VARIABLE = "ROOFLINE_SESSION"
 """Set for the children of a set, and taken away by the first to read it: no pytest that a test starts is a member."""
-
-GRACE_S = 5.0
-"""Ctrl-C in a terminal reaches the child, too. One that still runs after this time was not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +69,7 @@ class Member:
     def collect(self) -> Path | None:
         """The results file, once the child has ended; of one that was killed, made of its journal.
 
-        Its path is as `gate.plain` makes it. A journal without a measurement is taken away, and so is one whose JSON is
-        made; one that can't be read stays.
+        A journal without a measurement is taken away, and so is one whose JSON is made; one that can't be read stays.
         """
         if not self.told.exists():
             return None
@@ -83,8 +83,8 @@ class Member:
             except ValueError:  # damaged: what is left in it is the user's to restore
                 return None
             except OSError:  # the disk is full: every command reads the journal as well
-                return gate.plain(left)
-        return gate.plain(path) if path.exists() else None
+                return baselines.plain(left)
+        return baselines.plain(path) if path.exists() else None
 
 
 def member(environment: MutableMapping[str, str]) -> Member | None:
@@ -101,6 +101,107 @@ def member(environment: MutableMapping[str, str]) -> Member | None:
         return Member(place=place, told=Path(told))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{VARIABLE} is for the processes that --sessions starts. Unset it.") from error
+
+
+class Refused(ValueError):
+    """The run can't be had as it was asked for. The message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """``member``: which session of a set this process runs. ``baseline``: what it is held against at the end.
+    ``exit_code``: that of a set, which was run in place of this process.
+    """
+
+    member: Member | None = None
+    baseline: Baseline | None = None
+    exit_code: int | None = None
+
+
+def settle(config: pytest.Config, chosen: Options) -> Standing:
+    """Find out what this process is of, look for the baseline, and run the sessions of a set.
+
+    :raises Refused: sessions or gate can't be had.
+    """
+    if chosen.sessions > 1:
+        try:
+            place = member(os.environ)
+        except ValueError as error:
+            raise Refused(str(error)) from error
+        if place is not None:
+            end_with_parent()
+            # The gate is asked once, of all sessions, by the process that started this one.
+            return Standing(member=place)
+    _refuse_obstacles(config, chosen)
+    baseline = None if chosen.gate is None else _baseline(config, chosen.gate, chosen.gate_options)
+    return Standing(baseline=baseline, exit_code=None if chosen.sessions == 1 else _repeat(config, chosen, baseline))
+
+
+def _refuse_obstacles(config: pytest.Config, chosen: Options) -> None:
+    asked = spelled(config, "gate" if chosen.sessions == 1 else "sessions")
+    if chosen.results is None:
+        why = f"nothing would be kept of the run. Name a folder for its results: {spelled(config, 'results')} FOLDER"
+    elif getattr(config.option, "numprocesses", None) or getattr(config.option, "dist", "no") != "no":
+        why = "with -n nothing can be measured, for pytest-xdist runs tests beside each other. Leave -n out"
+    elif (flag := disabled(config)) is not None:
+        why = f"with {flag} nothing would be measured. Leave it out"
+    elif (flag := _given(config, _BY_THE_RUN_BEFORE)) is not None:
+        why = (
+            f"with {flag} the tests and their order hang on how the run before ended, so that other tests could be "
+            "compared than those that are meant. Leave it out, and name the tests"
+        )
+    elif chosen.sessions > 1 and (flag := _given(config, _ONE_FILE)) is not None:
+        why = f"each session would overwrite the file of {flag}. Leave it out: the results folder has a file of each"
+    else:
+        return
+    raise Refused(f"{asked}: {why}.")
+
+
+_ONE_FILE = {"--benchmark-json": "benchmark_json", "--junit-xml": "xmlpath"}
+"""Flags that name a single file for what a session writes at its end, with pytest's name of the option."""
+
+_BY_THE_RUN_BEFORE = {
+    "--lf": "lf",
+    "--ff": "failedfirst",
+    "--nf": "newfirst",
+    "--sw": "stepwise",
+    "--sw-skip": "stepwise_skip",
+    "--sw-reset": "stepwise_reset",
+}
+"""Flags by which pytest chooses tests, or their order, by what it remembers of earlier runs."""
+
+
+def _given(config: pytest.Config, flags: Mapping[str, str]) -> str | None:
+    return next((flag for flag, name in flags.items() if getattr(config.option, name, None)), None)
+
+
+def _baseline(config: pytest.Config, path: Path, options: Sequence[str]) -> Baseline:
+    try:
+        found = baselines.baseline(path)
+    except baselines.NoBaseline as error:
+        anew = ("gate", "gate_options", "sessions", "results")
+        flags = [flag for setting in SETTINGS if setting.name in anew for flag in (setting.flag, setting.short_flag)]
+        how = baselines.making(path, config.invocation_params.args, flags)
+        raise Refused(f"{spelled(config, 'gate')} {path}: {error}. {how}") from error
+    objection = baselines.objection(found, options) if options else None
+    if objection is not None:
+        raise Refused(f"{spelled(config, 'gate_options')}: roofline check says: {objection}")
+    return found
+
+
+def _repeat(config: pytest.Config, chosen: Options, baseline: Baseline | None) -> int:
+    command, folder = command_of(config), config.invocation_params.dir
+    more = environment_of(config)
+    width = shutil.get_terminal_size().columns
+    ended = run(
+        chosen.sessions,
+        lambda variables: wait_for(command, {**more, **variables}, folder),
+        lambda text: say(f" {text} ".center(width, "=")),
+        stop_at_failure=bool(config.getvalue("maxfail")),
+    )
+    code, lines = conclude(ended, chosen.sessions, width, baseline, chosen.gate_options)
+    say("\n".join([f" set of {chosen.sessions} sessions ".center(width, "="), *lines]))
+    return code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +271,7 @@ def conclude(
     ended: Sequence[Ended],
     count: int,
     width: int,
-    baseline: gate.Baseline | None = None,
+    baseline: Baseline | None = None,
     gate_options: Sequence[str] = (),
 ) -> tuple[int, list[str]]:
     """What came of a set: its exit code, and what to show. It passes if each session that was asked for did and left a
@@ -193,7 +294,7 @@ def conclude(
     if baseline is not None and code == exit_codes.INTERRUPTED:
         lines.append(f"not held against {baseline.path}: interrupted")
     elif baseline is not None and files:
-        gated = gate.verdict(baseline, files, gate_options, width)
+        gated = baselines.verdict(baseline, files, gate_options, width)
         lines += gated.lines
         code = gated.code if code == exit_codes.PASSED else code
     elif baseline is not None:
@@ -202,7 +303,7 @@ def conclude(
     lines += remarks(ended, count)
     if any(one.code == exit_codes.PASSED and one.crash is None and one.file is None for one in ended):
         named = "BASELINE" if baseline is None else shlex.quote(str(baseline.path))
-        lines += _wrapped(_NO_FIXTURE + gate.comparing_plain_benchmarks(named), width)
+        lines += _wrapped(_NO_FIXTURE + baselines.comparing_plain_benchmarks(named), width)
     lines += [f"results: {file}" for file in files]
     return code, lines
 
@@ -254,61 +355,7 @@ _ENDINGS = {
 }
 
 
-def started_as() -> list[str]:
-    """The start of the command line this pytest was called with: interpreter, its flags, and how pytest was named."""
-    own = len(sys.argv) - 1
-    name = Path(sys.argv[0])
-    by_name = name.stem in ("pytest", "py.test") or name.parts[-2:] == ("pytest", "__main__.py")
-    start = sys.orig_argv[1 : len(sys.orig_argv) - own]
-    # A program that calls pytest.main() is not to be run again.
-    return [sys.executable, *(start if by_name and start else ("-m", "pytest"))]
-
-
 def say(text: str) -> None:
     """Print at once: the next to write to the terminal is another process."""
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "replace").decode(encoding), flush=True)
-
-
-def wait_for(command: Sequence[str], variables: Mapping[str, str], folder: Path) -> int:
-    """Run a child to its end and return its exit code. Interrupted, let it write what it has, and return 2."""
-    with subprocess.Popen(command, env={**os.environ, **variables}, cwd=folder) as child:
-        try:
-            with _told_of_termination(child):
-                return child.wait()
-        except KeyboardInterrupt:
-            try:
-                _finish(child)
-            except KeyboardInterrupt:  # once more: now
-                child.kill()
-            return exit_codes.INTERRUPTED
-
-
-def _finish(child: subprocess.Popen[bytes]) -> None:
-    try:
-        child.wait(GRACE_S)
-    except subprocess.TimeoutExpired:
-        _interrupt(child)
-        child.wait()
-
-
-def _interrupt(child: subprocess.Popen[bytes]) -> None:
-    child.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
-
-
-@contextmanager
-def _told_of_termination(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """SIGTERM is for this process alone: without being told the child would go on measuring, for nobody."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        _interrupt(child)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

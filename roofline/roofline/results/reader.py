@@ -43,6 +43,10 @@ class NoResultError(ReadError):
     """JSON of another tool: nothing says that it was ever meant to be a result."""
 
 
+class NoBenchmarksError(ReadError):
+    """A result in which nothing was measured."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
     """One row of the file. ``record`` is None where another project wrote it, or where it can't be read.
@@ -214,7 +218,7 @@ def read_file(path: Path, content: bytes | None = None) -> ResultFile:
     if not benchmarks:
         incomplete = None if session is None else session.why_incomplete
         why = _why_empty(session) if incomplete is None else f" {incomplete[0].upper()}{incomplete[1:]}."
-        raise ReadError(f"{path}: no benchmarks in it.{why}")
+        raise NoBenchmarksError(f"{path}: no benchmarks in it.{why}")
     return ResultFile(
         path=path,
         host=host,

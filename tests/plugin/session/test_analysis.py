@@ -1,10 +1,16 @@
-"""The program that shows the results, in a process of its own."""
+"""The commands that show and judge results, as the plugin calls them."""
 
 from __future__ import annotations
 
+import os
+import warnings
 from pathlib import Path
 
+import pytest
+
+from pytest_roofline import exit_codes
 from pytest_roofline.session import analysis
+from roofline.cli import program
 from tests.roofline.comparison import sessions
 
 
@@ -30,3 +36,19 @@ def test_whoever_runs_pytest_is_told_how_pytest_is_made_wider(tmp_path: Path) ->
     assert "(use the environment variable COLUMNS=" in told
     assert "--width" not in told
     assert "--format" not in told
+
+
+def test_a_fault_of_the_analysis_is_told_and_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was measured is on disk; neither a pass nor a regression comes of it."""
+
+    def broken(_: object) -> int:
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+        raise ZeroDivisionError("by nobody")
+
+    monkeypatch.setattr(program, "main", broken)
+    before = dict(os.environ)
+    answer = analysis.ask("check", "new.json")
+    assert answer.code == analysis.CRASHED
+    assert exit_codes.of_check(answer.code) == exit_codes.USAGE_ERROR
+    assert answer.err.endswith("ZeroDivisionError: by nobody")
+    assert dict(os.environ) == before

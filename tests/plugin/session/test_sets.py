@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pytest_roofline.session import analysis, gate
+from pytest_roofline.session import analysis
 from pytest_roofline.session import sets as session_set
 from pytest_roofline.session.analysis import Answer
+from pytest_roofline.session.baseline import Baseline
 from pytest_roofline.session.sets import Ended, Member
 from roofline.schema.record import KEY, SessionSet
 
@@ -181,7 +177,7 @@ def test_nothing_is_said_of_sessions_that_ended_well_and_that_a_set_is_short_is(
     assert session_set.remarks([Ended(index=1, code=0, file=FILE)], 3) == ["stopped after session 1 of 3"]
 
 
-BASELINE = gate.Baseline(path=Path("base"), files=(Path("base/1.json"),))
+BASELINE = Baseline(path=Path("base"), files=(Path("base/1.json"),))
 Asked = list[tuple[str, ...]]
 
 
@@ -267,7 +263,7 @@ def test_a_set_of_which_nothing_can_be_used_is_no_baseline(answers: Callable[...
 
 @pytest.mark.parametrize(("baseline", "named"), [(None, "BASELINE"), (BASELINE, "base")])
 def test_where_a_session_passed_and_measured_nothing_it_is_told_what_to_do(
-    answers: Callable[..., Asked], baseline: gate.Baseline | None, named: str
+    answers: Callable[..., Asked], baseline: Baseline | None, named: str
 ) -> None:
     """With tests that use pytest-benchmark's own fixture, as a gate of one session tells; where it died, nothing."""
     answers()
@@ -343,107 +339,9 @@ def test_a_gate_with_nothing_to_look_at_does_not_pass(answers: Callable[..., Ask
     assert "gate against base: FAILED: nothing was measured" in lines
 
 
-@pytest.mark.parametrize(
-    ("argv", "orig_argv", "start"),
-    [
-        (["/x/pytest/__main__.py", "a"], ["py", "-m", "pytest", "a"], ["-m", "pytest"]),
-        (["/x/pytest/__main__.py", "a"], ["py", "-X", "dev", "-W", "error", "-m", "pytest", "a"], None),
-        (["/x/bin/pytest", "a", "b"], ["py", "/x/bin/pytest", "a", "b"], ["/x/bin/pytest"]),
-        (["/x/bin/pytest"], ["py", "/x/bin/pytest"], ["/x/bin/pytest"]),
-        (["/x/bin/pytest", "a"], ["py", "-m", "coverage", "run", "-m", "pytest", "a"], None),
-        (["/x/an_editor.py", "a"], ["py", "/x/an_editor.py", "a"], ["-m", "pytest"]),
-        ([""], ["py"], ["-m", "pytest"]),
-    ],
-)
-def test_a_session_is_started_as_this_pytest_was(
-    monkeypatch: pytest.MonkeyPatch, argv: list[str], orig_argv: list[str], start: list[str] | None
-) -> None:
-    """With the interpreter's flags and whatever stands before pytest; but no program that called pytest."""
-    monkeypatch.setattr(sys, "argv", argv)
-    monkeypatch.setattr(sys, "orig_argv", orig_argv)
-    assert session_set.started_as() == [sys.executable, *(start or orig_argv[1:-1])]
-
-
-def test_a_child_has_the_variables_the_folder_and_its_own_exit_code(tmp_path: Path) -> None:
-    """A signal is a negative one."""
-    code = "import os, sys; open('seen', 'w').write(os.environ['X']); sys.exit(7)"
-    assert session_set.wait_for([sys.executable, "-c", code], {"X": "here"}, tmp_path) == 7
-    assert (tmp_path / "seen").read_text() == "here"
-
-
-CHILD = """
-import pathlib, signal, sys, time
-def note(number, frame):
-    with open("told", "a") as file:
-        file.write(signal.Signals(number).name + " ")
-    if {ends}:
-        sys.exit(2)
-signal.signal(signal.SIGINT, note)
-pathlib.Path("ready").touch()
-while True:
-    time.sleep(60)
-"""
-
-# Tests may have been started where SIGINT is ignored, as a shell does with what it puts into the background.
-PARENT = """
-import pathlib, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from pytest_roofline.session import sets as session_set
-session_set.GRACE_S = {grace_s}
-code = session_set.wait_for([sys.executable, "child.py"], {{}}, pathlib.Path())
-pathlib.Path("code").write_text(str(code))
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
-@pytest.mark.parametrize(
-    ("number", "to_both", "grace_s", "ends"),
-    [
-        pytest.param(signal.SIGINT, True, 60, True, id="ctrl-c"),
-        pytest.param(signal.SIGINT, False, 0.1, True, id="only-the-parent-is-told"),
-        pytest.param(signal.SIGTERM, False, 60, True, id="terminated"),
-        pytest.param(signal.SIGINT, False, 0.1, False, id="a-child-that-does-not-end"),
-    ],
-)
-def test_an_interrupted_parent_lets_its_child_finish(
-    tmp_path: Path, number: signal.Signals, to_both: bool, grace_s: float, ends: bool
-) -> None:
-    """The child is told once and may write what it has; insisting kills it. The code is 2, and no process is left."""
-    (tmp_path / "child.py").write_text(CHILD.format(ends=ends))
-    command = [sys.executable, "-c", PARENT.format(grace_s=grace_s)]
-    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True) as parent:
-        try:
-            _until((tmp_path / "ready").exists)
-            (os.killpg if to_both else os.kill)(parent.pid, number)
-            if not ends:
-                _until((tmp_path / "told").exists)
-                parent.send_signal(number)
-            assert parent.wait(60) == 0
-            with pytest.raises(ProcessLookupError):
-                os.killpg(parent.pid, 0)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(parent.pid, signal.SIGKILL)
-    assert (tmp_path / "code").read_text() == "2"
-    assert (tmp_path / "told").read_text() == "SIGINT "
-
-
-def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_what_the_terminal_cannot_show_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Instead of ending the set with an error of encoding."""
     with (tmp_path / "out").open("w", encoding="ascii") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
         session_set.say("3 % ± 1")
     assert (tmp_path / "out").read_text() == "3 % ? 1\n"
-
-
-def test_the_variable_survives_json() -> None:
-    """Whatever stands in a path."""
-    member = Member(place=PLACE, told=Path('/tmp/a "b" ü'))
-    assert json.loads(member.environment()["ROOFLINE_SESSION"])[3] == '/tmp/a "b" ü'

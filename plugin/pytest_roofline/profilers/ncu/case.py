@@ -17,7 +17,6 @@ from pytest_roofline.profilers.ncu import counters as ncu_counters
 from pytest_roofline.profilers.ncu.order import Answer, Order
 from pytest_roofline.profilers.ncu.run import Ncu, NotCounted, Ran, pytest_command
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY, Status, sentences
-from pytest_roofline.session.same_project import CommandLine
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.counters.quantities import byte_metrics, flop_metrics, instead
 from roofline.schema.record import Counters
@@ -35,14 +34,14 @@ class Command:
     """How a run was called: what repeats a test of it.
 
     :param start: interpreter and pytest.
-    :param again: pytest's arguments, with which it finds the same project.
+    :param arguments: pytest's, with which it finds the same project.
     :param folder: where.
     :param rootpath: the project's root, which names of tests start from.
     :param has_cache: whether pytest keeps its cache.
     """
 
     start: Sequence[str]
-    again: CommandLine
+    arguments: Sequence[str]
     folder: Path
     rootpath: Path
     has_cache: bool
@@ -135,7 +134,7 @@ class CaseCounter:
         order = Order(test=test, file=file if within else None, answer=log.with_suffix(".answer"))
         application = pytest_command(
             command.start,
-            command.again,
+            command.arguments,
             self._ncu.system.environment,
             cache=log.parent / "cache" if command.has_cache else None,
         )

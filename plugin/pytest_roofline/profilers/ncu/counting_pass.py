@@ -21,8 +21,7 @@ from pytest_roofline.device.nvml import NoNvml
 from pytest_roofline.profilers.ncu.case import FOR_ALL, CaseCounter, Command
 from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
 from pytest_roofline.profilers.preflight import Finding, check_ncu
-from pytest_roofline.session.same_project import repeating
-from pytest_roofline.session.sets import started_as
+from pytest_roofline.rerun import arguments_of, started_as
 from roofline.schema.record import KEY, Counters, Record
 from roofline.schema.record_json import from_json
 
@@ -136,7 +135,7 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
     )
     command = Command(
         start=started_as(),
-        again=repeating(config),
+        arguments=arguments_of(config),
         folder=config.invocation_params.dir,
         rootpath=config.rootpath,
         has_cache=config.pluginmanager.hasplugin("cacheprovider"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from pathlib import Path
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers.ncu.order import CHILD, Answer
 from pytest_roofline.profilers.ncu.status import Status, classify
-from pytest_roofline.session.same_project import CommandLine
 
 TOLD_LINES = 5
 """Of what a program that failed has written last."""
@@ -153,7 +153,7 @@ def ncu_environment(environment: Mapping[str, str], folder: Path, variables: Map
 
 def pytest_command(
     start: Sequence[str],
-    again: CommandLine,
+    arguments: Sequence[str],
     environment: Mapping[str, str],
     *,
     cache: Path | None,
@@ -164,7 +164,7 @@ def pytest_command(
     compare, distribute, debug) is switched off in it by the plugin `CHILD`.
 
     :param start: interpreter and pytest.
-    :param again: what repeats the run.
+    :param arguments: pytest's, that repeat the run. They come last, and so count.
     :param environment: the run's.
     :param cache: a folder for pytest's cache, which the run is writing itself; None where it has none.
     """
@@ -175,5 +175,6 @@ def pytest_command(
         *(() if cache is None else ("-o", f"cache_dir={cache}")),
         *(("--disable-plugin-autoload",) if environment.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ()),
         *(word for name in plugins for word in ("-p", name)),
-        *again.words(environment.get("PYTEST_ADDOPTS")),
+        *shlex.split(environment.get("PYTEST_ADDOPTS", "")),
+        *arguments,
     )

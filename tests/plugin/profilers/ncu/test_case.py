@@ -19,7 +19,6 @@ from pytest_roofline.profilers.ncu.check import FLOP
 from pytest_roofline.profilers.ncu.order import VARIABLE
 from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
-from pytest_roofline.session.same_project import CommandLine
 from roofline.counters.quantities import TIME, byte_metrics, flop_metrics
 from roofline.schema.record import Counters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
@@ -101,7 +100,7 @@ def make(stubs: Stubs, tmp_path: Path) -> Make:
         ncu = Ncu(path=path, version="2025.3", system=system, compute_capability="9.0")
         command = Command(
             start=(sys.executable, "-IS", str(program)),
-            again=CommandLine(arguments=["-k", "x", "sub"]),
+            arguments=["-k", "x", "sub"],
             folder=project,
             rootpath=project,
             has_cache=True,

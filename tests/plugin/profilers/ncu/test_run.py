@@ -10,7 +10,6 @@ import pytest
 from pytest_roofline.device.system import Ended
 from pytest_roofline.profilers.ncu.order import Answer
 from pytest_roofline.profilers.ncu.run import Ncu, NotCounted, Ran, ncu_command, ncu_environment, pytest_command
-from pytest_roofline.session.same_project import CommandLine
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 
 COUNTED = Answer(problem=None)
@@ -182,15 +181,5 @@ def test_a_test_is_repeated_by_the_command_of_its_run(
     environment: dict[str, str], cache: Path | None, words: list[str]
 ) -> None:
     """What the environment added to it stands in it; the run's own arguments are last, and so count."""
-    again = CommandLine(arguments=["-k", "a b", "tests"])
-    command = pytest_command(("py", "-m", "pytest"), again, environment, cache=cache)
+    command = pytest_command(("py", "-m", "pytest"), ["-k", "a b", "tests"], environment, cache=cache)
     assert list(command) == ["py", "-m", "pytest", *words]
-
-
-def test_it_is_repeated_in_the_project_of_its_run() -> None:
-    """A results folder that the run has made since is not taken for the path of tests."""
-    again = CommandLine(
-        arguments=["--results", "/r", "tests"], flags=frozenset({"--results", "--label"}), pinned=["--rootdir=."]
-    )
-    command = pytest_command(("py", "-m", "pytest"), again, {"PYTEST_ADDOPTS": "--label results"}, cache=None)
-    assert list(command) == ["py", "-m", "pytest", *CHILD, "--label=results", "--rootdir=.", "--results=/r", "tests"]

@@ -1,0 +1,137 @@
+"""Run this pytest once more: the same command, in the project that it found, for a process that ends with this one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import psutil
+
+from pytest_roofline import exit_codes
+from pytest_roofline.options import flags_with_value
+
+if TYPE_CHECKING:
+    import pytest
+
+GRACE_S = 5.0
+"""Ctrl-C in a terminal reaches the child, too. One that still runs after this time didn't get it."""
+
+_LOOK_S = 1.0
+"""Seconds between two looks at the parent."""
+
+
+def command_of(config: pytest.Config) -> list[str]:
+    """The command that repeats this run in its folder: interpreter and its flags, pytest, root folder, arguments."""
+    return [*started_as(), *arguments_of(config)]
+
+
+def started_as() -> list[str]:
+    """The start of the command line this pytest was called with: interpreter, its flags, and how pytest was named."""
+    own = len(sys.argv) - 1
+    name = Path(sys.argv[0])
+    by_name = name.stem in ("pytest", "py.test") or name.parts[-2:] == ("pytest", "__main__.py")
+    start = sys.orig_argv[1 : len(sys.orig_argv) - own]
+    # A program that calls pytest.main() is not to be run again.
+    return [sys.executable, *(start if by_name and start else ("-m", "pytest"))]
+
+
+def arguments_of(config: pytest.Config) -> tuple[str, ...]:
+    """pytest's arguments, behind the root folder and the ini file that it found: it may find others another time.
+
+    A path that is the value of a flag is a test's to it until it knows the flag, and a results folder exists from the
+    first run on.
+    """
+    given = config.invocation_params
+    found = {"--rootdir": config.rootpath, "--config-file": config.inipath}
+    # From here, so that a result that says how it was called doesn't tell where the project lies.
+    pinned = [f"{flag}={os.path.relpath(path, given.dir)}" for flag, path in found.items() if path is not None]
+    return (*pinned, *joined(map(str, given.args), flags_with_value(config)))
+
+
+def joined(words: Iterable[str], flags: frozenset[str]) -> Iterator[str]:
+    """The words of a command line with ``--flag=value`` for ``--flag value``, which no pytest takes for a path."""
+    rest = iter(words)
+    for word in rest:
+        value = next(rest, None) if word in flags else None
+        yield word if value is None else f"{word}={value}"
+
+
+def environment_of(config: pytest.Config) -> dict[str, str]:
+    """The variables to change for a process that repeats this run: what they add to every command line."""
+    added = os.environ.get("PYTEST_ADDOPTS")
+    words = () if added is None else joined(shlex.split(added), flags_with_value(config))
+    return {} if added is None else {"PYTEST_ADDOPTS": shlex.join(words)}
+
+
+def wait_for(command: Sequence[str], variables: Mapping[str, str], folder: Path) -> int:
+    """Run a child to its end and return its exit code. Interrupted, let it write what it has, and return 2."""
+    with subprocess.Popen(command, env={**os.environ, **variables}, cwd=folder) as child:
+        try:
+            with _passing_termination_on(child):
+                return child.wait()
+        except KeyboardInterrupt:
+            try:
+                _finish(child)
+            except KeyboardInterrupt:  # once more: now
+                child.kill()
+            return exit_codes.INTERRUPTED
+
+
+def _finish(child: subprocess.Popen[bytes]) -> None:
+    try:
+        child.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        _interrupt(child)
+        child.wait()
+
+
+def _interrupt(child: subprocess.Popen[bytes]) -> None:
+    child.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
+
+
+@contextmanager
+def _passing_termination_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """SIGTERM is for this process alone: the child would go on measuring, for nobody."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        _interrupt(child)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def end_with_parent() -> None:
+    """Have this process end, at whatever it is then, a few seconds after the one that started it at the latest.
+
+    Whatever it measured on would disturb whoever measures next.
+    """
+    try:
+        parent = psutil.Process(os.getppid())
+    except psutil.NoSuchProcess:
+        os._exit(exit_codes.INTERRUPTED)
+    threading.Thread(target=_watch, args=(parent,), name="roofline-parent", daemon=True).start()
+
+
+def _watch(parent: psutil.Process) -> None:
+    # A child of a process that has ended gets another parent, which costs a microsecond to see, for steps are timed
+    # meanwhile; on Windows it keeps the number. Tests may replace time.sleep, and the look would never rest.
+    rest = threading.Event()
+    while os.getppid() == parent.pid and (os.name != "nt" or parent.is_running()):
+        rest.wait(_LOOK_S)
+    os._exit(exit_codes.INTERRUPTED)
