@@ -9,6 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from roofline.counters.quantities import QUANTITIES, Quantity
 from roofline.model.bounds import input_share
 from roofline.model.counter_values import counters_of, tensor_share
 from roofline.model.points import Point
@@ -111,6 +112,10 @@ def _bytes(name: str, title: str, source: str | Get, **changes: Any) -> Column[P
 
 def _hertz(value: float) -> str:
     return scaled(value, "Hz")
+
+
+def _counter_title(quantity: Quantity) -> str:
+    return quantity.title.replace("\n", " ") if quantity.part else f"{quantity.title.split()[0]} counter"
 
 
 def _version(name: str) -> Column[Point]:
@@ -355,17 +360,11 @@ _ALL: tuple[Column[Point], ...] = (
     _kind("counter_status", "counters", "record.counters.status"),
     _text("counter_source", "counters of", "record.counters.source"),
     _text("counter_reason", "why not counted", "record.counters.reason"),
-    _number("counter_flop_per_step", "FLOP counter", "counted.flop", prefixed),
-    _number("counter_dram_byte_per_step", "DRAM counter", "counted.dram_byte", prefixed),
-    _number("counter_dram_read_byte_per_step", "DRAM read", "counted.dram_read_byte", prefixed),
-    _number(
-        "counter_dram_write_byte_per_step",
-        "DRAM written",
-        "counted.dram_write_byte",
-        prefixed,
+    *(
+        _number(f"counter_{one.name}_per_step", _counter_title(one), f"counted.{one.name}", prefixed)
+        for one in QUANTITIES
+        if one.unit != "s"
     ),
-    _number("counter_l2_byte_per_step", "L2 counter", "counted.l2_byte", prefixed),
-    _number("counter_l1_byte_per_step", "L1 counter", "counted.l1_byte", prefixed),
     _number("tensor_share", "tensor cores", "counted.flop_by_pipe", percent, by=tensor_share),
     _text(
         "counter_flop_by_pipe", "FLOP of", "counted", by=lambda counters: shares(counters.flop_by_pipe or {}) or None

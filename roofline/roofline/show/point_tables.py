@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from roofline.counters.quantities import QUANTITIES
 from roofline.machine.roofs import Roofs, doubts
 from roofline.model import input_pipeline
 from roofline.model.bounds import NEAR_KNEE, STRADDLES
@@ -17,13 +18,14 @@ from roofline.show.columns import CASE_COLUMNS, parameters_of, pick, prefixed, s
 from roofline.show.tables import Column, Table
 from roofline.text.units import counted, percent, scaled, significant, some_of
 
+_COUNTED_BYTES = tuple(f"counter_{one.name}_per_step" for one in QUANTITIES if one.unit == "B")
+
 _POINT_COLUMNS = pick(
     *("machine", "device_kind", "device", "case", "workload_hash", "model", "mode", "batch", "precision", "layout"),
     *("data", "samples_per_s", "samples_per_s_sd", "sample_unit", "step_time_s", "step_time_sd_s", "margin"),
     *("rounds_left_out", "flop_per_step", "byte_low_per_step", "byte_high_per_step", "attained_flop_per_s"),
-    *("time_basis", "provenance", "flop_source", "counter_status", "tensor_share", "counter_dram_byte_per_step"),
-    *("counter_dram_read_byte_per_step", "counter_dram_write_byte_per_step", "counter_l2_byte_per_step"),
-    *("counter_l1_byte_per_step", "intensity_low_flop_per_byte", "intensity_high_flop_per_byte"),
+    *("time_basis", "provenance", "flop_source", "counter_status", "tensor_share", *_COUNTED_BYTES),
+    *("intensity_low_flop_per_byte", "intensity_high_flop_per_byte"),
     *("compute_roof_flop_per_s", "memory_roof_byte_per_s", "memory_level", "roof_source", "knee_flop_per_byte"),
     *("fraction_of_roof_low", "fraction_of_roof_high", "fraction_of_compute_roof", "speed_of_light_s"),
     *("fraction_of_speed_of_light", "bound", "bound_why", "bound_evidence", "plottable", "why_not_plottable"),
