@@ -36,9 +36,9 @@ from benchmarks.gate_rates import (
     count_of,
     evidence,
     false_alarms_beyond,
-    loud,
+    is_disturbed,
     rates,
-    told,
+    summary,
     total,
 )
 from benchmarks.gate_record import DATA
@@ -193,14 +193,14 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
                 }
                 for slowed, new in seen.items()
             }
-            print(told(title, len(drawn), f"{distinct(drawn)} of them different", counts))
+            print(summary(title, len(drawn), f"{distinct(drawn)} of them different", counts))
             figures.append(Figure(name=f"different draws, {title}", unit="", samples=(float(distinct(drawn)),)))
             compared = Share(counts[0.0][OURS].comparisons, len(drawn) * len(sessions))
             figures.append(Figure.of_share(f"compared at all, {title}", compared))
             figures.extend(rates(label, title, counts, {}))
             figures.extend(rates(label, title, less_sure, {}))
             figures.extend(false_alarms_beyond(title, counts))
-            if loud(label):
+            if is_disturbed(label):
                 continue
             measured.append(
                 {

@@ -27,7 +27,7 @@ from typing import Any
 
 from benchmarks.figures import Figure, Share
 from benchmarks.gate_rates import MOST_FALSE_ALARMS, Count, count_of, figure_name, most_same, total
-from benchmarks.gate_record import CASES, DATA
+from benchmarks.gate_record import CASES, DATA, machine_of
 
 SLOWDOWN = 0.05
 
@@ -132,22 +132,6 @@ def _figures(label: str, trials: Trials) -> list[Figure]:
     return figures
 
 
-def about(threads: int) -> dict[str, Any]:
-    """The machine this runs on, without its name, and which versions are installed."""
-    import torch
-
-    from pytest_roofline.device.host import describe
-
-    machine = describe(torch.device("cpu"), None)
-    return {
-        "cpu": machine.cpu,
-        "cpus": machine.cpu_count,
-        "os": machine.os.partition(" ")[0],
-        "versions": dict(machine.versions),
-        "threads": threads,
-    }
-
-
 def main() -> None:
     """Record, or take the files of selftests, and write one file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -161,7 +145,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         files = arguments.pack or record(arguments.runs, arguments.seconds, arguments.threads, Path(folder))
-        pack(files, DATA / f"gate_live_{arguments.label}.json", about(arguments.threads))
+        pack(files, DATA / f"gate_live_{arguments.label}.json", machine_of(arguments.threads))
 
 
 if __name__ == "__main__":

@@ -102,14 +102,14 @@ def figure_name(what: str, title: str, slowed: float, rule: str = OURS) -> str:
     return f"{what}, {title}, {pace(slowed)}: {rule}"
 
 
-def loud(label: str) -> bool:
+def is_disturbed(label: str) -> bool:
     """True if a recording is of a disturbed hour, by its label."""
     return label.startswith("loud")
 
 
 def most_same(label: str) -> float:
     """Share of slowed code that may be called the same: of a loud hour, which may leave all open, nothing."""
-    return 0.0 if loud(label) else 1 - CONFIDENCE
+    return 0.0 if is_disturbed(label) else 1 - CONFIDENCE
 
 
 def rates(label: str, title: str, counts: Counts, least_caught: Mapping[float, float]) -> Iterator[Figure]:
@@ -117,7 +117,7 @@ def rates(label: str, title: str, counts: Counts, least_caught: Mapping[float, f
 
     :param least_caught: slowdown -> share of comparisons in which ours must find it, in an hour that isn't loud.
     """
-    least = {} if loud(label) else least_caught
+    least = {} if is_disturbed(label) else least_caught
     for slowed, by_rule in counts.items():
         for rule, count in by_rule.items():
             own = rule == OURS
@@ -147,7 +147,7 @@ def false_alarms_beyond(title: str, counts: Counts) -> Iterator[Figure]:
             )
 
 
-def told(title: str, draws: int, distinct: str, counts: Counts) -> str:
+def summary(title: str, draws: int, distinct: str, counts: Counts) -> str:
     """Say what the rates are of: the draws, how many of them are different, and each rule's comparisons."""
     of = ", ".join(f"{rule} {count.comparisons}" for rule, count in counts[0.0].items())
     return f"{title}: {draws} draws, {distinct}; comparisons of a case each with unchanged and slowed code: {of}"

@@ -82,6 +82,22 @@ def pack(results: Sequence[ResultFile], path: Path) -> None:
     print(f"{path.name}: {len(results)} sessions, {len(columns)} cases, {path.stat().st_size / 1e3:.0f} kB")
 
 
+def machine_of(threads: int) -> dict[str, Any]:
+    """Describe this machine, without its name, and the versions that are installed."""
+    import torch
+
+    from pytest_roofline.device.host import describe
+
+    machine = describe(torch.device("cpu"), None)
+    return {
+        "cpu": machine.cpu,
+        "cpus": machine.cpu_count,
+        "os": machine.os.partition(" ")[0],
+        "versions": dict(machine.versions),
+        "threads": threads,
+    }
+
+
 def main() -> None:
     """Record, or take what was recorded, and write one file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -48,10 +48,10 @@ from benchmarks.gate_rates import (
     count_of,
     evidence,
     false_alarms_beyond,
-    loud,
+    is_disturbed,
     pace,
     rates,
-    told,
+    summary,
     total,
 )
 from benchmarks.gate_record import CASES, DATA
@@ -284,11 +284,11 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
             for case in turns:
                 print(f"  {case:36} {total(cases[case] for cases in own)}")
         distinct = f"{len(sets)} different sets of {rules.pairs} of {recorded} pairs of processes"
-        print(told(title, len(drawn), f"{distinct}, each both ways", counts))
+        print(summary(title, len(drawn), f"{distinct}, each both ways", counts))
         figures.append(Figure(name=f"different sets of pairs, {title}", unit="", samples=(float(len(sets)),)))
         figures.extend(rates(label, title, counts, LEAST_CAUGHT))
         figures.extend(false_alarms_beyond(title, counts))
-        if not loud(label):
+        if not is_disturbed(label):
             figures.extend(at_equal_false_alarms(title, scores))
             figures.extend(beyond_others(title, [scores]))
     return tuple(figures)

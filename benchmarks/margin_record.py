@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from benchmarks.gate_record import machine_of
 from pytest_roofline.measuring.telemetry import HostTelemetry, Reading
 
 DATA = Path(__file__).parent / "data"
@@ -135,28 +135,13 @@ def _run(step: Step, telemetry: HostTelemetry, seconds: float) -> tuple[list[flo
 
 def about(seconds: float) -> dict[str, object]:
     """Describe the machine of the recording, without a name that identifies it."""
-    model = next(
-        (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
-        platform.processor(),
-    )
     return {
-        "cpu": model,
-        "cpus": os.cpu_count(),
-        "hypervisor": any("hypervisor" in line for line in _lines("/proc/cpuinfo") if line.startswith("flags")),
-        "os": platform.system(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
+        **machine_of(torch.get_num_threads()),
         "seconds_each": seconds,
         "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_average": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
         "tick_s": TICK_S,
     }
-
-
-def _lines(path: str) -> list[str]:
-    file = Path(path)
-    return file.read_text().splitlines() if file.exists() else []
 
 
 def main() -> None:

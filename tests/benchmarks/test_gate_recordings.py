@@ -28,7 +28,7 @@ def test_turns() -> None:
     found = gate_turns.recordings()
     assert set(found) >= TURNS
     for label in TURNS:
-        least = Rules().pairs * (1 if gate_rates.loud(label) else 2)
+        least = Rules().pairs * (1 if gate_rates.is_disturbed(label) else 2)
         assert len(found[label].turns) >= 8
         assert all(len(pairs) >= least for pairs in found[label].turns.values())
         assert all(pair.base_s for pairs in found[label].turns.values() for pair in pairs)

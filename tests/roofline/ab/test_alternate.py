@@ -35,16 +35,6 @@ def test_turns_go_a_b_b_a() -> None:
     assert met.turns.base_s == met.turns.new_s == (0.1,) * 6
 
 
-def test_the_other_side_may_begin() -> None:
-    """Then it is warmed up first, has the first turn, and its turns stand under its own name all the same."""
-    table = Table(new=(0.2,))
-    (met,) = duel(table, first="new", budget_s=2.0)
-    assert turns(table).startswith("nbbn")
-    assert table.heard[:2] == ["new Begin", "base Begin"]
-    assert met.turns is not None
-    assert (met.turns.first, set(met.turns.base_s), set(met.turns.new_s)) == ("new", {0.1}, {0.2})
-
-
 def test_one_process_runs_at_a_time() -> None:
     """Nobody is spoken to before the other one has answered; proofs and counts come one after the other, too. What is
     built anew is so on both sides before either has a turn.
@@ -140,25 +130,10 @@ def test_a_test_that_one_side_skips_is_a_problem(skipping: str) -> None:
     assert (met.turns, met.problem, met.skipped) == (None, f"{skipping}: skipped: not here", False)
 
 
-def test_a_test_that_both_sides_skip_is_skipped() -> None:
-    """Neither has it: nothing is lost. The next test is measured."""
-    skips = {"skips": ["a"]}
-    first, second = duel(Table(), ("a", "b"), base=skips, new=skips)
-    assert first.skipped
-    assert second.turns is not None
-
-
 def test_a_failed_proof_makes_it_incomparable() -> None:
     """The turns are taken; the reason says which side and why."""
     (met,) = duel(Table(), new={"fails": {"a": "failed: precision: ran in tf32"}})
     assert (met.turns, met.problem) == (None, "new: failed: precision: ran in tf32")
-
-
-def test_a_process_that_ends_ends_the_duel() -> None:
-    """In the test it ended in; the tests after it are for the next pair of processes."""
-    first, second = duel(Table(), ("a", "b", "c"), new={"dies_in": "b"})
-    assert not first.crashed
-    assert (second.test, second.crashed, second.problem) == ("b", True, "new: ended")
 
 
 def test_nobody_is_waited_for_for_ever() -> None:

@@ -34,10 +34,11 @@ def watched(trees: Path) -> LoadedCode:
 def test_a_side_s_own_code_is_right(trees: Path) -> None:
     """And so is what belongs to neither: Python's, other packages', this plugin's own."""
     code = watched(trees)
-    code.add("base", [str(trees / "base/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
+    others = ["/opt/lib/plugin/__init__.py", str(trees / "tree/.venv/lib/python3.12/site-packages/torch/__init__.py")]
+    code.add("base", [str(trees / "base/package/__init__.py"), str(trees / "base/package/fast.so"), *others])
     code.add("new", [str(trees / "new/package/__init__.py"), "/opt/lib/plugin/__init__.py"])
     first, second = code.lines()
-    assert first == f"base: the base, commit c0ffee00; 1 file of {trees / 'base'} loaded"
+    assert first == f"base: the base, commit c0ffee00; 2 files of {trees / 'base'} loaded"
     assert second.startswith("new: the new")
 
 
@@ -103,20 +104,6 @@ def test_a_module_that_was_built_in_another_tree_is_refused(trees: Path, place: 
     """As an editable install loads it; no path makes it the side's own."""
     with pytest.raises(WrongCode, match=r"loaded the compiled module .*\(--base-path, --new-path\)"):
         watched(trees).add("base", [str(trees / place / "build/cp312/fast.so")])
-
-
-def test_a_module_that_was_built_in_the_side_s_own_tree_is_right(trees: Path) -> None:
-    """It is one of its files."""
-    code = watched(trees)
-    code.add("base", [str(trees / "base/package/fast.so")])
-    assert "1 file" in code.lines()[0]
-
-
-def test_other_packages_in_an_environment_of_the_tree_are_no_code_of_it(trees: Path) -> None:
-    """They are installed, and not in the tree by another name."""
-    code = watched(trees)
-    code.add("base", [str(trees / "tree/.venv/lib/python3.12/site-packages/torch/__init__.py")])
-    assert "0 files" in code.lines()[0]
 
 
 def test_two_interpreters_share_their_tree(trees: Path) -> None:

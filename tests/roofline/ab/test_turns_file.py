@@ -71,13 +71,6 @@ def test_another_file_is_told(tmp_path: Path, text: str, message: str) -> None:
         read(tmp_path / "none.json")
 
 
-def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
-    """The file of that name is in the way."""
-    (tmp_path / "file").touch()
-    with pytest.raises(WrongOptions, match=r"--results .*file: can't be written"):
-        write(trial(case("a", turns())), tmp_path / "file")
-
-
 def test_where_the_disk_is_full_no_half_file_is_left(tmp_path: Path) -> None:
     """It would be read as one that somebody cut off."""
     many = trial(*(case(f"case {number}", turns()) for number in range(20)))
