@@ -76,7 +76,7 @@ class Session:
 Sessions = Mapping[str, Sequence[Session]]
 """Case -> its sessions, in the order they were taken."""
 
-SessionResult = Mapping[str, Sequence[Observation | None]]
+Observed = Mapping[str, Sequence[Observation | None]]
 """Case -> what each of its sessions says; None: nothing, for it was disturbed."""
 
 
@@ -119,7 +119,7 @@ def distinct(drawn: Sequence[Split]) -> int:
     return len({(frozenset(split.base), frozenset(split.new)) for split in drawn})
 
 
-def see(sessions: Sessions, slowed: float = 0.0) -> SessionResult:
+def see(sessions: Sessions, slowed: float = 0.0) -> Observed:
     """Observe each session by itself, with times made longer by so much."""
     rounds = {case: [session.slowed(slowed).rounds for session in series] for case, series in sessions.items()}
     loud = [disturbed_session(cases) is not None for cases in zip(*rounds.values(), strict=True)]
@@ -136,7 +136,7 @@ def _observed(rounds: Rounds, number: int) -> Observation | None:
         return None
 
 
-def ours(base: SessionResult, new: SessionResult, split: Split, confidence: float = CONFIDENCE) -> dict[str, Count]:
+def ours(base: Observed, new: Observed, split: Split, confidence: float = CONFIDENCE) -> dict[str, Count]:
     """The gate's own verdicts on one comparison, of all cases that both sides know something of: in a loud hour a side
     may have no session with enough rounds left alone, and where nothing is compared nothing can be wrong.
     """
@@ -149,7 +149,7 @@ def ours(base: SessionResult, new: SessionResult, split: Split, confidence: floa
     return {case: count_of(kind) for case, kind in kinds.items()}
 
 
-def effects(base: SessionResult, new: SessionResult, drawn: Sequence[Split]) -> list[Effect]:
+def effects(base: Observed, new: Observed, drawn: Sequence[Split]) -> list[Effect]:
     """Of every case of each comparison that both sides know something of, in the order that the others are asked."""
     sides = ((_usable(base[case], split.base), _usable(new[case], split.new)) for split in drawn for case in base)
     return [effect_of(*pair) for pair in sides if all(pair)]
@@ -217,5 +217,5 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def _total(base: SessionResult, new: SessionResult, drawn: Sequence[Split], confidence: float) -> Count:
+def _total(base: Observed, new: Observed, drawn: Sequence[Split], confidence: float) -> Count:
     return total(count for split in drawn for count in ours(base, new, split, confidence).values())
