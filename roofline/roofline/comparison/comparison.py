@@ -150,7 +150,7 @@ class Comparison:
 
     @property
     def judged(self) -> int:
-        """How many of the matched cases have an effect: sessions of loud hours alone have none."""
+        """How many of the matched cases have an effect: sessions of disturbed hours alone have none."""
         return sum(case.effect is not None for case in self.of(*MATCHED))
 
     @property

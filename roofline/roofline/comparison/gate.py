@@ -214,7 +214,7 @@ def _ids(cases: Sequence[Compared]) -> list[str]:
 
 
 def grouped(cases: Iterable[Compared], reason: Callable[[Compared], str]) -> dict[str, list[Compared]]:
-    """By reason, which is told once of all that have it."""
+    """By reason, which is given once for all that have it."""
     groups: dict[str, list[Compared]] = {}
     for case in cases:
         groups.setdefault(reason(case), []).append(case)

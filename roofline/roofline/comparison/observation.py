@@ -24,7 +24,7 @@ from roofline.timing.margin import LARGEST, LEAST_ROUNDS, MEDIAN_OVER_MEAN, Marg
 from roofline.timing.step_time import AGREEMENT, mostly_disturbed, step_time, step_times_s, too_many
 
 OUTLIER = 1.5
-"""A round that takes this many times the median or longer is an outlier: the median doesn't see it, so it is told."""
+"""A round that takes this many times the median or longer is an outlier, which the median doesn't see."""
 
 _ONE_DEVIATION = math.erf(math.sqrt(0.5))
 """Confidence of an interval of one standard deviation to either side, 68.3 %."""
@@ -72,8 +72,12 @@ def disturbed_session(cases: Iterable[Rounds]) -> str | None:
     :param cases: the rounds of each; those of which nobody looked what disturbed them tell nothing.
     """
     known = [rounds for rounds in cases if rounds.disturbed is not None]
-    loud = sum(mostly_disturbed(rounds.disturbed) is not None for rounds in known)
-    return f"{loud} of {len(known)} cases were mostly disturbed from outside" if too_many(loud, len(known)) else None
+    disturbed = sum(mostly_disturbed(rounds.disturbed) is not None for rounds in known)
+    return (
+        f"{disturbed} of {len(known)} cases were mostly disturbed from outside"
+        if too_many(disturbed, len(known))
+        else None
+    )
 
 
 def observe(rounds: Rounds, started_at: str = "") -> Observation:
@@ -83,9 +87,9 @@ def observe(rounds: Rounds, started_at: str = "") -> Observation:
     """
     if rounds.steps < 1 or not rounds.wall_s:
         raise Unusable("no rounds in the record")
-    loud = mostly_disturbed(rounds.disturbed)
-    if loud is not None:
-        raise Unusable(loud)
+    why = mostly_disturbed(rounds.disturbed)
+    if why is not None:
+        raise Unusable(why)
     kept = step_times_s(rounds)
     return observe_times(kept, left_out=len(rounds.wall_s) - len(kept), started_at=started_at)
 

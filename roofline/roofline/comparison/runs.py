@@ -25,8 +25,10 @@ from roofline.text.units import scaled, some_of
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A machine. ``parts`` are what it is told by, in pairs of words and values; ``label`` is for people. ``hashed`` is
-    what a fingerprint is made from, in words: it says which of it differs, and decides nothing.
+    """A machine.
+
+    ``parts`` are what it is known by, in pairs of words and values; ``label`` is for people. ``hashed`` is what a
+    fingerprint is made from, in words: it says which of it differs, and decides nothing.
     """
 
     label: str
@@ -50,10 +52,10 @@ _OF_A_MAC = ("i386", "arm")
 def identity_of(result: ResultFile) -> Identity:
     """The machine of a result."""
     host, machine = result.host, result.machine
-    told: dict[str, str | None]
+    named: dict[str, str | None]
     hashed: dict[str, str | None] = {}
     if machine is not None:
-        told = {
+        named = {
             _PROCESSOR: machine.cpu,
             "device": f"{machine.device.name} ({machine.device.kind})",
             "processor as pytest-benchmark has it": _processor(host),
@@ -68,18 +70,18 @@ def identity_of(result: ResultFile) -> Identity:
             "last-level cache": None if cache is None else f"{cache} byte",
         }
     else:
-        told = {
+        named = {
             _PROCESSOR: _processor(host),
             "number of processors": None if host.cpus is None else str(host.cpus),
             "system": None if host.system is None else host.system.partition(" ")[0],
             "architecture": host.architecture,
             _HOST: host.node if _processor(host) is None else None,
         }
-    return Identity(label=result.machine_label, parts=_known(told), hashed=_known(hashed))
+    return Identity(label=result.machine_label, parts=_known(named), hashed=_known(hashed))
 
 
 def _processor(host: Host) -> str | None:
-    """Where nothing else is told of it, pytest-benchmark has the architecture, which is no processor."""
+    """Where nothing else is known of it, pytest-benchmark has the architecture, which is no processor."""
     return None if host.cpu in (host.architecture, *_OF_A_MAC) else host.cpu
 
 
@@ -108,9 +110,9 @@ def machine_difference(base: Identity, new: Identity) -> str | None:
 
 
 def _left_open(base: Mapping[str, str], new: Mapping[str, str]) -> str | None:
-    """What keeps two machines without a fingerprint from being one, though nothing is told of them that differs."""
+    """What keeps two machines without a fingerprint from being one, though nothing differs of what they name."""
     for side, own, other in (("baseline", base, new), ("new results", new, base)):
-        # The host's name is told only where there is no processor.
+        # The host's name counts only where there is no processor.
         missing = [name for name in other if name not in own and not (name == _HOST and _PROCESSOR in own)]
         if missing:
             return _not_known(side, missing)
@@ -127,13 +129,13 @@ def setup_of(result: ResultFile) -> Mapping[str, str]:
     """What may make the same code on the same machine faster or slower, in words: versions, threads, limits."""
     host, machine = result.host, result.machine
     if machine is None:
-        told = {
+        named = {
             "python": host.python,
             "pytest-benchmark": result.pytest_benchmark_version,
             "system": host.system,
             "host": host.node,
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in named.items() if value is not None}
     threads = {f"threads ({name.replace('_', ' ')})": count for name, count in machine.threads.items()}
     parts = {**machine.versions, **threads, **machine.limits, "system": machine.os, "label": machine.label}
     return {name: str(value) for name, value in parts.items() if value is not None}
@@ -187,7 +189,7 @@ class Run:
 
     @property
     def moment(self) -> datetime | None:
-        """When it began; None where that isn't told."""
+        """When it began; None where that isn't known."""
         return datetime.fromisoformat(self.when) if self.when else None
 
 

@@ -17,7 +17,7 @@ from roofline.text.units import scaled, significant
 from roofline.timing.step_time import mostly_disturbed
 
 _MOST_REASONS = 3
-"""Told of a case."""
+"""Reported of a case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,16 +71,20 @@ class Counted:
 class SessionResult:
     """One case in one session.
 
-    ``test`` is the test's full name. ``case`` and ``device`` are None where there is no record. Without an
-    ``observation`` ``problem`` tells why, and ``problem_kind`` in a word of which kind that is: a flag's name, or
-    `RECORD`, `TIMES` or `ROOF`; ``loud`` where it was the machine's fault and not the row's. ``bimodal`` is the flag's
-    evidence. By roof, the observation is of the step time over ``least_s``, which the machine's own measured roofs
-    allow, known to ``least_error``, relative; ``sol_s`` is the speed of light, and ``provenance`` where the work is
-    from. ``step_time_s`` is always seconds. ``fastest_s`` and ``slowest_s`` are of the session's rounds. ``counted`` is
-    the work as its operations were counted, by roof what the case was placed by; None where there is none. ``marked``:
-    it was looked for what disturbed the rounds from outside; where some of them or most of the session's were,
-    ``all_rounds_s`` are the step times of all of them, for `roofline.comparison.marks`. ``checks`` are the names of the
-    claims that the record has a check of.
+    ``test`` is the test's full name. ``case`` and ``device`` are None where there is no record. ``checks`` are the
+    names of the claims that the record has a check of.
+
+    Without an ``observation``, ``problem`` says why, and ``problem_kind`` of which kind that is: a flag's name, or
+    `RECORD`, `TIMES` or `ROOF`; ``disturbed``: it was the machine's fault and not the row's. ``bimodal`` is the flag's
+    evidence.
+
+    ``step_time_s`` is always seconds; ``fastest_s`` and ``slowest_s`` are of the session's rounds. By roof, the
+    observation is of the step time over ``least_s``, which the machine's own measured roofs allow, known to
+    ``least_error``, relative; ``sol_s`` is the speed of light, and ``provenance`` where the work is from. ``counted``
+    is the work as its operations were counted, by roof what the case was placed by; None where there is none.
+
+    ``marked``: it was looked for what disturbed the rounds. Where some of them, or most of the session's, were,
+    ``all_rounds_s`` are the step times of all of them, for `without_marks`.
     """
 
     run: Run
@@ -189,7 +193,7 @@ def _with_rounds(seen: SessionResult, record: Record) -> SessionResult:
         fastest_s=min(rounds.wall_s) / rounds.steps,
         slowest_s=max(rounds.wall_s) / rounds.steps,
         marked=rounds.disturbed is not None,
-        # Eight bytes a round: there may be a thousand sessions of a loud hour.
+        # Eight bytes a round: there may be a thousand sessions of a disturbed hour.
         all_rounds_s=array("d", [wall / rounds.steps for wall in rounds.wall_s]) if some_marked else (),
     )
 

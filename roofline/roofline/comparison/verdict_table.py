@@ -366,7 +366,7 @@ def _side(runs: Sequence[Run]) -> str:
 
 
 def _age(base: Sequence[Run], new: Sequence[Run]) -> str:
-    """How long before the new side the baseline was taken; empty where that isn't told, or less than a day."""
+    """How long before the new side the baseline was taken; empty where that isn't known, or less than a day."""
     of_base, of_new = newest(base).moment, newest(new).moment
     if of_base is None or of_new is None:
         return ""
@@ -387,23 +387,23 @@ def _run(run: Run) -> dict[str, Any]:
 
 def _reasons(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Why cases have no other verdict, those of one reason in one line."""
-    told = [case for case in comparison.cases if case.why and not case.by_figures and case.outcome != "new"]
+    explained = [case for case in comparison.cases if case.why and not case.by_figures and case.outcome != "new"]
     lines: list[str] = []
-    for outcome in dict.fromkeys(case.outcome for case in told):
-        of = [case for case in told if case.outcome == outcome]
+    for outcome in dict.fromkeys(case.outcome for case in explained):
+        of = [case for case in explained if case.outcome == outcome]
         lines += lines_of(of, in_full=in_full, numbers=False)
     return lines
 
 
 def _more(comparison: Comparison) -> str:
     """What the column of more sessions promises, and what it doesn't."""
-    told = "More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do"
+    text = "More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do"
     without = {case.no_number for case in comparison.cases}
     if "beyond" in without:
-        told += f"; {NO_NUMBER['beyond']}: not even {MOST_SESSIONS} more would be likely to"
+        text += f"; {NO_NUMBER['beyond']}: not even {MOST_SESSIONS} more would be likely to"
     if "border" in without:
-        told += f"; {NO_NUMBER['border']}: it lies at what matters, and more may move it to either side"
-    return told
+        text += f"; {NO_NUMBER['border']}: it lies at what matters, and more may move it to either side"
+    return text
 
 
 def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:

@@ -91,7 +91,7 @@ depend on data or on who comes first; another algorithm, as Winograd's for a con
 """
 
 COUNTERS_BYTE = 0.05
-"""The same of bytes that counters read: what lies in a cache when a kernel begins hangs on what ran before."""
+"""The same of bytes that counters read: what lies in a cache when a kernel begins depends on what ran before."""
 
 _DIGITS = (3, 5, 7)
 """Significant digits that are tried until two counts look different. Of seven, `TOLERANCE` is the last."""
@@ -109,7 +109,7 @@ def counted_otherwise(base: Sequence[SessionResult], new: Sequence[SessionResult
         only = "new" if of_new else "the baseline"
         return f"counted {_listed(of_base or of_new, _flop, _DIGITS[0])} a step in {only} alone"
     show = _bytes if _all_same([*of_base, *of_new], _same_flop) else _flop
-    before, now = _told_apart(of_base, of_new, show)
+    before, now = _both_counts(of_base, of_new, show)
     last = _work(of_new[-1])
     by_counters = (last.byte_source if show is _bytes else last.flop_source) == "counters"
     verb = "counters read" if by_counters else "counted"
@@ -160,16 +160,16 @@ def _work(seen: SessionResult) -> Counted:
     return seen.counted
 
 
-def _told_apart(
+def _both_counts(
     base: Sequence[SessionResult], new: Sequence[SessionResult], show: Callable[[Counted, int], str]
 ) -> tuple[str, str]:
     """Both sides in words, with as many digits as it takes to see a difference."""
-    told = ("", "")
+    texts = ("", "")
     for digits in _DIGITS:
-        told = (_listed(base, show, digits), _listed(new, show, digits))
-        if told[0] != told[1]:
+        texts = (_listed(base, show, digits), _listed(new, show, digits))
+        if texts[0] != texts[1]:
             break
-    return told
+    return texts
 
 
 def _listed(side: Sequence[SessionResult], show: Callable[[Counted, int], str], digits: int) -> str:

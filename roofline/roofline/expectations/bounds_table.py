@@ -26,11 +26,11 @@ _WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", 
 def summary(checked: Checked) -> str:
     """How many came to what: ``1 failed, 5 held, 1 unknown device``."""
     counts = Counter(finding.verdict for finding in checked.findings)
-    told = [f"{counts[verdict]} {_words(verdict)}" for verdict in _WORST_FIRST if counts[verdict]]
-    told = told or ["nothing is expected of these results"]
-    told += [f"{counted(len(checked.unreadable), 'file')} not read"] if checked.unreadable else []
-    told += [counted(len(checked.unknown_devices), "unknown device")] if checked.unknown_devices else []
-    return ", ".join(told)
+    text = [f"{counts[verdict]} {_words(verdict)}" for verdict in _WORST_FIRST if counts[verdict]]
+    text = text or ["nothing is expected of these results"]
+    text += [f"{counted(len(checked.unreadable), 'file')} not read"] if checked.unreadable else []
+    text += [counted(len(checked.unknown_devices), "unknown device")] if checked.unknown_devices else []
+    return ", ".join(text)
 
 
 def found_in(checked: Checked, *, in_full: bool = True) -> list[Found]:
@@ -76,8 +76,8 @@ def _messages(rows: Sequence[CheckedBound], *, in_full: bool) -> list[str]:
     """What speaks against each verdict but *held*."""
     lines: list[str] = []
     for verdict in _WORST_FIRST:
-        told = [(message(finding), 1) for finding in rows if finding.verdict == verdict]
-        lines += first_lines(_words(verdict), told, in_full=in_full) if verdict != "held" else []
+        messages = [(message(finding), 1) for finding in rows if finding.verdict == verdict]
+        lines += first_lines(_words(verdict), messages, in_full=in_full) if verdict != "held" else []
     return lines
 
 
@@ -120,11 +120,11 @@ def standing(point: Point) -> str:
     known = [f"{what} {percent(share)}" for what, share in shares.items() if share is not None]
     busy = point.placement.device_share
     known += [] if busy is None else [f"device busy {percent(busy)}"]
-    told = f". Of a step: {', '.join(known)}" if known else ""
+    text = f". Of a step: {', '.join(known)}" if known else ""
     why_none = point.roofs.why_none
     if why_none is not None and why_none not in point.bound.evidence:
-        told += f". No roofs: {why_none}"
-    return f"Evidence: {point.bound.evidence}{told}"
+        text += f". No roofs: {why_none}"
+    return f"Evidence: {point.bound.evidence}{text}"
 
 
 def _of_held(rows: Sequence[CheckedBound]) -> dict[str, list[tuple[str, int]]]:
@@ -155,8 +155,8 @@ def _rest(checked: Checked, *, in_full: bool) -> list[str]:
         notes.append(f"Nothing is expected of: {named(checked.unexpected, in_full=in_full)}")
     if checked.for_others:
         counts = Counter(expected.device for expected in checked.for_others)
-        told = ", ".join(f"{device} ({count})" for device, count in counts.items())
-        notes.append(f"Expectations for other devices or machines, not looked at: {told}")
+        text = ", ".join(f"{device} ({count})" for device, count in counts.items())
+        notes.append(f"Expectations for other devices or machines, not looked at: {text}")
     return [*notes, *checked.unknown_devices]
 
 
@@ -331,7 +331,7 @@ def _disturbed_share(record: Record) -> float:
 
 
 def _published_knee(point: Point) -> str | None:
-    """That the bound hangs on a table; None where the roofs on both sides of the knee were measured."""
+    """That the bound depends on a table; None where the roofs on both sides of the knee were measured."""
     used = [f"{roof.name} {rate(roof)} by {roof.detail}" for roof in bounding(point) if roof.source == "spec"]
     if not used:
         return None

@@ -129,7 +129,7 @@ def not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[C
             )
             if {one.outcome for one in without} == {"skipped"}:
                 verdict = "not_applicable"
-        elif expected.precision == ANY:  # of a case without a number it isn't told
+        elif expected.precision == ANY:  # of a case without a number it isn't known
             missed = {case: f"{case}: {why}" for case, why in failed.items() if matches(expected.case, case)}
         findings += [
             CheckedBound(

@@ -6,7 +6,7 @@ Both are worked out from the counted work, a time and roofs, and the last two le
   rounds). Of a session whose rounds, or whose cases, were mostly disturbed from outside it isn't known: by such a time
   no floor is shown to be missed.
 - **roofs**: a roof is the best of its samples. By the worst of them (value x (1 - spread)) the same time is a larger
-  fraction; this is the share by which. A roof that was sampled once shows no spread, and that is told.
+  fraction; this is the share by which. A roof that was sampled once shows no spread, and that is said.
 
 Of several sessions the case's fraction is the median, and the sessions themselves bound what is left open of it: each
 lies above the true median by a chance of 1/2, so that it is unlikely to be beyond nearly all of them. The bound is the
@@ -70,7 +70,7 @@ class Fraction:
         return self.at_most > 2 * self.value
 
     @property
-    def told(self) -> str:
+    def why_open(self) -> str:
         """What leaves it open, in words."""
         timing = "timing not known" if self.timing is None else f"timing ±{percent(self.timing)}"
         sessions = "" if self.sessions is None else f", between sessions ±{percent(self.sessions)}"
@@ -78,12 +78,12 @@ class Fraction:
         return f"{timing}{sessions}, by the roofs' worst samples +{percent(self.roofs)}{once}"
 
     @property
-    def bound_told(self) -> str:
+    def why_at_most(self) -> str:
         """What ``at_most`` is by, in words."""
         if self.count == 1:
-            return self.told
+            return self.why_open
         rank = from_the_top(self.count)
-        return f"by the highest{f' but {rank - 1}' if rank > 1 else ''} of {self.count} sessions; {self.told}"
+        return f"by the highest{f' but {rank - 1}' if rank > 1 else ''} of {self.count} sessions; {self.why_open}"
 
 
 ONE_IN = 20
@@ -144,7 +144,7 @@ def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | Non
         return None
     values = [value for value, _ in known]
     timings = [_timing(point) for point in points]
-    told = [timing for timing in timings if timing is not None]
+    known_timings = [timing for timing in timings if timing is not None]
     highest = sorted(
         ((value, most * (1 + (timing or 0.0))) for (value, most), timing in zip(known, timings, strict=True)),
         reverse=True,
@@ -153,7 +153,7 @@ def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | Non
         value=statistics.median(values),
         least=min(values),
         at_most=highest[from_the_top(len(highest)) - 1][1],
-        timing=max(told) if len(told) == len(timings) else None,
+        timing=max(known_timings) if len(known_timings) == len(timings) else None,
         sessions=statistics.stdev(values) / statistics.fmean(values) if len(values) > 1 else None,
         roofs=max(0.0, statistics.median(most / value for value, most in known) - 1),
         once=any(len(roof.samples) == 1 for point in points for roof in bounding(point)),

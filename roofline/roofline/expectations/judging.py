@@ -9,8 +9,8 @@
 - An expectation that was worked out on another machine of the same name, or from another work under the same id, is not
   evaluable: it says nothing of this one. Nor does one of a result that was edited to something none may be.
 - What doesn't hold, and does by the roofs that the expectation was locked under, is not evaluable: the roofs changed.
-- A case is not evaluable where half or more of its sessions have no usable row of it: invalid, or told as not measured.
-  What is left of them is no measurement of the case. Fewer are left out, and that is told.
+- A case is not evaluable where half or more of its sessions have no usable row of it: invalid, or not measured. What is
+  left of them is no measurement of the case. Fewer are left out, and that is reported.
 - A case that the file expects on this device and that isn't in the results is **not measured**, and so is one that was
   to be measured and failed in every session, though others of its pattern are there. The devices are those that the
   results are of, be it that nothing but roofs came to be measured on one. An entry of another machine expects no case
@@ -262,9 +262,9 @@ def _floor(
             verdict = "failed"
     got = f"{percent(fraction.value, 3)} {_OF[what]}"
     if verdict == "held" and fraction.value < floor:
-        got += f", which may be {percent(fraction.at_most, 3)} ({fraction.bound_told}): not shown to be below"
+        got += f", which may be {percent(fraction.at_most, 3)} ({fraction.why_at_most}): not shown to be below"
     elif fraction.value < floor or not fraction.timed:
-        got += f", at most {percent(fraction.at_most, 3)} ({fraction.bound_told})"
+        got += f", at most {percent(fraction.at_most, 3)} ({fraction.why_at_most})"
     return Claim(what=what, verdict=verdict, expected=expected, got=got)
 
 
@@ -301,18 +301,18 @@ def otherwise_by_counters(results: Iterable[ResultFile], table: DeviceTable) -> 
 
     :param results: with their counters.
     """
-    told: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for result in results:
         if not any(map(_was_seen, result.benchmarks)):
             continue
         for seen, counted in zip(points_of(result, table), points_of(_without_counters(result), table), strict=True):
             if seen.bound.kind != counted.bound.kind:
-                told[
+                sentences[
                     f"By hardware counters, which not every run reads, {seen.id} on {result.machine_label} is"
                     f" {bounded(seen.bound.kind, seen.bound.why)}; what is expected is held against the counted work,"
                     f" by which it is {bounded(counted.bound.kind, counted.bound.why)}"
                 ] = None
-    return tuple(told)
+    return tuple(sentences)
 
 
 def _was_seen(benchmark: Benchmark) -> bool:

@@ -95,8 +95,8 @@ def _lock(sessions: Sequence[Point], results: Iterable[ResultFile], least_safety
     evidence = [f"{newest.bound.why}: {newest.bound.evidence}."]
     floors: dict[str, float] = {}
     for name, of, fraction in (("min_fraction_of_roof", "its roof", roof), (_LIGHT, "the speed of light", light)):
-        floor, told = _floor(of, fraction, least_safety, disturbed=bool(warning))
-        evidence.append(told)
+        floor, reached = _floor(of, fraction, least_safety, disturbed=bool(warning))
+        evidence.append(reached)
         if floor is not None:
             floors[name] = floor
     expected = Expected(
@@ -131,7 +131,7 @@ def _sessions(sessions: Sequence[Point]) -> str:
 
 
 def _disturbed(sessions: Sequence[Point]) -> str:
-    """What is told of sessions in which the machine was hardly left alone; empty where there are none."""
+    """What is said of sessions in which the machine was hardly left alone; empty where there are none."""
     found = [f"{why} in {point.result.path.name}" for point in sessions if (why := why_disturbed(point)) is not None]
     if not found:
         return ""
@@ -197,7 +197,7 @@ def _floor(of: str, fraction: Fraction | None, least_safety: float, *, disturbed
         safety = max(least_safety, ONE_SESSION_SAFETY, 2 * math.hypot(fraction.scatter, fraction.roofs))
     else:
         safety = max(least_safety, 2 * fraction.scatter)
-    reached = f"{percent(fraction.least, 3)} of {of} at the lowest; {fraction.told}"
+    reached = f"{percent(fraction.least, 3)} of {of} at the lowest; {fraction.why_open}"
     if safety > MOST_SAFETY:
         return None, f"{reached}: known too badly for a floor."
     floor = _down(fraction.least * (1 - safety))

@@ -40,13 +40,6 @@ def test_nothing_to_compare(run: Run, tmp_path: Path, base: list[Path]) -> None:
     assert err == f"Error: no case of {base[0]} and 3 more could be compared with one of {new[0]} and 3 more\n"
 
 
-def test_a_missing_side(run: Run, tmp_path: Path, base: list[Path]) -> None:
-    """Exit code 3, with its path."""
-    code, out, err = run("compare", *base, "--with", tmp_path / "none")
-    assert (code, out) == (3, "")
-    assert err == f"Error: no new results: {tmp_path / 'none'} doesn't exist.\n"
-
-
 @pytest.mark.parametrize("spelled", [("--with", ""), ("--with=",)])
 def test_an_empty_name_is_not_the_current_folder(run: Run, base: list[Path], spelled: tuple[str, ...]) -> None:
     """As an unset variable gives it: wrong usage, whatever lies there."""
@@ -80,13 +73,6 @@ def test_the_option_may_be_given_in_every_way(run: Run, base: list[Path], new: l
             "resnet18-train-b32-fp32": ("4", "4"),
             "vgg16-train-b32-fp32": ("0", "4"),
         }, way
-
-
-def test_other_options_between_the_paths(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
-    """The value of another option is none of the paths, and ends the paths of the one before."""
-    code, _, _ = run("compare", "-o", tmp_path / "out.csv", *base, "--with", *new, "--least-effect", "5%")
-    assert code == 0
-    assert (tmp_path / "out.csv").read_text().count("\n") == 4
 
 
 def test_files_that_end_like_the_format(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:

@@ -143,18 +143,6 @@ def test_a_full_disk_leaves_the_file_as_it_was(run: Run, tmp_path: Path) -> None
     assert sorted(path.name for path in Path().iterdir()) == ["e.toml"]
 
 
-def test_what_is_written_is_of_this_machine_and_work(run: Run, tmp_path: Path) -> None:
-    """So that neither another machine with its label nor another work under its id is taken for it."""
-    path = build.result(tmp_path / "a.json", [build_points.record()], of=build.session(build_points.roofs())).path
-    assert run("lock", path, "-o", "e.toml")[0] == 0
-    (entry,) = read(Path("e.toml"))
-    assert (entry.fingerprint, entry.workload_hash) == (
-        "fingerprint of epyc-2cpu",
-        "hash of resnet50-train-b32-fp32",
-    )
-    assert run("check", path, "--expect", "e.toml")[0] == 0
-
-
 def test_nothing_to_lock_is_exit_code_3(run: Run, tmp_path: Path) -> None:
     """And writes nothing."""
     bad = build_points.record(flags=(Flag(name="loss", evidence="nan", invalid=True),))

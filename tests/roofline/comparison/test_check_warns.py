@@ -56,16 +56,6 @@ def test_shown_to_be_the_same(run: Run, base: list[Path], new: list[Path]) -> No
     assert out.startswith("Passed: no case shown to be slower (2 same)")
 
 
-def test_removed_cases_may_be_allowed(run: Run, base: list[Path], new: list[Path]) -> None:
-    """They are told all the same."""
-    for path in new:
-        sessions.edited(path, sessions.remove)
-    code, out, err = run("check", *new, "--baseline", *base, "--allow-removed")
-    assert code == 0
-    assert "1 matched, 0 new, 1 removed" in out
-    assert f"Warning: removed: {ID}: in {base[0]} and 3 more, not in {new[0]} and 3 more" in err
-
-
 def test_a_new_case_passes_and_is_told(run: Run, tmp_path: Path, base: list[Path]) -> None:
     """There is nothing to hold it against."""
     new = sessions.side(tmp_path / "new", {**TIMES, "vgg16": 0.2}, first=10)

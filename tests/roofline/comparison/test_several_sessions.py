@@ -196,25 +196,6 @@ def test_a_new_case_of_which_sessions_are_invalid(
     assert f"vgg16-train-b32-fp32: {count} of 5 new sessions invalid: precision_disproved" in err
 
 
-@pytest.mark.parametrize("where", ["base", "new"])
-@pytest.mark.parametrize("count", [1, 3])
-def test_sessions_of_one_side_in_another_unit(
-    run: Run, base: list[Path], new: list[Path], where: str, count: int
-) -> None:
-    """They contradict each other, and no scatter of theirs says anything: exit code 3 with a file of each."""
-    files = base if where == "base" else new
-    _change(files, count, _times_in_another_unit)
-    for path in files:  # what they were counted at would be faster than the machine's roofs otherwise
-        sessions.edited(path, lambda content: record_of(content).pop("work", None))
-    code, _, err = run("check", *new, "--baseline", *base)
-    line = _line(err, "Error")
-    assert code == 3
-    side = "baseline" if where == "base" else "new"
-    assert f"cannot compare: {side}: sessions of one side differ by a factor of 10" in line
-    assert "another unit?" in line
-    assert str(files[-1].parent) in line
-
-
 @pytest.mark.parametrize(("factor", "outcome"), [(90, "inconclusive"), (120, "not comparable")])
 def test_how_far_sessions_may_be_apart(
     run: Run, base: list[Path], new: list[Path], factor: float, outcome: str

@@ -251,11 +251,3 @@ def test_a_bound_that_another_device_table_moves_says_so(tmp_path: Path, compute
     assert told is not None
     assert "device table" in told
     assert "data sheet, 2024" in told
-
-
-def test_what_is_held_needs_no_reason(tmp_path: Path) -> None:
-    """Neither does what was not measured, or is invalid: those say why themselves."""
-    assert likely(tmp_path, build_points.record(), bound="compute") is None
-    invalid = build_points.record(flags=(Flag(name="loss", evidence="not finite", invalid=True),))
-    assert likely(tmp_path, invalid, bound="compute") is None
-    assert likely(tmp_path, build_points.record(), bound="compute", case="other") is None

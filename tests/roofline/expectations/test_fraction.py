@@ -22,7 +22,7 @@ def test_of_one_session(tmp_path: Path) -> None:
         assert (fraction.timing, fraction.sessions) == (0.008, None)
         assert fraction.roofs == pytest.approx(0.25)
         assert fraction.at_most == pytest.approx(0.1 * 1.25 * 1.008)
-        assert fraction.told == fraction.bound_told == "timing ±0.80 %, by the roofs' worst samples +25 %"
+        assert fraction.why_open == fraction.why_at_most == "timing ±0.80 %, by the roofs' worst samples +25 %"
 
 
 def test_a_roof_that_was_sampled_once_is_told(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_a_roof_that_was_sampled_once_is_told(tmp_path: Path) -> None:
         fraction = of_roof(build_points.points(tmp_path, build_points.record(), over=over))
         assert fraction is not None
         assert fraction.once is once
-        assert ("a roof sampled once" in fraction.told) is once
+        assert ("a roof sampled once" in fraction.why_open) is once
 
 
 def test_of_bytes_that_are_a_range_the_least_counts(tmp_path: Path) -> None:
@@ -71,8 +71,8 @@ def test_sessions_have_a_median_and_a_deviation(tmp_path: Path) -> None:
     assert fraction.sessions == pytest.approx(1 / 3)
     assert fraction.roofs == 0.0
     assert fraction.scatter == pytest.approx(math.hypot(0.04, 1 / 3))
-    assert fraction.told == "timing ±4.0 %, between sessions ±33 %, by the roofs' worst samples +0 %"
-    assert fraction.bound_told == f"by the highest of 3 sessions; {fraction.told}"
+    assert fraction.why_open == "timing ±4.0 %, between sessions ±33 %, by the roofs' worst samples +0 %"
+    assert fraction.why_at_most == f"by the highest of 3 sessions; {fraction.why_open}"
 
 
 @pytest.mark.parametrize("slower", [(0.05, 0.6, 0.0), (0.04, 0.01, 0.5), (0.059, 0.9, 0.9)])
@@ -117,7 +117,7 @@ def test_the_highest_of_eight_sessions_may_be_chance(tmp_path: Path) -> None:
     fraction = of_roof(_sessions(tmp_path, (0.2, 0.0, 0.0), *((0.1 + 0.001 * number, 0.0, 0.0) for number in range(7))))
     assert fraction is not None
     assert fraction.at_most == pytest.approx(0.106)
-    assert fraction.bound_told == f"by the highest but 1 of 8 sessions; {fraction.told}"
+    assert fraction.why_at_most == f"by the highest but 1 of 8 sessions; {fraction.why_open}"
 
 
 def test_a_slower_session_more_never_raises_the_bound(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_time_or_a_roof_may_be_no_knowledge(tmp_path: Path) -> None:
         assert fraction is not None
         assert (fraction.timed, not fraction.open) == (timed, known)
         assert math.isfinite(fraction.at_most)
-        assert len(fraction.told) < 100
+        assert len(fraction.why_open) < 100
 
 
 def test_without_a_margin_the_rounds_tell(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_without_a_margin_the_rounds_tell(tmp_path: Path) -> None:
     fraction = of_roof(build_points.points(tmp_path, window))
     assert fraction is not None
     assert fraction.timing is None
-    assert fraction.told.startswith("timing not known")
+    assert fraction.why_open.startswith("timing not known")
 
 
 def test_without_a_count_there_is_none(tmp_path: Path) -> None:

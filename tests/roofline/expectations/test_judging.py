@@ -386,16 +386,6 @@ def test_sessions_that_differ_are_not_evaluable(tmp_path: Path) -> None:
     assert finding.verdict == "failed"
 
 
-def test_an_invalid_session_is_left_out_and_named(tmp_path: Path) -> None:
-    """The others are judged."""
-    bad = build_points.record(flags=(Flag(name="loss", evidence="not finite", invalid=True),))
-    points = _sessions(tmp_path, build_points.record(), build_points.record(), bad)
-    (finding,) = check_expectations(points, [expected(bound="memory")]).findings
-    assert (finding.verdict, len(finding.points)) == ("failed", 2)
-    told = "Left out: 1 of 3 sessions have no usable row: s2.json: the row is invalid: loss: not finite"
-    assert told in message(finding)
-
-
 def test_machines_and_workloads_are_told_apart(tmp_path: Path) -> None:
     """The same id on two machines is two findings; with another hash, too; what one lacks is not measured there."""
     here = build_points.points(

@@ -1,6 +1,5 @@
 """What is written from good sessions, and what is left out and why."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,20 +139,6 @@ def test_a_session_in_which_it_failed_is_a_bad_one(tmp_path: Path, outcome: Outc
     )
     far = build_points.points(tmp_path, other, name="d", session=session, machine={"fingerprint": "far"})
     assert len(lock([*good, *far])[0]) == 1
-
-
-def test_sessions_of_several_commits_are_told_in_the_evidence(tmp_path: Path) -> None:
-    """A floor below what the old code reached is no floor of the new one's."""
-    old, new = sessions(tmp_path, step(0.1), step(0.1))
-    old = replace(old, result=replace(old.result, commit="fedcba9876543210"))
-    ((locked,), _) = lock([old, new])
-    assert locked.evidence[1] == (
-        "Sessions of several commits are locked together: 0123456789, fedcba9876; not of the newest one's: s0.json."
-        " Give those of one at a time."
-    )
-    assert locked.sessions == (old, new)
-    assert locked.warning == ""
-    assert locked.expected.min_fraction_of_roof == 0.09
 
 
 def test_roofs_are_not_locked_and_machines_are_told_apart(tmp_path: Path) -> None:
