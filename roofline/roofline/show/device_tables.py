@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roofline.machine.published import BYTE_ROOFS, PublishedDevice, PublishedRoof
-from roofline.show.tables import Column, Table
+from roofline.show.tables import Column, Table, words
 from roofline.text.units import scaled
 
 
@@ -62,24 +62,24 @@ def _accumulate(row: Row) -> str | None:
     return None if row.roof is None else row.roof.accumulate
 
 
-_PRECISION: Column[Row] = Column(name="roof", title="precision", get=_name, show=_full_name, right=False)
+_PRECISION: Column[Row] = words("roof", "precision", _name, show=_full_name)
 _CORES: Column[Row] = Column(
     name="cores", title="units", get=_cores, narrow=lambda units: units.split()[0], right=False, drop=1
 )
-_SUM: Column[Row] = Column(name="accumulate", title="sum in", get=_accumulate, right=False, drop=2)
+_SUM: Column[Row] = words("accumulate", "sum in", _accumulate, drop=2)
 
 _COLUMNS: tuple[Column[Row], ...] = (
-    Column(name="device", title="device", get=lambda row: row.device.name, right=False),
-    Column(name="aliases", title="also", get=lambda row: list(row.device.aliases), right=False),
+    words("device", "device", "device.name"),
+    words("aliases", "also", lambda row: list(row.device.aliases)),
     _PRECISION,
     Column(name="value", title="value", get=_value),
-    Column(name="unit", title="unit", get=_unit, right=False),
+    words("unit", "unit", _unit),
     Column(name="tensor", title="tensor", get=lambda row: None if row.roof is None else row.roof.tensor),
     _SUM,
     Column(name="dense", title="dense", get=lambda row: None if row.roof is None else row.roof.dense),
-    Column(name="source", title="source", get=lambda row: row.device.source, right=False),
-    Column(name="date", title="date", get=lambda row: row.device.date, right=False),
-    Column(name="note", title="note", get=lambda row: row.device.note, right=False),
+    words("source", "source", "device.source"),
+    words("date", "date", "device.date"),
+    words("note", "note", "device.note"),
 )
 
 _DISPLAY: tuple[Column[Row], ...] = (

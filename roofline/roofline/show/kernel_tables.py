@@ -17,7 +17,7 @@ from roofline.schema.record import KernelTime, Record
 from roofline.show import kernel_notes
 from roofline.show.columns import percent_of, prefixed
 from roofline.show.operation_notes import about_busy, kernel
-from roofline.show.tables import Column, Table
+from roofline.show.tables import Column, Table, number, seconds, words
 from roofline.text.units import scaled, shares, significant
 
 Source = Literal["profiler", "counters"]
@@ -238,30 +238,20 @@ def _bound(line: KernelLine) -> str | None:
     return None if line.counted is None or line.kind is None else line.counted.limit
 
 
-def _words(name: str, title: str, get: Callable[[KernelLine], Any], drop: int = 0) -> Column[KernelLine]:
-    return Column(name=name, title=title, get=get, right=False, drop=drop)
-
-
-def _number(
-    name: str, title: str, get: Callable[[KernelLine], Any], show: Callable[[Any], str], drop: int = 0
-) -> Column[KernelLine]:
-    return Column(name=name, title=title, get=get, show=show, drop=drop)
-
-
 def _level(level: str, place: int) -> Column[KernelLine]:
     """Of the levels the one that is farthest from DRAM gives way first."""
-    return _number(level, BY_NAME[level].title, _of(lambda one: one.byte[level]), prefixed, drop=place)
+    return number(level, BY_NAME[level].title, _of(lambda one: one.byte[level]), prefixed, drop=place)
 
 
 def _intensity(level: str) -> Column[KernelLine]:
     name = "intensity_flop_per_byte" if level == "dram_byte" else f"{level.removesuffix('byte')}intensity_flop_per_byte"
-    return _number(name, "FLOP/\nbyte", _of(lambda one: one.intensity(level)), significant)
+    return number(name, "FLOP/\nbyte", _of(lambda one: one.intensity(level)), significant)
 
 
 _KERNELS: tuple[Column[KernelLine], ...] = (
-    _words("machine", "machine", lambda line: line.point.result.machine_label),
-    _words("case", "case", lambda line: line.point.id),
-    _words("source", "source", lambda line: line.source),
+    words("machine", "machine", lambda line: line.point.result.machine_label),
+    words("case", "case", lambda line: line.point.id),
+    words("source", "source", lambda line: line.source),
     Column(
         name="kernel",
         title="kernel",
@@ -278,12 +268,12 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
         right=False,
         drop=2,
     ),
-    _number("launches", "launches", lambda line: line.launches, lambda launches: f"{launches:g}", drop=4),
-    _number("time_s", "time", lambda line: line.time_s, lambda time_s: scaled(time_s, "s")),
-    _number("share", "% of\ntime", _share, percent_of, drop=3),
-    _number("flop", "FLOP", _of(lambda one: one.flop), prefixed),
-    _words("flop_by_pipe", "FLOP of", _of(lambda one: shares(one.flop_by_pipe or {}) or None)),
-    _number("tensor_share", "tensor\n%", _of(lambda one: one.tensor_share), percent_of, drop=1),
+    number("launches", "launches", lambda line: line.launches, lambda launches: f"{launches:g}", drop=4),
+    seconds("time_s", "time"),
+    number("share", "% of\ntime", _share, percent_of, drop=3),
+    number("flop", "FLOP", _of(lambda one: one.flop), prefixed),
+    words("flop_by_pipe", "FLOP of", _of(lambda one: shares(one.flop_by_pipe or {}) or None)),
+    number("tensor_share", "tensor\n%", _of(lambda one: one.tensor_share), percent_of, drop=1),
     *(_level(level, place) for place, level in enumerate(LEVELS)),
     *(_intensity(level) for level in LEVELS),
     Column(
@@ -293,11 +283,11 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
         narrow=lambda limit: "undet." if limit == "undetermined" else limit,
         right=False,
     ),
-    _words("bound_why", "why", _of(lambda one: one.why)),
-    _words("valid", "valid", lambda line: line.point.valid),
-    _words("file", "file", lambda line: line.point.result.path.name),
+    words("bound_why", "why", _of(lambda one: one.why)),
+    words("valid", "valid", lambda line: line.point.valid),
+    words("file", "file", lambda line: line.point.result.path.name),
 )
-_NUMBER_OF_KERNELS = _number("kernels", "kernels", lambda line: line.kernels, str, drop=5)
+_NUMBER_OF_KERNELS = number("kernels", "kernels", lambda line: line.kernels, str, drop=5)
 _COLUMNS = {column.name: column for column in (*_KERNELS, _NUMBER_OF_KERNELS)}
 
 
@@ -327,17 +317,17 @@ def _counted_range(row: Reconciled) -> str | None:
 
 
 _RECONCILED: tuple[Column[Reconciled], ...] = (
-    Column(name="quantity", title="quantity", get=lambda row: row.name, right=False),
-    Column(name="unit", title="unit", get=lambda row: row.unit, right=False),
+    words("quantity", "quantity", "name"),
+    words("unit"),
     Column(name="counted", title="counted", get=_counted_range),
     Column(name="counted_low", title="least counted", get=lambda row: row.counted_low),
     Column(name="counted_high", title="most counted", get=lambda row: row.counted_high),
     Column(
         name="counters", title="counters", get=lambda row: row.counters, show=lambda value: scaled(value, "").strip()
     ),
-    Column(name="counters_over_counted", title="counters /\ncounted", get=lambda row: row.ratio, show=significant),
-    Column(name="standing", title="standing", get=lambda row: row.standing, right=False),
-    Column(name="launches", title="launches", get=lambda row: row.launches, drop=1),
-    Column(name="reasons", title="reasons", get=lambda row: list(row.reasons), right=False),
+    number("counters_over_counted", "counters /\ncounted", "ratio", show=significant),
+    words("standing"),
+    number("launches", drop=1),
+    words("reasons", "reasons", lambda row: list(row.reasons)),
 )
 _RECONCILED_SHOWN = ("quantity", "counted", "counters", "counters_over_counted", "standing", "launches")

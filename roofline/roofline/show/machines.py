@@ -9,7 +9,7 @@ from typing import NamedTuple
 from roofline.model.points import Point, cases, newest
 from roofline.schema.amounts import usable
 from roofline.show.columns import pick
-from roofline.show.tables import Column, Table
+from roofline.show.tables import Column, Table, words
 from roofline.text.units import significant, some_of
 
 
@@ -112,7 +112,7 @@ _STANDING = (
     *("step_time_s", "latency_median_s", "latency_p95_s", "latency_p99_s", "valid", "flags", "started_at", "file"),
 )
 _SHOWN = ("fraction_of_roof", "bound", "latency_median_s")
-_MACHINE: Column[Row] = Column(name="machine", title="machine", get=lambda row: row.machine, right=False)
+_MACHINE: Column[Row] = words("machine")
 _SPEED_UP: Column[Row] = Column(
     name="speed_up", title="speed-up", get=lambda row: row.speed_up, show=lambda value: f"{significant(value)}x"
 )

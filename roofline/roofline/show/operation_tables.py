@@ -20,8 +20,8 @@ from roofline.model.points import Point
 from roofline.schema.record import Operation, OutsideTime, Profile
 from roofline.show import kernel_notes, operation_notes
 from roofline.show.columns import percent_of, prefixed
-from roofline.show.tables import Column, Table
-from roofline.text.units import scaled, significant
+from roofline.show.tables import Column, Table, number, seconds, words
+from roofline.text.units import significant
 from roofline.text.wrapping import cut
 
 _WIDE, _NARROW = 40, 33
@@ -133,11 +133,11 @@ def outside_table(
             right=False,
         ),
         Column(name="calls", title="calls", get=lambda one: one.calls, show=lambda calls: f"{calls:g}"),
-        Column(name="time_s", title="time", get=lambda one: one.time_s, show=_seconds),
-        Column(
-            name="share_of_step",
-            title="% of\nstep",
-            get=lambda one: None if whole_s is None else one.time_s / whole_s,
+        seconds("time_s", "time"),
+        number(
+            "share_of_step",
+            "% of\nstep",
+            lambda one: None if whole_s is None else one.time_s / whole_s,
             show=percent_of,
         ),
     ]
@@ -219,10 +219,6 @@ def _whole(case: Taken) -> Line:
     )
 
 
-def _seconds(value: float) -> str:
-    return scaled(value, "s")
-
-
 def _name(line: Line) -> list[str]:
     """Two lines for an operation: which it is, and on what."""
     if line.one is None:
@@ -264,16 +260,6 @@ def _shortened(text: str) -> str:
     return text.partition(" ")[0].replace("undetermined", "undet.")
 
 
-def _words(name: str, get: Callable[[Line], Any]) -> Column[Line]:
-    return Column(name=name, title=name, get=get, right=False)
-
-
-def _number(
-    name: str, title: str, get: Callable[[Line], Any], show: Callable[[Any], str] = str, drop: int = 0
-) -> Column[Line]:
-    return Column(name=name, title=title, get=get, show=show, drop=drop)
-
-
 def _fraction(line: Line) -> float | None:
     return line.least_s / line.time_s if line.least_s is not None and line.time_s > 0 else None
 
@@ -295,56 +281,56 @@ def _intensity(operation: Operation) -> float | None:
 
 
 _WHERE = (
-    _words("machine", lambda line: line.case.point.result.machine_label),
-    _words("case", lambda line: line.case.point.id),
+    words("machine", get="case.point.result.machine_label"),
+    words("case", get="case.point.id"),
 )
 
 _RUN = (
-    _words("valid", lambda line: line.case.point.valid),
-    _words("file", lambda line: line.case.point.result.path.name),
+    words("valid", get="case.point.valid"),
+    words("file", get="case.point.result.path.name"),
 )
 
 _MEASURED = (
-    _number("time_s", "time", lambda line: line.time_s, _seconds),
-    _number("share_of_step", "% of\nstep", lambda line: line.case.step.share(line.time_s), percent_of),
-    _number("speed_of_light_s", "SOL", lambda line: line.least_s, _seconds, drop=1),
-    _number("fraction_of_speed_of_light", "% of\nSOL", _fraction, percent_of),
-    _number("above_speed_of_light_s", "above\nSOL", lambda line: line.above_s, _seconds),
+    seconds("time_s", "time", "time_s"),
+    number("share_of_step", "% of\nstep", lambda line: line.case.step.share(line.time_s), percent_of),
+    seconds("speed_of_light_s", "SOL", "least_s", drop=1),
+    number("fraction_of_speed_of_light", "% of\nSOL", _fraction, percent_of),
+    seconds("above_speed_of_light_s", "above\nSOL", "above_s"),
     Column(name="bound", title="bound", get=_bound, narrow=_shortened, right=False),
 )
 _TIMES = tuple(column.name for column in _MEASURED[:-1])
 _COUNTED = (
-    _number("operations", "operations", lambda line: line.operations, drop=3),
-    _number("calls", "calls", lambda line: line.calls, drop=2),
+    number("operations", "operations", lambda line: line.operations, drop=3),
+    number("calls", "calls", lambda line: line.calls, drop=2),
 )
 
 _OPERATIONS: tuple[Column[Line], ...] = (
     *_WHERE,
-    _words("operation", _of(lambda operation: operation.name)),
-    _words("kind", _of(lambda operation: operation.kind)),
-    _words("dtype", _of(lambda operation: operation.dtype)),
-    _words("shape", _of(lambda operation: operation.shape)),
+    words("operation", "operation", _of(lambda operation: operation.name)),
+    words("kind", "kind", _of(lambda operation: operation.kind)),
+    words("dtype", "dtype", _of(lambda operation: operation.dtype)),
+    words("shape", "shape", _of(lambda operation: operation.shape)),
     _COUNTED[1],
-    _number("flop", "FLOP", _of(lambda operation: operation.flop), prefixed),
-    _number("byte_low", "least byte", _timed(lambda one: one.byte_low), prefixed),
-    _number("byte_high", "most byte", _of(lambda operation: operation.byte), prefixed),
-    _number("working_set_byte", "working set", _of(lambda operation: operation.working_set_byte), prefixed),
-    _number("intensity_flop_per_byte", "FLOP/byte", _of(_intensity), significant),
-    _number("attained_flop_per_s", "FLOP/s", _rate, prefixed),
+    number("flop", "FLOP", _of(lambda operation: operation.flop), prefixed),
+    number("byte_low", "least byte", _timed(lambda one: one.byte_low), prefixed),
+    number("byte_high", "most byte", _of(lambda operation: operation.byte), prefixed),
+    number("working_set_byte", "working set", _of(lambda operation: operation.working_set_byte), prefixed),
+    number("intensity_flop_per_byte", "FLOP/byte", _of(_intensity), significant),
+    number("attained_flop_per_s", "FLOP/s", _rate, prefixed),
     *_MEASURED,
-    _words("bound_why", _timed(lambda one: one.why)),
-    _words("memory_level", _timed(lambda one: None if one.least is None else one.least.level)),
-    _words("faster_than_speed_of_light", _timed(lambda one: one.too_fast)),
+    words("bound_why", "bound_why", _timed(lambda one: one.why)),
+    words("memory_level", "memory_level", _timed(lambda one: None if one.least is None else one.least.level)),
+    words("faster_than_speed_of_light", "faster_than_speed_of_light", _timed(lambda one: one.too_fast)),
     *_RUN,
 )
 
 _KINDS: tuple[Column[Line], ...] = (
     *_WHERE,
-    _words("kind", lambda line: line.name),
+    words("kind", get="name"),
     *_COUNTED,
     *_MEASURED[:-1],
-    _words("bound", lambda line: line.limit),
-    _number("bound_share", "bound share", lambda line: line.limit_share, percent_of),
+    words("bound", get="limit"),
+    number("bound_share", "bound share", lambda line: line.limit_share, percent_of),
     *_RUN,
 )
 
@@ -374,10 +360,10 @@ def _case(name: str, title: str, get: Callable[[Taken], Any], show: Callable[[An
 
 
 _CASES: tuple[Column[Taken], ...] = (
-    Column(name="case", title="case", get=lambda case: case.point.id, right=False),
-    Column(name="machine", title="machine", get=lambda case: case.point.result.machine_label, right=False, drop=2),
-    _case("step_time_s", "step", lambda case: case.step.step_s, _seconds),
-    _case("speed_of_light_s", "SOL", lambda case: case.step.sol.time_s, _seconds),
+    words("case", "case", "point.id"),
+    words("machine", "machine", "point.result.machine_label", drop=2),
+    seconds("step_time_s", "step", "step.step_s"),
+    seconds("speed_of_light_s", "SOL", "step.sol.time_s"),
     _case("fraction_of_speed_of_light", "% of\nSOL", lambda case: case.step.fraction),
     _case("compute_share_of_speed_of_light", "compute\nof SOL", _light_share),
     _case("share_compute", "com-\npute", _share_of("compute")),
@@ -394,6 +380,6 @@ _CASES: tuple[Column[Taken], ...] = (
         right=False,
         drop=1,
     ),
-    _case("worst_above_speed_of_light_s", "above", lambda case: case.step.operations[0].above_s, _seconds),
+    seconds("worst_above_speed_of_light_s", "above", lambda case: case.step.operations[0].above_s),
 )
 _SHARES = ("share_compute", "share_memory", "share_launch", "share_undetermined", "share_outside")

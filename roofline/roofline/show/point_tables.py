@@ -15,7 +15,7 @@ from roofline.model.points import Point
 from roofline.results.reader import ResultFile
 from roofline.schema.record import NotMeasured, Roof
 from roofline.show.columns import CASE_COLUMNS, parameters_of, pick, prefixed, started_at
-from roofline.show.tables import Column, Table
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import counted, percent, scaled, significant, some_of
 
 _COUNTED_BYTES = tuple(f"counter_{one.name}_per_step" for one in QUANTITIES if one.unit == "B")
@@ -79,16 +79,16 @@ def _when(roof: Roof) -> str | None:
 
 
 ROOF_COLUMNS: tuple[Column[Roof], ...] = (
-    Column(name="roof", title="roof", get=lambda roof: roof.name, right=False),
+    words("roof", "roof", "name"),
     Column(name="value", title="value", get=lambda roof: roof.value),
-    Column(name="unit", title="unit", get=_unit, right=False),
-    Column(name="spread", title="spread", get=lambda roof: roof.spread, show=percent),
-    Column(name="source", title="source", get=lambda roof: roof.source, right=False),
-    Column(name="measured_at", title="when", get=lambda roof: roof.measured_at, right=False),
-    Column(name="from_file", title="from", get=lambda roof: roof.from_file, right=False),
-    Column(name="disturbed", title="disturbed", get=lambda roof: roof.disturbed, right=False),
-    Column(name="kernel", title="kernel", get=lambda roof: roof.kernel, right=False),
-    Column(name="detail", title="how counted", get=lambda roof: roof.detail, right=False),
+    words("unit", "unit", _unit),
+    number("spread", show=percent),
+    words("source"),
+    words("measured_at", "when"),
+    words("from_file", "from"),
+    words("disturbed"),
+    words("kernel"),
+    words("detail", "how counted"),
 )
 
 
@@ -190,9 +190,9 @@ def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool 
         )
     )
     notes = []
-    for number, heading in enumerate(texts, 1):
-        with_it = sum(number in row.notes for row in rows)
-        notes += _note(number, heading, texts[heading], None if verbose else with_it)
+    for index, heading in enumerate(texts, 1):
+        with_it = sum(index in row.notes for row in rows)
+        notes += _note(index, heading, texts[heading], None if verbose else with_it)
     notes += [f"input: {line}" for line in input_pipeline.lines(result, verbose=verbose)]
     notes += _not_measured(result, verbose=verbose)
     if not verbose and any(texts.values()):
@@ -209,13 +209,13 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     needed = {dtype for point in points for dtype in _dtypes(point)} | {"dram"}
     shown = [roof for roof in roofs.roofs if roof.source == "measured" or roof.name in needed]
     display: list[Column[Roof]] = [
-        Column(name="roof", title="roof", get=lambda roof: roof.name, right=False),
+        words("roof", "roof", "name"),
         Column(name="value", title="value", get=lambda roof: scaled(roof.value, _unit(roof))),
         Column(name="knee", title="knee\nFLOP/byte", get=lambda roof: _knee(roof, roofs), show=significant, drop=4),
-        Column(name="spread", title="spread", get=lambda roof: roof.spread, show=percent, drop=3),
-        Column(name="source", title="source", get=lambda roof: roof.source, right=False),
-        Column(name="when", title="when (UTC)", get=_when, right=False, drop=1),
-        Column(name="by", title="kernel or document", get=lambda roof: roof.kernel or roof.detail, right=False, drop=5),
+        number("spread", show=percent, drop=3),
+        words("source"),
+        words("when", "when (UTC)", _when, drop=1),
+        words("by", "kernel or document", lambda roof: roof.kernel or roof.detail, drop=5),
     ]
     older = sorted({roof.from_file for roof in shown if roof.from_file is not None})
     notes = [f"Taken over from an earlier run of this machine: {', '.join(older)}"] if older else []
@@ -258,18 +258,18 @@ def _remarks(point: Point) -> list[tuple[str, str | None]]:
     return remarks
 
 
-def _note(number: int, heading: str, lines: Sequence[tuple[str, str]], count: int | None) -> list[str]:
+def _note(index: int, heading: str, lines: Sequence[tuple[str, str]], count: int | None) -> list[str]:
     """The heading and the evidence of each case; evidence that is the same for several stands there once.
 
     :param count: say only how many cases these are.
     """
     if count is not None:
         first = f", first {': '.join(lines[0])}" if lines and heading.endswith(_INVALID) else ""
-        return [f"[{number}] {heading}: {counted(count, 'case')}{first}"]
+        return [f"[{index}] {heading}: {counted(count, 'case')}{first}"]
     cases: dict[str, list[str]] = {}
     for case, evidence in lines:
         cases.setdefault(evidence, []).append(case)
-    return [f"[{number}] {heading}", *(f"    {', '.join(named)}: {evidence}" for evidence, named in cases.items())]
+    return [f"[{index}] {heading}", *(f"    {', '.join(named)}: {evidence}" for evidence, named in cases.items())]
 
 
 _INVALID = " (invalid)"

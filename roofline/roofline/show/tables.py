@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
 from roofline.schema.record_json import without_nonfinite
+from roofline.text.units import scaled
 
 Row = TypeVar("Row")
 Outer = TypeVar("Outer")
@@ -75,6 +77,28 @@ class Table(Generic[Row]):
 
     def displayed(self) -> list[Column[Row]]:
         return list(self.display or self.columns)
+
+
+Get = str | Callable[[Any], Any]
+"""How a column gets a value from a row: a function, or the path of attributes; empty: the attribute of its name."""
+
+
+def number(
+    name: str, title: str = "", get: Get = "", show: Callable[[Any], str] = str, *, drop: int = 0
+) -> Column[Any]:
+    """Make a column that stands on the right. Its title is its name where none is given."""
+    value = get if callable(get) else attrgetter(get or name)
+    return Column(name=name, title=title or name, get=value, show=show, drop=drop)
+
+
+def words(name: str, title: str = "", get: Get = "", show: Callable[[Any], str] = str, *, drop: int = 0) -> Column[Any]:
+    """Make a column that stands on the left."""
+    return replace(number(name, title, get, show, drop=drop), right=False)
+
+
+def seconds(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Column[Any]:
+    """Make a column of times."""
+    return number(name, title, get, lambda value: scaled(value, "s"), drop=drop)
 
 
 def plain_value(column: Column[Any], row: Any) -> Any:
