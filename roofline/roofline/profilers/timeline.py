@@ -320,8 +320,8 @@ def durations(which: NDArray[int64], duration_ns: NDArray[int64]) -> Iterator[tu
     """
     import pandas as pd
 
-    # Whole nanoseconds add up exactly: as integers, and as floats up to 2**53 of them, 104 days.
-    found = pd.Series(duration_ns).groupby(which).agg(["size", "sum", "median", "min", "max"])
+    # Whole nanoseconds add up exactly in a float up to 2**53 of them, 104 days.
+    found = pd.Series(duration_ns, dtype=float).groupby(which).agg(["size", "sum", "median", "min", "max"])
     for own, instances, total_ns, median_ns, least_ns, most_ns in found.itertuples():
         yield (
             int(own),

@@ -23,8 +23,7 @@ from roofline.files.text import ReadError
 from roofline.profilers.timeline import MOST_BYTE
 
 if TYPE_CHECKING:
-    from numpy import int64
-    from numpy.typing import NDArray
+    import pandas as pd
 
 EMPTY = "empty_capture"
 
@@ -289,16 +288,12 @@ class Activities:
     ``lacks`` names a column without which nothing can be read; then all rows are lost.
     """
 
-    columns: NDArray[Any]
+    rows: pd.DataFrame
     lost: int = 0
     lacks: str | None = None
 
     def __len__(self) -> int:
-        return len(self.columns)
-
-    def of(self, field: str) -> NDArray[int64]:
-        column: NDArray[int64] = self.columns[field]
-        return column
+        return len(self.rows)
 
 
 def activities(database: Database, table: str, what: str | None = None) -> Activities:
@@ -307,15 +302,16 @@ def activities(database: Database, table: str, what: str | None = None) -> Activ
     :param what: the column to read as such.
     """
     import numpy as np
+    import pandas as pd
 
     layout = np.dtype([(field, np.int64) for field in _FIELDS])
-    nothing = np.empty(0, layout)
+    nothing = pd.DataFrame(np.empty(0, layout))
     if not database.has(table):
-        return Activities(columns=nothing)
+        return Activities(rows=nothing)
     there = database.columns[table]
     for column in ("start", "end", *([what] if what else [])):
         if column not in there:
-            return Activities(columns=nothing, lacks=column, lost=database.count(table))
+            return Activities(rows=nothing, lacks=column, lost=database.count(table))
 
     def number(column: str, show: str = '"{}"') -> str:
         return f"COALESCE(CAST({show.format(column)} AS INTEGER), {UNKNOWN})" if column in there else str(UNKNOWN)
@@ -327,5 +323,5 @@ def activities(database: Database, table: str, what: str | None = None) -> Activ
         f'SELECT start, "end", {number("deviceId")}, {process}, {stream}, {number(what) if what else UNKNOWN},'
         f" {byte if 'bytes' in there else UNKNOWN}, {number('correlationId')} FROM {table}"
     )
-    rows = np.fromiter(database.connection.execute(f"{query} WHERE {USABLE}"), layout)
-    return Activities(columns=rows, lost=database.count(table) - len(rows))
+    rows = pd.DataFrame(np.fromiter(database.connection.execute(f"{query} WHERE {USABLE}"), layout))
+    return Activities(rows=rows, lost=database.count(table) - len(rows))

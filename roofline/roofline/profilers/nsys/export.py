@@ -54,8 +54,7 @@ from roofline.profilers.timeline import (
 )
 
 if TYPE_CHECKING:
-    from numpy import bool_, int64
-    from numpy.typing import NDArray
+    import pandas as pd
 
 _HOW_TO_SEE_NODES = "Profile with --cuda-graph-trace=node to see the kernels in them."
 
@@ -94,7 +93,7 @@ def read_export(path: Path) -> Timeline:
         dram, dram_section = dram_rows(database, gpus, spans)
         ranges, range_section = range_rows(database, kernels, len(graphs) + graphs.lost)
         kernel_table, kernel_section = _kernels(database, kernels, name, graphs)
-        moves = [*_copies(database, copies), *_fills(fills)]
+        moves = [*_copies(database, copies), *([_copied("memset", fills.rows)] if len(fills) else [])]
         unsized = [*_unsized(database, COPIES, copies), *_unsized(database, FILLS, fills)]
         empty = not any(len(rows) + rows.lost for rows in (kernels, graphs))
         return Timeline(
@@ -129,15 +128,15 @@ def _kernels(
             reason = _nodes_missing(graphs) if launched else f"no kernel was recorded. {HOW_TO_CAPTURE}"
             return (), Section(state="skipped", reason=reason)
         return (), _section([kernels], "kernel")
-    import numpy as np
+    import pandas as pd
 
-    numbers, index = np.unique(kernels.of("what"), return_inverse=True)
     texts = database.texts(KERNELS, name)
-    names = [texts.get(number, f"(string {number})") for number in numbers.tolist()]
-    known = {text: place for place, text in enumerate(dict.fromkeys(names))}
-    places: NDArray[int64] = np.array([known[text] for text in names])[index]
-    rows = kernel_rows(list(known), places, kernels.of("end") - kernels.of("start"))
-    nameless = sum(number not in texts for number in numbers.tolist())
+    numbers = kernels.rows["what"].unique().tolist()
+    places, names = pd.factorize(
+        kernels.rows["what"].map({number: texts.get(number, f"(string {number})") for number in numbers})
+    )
+    rows = kernel_rows(list(names), places, (kernels.rows["end"] - kernels.rows["start"]).to_numpy())
+    nameless = sum(number not in texts for number in numbers)
     faults = [
         *([_lost([kernels], "kernel")] if kernels.lost else []),
         *([f"kernels without a name in StringIds: {nameless}"] if nameless else []),
@@ -147,48 +146,31 @@ def _kernels(
 
 
 def _nodes_missing(graphs: Activities) -> str:
-    took = f", {_seconds_of(graphs):.6g} s" if len(graphs) else ""
+    took = f", {_seconds_of(graphs.rows):.6g} s" if len(graphs) else ""
     return f"graph launches seen, no node detail ({len(graphs) + graphs.lost} of them{took}). {_HOW_TO_SEE_NODES}"
 
 
-def _seconds_of(rows: Activities) -> float:
-    return float((rows.of("end") - rows.of("start")).sum(dtype=float)) / NS_PER_S
+def _seconds_of(rows: pd.DataFrame) -> float:
+    return float((rows["end"] - rows["start"]).astype(float).sum()) / NS_PER_S
 
 
 def _copies(database: Database, copies: Activities) -> list[CopyRow]:
-    import numpy as np
-
     labels: Mapping[int, str] = _DIRECTIONS
     if database.has("ENUM_CUDA_MEMCPY_OPER", "id", "label"):
         named = database.rows("SELECT id, label FROM ENUM_CUDA_MEMCPY_OPER WHERE label IS NOT NULL")
         labels = {**_DIRECTIONS, **{number: str(label) for number, label in named}}
-    kinds = copies.of("what")
-    return [
-        _copied(direction(labels.get(number, f"kind {number}")), copies, kinds == number)
-        for number in np.unique(kinds).tolist()
-    ]
+    groups: Any = copies.rows.groupby("what")
+    return [_copied(direction(labels.get(number, f"kind {number}")), rows) for number, rows in groups]
 
 
-def _fills(fills: Activities) -> list[CopyRow]:
-    import numpy as np
-
-    return [_copied("memset", fills, np.ones(len(fills), np.bool_))] if len(fills) else []
-
-
-def _copied(kind: str, rows: Activities, chosen: NDArray[bool_]) -> CopyRow:
-    byte = rows.of("byte")[chosen]
-    time_ns = (rows.of("end") - rows.of("start"))[chosen]
-    return CopyRow(
-        kind=kind,
-        count=len(byte),
-        total_s=float(time_ns.sum(dtype=float)) / NS_PER_S,
-        byte=None if (byte == UNKNOWN).any() else float(byte.sum(dtype=float)),
-    )
+def _copied(kind: str, rows: pd.DataFrame) -> CopyRow:
+    byte = None if (rows["byte"] == UNKNOWN).any() else float(rows["byte"].astype(float).sum())
+    return CopyRow(kind=kind, count=len(rows), total_s=_seconds_of(rows), byte=byte)
 
 
 def _unsized(database: Database, table: str, rows: Activities) -> list[str]:
     """Why a direction of a table has no bytes."""
-    lost = int((rows.of("byte") == UNKNOWN).sum())
+    lost = int((rows.rows["byte"] == UNKNOWN).sum())
     if not lost:
         return []
     if not database.has(table, "bytes"):
@@ -224,50 +206,40 @@ def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, 
 
     :param parts: the first one are kernels, the second one graphs.
     """
-    import numpy as np
+    import pandas as pd
 
-    rows = np.concatenate([part.columns for part in parts])
-    kernel, graph = (np.repeat([part is one for part in parts], list(map(len, parts))) for one in parts[:2])
-    pairs, index = _groups(rows, "process", "device")
-    places: dict[Gpu, list[int]] = {}
-    for place, (process, device) in enumerate(pairs):
-        places.setdefault(gpus.of(process, device), []).append(place)
+    rows = pd.concat([part.rows.assign(part=place) for place, part in enumerate(parts)], ignore_index=True)
+    groups: Any = rows.groupby(["process", "device"])
+    by_gpu: dict[Gpu, list[pd.DataFrame]] = {}
+    for (process, device), own in groups:
+        by_gpu.setdefault(gpus.of(process, device), []).append(own)
     found: list[DeviceRow] = []
     spans: dict[Gpu, Busy] = {}
-    for gpu in sorted(places, key=lambda gpu: (not gpu.known, gpu.number)):
-        chosen = np.isin(index, places[gpu])
-        own, kernels = rows[chosen], rows[chosen & kernel]
-        one = busy(own["start"], own["end"])
+    for gpu in sorted(by_gpu, key=lambda gpu: (not gpu.known, gpu.number)):
+        own = pd.concat(by_gpu[gpu])
+        one, alone = _busy(own), _busy(own[own["part"] == 0])
         assert one is not None
         spans[gpu] = one
-        streams = len(_groups(own, "process", "stream")[0])
-        alone = busy(kernels["start"], kernels["end"])
         found.append(
             DeviceRow(
                 device=gpus.label(gpu),
-                streams=streams,
+                streams=len(own[["process", "stream"]].drop_duplicates()),
                 events=len(own),
                 busy=one,
-                kernel_busy_s=None if (chosen & graph).any() else alone.busy_s if alone else 0.0,
+                kernel_busy_s=None if (own["part"] == 1).any() else alone.busy_s if alone else 0.0,
             )
         )
     unsure = [
         f"{len(own)} processes called a GPU {gpu.number}, and the export doesn't tell whether it was the same one:"
         " they are taken together"
-        for gpu, own in places.items()
+        for gpu, own in by_gpu.items()
         if not gpu.known and len(own) > 1
     ]
     return tuple(found), spans, unsure
 
 
-def _groups(rows: NDArray[Any], *fields: str) -> tuple[list[tuple[int, int]], NDArray[int64]]:
-    """The different pairs of values that two fields have, and of each row which of them it has."""
-    import numpy as np
-    import pandas as pd
-
-    groups = pd.DataFrame(rows).groupby(list(fields))
-    index: NDArray[int64] = np.asarray(groups.ngroup(), np.int64)
-    return [(int(first), int(second)) for first, second in groups.size().index], index
+def _busy(rows: pd.DataFrame) -> Busy | None:
+    return busy(rows["start"].to_numpy(), rows["end"].to_numpy())
 
 
 def _about(database: Database, empty: bool) -> list[str]:

@@ -29,7 +29,7 @@ from roofline.profilers.timeline import NS_PER_S, OK, RangeRow, Section, Style, 
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy import int64
+    from numpy import float64, int64
     from numpy.typing import NDArray
 
 RANGES = "NVTX_EVENTS"
@@ -244,8 +244,7 @@ def launches(database: Database, kernels: Activities) -> Launches:
     # Each process has numbers of its own, so a call is known by both.
     known = ["process", "correlation"]
     calls = calls.sort_values("start", kind="stable").drop_duplicates(known)
-    own = pd.DataFrame({name: kernels.of(name) for name in known})
-    own["duration"] = kernels.of("end") - kernels.of("start")
+    own = kernels.rows[known].assign(duration=kernels.rows["end"] - kernels.rows["start"])
     found = own.merge(calls, on=known)
     if found.empty:
         lacks = f"none of the {len(kernels)} kernels was launched by a call in {CALLS}"
@@ -264,7 +263,7 @@ def _no_launches(database: Database, kernels: Activities) -> str | None:
     return None
 
 
-_Calls = Mapping[int, "tuple[NDArray[int64], NDArray[int64]]"]
+_Calls = Mapping[int, "tuple[NDArray[int64], NDArray[float64]]"]
 """By thread or process, the starts of the calls that launch its kernels, in order, and the time in ns of those before.
 """
 
@@ -274,7 +273,9 @@ def _calls_by(owner: str, launched: pd.DataFrame) -> _Calls:
     import numpy as np
 
     groups: Any = launched.sort_values("start").groupby(owner)
-    return {own: (rows["start"].to_numpy(), np.append(0, rows["duration"].cumsum())) for own, rows in groups}
+    return {
+        own: (rows["start"].to_numpy(), np.append(0.0, rows["duration"].astype(float).cumsum())) for own, rows in groups
+    }
 
 
 def _launched_within(spans: pd.DataFrame, owners: pd.Series[int], calls: _Calls) -> tuple[int, float]:
@@ -285,7 +286,7 @@ def _launched_within(spans: pd.DataFrame, owners: pd.Series[int], calls: _Calls)
     """
     import numpy as np
 
-    number, time_ns = 0, 0
+    number, time_ns = 0, 0.0
     for own, rows in spans.groupby(owners):
         if own not in calls:
             continue
@@ -295,5 +296,5 @@ def _launched_within(spans: pd.DataFrame, owners: pd.Series[int], calls: _Calls)
         reached = np.maximum.accumulate(ordered["end"].to_numpy())
         begin = np.minimum(np.maximum(ordered["start"].to_numpy(), np.append(-LAST_NS, reached[:-1])), reached)
         low, high = np.searchsorted(starts, begin), np.searchsorted(starts, reached)
-        number, time_ns = number + int((high - low).sum()), time_ns + int((before[high] - before[low]).sum())
+        number, time_ns = number + int((high - low).sum()), time_ns + float((before[high] - before[low]).sum())
     return number, time_ns / NS_PER_S
