@@ -11,7 +11,7 @@ from typing import TypeGuard
 from roofline.ab.cases import AbCase, AbResult
 from roofline.ab.side import Side
 from roofline.comparison.paired import SideName, least_detectable
-from roofline.show.tables import Column, Table
+from roofline.show.tables import Table, number, words
 from roofline.text.units import counted, percent, signed
 
 SMALL_CASES = "pytest_roofline.ab.small_cases"
@@ -131,36 +131,16 @@ def selftest_table(cases: tuple[SelftestCase, ...], share: float, notes: tuple[s
     return Table(
         title=_title(cases),
         columns=[
-            Column(name="case", title="case", get=lambda case: case.case, right=False),
-            Column(
-                name="unchanged_change",
-                title="unchanged:\nchange",
-                get=lambda case: _change(case.unchanged),
-                show=signed,
-                drop=2,
+            words("case"),
+            number("unchanged_change", "unchanged:\nchange", lambda case: _change(case.unchanged), signed, drop=2),
+            words("unchanged_verdict", "unchanged:\nverdict", "unchanged.outcome"),
+            number("slowed_change", "slowed:\nchange", lambda case: _change(case.slowed), signed, drop=1),
+            words(
+                "slowed_verdict",
+                "slowed:\nverdict",
+                lambda case: None if case.slowed is None else case.slowed.outcome,
             ),
-            Column(
-                name="unchanged_verdict",
-                title="unchanged:\nverdict",
-                get=lambda case: case.unchanged.outcome,
-                right=False,
-            ),
-            Column(
-                name="slowed_change",
-                title="slowed:\nchange",
-                get=lambda case: _change(case.slowed),
-                show=signed,
-                drop=1,
-            ),
-            Column(
-                name="slowed_verdict",
-                title="slowed:\nverdict",
-                get=lambda case: None if case.slowed is None else case.slowed.outcome,
-                right=False,
-            ),
-            Column(
-                name="least_detectable", title="detectable\nfrom", get=lambda case: case.least_detectable, show=percent
-            ),
+            number("least_detectable", "detectable\nfrom", show=percent),
         ],
         rows=cases,
         notes=[*lines, *notes],

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from roofline.ab.cases import AbCase, AbResult, Outcome, Rules
 from roofline.comparison.gate import Found, Gate
-from roofline.comparison.paired import LEAST_PAIRS, PairObservation
+from roofline.comparison.paired import LEAST_PAIRS
 from roofline.schema.record_json import without_nonfinite
 from roofline.show.export import records
-from roofline.show.tables import Column, Table
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.json_text import json_text
 from roofline.text.units import counted, percent, scaled, signed, signed_range, some_of
 
@@ -88,9 +88,9 @@ def interval_of(case: AbCase, rules: Rules) -> str:
     return "-" if ends is None else signed_range(ends)
 
 
-def _middle(case: AbCase, name: str) -> float | None:
-    seen: tuple[PairObservation, ...] = case.observations
-    return statistics.median(getattr(one, name) for one in seen) if seen else None
+def _median(case: AbCase, name: str) -> float | None:
+    values = [getattr(one, name) for one in case.observations]
+    return statistics.median(values) if values else None
 
 
 def _time(value: float) -> str:
@@ -114,48 +114,39 @@ def _end(which: int, rules: Rules) -> Callable[[AbCase], float | None]:
     return end
 
 
-_CASE: Column[AbCase] = Column(name="case", title="case", get=lambda case: case.case, right=False)
-_STEP_TIMES: tuple[Column[AbCase], ...] = (
-    Column(name="base_step_time_s", title="base", get=lambda case: _middle(case, "base_step_s"), show=_time, drop=2),
-    Column(name="new_step_time_s", title="new", get=lambda case: _middle(case, "new_step_s"), show=_time, drop=1),
+_CASE = words("case")
+_STEP_TIMES = (
+    number("base_step_time_s", "base", lambda case: _median(case, "base_step_s"), _time, drop=2),
+    number("new_step_time_s", "new", lambda case: _median(case, "new_step_s"), _time, drop=1),
 )
-_CHANGE: Column[AbCase] = Column(name="change", title="change", get=_change, show=signed)
-_VERDICT: Column[AbCase] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
-_TURNS: Column[AbCase] = Column(
-    name="turns", title="turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4
-)
-_PAIRS: Column[AbCase] = Column(name="pairs", title="pairs", get=lambda case: len(case.pairs) or None, drop=3)
+_CHANGE = number("change", get=_change, show=signed)
+_VERDICT = words("verdict", get="outcome")
+_TURNS = number("turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4)
+_PAIRS = number("pairs", get=lambda case: len(case.pairs) or None, drop=3)
 
 
 def _columns(rules: Rules) -> list[Column[AbCase]]:
     return [
         _CASE,
-        Column(name="test", title="test", get=lambda case: case.test, right=False),
-        Column(name="workload_hash", title="workload", get=lambda case: case.workload_hash, right=False),
+        words("test"),
+        words("workload_hash", "workload"),
         *_STEP_TIMES,
         _CHANGE,
-        Column(name="change_low", title="from", get=_end(0, rules), show=signed),
-        Column(name="change_high", title="to", get=_end(1, rules), show=signed),
-        Column(name="confidence", title="confidence", get=lambda case: rules.look_confidence(len(case.pairs))),
+        number("change_low", "from", _end(0, rules), signed),
+        number("change_high", "to", _end(1, rules), signed),
+        number("confidence", get=lambda case: rules.look_confidence(len(case.pairs))),
         _VERDICT,
         _TURNS,
-        Column(name="left_out", title="left out", get=lambda case: sum(one.left_out for one in case.observations)),
-        Column(name="disturbed", title="disturbed", get=lambda case: sum(one.disturbed for one in case.observations)),
+        number("left_out", "left out", lambda case: sum(one.left_out for one in case.observations)),
+        number("disturbed", get=lambda case: sum(one.disturbed for one in case.observations)),
         _PAIRS,
-        Column(name="why", title="why", get=lambda case: case.why or None, right=False),
+        words("why", get=lambda case: case.why or None),
     ]
 
 
 def _display(rules: Rules) -> list[Column[AbCase]]:
-    return [
-        _CASE,
-        *_STEP_TIMES,
-        _CHANGE,
-        Column(name="interval", title="interval", get=lambda case: _interval(case, rules), show=signed_range),
-        _VERDICT,
-        _TURNS,
-        _PAIRS,
-    ]
+    interval = number("interval", get=lambda case: _interval(case, rules), show=signed_range)
+    return [_CASE, *_STEP_TIMES, _CHANGE, interval, _VERDICT, _TURNS, _PAIRS]
 
 
 def _confidences(rules: Rules) -> str:
@@ -180,10 +171,10 @@ def _notes(result: AbResult) -> list[str]:
             asks = f" ({_asks(more, rules)})" if more else ""
             first, *rest = case.why.splitlines()
             notes += [f"{case.case}: {case.outcome}: {first}{asks}", *(f"  {line.strip()}" for line in rest)]
-    for outcome, words in (("removed", "only in base"), ("new", "only in new")):
+    for outcome, where in (("removed", "only in base"), ("new", "only in new")):
         tests = [case.test for case in result.cases if case.outcome == outcome]
         if tests:
-            notes.append(f"{outcome} ({words}): {', '.join(tests)}")
+            notes.append(f"{outcome} ({where}): {', '.join(tests)}")
     return [*notes, *result.notes]
 
 
@@ -222,9 +213,9 @@ def _undecided(cases: Sequence[AbCase]) -> str:
     lines = [f"inconclusive, neither slower nor the same: {some_of([case.case for case in cases])}"]
     busy = [case.case for case in cases if case.busy is not None]
     perhaps = [case.case for case in cases if case.scattered is not None]
-    for words, names in (("is", busy), ("is perhaps", perhaps)):
+    for verb, names in (("is", busy), ("is perhaps", perhaps)):
         if names:
-            lines.append(f"the machine {words} too busy for {some_of(names)}")
+            lines.append(f"the machine {verb} too busy for {some_of(names)}")
     return "; ".join(lines)
 
 

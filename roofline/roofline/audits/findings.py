@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from roofline.audits.audit import Audit
 from roofline.audits.row import Row
 from roofline.audits.rule import Contradiction, Rule
-from roofline.show.tables import Column, Table
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.wrapping import wrapped
 
 _LEAST_WIDTH = 24
@@ -42,10 +42,7 @@ def findings_table(audit: Audit, width: int, *, verbose: bool = False) -> Table[
     # Stable: within a file and a rule the order is that of the rows.
     found.sort(key=lambda finding: files.index(finding.row.file))
     room = max(_LEAST_WIDTH, width - max((len(finding.row.place) for finding in found), default=0) - 4)
-    display: tuple[Column[Finding], ...] = (
-        Column(name="place", title="row", get=lambda finding: finding.row.place, right=False),
-        Column(name="arithmetic", title="what contradicts what", get=_sentence, show=_wrap(room), right=False),
-    )
+    display = (words("place", "row", "row.place"), words("arithmetic", "what contradicts what", _sentence, _wrap(room)))
     return Table(
         title=f"{len(found)} contradiction{'s' if len(found) != 1 else ''} found",
         columns=_COLUMNS,
@@ -61,59 +58,45 @@ def rules_table(rules: Iterable[Rule], width: int) -> Table[Rule]:
     """The rules with their meaning and tolerance."""
     rules = tuple(rules)
     room = max(_LEAST_WIDTH, width - max(len(rule.name) for rule in rules) - 16)
-    tolerance: Column[Rule] = Column(
-        name="tolerance", title="tolerance", get=lambda rule: rule.tolerance, show=lambda value: f"{100 * value:g} %"
-    )
-    name: Column[Rule] = Column(name="rule", title="rule", get=lambda rule: rule.name, right=False)
+    tolerance = number("tolerance", show=lambda value: f"{100 * value:g} %")
+    name = words("rule", get="name")
     return Table(
         title="Rules of the audit",
-        columns=(
-            name,
-            Column(name="title", title="contradiction", get=lambda rule: rule.title, right=False),
-            tolerance,
-            Column(name="meaning", title="meaning", get=lambda rule: rule.meaning, right=False),
-        ),
+        columns=(name, words("title", "contradiction"), tolerance, words("meaning")),
         rows=rules,
         display=(
             name,
             tolerance,
-            Column(
-                name="meaning",
-                title="meaning",
-                get=lambda rule: f"{rule.title}. {rule.meaning}",
-                show=_wrap(room),
-                right=False,
-            ),
+            words("meaning", get=lambda rule: f"{rule.title}. {rule.meaning}", show=_wrap(room)),
         ),
     )
 
 
 _COLUMNS: tuple[Column[Finding], ...] = (
-    Column(name="file", title="file", get=lambda finding: finding.row.file, right=False),
-    Column(name="row", title="row", get=lambda finding: finding.row.number),
-    Column(name="counted_in", title="of", get=lambda finding: finding.row.counted_in, right=False),
-    Column(name="name", title="name", get=lambda finding: finding.row.name, right=False),
-    Column(name="rule", title="rule", get=lambda finding: finding.rule.name, right=False),
-    Column(name="title", title="contradiction", get=lambda finding: finding.rule.title, right=False),
-    Column(name="arithmetic", title="arithmetic", get=lambda finding: finding.contradiction.arithmetic, right=False),
-    Column(
-        name="other_rows",
-        title="other rows",
-        get=lambda finding: [_elsewhere(finding.row, other) for other in finding.contradiction.others],
-        right=False,
+    words("file", get="row.file"),
+    number("row", get="row.number"),
+    words("counted_in", "of", "row.counted_in"),
+    words("name", get="row.name"),
+    words("rule", get="rule.name"),
+    words("title", "contradiction", "rule.title"),
+    words("arithmetic", get="contradiction.arithmetic"),
+    words(
+        "other_rows",
+        "other rows",
+        lambda finding: [_place(finding.row, other) for other in finding.contradiction.others],
     ),
 )
 
 
 def _sentence(finding: Finding) -> str:
-    others = [_elsewhere(finding.row, other) for other in finding.contradiction.others]
+    others = [_place(finding.row, other) for other in finding.contradiction.others]
     # Those that the arithmetic names already need no list.
     more = [place for place in others if place not in finding.contradiction.arithmetic]
     also = f". Also {', '.join(more)}" if more else ""
     return f"{finding.row.name}: {finding.contradiction.arithmetic}{also}"
 
 
-def _elsewhere(row: Row, other: Row) -> str:
+def _place(row: Row, other: Row) -> str:
     return other.place if other.file == row.file else f"{other.file} {other.place}"
 
 
