@@ -1,4 +1,6 @@
-"""Models by name, what each needs, and the exact built-in layers."""
+"""The suite's models by name: what each needs, the exact built-in layers, and their work in closed form."""
+
+from __future__ import annotations
 
 import subprocess
 import sys
@@ -7,8 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from perftests import models
+from perftests import bert, models
+from pytest_roofline.complexity.fake import fake_model, fake_workload
+from pytest_roofline.counting import count_step
+from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.step import Step
 
 ROOT = Path(__file__).parents[2]
 
@@ -225,3 +232,117 @@ def test_inception_really_can_not_train_on_one_image() -> None:
         model = models.find("inception_v3").build()
         with pytest.raises(ValueError, match="more than 1 value per channel"):
             model(torch.empty(1, 3, 299, 299))
+
+
+TINY = bert.BertConfig(layers=2, hidden=8, heads=2, intermediate=16, vocabulary=50, positions=12)
+
+
+def test_bert_base_has_the_published_number_of_parameters() -> None:
+    """BERT-base cased with a question-answering head and without a pooler: 107 721 218.
+
+    Embeddings (28 996 + 512 + 2) x 768 and a norm; 12 layers of 7 087 872; a head of 768 x 2 + 2.
+    """
+    with torch.device("meta"):
+        model = models.find("bert_base").build()
+    assert sum(parameter.numel() for parameter in model.parameters()) == 107_721_218
+
+
+def test_it_gives_a_start_and_an_end_for_every_token() -> None:
+    """Two logits a token."""
+    start, end = bert.BertForQuestionAnswering(TINY)(torch.randint(50, (3, 7)))
+    assert start.shape == end.shape == (3, 7)
+
+
+def test_attention_is_softmax_of_scaled_products() -> None:
+    """One layer's attention equals the formula written out (Vaswani et al., 2017, equation 1), per head."""
+    layer = bert.BertForQuestionAnswering(TINY).eval().layers[0]
+    x = torch.randn(2, 5, 8)
+    heads = []
+    for head in range(2):
+        part = slice(4 * head, 4 * head + 4)
+        query, key, value = (linear(x)[..., part] for linear in (layer.query, layer.key, layer.value))
+        heads.append(torch.softmax(query @ key.transpose(1, 2) / 2.0, dim=-1) @ value)
+    assert torch.allclose(layer._attend(x), torch.cat(heads, dim=-1), atol=1e-6)
+
+
+def test_order_matters() -> None:
+    """Positions are embedded: the same tokens in another order give other logits for the same token."""
+    model = bert.BertForQuestionAnswering(TINY).eval()
+    forward, backward = (model(torch.tensor([tokens]))[0][0] for tokens in ([3, 4, 5], [5, 4, 3]))
+    assert not torch.allclose(forward, backward.flip(0))
+
+
+def test_dropout_is_for_training() -> None:
+    """Evaluation is deterministic, training isn't."""
+    model, tokens = bert.BertForQuestionAnswering(TINY), torch.randint(50, (2, 12))
+    assert not torch.equal(model(tokens)[0], model(tokens)[0])
+    model.eval()
+    assert torch.equal(model(tokens)[0], model(tokens)[0])
+
+
+def test_weights_start_as_published() -> None:
+    """Normal with standard deviation 0.02, biases zero, norms one."""
+    torch.manual_seed(0)
+    layer = bert.BertForQuestionAnswering(bert.BertConfig(layers=1, vocabulary=10)).layers[0]
+    assert abs(layer.widen.weight.std().item() - 0.02) < 1e-4
+    assert layer.widen.bias.count_nonzero() == 0
+    assert torch.equal(layer.output_norm.weight, torch.ones(768))
+
+
+def test_the_loss_is_the_mean_over_start_and_end() -> None:
+    """A certain start and an even end cost half of log(2)."""
+    start, end = torch.tensor([[0.0, 50.0]]), torch.zeros(1, 2)
+    loss = models.find("bert_base").loss((start, end), torch.tensor([[1, 0]]))
+    assert torch.isclose(loss, torch.tensor(0.6931472 / 2))
+
+
+TOKENS, HIDDEN, CLASSES = models.SEQUENCE_TOKENS, 256, 10
+
+LSTM = 2 * TOKENS * 2 * 4 * HIDDEN * (HIDDEN + HIDDEN) + 2 * HIDDEN * CLASSES
+"""Matrix FLOP of a sequence, forward: two layers of four gates, each of input and state; then the head."""
+
+ENCODER = 2 * (TOKENS * 2 * (4 * HIDDEN**2 + 2 * HIDDEN * 1024) + 2 * 2 * TOKENS**2 * HIDDEN) + 2 * HIDDEN * CLASSES
+"""Two layers: four projections and two of the feed-forward for each token, two products of attention; then the head."""
+
+
+def flop(name: str, mode: str, precision: str) -> dict[str, float]:
+    spec = models.find(name)
+    with FakeTensorMode(allow_non_fake_inputs=True) as fakes:
+        model = fake_model(spec, PRECISIONS[precision], fakes)
+        workload = fake_workload(spec, model, batch=3, mode=mode, precision=PRECISIONS[precision])  # type: ignore[arg-type]
+        counted = count_step(Step(workload), model=model, optimizer=workload.optimizer)
+    return {dtype: value for dtype, value in counted.flop_by_dtype.items() if value}
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("fp32", "fp32"), ("amp_bf16", "bf16"), ("bf16", "bf16")])
+@pytest.mark.parametrize(("name", "expected"), [("lstm", LSTM), ("transformer_encoder", ENCODER)])
+def test_inference_in_closed_form(name: str, expected: int, precision: str, dtype: str) -> None:
+    """Fused or not, in every precision: the same products, in the precision's dtype."""
+    assert flop(name, "infer", precision) == {dtype: 3 * expected}
+
+
+@pytest.mark.parametrize(("name", "forward"), [("lstm", LSTM), ("transformer_encoder", ENCODER)])
+def test_training_is_three_times_that(name: str, forward: int) -> None:
+    """Every product has two in backward; the embedding has none, but its output has a gradient."""
+    counted = flop(name, "train", "fp32")
+    # The first two products of attention have two in backward as well; a fused one recomputes the first.
+    assert counted["fp32"] >= 3 * 3 * forward
+    assert counted["fp32"] <= 3 * 3.02 * forward
+
+
+@pytest.mark.parametrize("name", ["lstm", "transformer_encoder"])
+def test_they_train(name: str) -> None:
+    """A loss that falls on one batch seen often."""
+    torch.manual_seed(0)
+    spec = models.find(name)
+    model = spec.build()
+    tokens, target = torch.randint(spec.vocabulary or 0, (4, *spec.input_shape)), torch.arange(4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    losses = []
+    for _ in range(8):
+        optimizer.zero_grad()
+        loss = spec.loss(model(tokens), target)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
