@@ -1,5 +1,6 @@
-"""Two sides held against each other: what may be compared, how far they differ, and what that shows.
+"""Two sides held against each other: files in; verdicts, their table, and the exit code of every gate out.
 
-Each stage hands on frozen values: results -> `sides` (sessions of each case, and what can't be compared and why) ->
-`observation` (one session's time of a case) -> `effect` (the difference and how well it is known) -> `verdict`.
+`runs` knows a file's machine and code, `sides` reads what each session says of a case (`observation`), `matching` finds
+what may be compared (`workload`: the same work), `effect` and `verdict` are the statistics (`paired`: of turns),
+`comparison` judges every case, `gate` has the policy, `verdict_table` shows, and `scatter` is `roofline sessions`.
 """
