@@ -103,11 +103,11 @@ _DECIDING = ("torch", "torchvision", "pytest-roofline")
 def counted_otherwise(base: Sequence[SessionResult], new: Sequence[SessionResult]) -> str:
     """What each side's work is of a step, in a sentence; empty where it is the same, or where neither side tells."""
     of_base, of_new = _kinds(base), _kinds(new)
-    if _all_same([*of_base, *of_new], _same):
-        if (of_base and of_new) or not of_base + of_new:
-            return ""
+    if bool(of_base) != bool(of_new):
         only = "new" if of_new else "the baseline"
         return f"counted {_listed(of_base or of_new, _flop, _DIGITS[0])} a step in {only} alone"
+    if _all_same([*of_base, *of_new], _same):
+        return ""
     show = _bytes if _all_same([*of_base, *of_new], _same_flop) else _flop
     before, now = _both_counts(of_base, of_new, show)
     last = _work(of_new[-1])
