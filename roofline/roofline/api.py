@@ -170,11 +170,7 @@ def audit(files: Paths, *, devices: StrPath | None = None) -> pd.DataFrame:
     found = apply_rules(reading.rows, table)
     if not found.examined:
         raise ReadError("no rule had anything to look at: the files state too little to contradict themselves.")
-    return frame_of(findings_table(found, _WIDTH, verbose=True))
-
-
-_WIDTH = 100
-"""Of a terminal, which a frame doesn't have."""
+    return frame_of(findings_table(found, verbose=True))
 
 
 def devices(extra: StrPath | None = None) -> pd.DataFrame:

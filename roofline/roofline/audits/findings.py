@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from roofline.audits.audit import Audit
 from roofline.audits.row import Row
 from roofline.audits.rule import Contradiction, Rule
 from roofline.show.tables import Column, Table, number, words
-from roofline.text.wrapping import wrapped
-
-_LEAST_WIDTH = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +24,9 @@ class Finding:
         return self.contradiction.row
 
 
-def findings_table(audit: Audit, width: int, *, verbose: bool = False) -> Table[Finding]:
+def findings_table(audit: Audit, *, verbose: bool = False) -> Table[Finding]:
     """A row for each contradiction, in blocks by file and rule; below, how much there was to look at.
 
-    :param width: columns of the terminal: the arithmetic is broken into lines that fit.
     :param verbose: name the rules that found nothing to look at.
     """
     found = [
@@ -41,23 +37,20 @@ def findings_table(audit: Audit, width: int, *, verbose: bool = False) -> Table[
     files = list(dict.fromkeys(row.file for row in audit.rows))
     # Stable: within a file and a rule the order is that of the rows.
     found.sort(key=lambda finding: files.index(finding.row.file))
-    room = max(_LEAST_WIDTH, width - max((len(finding.row.place) for finding in found), default=0) - 4)
-    display = (words("place", "row", "row.place"), words("arithmetic", "what contradicts what", _sentence, _wrap(room)))
+    sentence = replace(words("arithmetic", "what contradicts what", _sentence), fill=True)
     return Table(
         title=f"{len(found)} contradiction{'s' if len(found) != 1 else ''} found",
         columns=_COLUMNS,
         rows=found,
-        display=display if found else (),
+        display=(words("place", "row", "row.place"), sentence) if found else (),
         section=lambda finding: f"{finding.row.file}: {finding.rule.title} ({finding.rule.name})",
         section_title="file and rule",
         notes=_notes(audit, files, verbose=verbose),
     )
 
 
-def rules_table(rules: Iterable[Rule], width: int) -> Table[Rule]:
+def rules_table(rules: Sequence[Rule]) -> Table[Rule]:
     """The rules with their meaning and tolerance."""
-    rules = tuple(rules)
-    room = max(_LEAST_WIDTH, width - max(len(rule.name) for rule in rules) - 16)
     tolerance = number("tolerance", show=lambda value: f"{100 * value:g} %")
     name = words("rule", get="name")
     return Table(
@@ -67,7 +60,7 @@ def rules_table(rules: Iterable[Rule], width: int) -> Table[Rule]:
         display=(
             name,
             tolerance,
-            words("meaning", get=lambda rule: f"{rule.title}. {rule.meaning}", show=_wrap(room)),
+            replace(words("meaning", get=lambda rule: f"{rule.title}. {rule.meaning}"), fill=True),
         ),
     )
 
@@ -126,7 +119,3 @@ def _notes(audit: Audit, files: Iterable[str], *, verbose: bool) -> list[str]:
 
 def _count(rows: int) -> str:
     return f"{rows} row{'' if rows == 1 else 's'}"
-
-
-def _wrap(room: int) -> Callable[[str], str]:
-    return lambda text: "\n".join(wrapped(text, room))

@@ -9,7 +9,7 @@ import click
 from roofline.audits import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audits.findings import findings_table, rules_table
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
-from roofline.cli.output import emit, terminal_width
+from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.machine.published import DeviceTable
 from roofline.text.printable import printable, say
@@ -23,7 +23,7 @@ _NAMES = tuple(rule.name for rule in RULES)
 
 def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        emit([rules_table(RULES, terminal_width(None))], Output())
+        emit([rules_table(RULES)], Output())
         context.exit()
 
 
@@ -92,7 +92,7 @@ def command(
     rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
     found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)
     if reading.rows:
-        emit([findings_table(found, terminal_width(output.width), verbose=verbose or output.is_data)], output)
+        emit([findings_table(found, verbose=verbose or output.is_data)], output)
     if reading.refused:
         raise NoData("\n".join(reading.refused))
     if not reading.rows:

@@ -18,6 +18,9 @@ from roofline.text.wrapping import broken, squeezed, wrapped
 
 _LEAST_KEY_WIDTH = 8
 
+_LEAST_FILL = 24
+"""Characters of a column that fills the width, at least."""
+
 _GAP = 2
 """Blanks between two columns."""
 
@@ -96,6 +99,7 @@ class _Cells:
 
 
 def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wider: str) -> str:
+    table = _filled(table, width)
     cells, dropped, needed = _fitted(table, width)
     notes = _noted(table, [one.column for one in cells])
     if dropped:
@@ -115,6 +119,20 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wide
         indent = " " * (len(note) - len(note.lstrip(" ")) + 2)
         lines += wrapped(printable(note), width, first=indent, rest=indent + "  ")
     return "\n".join(lines) + "\n"
+
+
+def _filled(table: Table[Any], width: int) -> Table[Any]:
+    """Break the texts of a column that is to fill the width into lines that fit beside the others."""
+    columns = table.displayed()
+    if not any(one.fill for one in columns):
+        return table
+    key, others = _cells_of(table, [one for one in columns if not one.fill])
+    room = max(_LEAST_FILL, width - key.width - _beside(others) - _GAP)
+
+    def broken_lines(column: Column[Any]) -> Column[Any]:
+        return replace(column, show=lambda value: "\n".join(wrapped(column.show(value), room)))
+
+    return replace(table, display=[broken_lines(one) if one.fill else one for one in columns])
 
 
 def _bold(lines: Iterable[str]) -> list[str]:

@@ -33,7 +33,8 @@ class Column(Generic[Row]):
 
     ``get`` gives a plain JSON value (None: not had); a number that is not finite counts as not had. ``show`` turns it
     into text; a value of None shows as ``-``. Texts are handed to it escaped: a line break in what it returns is its
-    own. ``narrow`` is a shorter ``show`` for where space is short. ``drop`` says which columns give way first there:
+    own. ``narrow`` is a shorter ``show`` for where space is short. A terminal breaks the texts of a column that is to
+    ``fill`` the width into lines that fit beside the others. ``drop`` says which columns give way first there:
     the highest goes first, 0 never goes. ``dtype`` is that of the values in a pandas frame; empty: that of the values
     that are there. ``path`` says where in a record the value stands, for the reason of one that is missing.
     """
@@ -45,6 +46,7 @@ class Column(Generic[Row]):
     right: bool = True
     narrow: Callable[[Any], str] | None = None
     drop: int = 0
+    fill: bool = False
     dtype: Dtype | Literal[""] = ""
     path: str = ""
 

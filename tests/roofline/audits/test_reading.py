@@ -50,7 +50,7 @@ def _survives(path: Path) -> int:
     except ReadError as error:
         message = str(error)
     assert str(path) in message
-    table = findings_table(audit(rows, KNOWN.devices), 80)
+    table = findings_table(audit(rows, KNOWN.devices))
     for form in FORMATS:
         assert render(table, form, 80)
     return len(rows)
