@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.cells import cell_len
 
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
@@ -134,16 +133,6 @@ def test_it_keeps_to_the_width(tmp_path: Path, width: int) -> None:
         heading = " ".join(line for line in lines[:4])
         for title in ("time", "FLOP", "DRAM", last):
             assert title in heading
-
-
-@pytest.mark.parametrize("width", [80, 100, 160])
-def test_names_in_wide_characters_keep_to_the_width(tmp_path: Path, width: int) -> None:
-    """Of which each takes two columns of a terminal."""
-    table = kernel_table(_point(tmp_path, counted(kernel("核" * 200), kernel())), "counters", 15)
-    assert table is not None
-    text = render(table, "table", width)
-    assert "核核" in text
-    assert max(map(cell_len, text.splitlines())) <= width
 
 
 def test_csv_has_every_kernel_of_both(tmp_path: Path) -> None:

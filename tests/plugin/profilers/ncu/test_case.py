@@ -148,14 +148,6 @@ def metrics_of(stubs: Stubs) -> list[list[str]]:
     return [call.arguments[call.arguments.index("--metrics") + 1].split(",") for call in stubs.calls("ncu")]
 
 
-def test_tensor_cores_are_asked_about(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
-    """Whatever the precision: in fp32, too, attention runs there as three products of TF32."""
-    make().count(TEST, tmp_path)
-    asked = stubs.calls("ncu")[1].arguments
-    assert asked[asked.index("--metrics") + 1] == ",".join(flop_metrics("9.0", True))
-    assert reading.files
-
-
 def refused(counter: CaseCounter, folder: Path) -> tuple[str, str]:
     with pytest.raises(NotCounted) as refusal:
         counter.count(TEST, folder)
@@ -166,14 +158,6 @@ def test_after_a_first_failure_the_second_run_is_left_out(make: Make, stubs: Stu
     """It would fail as well."""
     assert refused(make("permission"), tmp_path)[0] == "permission_denied"
     assert len(stubs.calls("ncu")) == 1
-
-
-def test_a_test_that_fails_under_ncu_is_told(make: Make, tmp_path: Path) -> None:
-    """In its own words."""
-    assert refused(make(problem="failed: AssertionError"), tmp_path) == (
-        "failed",
-        "the test failed under ncu: failed: AssertionError",
-    )
 
 
 def test_no_kernel_is_told_with_the_device_of_the_test(make: Make, tmp_path: Path) -> None:
@@ -189,12 +173,6 @@ def test_the_time_limit_is_for_both_runs_together(make: Make, reading: Reading, 
     found = make(limit_s=4.0, clock=lambda: next(readings)).count(TEST, tmp_path)
     assert (found.status, found.reason) == ("missing_metric", "flop: under ncu its test had not ended after 4 s")
     assert reading.files == [("bytes.csv",)]
-
-
-def test_bytes_that_take_too_long_leave_nothing(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
-    """And nothing is left of the time for the FLOPs."""
-    assert refused(make("hang", limit_s=0.5), tmp_path) == ("timeout", "under ncu its test had not ended after 0.5 s")
-    assert (len(stubs.calls("ncu")), reading.files) == (1, [])
 
 
 @pytest.mark.parametrize(

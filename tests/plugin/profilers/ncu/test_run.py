@@ -107,15 +107,6 @@ def test_a_program_that_never_answered_is_told_with_its_last_words(stubs: Stubs,
     )
 
 
-def test_a_crash_is_told(stubs: Stubs, tmp_path: Path) -> None:
-    """There is neither an answer nor a word of ncu's."""
-    status, reason = refused(ran(stubs, tmp_path, "crash"), None)
-    assert (status, reason) == (
-        "failed",
-        "its process ended with exit code -9 before the step; it wrote last: nothing",
-    )
-
-
 def test_an_ncu_that_writes_nothing_is_told(stubs: Stubs, tmp_path: Path) -> None:
     """Though the program did its part and nobody complains."""
     assert refused(ran(stubs, tmp_path, "silent"), COUNTED) == (
