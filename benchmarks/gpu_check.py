@@ -28,7 +28,7 @@ from typing import Any
 
 from benchmarks.gpu_figures import agreement, figures_of, in_words
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.kernels import read
+from roofline.profilers.ncu.kernel_sums import read
 from roofline.results.reader import read_file
 from roofline.schema.record_json import without_nonfinite
 
@@ -226,11 +226,11 @@ def unit(device: str, out: Path, limit_s: float) -> dict[str, Any]:
     import torch
 
     from pytest_roofline.device.system import System
-    from pytest_roofline.profilers.ncu import check as ncu_check
     from pytest_roofline.profilers.ncu import counters as ncu_counters
     from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
+    from pytest_roofline.profilers.ncu import unit_check as ncu_check
+    from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted
     from pytest_roofline.profilers.ncu.order import Answer
-    from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
     from pytest_roofline.session.run import without_folders
     from roofline.counters.quantities import byte_metrics, flop_metrics
 

@@ -25,7 +25,7 @@ from roofline.model.points import place_all
 from roofline.profilers import timeline_tables
 from roofline.profilers.kineto.chrome_trace import read_trace
 from roofline.profilers.ncu import ncu_tables
-from roofline.profilers.ncu.kernels import count, read_all
+from roofline.profilers.ncu.kernel_sums import count, read_all
 from roofline.profilers.nsys.nsys_file import read_nsys
 from roofline.profilers.timeline import Timeline
 from roofline.results.reader import read

@@ -18,8 +18,8 @@ import torch
 from benchmarks import gpu_check
 from benchmarks.gpu_check import Part, Ran, check, parts
 from benchmarks.gpu_figures import PASSES, agreement, case, in_words
-from pytest_roofline.profilers.ncu import check as ncu_check
 from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
+from pytest_roofline.profilers.ncu import unit_check as ncu_check
 from pytest_roofline.profilers.preflight import Finding
 from roofline.schema.record import Counters, KernelCounters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs

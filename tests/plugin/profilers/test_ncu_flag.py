@@ -168,7 +168,7 @@ HELD = """
     import weakref
     from pathlib import Path
     import pytest, torch
-    from pytest_roofline.profilers.ncu import case as ncu_case
+    from pytest_roofline.profilers.ncu import case_counter as ncu_case
     from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
     from pytest_roofline.profilers.preflight import Finding
     from roofline.schema.record import Counters

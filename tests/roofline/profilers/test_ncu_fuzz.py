@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.kernels import by_kernel, count, read_all
+from roofline.profilers.ncu.kernel_sums import by_kernel, count, read_all
 from roofline.profilers.ncu.ncu_tables import document, table
 from roofline.show.render import render
 from roofline.show.tables import FORMATS

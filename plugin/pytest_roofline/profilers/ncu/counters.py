@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_roofline.profilers.ncu.run import NotCounted
+from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from roofline.counters.quantities import NAMES, OF_KERNEL, WHOLE
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.kernels import Counted, Kernel, by_kernel, count, read_all
+from roofline.profilers.ncu.kernel_sums import Counted, Kernel, by_kernel, count, read_all
 from roofline.schema.record import Counters, KernelCounters
 
 _PIPE = "flop_by_pipe."

@@ -16,7 +16,7 @@ from roofline.counters.quantities import (
     flop_metrics,
     taken_for,
 )
-from roofline.profilers.ncu.kernels import Counted, Kernel
+from roofline.profilers.ncu.kernel_sums import Counted, Kernel
 from roofline.show.columns import percent_of, prefixed
 from roofline.show.operation_notes import kernel as shortened
 from roofline.show.tables import Column, Table

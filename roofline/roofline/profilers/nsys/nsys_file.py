@@ -7,7 +7,7 @@ from pathlib import Path
 
 from roofline.files.text import ReadError, content_of, printed_text
 from roofline.profilers.nsys.database import how_to_export
-from roofline.profilers.nsys.export import read_export
+from roofline.profilers.nsys.sqlite_export import read_export
 from roofline.profilers.nsys.stats import read_stats
 from roofline.profilers.timeline import Timeline
 

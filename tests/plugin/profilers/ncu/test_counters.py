@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_roofline.profilers.ncu.counters import of_flops, of_step
-from pytest_roofline.profilers.ncu.run import NotCounted
+from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from roofline.counters.counted_kernels import counted_kernels
 from roofline.counters.quantities import TIME, byte_metrics, flop_metrics
 from roofline.machine.roofs import Roofs

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
-from pytest_roofline.profilers.ncu.case import CaseCounter, UnitCheck
+from pytest_roofline.profilers.ncu.case_counter import CaseCounter, UnitCheck
 from pytest_roofline.profilers.ncu.counting_pass import Held, NcuPass, NotUsable, preflight, prepare, release
-from pytest_roofline.profilers.ncu.run import NotCounted
+from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from pytest_roofline.profilers.preflight import Finding
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY, Counters, Flag, Record

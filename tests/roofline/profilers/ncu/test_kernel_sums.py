@@ -9,7 +9,16 @@ import pytest
 
 from roofline.counters.quantities import LISTED
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.kernels import Counted, by_kernel, by_kind, count, read, read_all, slowest_first, together
+from roofline.profilers.ncu.kernel_sums import (
+    Counted,
+    by_kernel,
+    by_kind,
+    count,
+    read,
+    read_all,
+    slowest_first,
+    together,
+)
 from roofline.profilers.ncu.launches import Capture, Launch
 from roofline.profilers.ncu.ncu_tables import request
 from tests.roofline.profilers.ncu_made import READ, TIME, details, raw, row, summary, written

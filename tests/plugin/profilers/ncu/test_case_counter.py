@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.profilers.ncu import case as ncu_case
+from pytest_roofline.profilers.ncu import case_counter as ncu_case
 from pytest_roofline.profilers.ncu import counters as ncu_counters
-from pytest_roofline.profilers.ncu.case import CaseCounter, Command, UnitCheck
-from pytest_roofline.profilers.ncu.check import FLOP
+from pytest_roofline.profilers.ncu.case_counter import CaseCounter, Command, UnitCheck
+from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted
 from pytest_roofline.profilers.ncu.order import VARIABLE
-from pytest_roofline.profilers.ncu.run import Ncu, NotCounted
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
+from pytest_roofline.profilers.ncu.unit_check import FLOP
 from roofline.counters.quantities import TIME, byte_metrics, flop_metrics
 from roofline.schema.record import Counters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
@@ -348,4 +348,4 @@ def test_the_product_is_found_where_only_the_sources_are(make: Make, stubs: Stub
     (call,) = stubs.calls("ncu")
     *places, last = call.environment["PYTHONPATH"].split(os.pathsep)
     assert str(Path(ncu_case.__file__).parents[3]) in places
-    assert (last, call.wrapped[1:4]) == ("own", ["-P", "-m", "pytest_roofline.profilers.ncu.check"])
+    assert (last, call.wrapped[1:4]) == ("own", ["-P", "-m", "pytest_roofline.profilers.ncu.unit_check"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pytest_roofline.profilers.ncu import check as ncu_check
-from pytest_roofline.profilers.ncu.check import DTYPES, FLOP, SIZE, multiply
+from pytest_roofline.profilers.ncu import unit_check as ncu_check
+from pytest_roofline.profilers.ncu.unit_check import DTYPES, FLOP, SIZE, multiply
 from pytest_roofline.workload.precision import PRECISIONS
 
 

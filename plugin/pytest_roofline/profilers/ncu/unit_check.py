@@ -1,6 +1,6 @@
 """A matrix product of known size under ncu: does a counter count FLOPs, or half or twice as many?
 
-``python -m pytest_roofline.profilers.ncu.check DTYPE DEVICE``, in a process of its own.
+``python -m pytest_roofline.profilers.ncu.unit_check DTYPE DEVICE``, in a process of its own.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pytest_roofline.device.system import unwound_when_terminated
-from pytest_roofline.profilers.ncu import check as ncu_check
 from pytest_roofline.profilers.ncu import counters as ncu_counters
+from pytest_roofline.profilers.ncu import unit_check as ncu_check
+from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
 from pytest_roofline.profilers.ncu.order import Answer, Order
-from pytest_roofline.profilers.ncu.run import Ncu, NotCounted, Ran, pytest_command
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY, Status, sentences
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.counters.quantities import byte_metrics, flop_metrics, instead
