@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from pytest_roofline.complexity import project
 from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.workload.precision import PRECISIONS
+from roofline.cli import plain
 from roofline.cli.parameters import Output, OutputFolder, format_option, width_option
 from roofline.text.printable import say
 from roofline.text.units import scaled
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
 _SLOW_S = 2.0
 
 SUMMARY = "summary.json"
-
-
-class Show(Protocol):
-    """Shows a table; the program gives it as click's context object."""
-
-    def __call__(self, title: str, headings: Any, rows: Any, *, notes: Any, output: Output) -> None: ...
 
 
 class _ManyCommand(click.Command):
@@ -121,9 +116,7 @@ def _separated(values: tuple[str, ...]) -> list[str]:
     help=f"Folder to write a text per model and {SUMMARY} to.",
 )
 @width_option
-@click.pass_obj
 def complexity(
-    show: Show,
     models: tuple[str, ...],
     batches: tuple[int, ...],
     mode: Literal["train", "infer"],
@@ -151,7 +144,6 @@ def complexity(
     if not needs:
         raise click.UsageError("\n".join(refused))
     _show(
-        show,
         needs,
         Output(form=form or "table", width=width),
         f"Counted in {scaled(time.perf_counter() - started, 's')} on fake tensors.",
@@ -222,7 +214,7 @@ def _assess(
     return needs, refused
 
 
-def _show(show: Show, needs: list[ModelNeeds], output: Output, note: str) -> None:
+def _show(needs: list[ModelNeeds], output: Output, note: str) -> None:
     from pytest_roofline.complexity.summary import escaped_from, rows
 
     def number(value: float) -> str:
@@ -258,7 +250,7 @@ def _show(show: Show, needs: list[ModelNeeds], output: Output, note: str) -> Non
         notes.append(f"Fits: predicted peak at most {scaled(memory, 'B')}; libraries' own memory is not in it.")
     else:
         headings.pop()
-    show("Complexity", headings, lines, notes=notes, output=output)
+    plain.show("Complexity", headings, lines, notes=notes, output=output)
 
 
 def _write(folder: Path, needs: list[ModelNeeds]) -> None:

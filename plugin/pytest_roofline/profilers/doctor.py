@@ -7,33 +7,17 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
 
 import click
 
 from pytest_roofline.device.system import System
+from roofline.cli import plain
 from roofline.cli.parameters import Command, Output, table_options
 
 _LEAST_ROOM = 30
 
 _BESIDE = 33
 """Columns of the terminal that all but the explanation take."""
-
-
-class Show(Protocol):
-    """Shows a table; the program gives it as click's context object."""
-
-    def __call__(
-        self,
-        title: str,
-        headings: Any,
-        rows: Any,
-        *,
-        notes: Any,
-        left: Any,
-        undisplayed: Any,
-        output: Output,
-    ) -> None: ...
 
 
 def _path_of(tool: str) -> Callable[[Command], Command]:
@@ -57,9 +41,7 @@ def _path_of(tool: str) -> Callable[[Command], Command]:
     help="Folder that results would go to: is there room?",
 )
 @table_options
-@click.pass_obj
 def doctor(
-    show: Show,
     ncu_path: Path | None,
     nsys_path: Path | None,
     perf_path: Path | None,
@@ -78,7 +60,7 @@ def doctor(
     findings = check_all(system, ncu=ncu_path, nsys=nsys_path, perf=perf_path)
     lines = [*software(system, findings), *host(system, results)]
     room = max(_LEAST_ROOM, (output.width or shutil.get_terminal_size().columns) - _BESIDE)
-    show(
+    plain.show(
         "Doctor",
         [
             ("what", "what", None),

@@ -14,6 +14,7 @@ from pytest_roofline.device import selection as devices
 from pytest_roofline.roofs import kept as kept_roofs
 from pytest_roofline.roofs import measured as roofs
 from pytest_roofline.roofs import needed as machine_roofs
+from roofline.cli import plain
 from roofline.cli.parameters import Command, table_options
 from roofline.text.printable import say
 
@@ -52,8 +53,7 @@ def command() -> None:
     help="Compute roof to measure; may be repeated. Default: all that the device has.",
 )
 @table_options
-@click.pass_obj
-def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any) -> None:
+def measure(device: str, precisions: tuple[str, ...], **shown: Any) -> None:
     """Measure the roofs of compute, memory and launches, in about a minute at most, and keep them for later runs.
 
     Exit code: 0 measured and kept, 2 they can't be kept, 3 none could be measured.
@@ -80,7 +80,7 @@ def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any
         told += f", kept in {kept.path}"
     except kept_roofs.CacheError as error:
         unkept = click.UsageError(f"they are not kept for later runs: {error}")
-    _show(show, machine, measured.roofs, [told, *missing], shown)
+    _show(machine, measured.roofs, [told, *missing], shown)
     if unkept is not None:
         raise unkept
 
@@ -88,15 +88,14 @@ def measure(show: Any, /, device: str, precisions: tuple[str, ...], **shown: Any
 @command.command("show")
 @_device_option
 @table_options
-@click.pass_obj
-def show_kept(show: Any, /, device: str, **shown: Any) -> None:
+def show_kept(device: str, **shown: Any) -> None:
     """Show the roofs that are kept of this machine, with their age, and which of them are doubtful."""
     _, machine = _machine(device)
     with _cache_errors():
         kept = kept_roofs.KeptRoofs.of(machine)
         found = kept.read()
     notes = [f"kept in {kept.path}"] if found else ["None are kept. `roofline roofs measure` measures them."]
-    _show(show, machine, found, notes, shown)
+    _show(machine, found, notes, shown)
 
 
 @command.command()
@@ -144,12 +143,12 @@ def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractCont
     return lambda plan: conditions(PRECISIONS[plan.precision], defaults, device, f"roof-{plan.name}")
 
 
-def _show(show: Any, machine: Machine, found: Sequence[Roof], notes: list[str], shown: dict[str, Any]) -> None:
+def _show(machine: Machine, found: Sequence[Roof], notes: list[str], shown: dict[str, Any]) -> None:
     from roofline.text.units import percent, scaled
 
     doubtful = machine_roofs.doubts(found, machine.device)
     notes = [*notes, *(f"doubtful, the next run measures it again: {name} ({why})" for name, why in doubtful.items())]
-    show(
+    plain.show(
         f"Roofs of {machine.device.name}",
         [
             ("roof", "roof", None),

@@ -1,7 +1,4 @@
-"""Tables of commands that other packages add: they hand over plain rows, and nothing of theirs depends on `roofline`.
-
-The program gives `show` to every command as click's context object.
-"""
+"""Tables of commands that other packages add: they hand over plain rows."""
 
 from __future__ import annotations
 

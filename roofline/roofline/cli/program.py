@@ -1,7 +1,7 @@
 """The ``roofline`` program: which commands there are. Each is loaded when it is called, so that ``--help`` is quick.
 
-Other packages add commands through the entry-point group ``roofline.commands`` (name = "module:command"). As click's
-context object they get `roofline.cli.plain.show`, which shows their tables as ours are shown.
+Other packages add commands through the entry-point group ``roofline.commands`` (name = "module:command"). With
+`roofline.cli.plain.show` they show their tables as ours are shown.
 
 Exit codes: 0 pass; 1 regression or violated expectation; 2 usage error; 3 cannot compare (nothing matched, another
 machine, a changed workload, invalid or missing data). A file or folder to read that is missing or unreadable is missing
@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
-from typing import Any
 
 import click
 
@@ -135,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="roofline")
     try:
-        code = program.main(arguments, prog_name="roofline", standalone_mode=False, obj=_show)
+        code = program.main(arguments, prog_name="roofline", standalone_mode=False)
     except click.Abort:
         click.echo("Aborted.", err=True)
         return 130
@@ -173,13 +172,6 @@ def _discard_output() -> None:
     """Send what is still to be written nowhere: Python would fail on it once more at its end."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _show(*arguments: Any, **options: Any) -> None:
-    """`roofline.cli.plain.show`, loaded when a command calls it."""
-    from roofline.cli.plain import show
-
-    show(*arguments, **options)
 
 
 def _plugged_in() -> dict[str, EntryPoint]:

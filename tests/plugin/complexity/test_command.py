@@ -18,7 +18,6 @@ from click.testing import CliRunner, Result
 
 from pytest_roofline.complexity import command
 from pytest_roofline.complexity.command import memory_byte
-from roofline.cli.plain import show
 
 ROOT = Path(__file__).parents[3]
 
@@ -40,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(command.complexity, arguments, obj=show)
+    return CliRunner().invoke(command.complexity, arguments)
 
 
 def test_a_text_per_model_and_a_summary_are_written(folder: Path) -> None:

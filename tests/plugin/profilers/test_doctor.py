@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers.doctor import doctor
 from roofline.cli import program as cli
-from roofline.cli.plain import show
 from tests.packaging.test_borders import loaded_by, packages
 from tests.plugin.profilers.stubs import Stubs
 
@@ -38,7 +37,7 @@ def stubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stubs:
 
 
 def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(doctor, arguments, obj=show)
+    result = CliRunner().invoke(doctor, arguments)
     assert result.exit_code == 0, result.output
     return result
 

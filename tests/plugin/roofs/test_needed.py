@@ -25,7 +25,6 @@ from pytest_roofline.roofs import needed as machine_roofs
 from pytest_roofline.roofs.command import command
 from pytest_roofline.roofs.kept import KeptRoofs
 from roofline.ab.messages import PIPES
-from roofline.cli.plain import show
 from roofline.schema.record import KEY, Device, Roof, RoofKind, Session
 from roofline.schema.record_json import from_json
 from tests.plugin.foreign import QUICK
@@ -263,7 +262,7 @@ def test_what_the_next_run_measures_again_is_said_wherever_roofs_are_seen(
     first.stdout.fnmatch_lines(["roofs: measured*Doubtful, so that the next run measures them again: fp32 (20 ms *"])
     first.stdout.fnmatch_lines(["*Doubtful roofs, to be measured again on an idle machine: fp32*"])
     assert {roof.disturbed for roof in _roofs(project.path / "first").values()} == {"20 ms stolen"}
-    shown = CliRunner().invoke(command, ["show", "--device", "cpu", "--format", "json"], obj=show)
+    shown = CliRunner().invoke(command, ["show", "--device", "cpu", "--format", "json"])
     assert {row["doubtful"] for row in json.loads(shown.stdout)} == {"20 ms stolen"}
     monkeypatch.delenv("DISTURBED")
     # In the folder of the first, whose results hold roofs, too.
@@ -339,7 +338,7 @@ def test_the_command_shows_what_it_can_not_keep(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(machine_roofs, "measure", lambda *_: machine_roofs.Measured(build.roofs(1e12, 1e10), {}, 3.0))
     (tmp_path / "file").touch()
     monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path / "file" / "folder"))
-    result = CliRunner().invoke(command, ["measure", "--device", "cpu", "--format", "json"], obj=show)
+    result = CliRunner().invoke(command, ["measure", "--device", "cpu", "--format", "json"])
     assert result.exit_code == 2
     assert {row["roof"]: row["value"] for row in json.loads(result.stdout)} == {"fp32": 1e12, "dram": 1e10}
     assert kept_roofs.VARIABLE in result.stderr
@@ -350,7 +349,7 @@ def test_a_cache_that_is_a_file_is_no_empty_one(tmp_path: Path, monkeypatch: pyt
     """What is wrong is said, and which variable to set."""
     (tmp_path / "file").touch()
     monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path / "file"))
-    result = CliRunner().invoke(command, [name, "--device", "cpu"], obj=show)
+    result = CliRunner().invoke(command, [name, "--device", "cpu"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Not a directory. Set ROOFLINE_CACHE to a folder that can be written." in result.stderr
 
@@ -359,7 +358,7 @@ def test_the_command_ends_with_3_where_no_roof_can_be_measured(tmp_path: Path, m
     """Why is told of each, and what was kept before stays."""
     monkeypatch.setattr(machine_roofs, "measure", lambda *_: machine_roofs.Measured((), {"dram": "no memory"}, 3.0))
     monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path))
-    result = CliRunner().invoke(command, ["measure", "--device", "cpu"], obj=show)
+    result = CliRunner().invoke(command, ["measure", "--device", "cpu"])
     assert (result.exit_code, "no dram: no memory" in result.stderr) == (3, True)
     assert not list(tmp_path.iterdir())
 
@@ -376,7 +375,7 @@ def test_the_command_measures_shows_and_forgets(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path))
 
     def run(*arguments: str) -> str:
-        result = CliRunner().invoke(command, [*arguments, "--device", "cpu"], obj=show)
+        result = CliRunner().invoke(command, [*arguments, "--device", "cpu"])
         assert result.exit_code == 0, result.output
         return result.stdout
 
@@ -393,6 +392,6 @@ def test_the_command_measures_shows_and_forgets(tmp_path: Path, monkeypatch: pyt
 
 def test_the_command_refuses_a_device_that_is_none() -> None:
     """With what is allowed."""
-    result = CliRunner().invoke(command, ["show", "--device", "tpu"], obj=show)
+    result = CliRunner().invoke(command, ["show", "--device", "tpu"])
     assert result.exit_code == 2
     assert "use auto, cpu, cuda, cuda:N or mps" in result.output
