@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-import pytest
 
 from pytest_roofline.device import selection as devices
 from pytest_roofline.settings import (
     Config,
     Setting,
-    SettingError,
-    TakenFlags,
     choice,
     number,
     plain,
     resolve,
-    source,
     truth,
     whole,
 )
-
-_OPTIONS: pytest.StashKey[Options] = pytest.StashKey()
 
 Counters = Literal["wanted", "require"]
 
@@ -347,85 +338,3 @@ def without_effect(options: Options, device: str) -> dict[str, str]:
     if options.gate is None:
         found["gate_options"] = "no gate was asked for"
     return found
-
-
-def taken_flags(config: pytest.Config) -> Mapping[str, str]:
-    """Short flags that another plugin owns, by setting name."""
-    taken: TakenFlags | None = config.pluginmanager.get_plugin(TakenFlags.PLUGIN)
-    return {} if taken is None else taken.flags
-
-
-def options_of(config: pytest.Config) -> Options:
-    """The plugin's options, read once.
-
-    :raises pytest.UsageError: a value that is not allowed.
-    """
-    if _OPTIONS not in config.stash:
-        try:
-            config.stash[_OPTIONS] = options(config, taken_flags(config))
-        except SettingError as error:
-            raise pytest.UsageError(str(error)) from error
-    return config.stash[_OPTIONS]
-
-
-def spelled(config: pytest.Config, name: str) -> str:
-    """A setting's flag as the user knows it: as it was given, else the short one where a suite adds it."""
-    setting = next(setting for setting in SETTINGS if setting.name == name)
-    taken = taken_flags(config)
-    has_short = config.pluginmanager.has_plugin(TakenFlags.PLUGIN)
-    return source(config, setting, taken) or (setting.short_flag if has_short else setting.flag)
-
-
-def idle_flags(config: pytest.Config, settings: Iterable[Setting], why: Mapping[str, str]) -> list[str]:
-    """A line for each flag of the command line that has no effect. An ini file's settings are for all runs.
-
-    :param why: by setting name.
-    """
-    taken = taken_flags(config)
-    given = {setting.name: source(config, setting, taken) or "" for setting in settings if setting.name in why}
-    return [f"{flag}: no effect: {why[name]}" for name, flag in given.items() if flag.startswith("-")]
-
-
-def change_options(config: pytest.Config, **changes: Any) -> None:
-    """Give options other values than the user did: for a plugin that measures in its own way.
-
-    :raises pytest.UsageError: a value of the user's that is not allowed.
-    """
-    config.stash[_OPTIONS] = replace(options_of(config), **changes)
-
-
-def disabled(config: pytest.Config) -> str | None:
-    """The flag by which the user wants tests run once without measuring, or not at all."""
-    return next((flag for flag in ("--benchmark-disable", "--benchmark-skip") if config.getoption(flag, False)), None)
-
-
-def misread_path(config: pytest.Config) -> str | None:
-    """Why pytest may run for the wrong root folder, and what to do; None where it doesn't.
-
-    pytest looks for its root folder before it knows a plugin's flags. Until then the value behind one is the path of a
-    test, if it exists. Which root folder was meant is not to be guessed.
-    """
-    folder = config.invocation_params.dir
-    found = config.inipath is not None and folder.is_relative_to(config.rootpath)
-    if found or config.option.inifilename or config.option.rootdir:
-        return None
-    words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, config.invocation_params.args)]
-    flags = flags_with_value(config)
-    for flag, value in pairwise(words):
-        path = folder / value
-        if flag in flags and path.exists() and not path.resolve().is_relative_to(folder.resolve()):
-            return (
-                f"{flag} {value}: pytest looks for its root folder before it knows this flag, and takes {value} for the"
-                f" path of tests. So its root is {config.rootpath} (ini file: {config.inipath or 'none'})."
-                f" Write {flag}={shlex.quote(value)}, or name the root with --rootdir."
-            )
-    return None
-
-
-def flags_with_value(config: pytest.Config) -> frozenset[str]:
-    """Our flags that take the word behind them; a short one where a suite adds it and no other plugin has it."""
-    settings = [setting for setting in SETTINGS if not (setting.switch or setting.bare)]
-    flags = {setting.flag for setting in settings}
-    if config.pluginmanager.has_plugin(TakenFlags.PLUGIN):
-        flags |= {setting.short_flag for setting in settings if setting.name not in taken_flags(config)}
-    return frozenset(flags)

@@ -12,21 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_roofline.config import disabled, idle_flags, misread_path, options_of, spelled
 from pytest_roofline.device import cpus
 from pytest_roofline.device import selection as devices
 from pytest_roofline.items import case_name, uses_roofline
-from pytest_roofline.options import (
-    GENERAL_MARKERS,
-    MARKERS,
-    SETTINGS,
-    Options,
-    disabled,
-    idle_flags,
-    misread_path,
-    options_of,
-    spelled,
-    without_effect,
-)
+from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS, Options, without_effect
 from pytest_roofline.settings import LongFlags, add_flags
 
 if TYPE_CHECKING:
@@ -275,7 +265,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     """Make the session's run: select the device, describe the machine, open the results file."""
     import torch
 
-    from pytest_roofline.profilers.perf.stat import PerfStat
+    from pytest_roofline.profilers.perf_stat import PerfStat
     from pytest_roofline.session import results
     from pytest_roofline.session.hooks import SessionHooks, commit_info
     from pytest_roofline.session.run import RUN, Run

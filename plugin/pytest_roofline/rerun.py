@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from pytest_roofline import exit_codes
-from pytest_roofline.options import flags_with_value
+from pytest_roofline.config import flags_with_value
 
 if TYPE_CHECKING:
     import pytest

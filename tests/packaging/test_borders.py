@@ -126,7 +126,10 @@ def _folder(name: str) -> str:
     ("package", "in_order"),
     [
         (ANALYSIS, ["schema", "model", "cli"]),
-        (PLUGIN, ["device", "options", "workload", "session", "profilers", "proof", "bench", "fixture", "plugin"]),
+        (
+            PLUGIN,
+            ["device", "options", "workload", "session", "profilers", "proof", "bench", "fixture", "plugin"],
+        ),
     ],
     ids=["analysis", "plugin"],
 )

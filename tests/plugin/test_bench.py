@@ -18,7 +18,7 @@ from pytest_roofline.device.nvml import Nvml
 from pytest_roofline.device.state import DeviceState
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import Measured
-from pytest_roofline.profilers.perf.stat import PerfStat
+from pytest_roofline.profilers.perf_stat import PerfStat
 from pytest_roofline.proof import claims as proof
 from pytest_roofline.proof import observing
 from pytest_roofline.roofs import measured as roofs

@@ -15,7 +15,7 @@ from pytest_roofline.session.analysis import Answer
 from pytest_roofline.session.baseline import Baseline
 from pytest_roofline.session.hooks import SessionHooks
 from pytest_roofline.session.run import Run
-from roofline.schema.record import KEY, SessionSet
+from roofline.schema.record import KEY
 from tests.plugin.fake_run import options
 
 
@@ -106,13 +106,6 @@ def test_without_a_gate_nothing_is_checked(tmp_path: Path, asked: list[tuple[str
     assert _run(tmp_path, None, object()).check(90) == 0
     assert _run(tmp_path, Baseline(path=tmp_path, files=())).check(90) == 0
     assert asked == []
-
-
-def test_a_session_of_a_set_says_so_in_its_file(tmp_path: Path) -> None:
-    """And a run by itself is of none."""
-    place = SessionSet(id="s", index=2, count=3)
-    assert Run(options(), torch.device("cpu"), (), place=place).session().set == place
-    assert _run(tmp_path, None).session().set is None
 
 
 def test_where_the_results_are_is_told_without_the_way_back(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from perftests import options as suite_options
-from pytest_roofline.options import SETTINGS, options_of
+from pytest_roofline.config import options_of
+from pytest_roofline.options import SETTINGS
 from roofline.results import journal
 from roofline.schema.record import KEY, Session
 from roofline.schema.record_json import from_json

@@ -16,8 +16,8 @@ from typing import IO
 import pytest
 
 from pytest_roofline.ab.turns import OtherSide, Turns
+from pytest_roofline.config import change_options
 from pytest_roofline.items import case_name, uses_roofline
-from pytest_roofline.options import change_options
 from pytest_roofline.rerun import end_with_parent
 from pytest_roofline.session.run import run_of
 from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Hello, Unreadable

@@ -52,13 +52,12 @@ def doctor(
 
     Each line is ok, a warning, no, or not reported; what helps stands below. Nothing is judged: the exit code is 0.
     """
-    from pytest_roofline.profilers.checkup import software
-    from pytest_roofline.profilers.host_checkup import host
+    from pytest_roofline.profilers.checkup import checks
     from pytest_roofline.profilers.preflight import check_all
 
     system = System.here()
     findings = check_all(system, ncu=ncu_path, nsys=nsys_path, perf=perf_path)
-    lines = [*software(system, findings), *host(system, results)]
+    lines = checks(system, findings, results)
     room = max(_LEAST_ROOM, (output.width or shutil.get_terminal_size().columns) - _BESIDE)
     plain.show(
         "Doctor",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from pytest_roofline.counting import count_step
@@ -11,14 +14,42 @@ from pytest_roofline.missing import told
 from pytest_roofline.profilers.kineto import Profiled, profile_step
 from pytest_roofline.proof import claims as proof
 from pytest_roofline.proof.denormals import denormals
-from pytest_roofline.proof.kernels import kernel_names
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.case import all_tensors
 from pytest_roofline.workload.step import ReadyBatches, Step
 from roofline.schema.record import Check, Flag
 
 if TYPE_CHECKING:
+    import torch
+
     from pytest_roofline.session.run import Run
+
+
+def kernel_names(step: Callable[[], object], device: torch.device) -> tuple[str, ...] | None:
+    """Names of the kernels one step launches, in order; copies and fills are none.
+
+    None where the profiler doesn't tell them: on other devices, beside another profiler, and where its CUPTI is missing
+    or not permitted, as a kernel of our own shows.
+    """
+    if device.type != "cuda":
+        return None
+    import torch
+
+    from pytest_roofline.profilers.kineto.recording import ProfilerBusyError, record
+
+    turns = iter((partial(torch.ones, 1, device=device), step))
+
+    def take() -> None:
+        next(turns)()
+
+    try:
+        probe, taken = record(take, device, clock=perf_counter, enough=lambda walls: len(walls) == 2)
+    except ProfilerBusyError:
+        return None
+    if not probe.kernels:
+        return None
+    return tuple(kernel.name for kernel in taken.kernels if not kernel.name.startswith(("Memcpy", "Memset")))
+
 
 TAKES_TURNS = "a process that takes turns with another is asked for its rounds and its proofs alone"
 """The profiler's pass takes a second of every case in every pair of processes, and nobody there reads it."""

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_roofline import exit_codes
-from pytest_roofline.options import SETTINGS, Options, disabled, spelled
+from pytest_roofline.config import disabled, spelled
+from pytest_roofline.options import SETTINGS, Options
 from pytest_roofline.rerun import command_of, end_with_parent, environment_of, wait_for
 from pytest_roofline.session import analysis
 from pytest_roofline.session import baseline as baselines

@@ -224,8 +224,9 @@ def test_all_of_the_software(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """In the order in which one thing rests on the other."""
     monkeypatch.setattr(checkup, "nvml_line", lambda *_, **__: Line(what="nvml", state="ok", why=""))
     findings = tuple(Finding(tool=name, status="ok", why="") for name in ("ncu", "nsys", "perf"))
-    lines = checkup.software(machine(tmp_path, reported(torch="2.11.0")), findings)
+    lines = checkup.checks(machine(tmp_path, reported(torch="2.11.0")), findings, tmp_path)
     names = ["python", "torch", "cpu", "driver", "nvml", "ncu", "nsys", "perf", "counters"]
+    names += ["platform", "cpu quota", "affinity", "governor", "steal", "disk"]
     assert [line.what for line in lines] == names
 
 
@@ -257,7 +258,7 @@ def test_the_command_that_helps_names_the_ncu_that_was_found(
     (system.proc / "driver" / "nvidia").mkdir(parents=True)
     (system.proc / "driver" / "nvidia" / "params").write_text("RmProfilingAdminOnly: 1\n")
     finding = Finding(**{"tool": "ncu", "why": "", "path": Path("/opt/ncu"), **changes})
-    line = checkup.software(system, (finding,))[-1]
+    line = next(line for line in checkup.checks(system, (finding,), tmp_path) if line.what == "counters")
     assert line.what == "counters"
     assert line.remedy is not None
     assert line.remedy.startswith(f"Run as root: sudo {'env ROOFLINE_NCU=/opt/ncu ' if named else ''}{system.python} ")

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_roofline.profilers import host_checkup
-from pytest_roofline.profilers.host_checkup import (
+from pytest_roofline.profilers.checkup import (
     affinity_line,
     disk_line,
     governor_line,
@@ -148,10 +147,3 @@ def test_a_folder_that_cannot_be_written_to(
     line = disk_line(tmp_path / "results" / "today")
     assert (line.state, line.why) == ("no", f"{tmp_path / 'results'} can't be written to")
     assert line.remedy == "Name another folder with --roofline-results."
-
-
-def test_all_of_the_machine(tmp_path: Path) -> None:
-    """On any, also one that tells nothing."""
-    lines = host_checkup.host(Stubs(tmp_path).system(platform="sunos5"), tmp_path)
-    assert [line.what for line in lines] == ["platform", "cpu quota", "affinity", "governor", "steal", "disk"]
-    assert lines[1].why == "none is set"

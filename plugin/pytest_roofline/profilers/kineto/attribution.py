@@ -1,12 +1,106 @@
-"""From one recorded step to the time of its operations: whose is which stretch of the host, whose which kernel."""
+"""Recorded times by operation: by kernel, by operator's name, and how long the device was busy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
-from pytest_roofline.profilers.kineto.labels import LABEL
-from pytest_roofline.profilers.kineto.recording import Recording, Span
+from pytest_roofline.profilers.kineto.recording import LABEL, Kernel, Recording, Span
+from roofline.schema.record import KernelTime, OutsideTime
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Of one step. ``longest_gap_ns`` is the longest time between two kernels in which none ran; 0 without a gap."""
+
+    busy_ns: int
+    longest_gap_ns: int
+
+
+def busy(kernels: Sequence[Kernel]) -> Busy:
+    """Kernels, copies and fills of all streams together: what overlaps counts once.
+
+    What lies before the first and after the last is no gap between two of them.
+    """
+    busy_ns = longest_gap_ns = 0
+    until: int | None = None
+    for kernel in sorted(kernels, key=lambda kernel: kernel.start_ns):
+        if until is None:
+            until = kernel.start_ns
+        longest_gap_ns = max(longest_gap_ns, kernel.start_ns - until)
+        busy_ns += max(0, kernel.end_ns - max(kernel.start_ns, until))
+        until = max(until, kernel.end_ns)
+    return Busy(busy_ns=busy_ns, longest_gap_ns=longest_gap_ns)
+
+
+MOST_OUTSIDE = 30
+MOST_KERNELS = 100
+"""What comes after the longest of these is one entry together."""
+
+
+@dataclass(slots=True)
+class _Spent:
+    """In one step, or the medians over several."""
+
+    calls: float = 0
+    time_ns: float = 0
+
+
+def outside_times(steps: Sequence[Iterable[tuple[str, int]]]) -> tuple[OutsideTime, ...]:
+    """What ran outside of the counted operations, longest first; at most `MOST_OUTSIDE` names and the others.
+
+    :param steps: of each step every call with its nanoseconds.
+    """
+    return tuple(
+        OutsideTime(name=name, calls=one.calls, time_s=one.time_ns / 1e9)
+        for name, one in _medians(steps, MOST_OUTSIDE).items()
+    )
+
+
+def kernel_times(steps: Sequence[Iterable[tuple[str, int]]]) -> tuple[KernelTime, ...]:
+    """All kernels, copies and fills, longest first; at most `MOST_KERNELS` names and the others.
+
+    :param steps: of each step every launch with its nanoseconds.
+    """
+    return tuple(
+        KernelTime(name=name, launches=one.calls, time_s=one.time_ns / 1e9)
+        for name, one in _medians(steps, MOST_KERNELS).items()
+    )
+
+
+def _medians(steps: Sequence[Iterable[tuple[str, int]]], most: int) -> dict[str, _Spent]:
+    """By name, the median over the steps of calls and of time, longest first.
+
+    A name that a step lacks counts as 0 there; one that most steps lack is left out. What comes after the longest
+    ``most`` is one entry together.
+    """
+    spent = [_by_name(calls) for calls in steps]
+    nothing = _Spent()
+    medians = {
+        name: _Spent(
+            calls=float(median(step.get(name, nothing).calls for step in spent)),
+            time_ns=median(step.get(name, nothing).time_ns for step in spent),
+        )
+        for name in dict.fromkeys(name for step in spent for name in step)
+    }
+    longest = sorted((pair for pair in medians.items() if pair[1].calls), key=lambda pair: -pair[1].time_ns)
+    shown, rest = dict(longest[:most]), [one for _, one in longest[most:]]
+    if rest:
+        shown[f"{len(rest)} others"] = _Spent(
+            calls=sum(one.calls for one in rest), time_ns=sum(one.time_ns for one in rest)
+        )
+    return shown
+
+
+def _by_name(calls: Iterable[tuple[str, int]]) -> dict[str, _Spent]:
+    spent: dict[str, _Spent] = {}
+    for name, time_ns in calls:
+        one = spent.setdefault(name, _Spent())
+        one.calls += 1
+        one.time_ns += time_ns
+    return spent
+
 
 _DISPATCH = "PythonDispatchMode"
 """torch's own span around what a mode does with one operation. The mode is ours: no part of the step."""

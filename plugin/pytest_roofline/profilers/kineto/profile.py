@@ -12,12 +12,16 @@ from pytest_roofline.counting import Counted
 from pytest_roofline.counting.dispatch import compiling_nothing
 from pytest_roofline.counting.step import Leaf
 from pytest_roofline.missing import told
-from pytest_roofline.profilers.kineto.attribution import StepTimes, by_kernel, by_operator, by_self_time
-from pytest_roofline.profilers.kineto.busy import busy
-from pytest_roofline.profilers.kineto.by_name import kernel_times, outside_times
-from pytest_roofline.profilers.kineto.labels import LabelMode
-from pytest_roofline.profilers.kineto.recording import Kernel, ProfilerBusyError, record
-from pytest_roofline.profilers.kineto.threads import elsewhere, followed
+from pytest_roofline.profilers.kineto.attribution import (
+    StepTimes,
+    busy,
+    by_kernel,
+    by_operator,
+    by_self_time,
+    kernel_times,
+    outside_times,
+)
+from pytest_roofline.profilers.kineto.recording import Kernel, LabelMode, ProfilerBusyError, elsewhere, followed, record
 from roofline.schema.record import Operation, Profile, Work
 
 if TYPE_CHECKING:

@@ -1,14 +1,74 @@
-"""What torch's profiler saw of a step, as plain values: `record`."""
+"""Steps recorded by torch's profiler: kernels, labels of operations, and the threads that they ran in."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from torch.autograd.profiler import record_function
+
+from pytest_roofline.counting.dispatch import LeafMode, leaf_name, may_work
+from pytest_roofline.counting.matrix import MATRIX_OPERATIONS
+from roofline.text.units import some_of
 
 if TYPE_CHECKING:
     import torch
+
+_NAMED = 3
+"""So many operations are named, at most."""
+
+
+def followed(recording: Recording) -> Recording:
+    """The same without the spans of threads that nobody follows."""
+    own = _followed_threads(recording)
+    return replace(recording, spans=tuple(span for span in recording.spans if span.thread in own))
+
+
+def elsewhere(recordings: Sequence[Recording]) -> str | None:
+    """Why what is followed is not all of the step, where its threads say so.
+
+    These are matrix products, convolutions and the like that every one of the steps has in a thread that nobody
+    follows. What runs meanwhile has them in some steps only, or none.
+
+    :param recordings: of one step after the other, each of all threads.
+    """
+    hidden = set.intersection(*map(_hidden_products, recordings)) if recordings else set()
+    if not hidden:
+        return None
+    names = sorted(hidden)
+    return f"{some_of(names, _NAMED)} ran in another thread in every step: what other threads run can't be seen"
+
+
+def _hidden_products(recording: Recording) -> set[str]:
+    own = _followed_threads(recording)
+    return {span.name for span in recording.spans if span.thread not in own and span.name in MATRIX_OPERATIONS}
+
+
+def _followed_threads(recording: Recording) -> set[int]:
+    """The one that takes the step, and those to which torch hands its modes on: they have labels."""
+    return {recording.thread, *(span.thread for span in recording.spans if span.name.startswith(LABEL))}
+
+
+LABEL = "roofline#"
+"""Begins the name of every label. The number of the operation follows, or nothing for those that do no work."""
+
+
+class LabelMode(LeafMode):
+    """Puts a label around every operation, numbered as they are counted. ``names`` are those that have a number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def leaf(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        label = LABEL
+        if may_work(func):
+            label += str(len(self.names))
+            self.names.append(leaf_name(func))
+        with record_function(label):
+            return func(*args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)

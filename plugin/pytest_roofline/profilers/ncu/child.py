@@ -102,7 +102,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     plugin = sys.modules.get("pytest_roofline.plugin")
     if plugin is None or not config.pluginmanager.is_registered(plugin):
         raise pytest.UsageError(f"the plugin pytest-roofline is not loaded by {sys.executable}")
-    from pytest_roofline.options import change_options
+    from pytest_roofline.config import change_options
 
     change_options(
         config,

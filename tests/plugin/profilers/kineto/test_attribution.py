@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_roofline.profilers.kineto.attribution import by_kernel, by_operator, by_self_time
-from pytest_roofline.profilers.kineto.labels import LABEL
-from pytest_roofline.profilers.kineto.recording import Kernel, Recording, Span
+from pytest_roofline.profilers.kineto.recording import LABEL, Kernel, Recording, Span
 
 MAIN, BACKWARD = 1, 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.profilers.kineto.busy import Busy, busy
+from pytest_roofline.profilers.kineto.attribution import Busy, busy
 from pytest_roofline.profilers.kineto.recording import Kernel
 
 

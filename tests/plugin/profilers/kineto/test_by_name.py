@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_roofline.profilers.kineto.by_name import MOST_KERNELS, MOST_OUTSIDE, kernel_times, outside_times
+from pytest_roofline.profilers.kineto.attribution import MOST_KERNELS, MOST_OUTSIDE, kernel_times, outside_times
 from roofline.schema.record import KernelTime, OutsideTime
 
 

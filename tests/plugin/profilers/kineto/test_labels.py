@@ -12,8 +12,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from pytest_roofline.counting import count_step
-from pytest_roofline.profilers.kineto.labels import LABEL, LabelMode
-from pytest_roofline.profilers.kineto.recording import Recording, record
+from pytest_roofline.profilers.kineto.recording import LABEL, LabelMode, Recording, record
 
 
 def labelled(step: Callable[[], object]) -> tuple[list[str], Recording]:

@@ -14,8 +14,7 @@ from torch.nn.attention.flex_attention import flex_attention
 
 from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.profilers.kineto import Profiled, profile, profile_step
-from pytest_roofline.profilers.kineto.labels import LABEL
-from pytest_roofline.profilers.kineto.recording import Kernel, Recording, Span
+from pytest_roofline.profilers.kineto.recording import LABEL, Kernel, Recording, Span
 from roofline.schema.record import KernelTime, OutsideTime, Profile
 from tests.plugin.measuring.fakes import Lab
 

@@ -13,9 +13,7 @@ from torch import nn
 
 from pytest_roofline.counting import count_step
 from pytest_roofline.profilers.kineto import Profiled, profile_step
-from pytest_roofline.profilers.kineto.labels import LABEL
-from pytest_roofline.profilers.kineto.recording import Recording, Span
-from pytest_roofline.profilers.kineto.threads import elsewhere, followed
+from pytest_roofline.profilers.kineto.recording import LABEL, Recording, Span, elsewhere, followed
 
 OWN, HELPER, FOREIGN = 1, 2, 3
 

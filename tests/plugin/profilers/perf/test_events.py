@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_roofline.profilers.perf.events import EVENTS, Events, NoEvents, of_a_step, parse
+from pytest_roofline.profilers.perf_stat import EVENTS, Events, NoEvents, of_a_step, parse
 from roofline.schema.record import HostCounters
 
 WHOLE = """\

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_roofline.measuring import InputEnded, Measured
-from pytest_roofline.profilers.perf.events import EVENTS
-from pytest_roofline.profilers.perf.stat import MOST_STEPS, PerfStat, steps_of
+from pytest_roofline.profilers.perf_stat import EVENTS, MOST_STEPS, PerfStat, steps_of
 from pytest_roofline.profilers.preflight import Finding
 from tests.plugin.measuring.fakes import Lab
 from tests.plugin.profilers.stubs import PerfBehaviour, Stubs

@@ -1,25 +1,180 @@
-"""``--perf-stat``: events on the host's cores during some steps, in a pass of its own after the timed rounds."""
+"""Events of a case's steps on the host's cores, counted by perf stat after the timed rounds."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import selectors
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Instruments, Measured
 from pytest_roofline.measuring.plan import Step
 from pytest_roofline.profilers.ncu.status import Status
-from pytest_roofline.profilers.perf.control import Gone, NoAnswer, PerfControl
-from pytest_roofline.profilers.perf.events import EVENTS, NoEvents, of_a_step, parse
 from pytest_roofline.profilers.preflight import Finding, check_perf
 from roofline.schema.record import HostCounters
+from roofline.text.units import percent
+
+
+class NoAnswer(RuntimeError):
+    """perf does not answer in time."""
+
+
+class Gone(RuntimeError):
+    """perf has ended."""
+
+
+class PerfControl:
+    """A pipe for commands, and one for their acknowledgements (perf-stat(1), ``--control``). A context manager.
+
+    :param answer_s: how long to wait for each acknowledgement.
+    """
+
+    def __init__(self, answer_s: float) -> None:
+        self._answer_s = answer_s
+        command_end, self._commands = os.pipe()
+        self._answers, answer_end = os.pipe()
+        self._theirs: tuple[int, ...] = (command_end, answer_end)
+
+    def __enter__(self) -> PerfControl:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.started()
+        os.close(self._commands)
+        os.close(self._answers)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Begin with counting switched off, and take commands."""
+        return ("-D", "-1", "--control", "fd:" + ",".join(map(str, self._theirs)))
+
+    @property
+    def inherited(self) -> tuple[int, ...]:
+        """The ends that are perf's."""
+        return self._theirs
+
+    def started(self) -> None:
+        """perf has its ends: close them here, so that its end is seen."""
+        for end in self._theirs:
+            os.close(end)
+        self._theirs = ()
+
+    def tell(self, command: str) -> None:
+        """Give a command and wait until perf has carried it out.
+
+        :raises NoAnswer: it does not say so in time.
+        :raises Gone: it has ended.
+        """
+        try:
+            os.write(self._commands, f"{command}\n".encode())
+        except BrokenPipeError as error:
+            raise Gone(command) from error
+        deadline = time.monotonic() + self._answer_s
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._answers, selectors.EVENT_READ)
+            # A zero byte follows each answer, and may come with the next.
+            while selector.select(max(0.0, deadline - time.monotonic())):
+                answer = os.read(self._answers, 64)
+                if b"ack" in answer:
+                    return
+                if not answer:
+                    raise Gone(command)
+        raise NoAnswer(f"perf did not answer to {command!r} in {self._answer_s:g} s")
+
+
+EVENTS: Mapping[str, str] = {
+    "cycles": "cycles",
+    "instructions": "instructions",
+    "cache-references": "cache_references",
+    "cache-misses": "cache_misses",
+    "branches": "branches",
+    "branch-misses": "branch_misses",
+}
+"""perf's name -> field of `roofline.schema.record.HostCounters`."""
+
+_NAME = re.compile(r"(?:[\w-]+/)?(?P<event>[\w-]+)(?::(?P<of>[a-zA-Z]+))?/?(?P<also>[a-zA-Z]*)")
+"""``cycles``, ``cycles:u``, and on processors with two kinds of cores ``cpu_core/cycles/`` or ``cpu_core/cycles/u``."""
+
+_COUNT = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?")
+
+
+class NoEvents(ValueError):
+    """No line tells of an event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """What was counted, by perf's names; None for an event that the machine doesn't count.
+
+    :param share: for which of the time the event was counted that was so for the least; perf scales such a count up.
+    :param user_only: what the kernel did for the process isn't in it: whoever asked may not see that.
+    """
+
+    counts: Mapping[str, float | None]
+    share: float = 1.0
+    user_only: bool = False
+
+
+def parse(text: str) -> Events:
+    """Read the lines: count, unit, event, run time of the counter in ns, percentage of the time that it ran, and more
+    (perf-stat(1), CSV FORMAT). The two kinds of cores of a hybrid processor are added up.
+
+    :raises NoEvents: none of `EVENTS` is in them.
+    """
+    counts: dict[str, float | None] = {}
+    shares = [1.0]
+    user_only = False
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split(",")]
+        named = _NAME.fullmatch(cells[2]) if len(cells) > 2 else None
+        if line.startswith("#") or named is None or named["event"] not in EVENTS:
+            continue
+        event = named["event"]
+        counts.setdefault(event, None)
+        # "<not supported>", "<not counted>", or a counter that never ran and stands at 0.
+        if not _COUNT.fullmatch(cells[0]) or cells[3:4] == ["0"]:
+            continue
+        counts[event] = (counts[event] or 0.0) + float(cells[0])
+        user_only = user_only or "u" in ((named["of"] or "") + named["also"])
+        shares += [float(cell) / 100 for cell in cells[4:5] if _COUNT.fullmatch(cell)]
+    if not counts:
+        raise NoEvents("no line tells of an event")
+    return Events(counts={name: counts.get(name) for name in EVENTS}, share=min(shares), user_only=user_only)
+
+
+def of_a_step(events: Events, steps: int, program: str) -> HostCounters:
+    """The events of one step of ``steps``.
+
+    :param program: what counted them, with its version.
+    """
+    lacking = [name for name, count in events.counts.items() if count is None]
+    remarks = ["user mode only"] if events.user_only else []
+    if not math.isclose(events.share, 1.0, abs_tol=0.005):
+        remarks.append(f"scaled from {percent(events.share)} of the time")
+    source = f"{program} ({'; '.join(remarks)})" if remarks else program
+    if len(lacking) == len(events.counts):
+        return HostCounters(
+            status="missing_metric",
+            source=source,
+            reason=f"the machine counts none of {', '.join(lacking)}: most virtual machines don't",
+        )
+    return HostCounters(
+        status="missing_metric" if lacking else "ok",
+        source=source,
+        reason=f"the machine doesn't count {', '.join(lacking)}" if lacking else None,
+        steps=steps,
+        **{field: None if (count := events.counts[name]) is None else count / steps for name, field in EVENTS.items()},
+    )
+
 
 PASS_S = 1.0
 """So many steps as fill it are counted, at least one."""

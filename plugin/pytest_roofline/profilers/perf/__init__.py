@@ -1,1 +1,0 @@
-"""Events of the host's cores, counted by perf stat."""
