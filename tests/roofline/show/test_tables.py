@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from roofline.show.render import render
-from roofline.show.tables import FORMATS, Column, Format, Table
+from roofline.show.tables import Column, Format, Table
 from roofline.text.wrapping import broken
 
 
@@ -244,11 +244,6 @@ def test_of_takes_a_column_to_a_larger_row() -> None:
     larger = _VALUE.of(lambda pair: pair[1])
     assert larger.get(("x", _ROWS[0])) == 1.25
     assert (larger.name, larger.title, larger.show(1.0)) == ("value_s", "value", "1.0 s")
-
-
-def test_formats_are_the_four() -> None:
-    """What --format offers."""
-    assert FORMATS == ("table", "csv", "json", "markdown")
 
 
 @pytest.mark.parametrize("width", range(40, 100, 10))

@@ -1,11 +1,13 @@
-"""Names in results and names of files come from elsewhere: no command sends to a terminal what would steer it."""
+"""Names come from elsewhere: no command sends to a terminal what would steer it, and all keep its width."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from roofline.show.tables import FORMATS
 from tests.roofline import named
@@ -16,6 +18,13 @@ STEERS = "a\x1b[2J\x9b31m\u202eb\tc\x07d\u200be"
 SHOWN = r"a\x1b[2J\x9b31m\u202eb\tc\x07d\u200be"
 BREAKS = "x\nError: made up"
 """Looks like a message of ours."""
+
+WIDE = {
+    "two columns": "深層学習の訓練-画像分類-残差網",
+    "marks above letters": "re\u0301seau re\u0301siduel-e\u0301tape",
+    "both, and blanks": "畳み込み re\u0301seau 畳み込み ネットワーク",
+}
+"""Letters that take two columns of a terminal, or none."""
 
 
 def _quiet(text: str) -> bool:
@@ -34,7 +43,7 @@ def _quiet(text: str) -> bool:
 def test_no_table_steers_the_terminal(run: Run, tmp_path: Path, command: str, form: str, name: str) -> None:
     """Whatever the form, and whether columns are broken and dropped or not: escapes are shown instead."""
     line = named.words(named.COMMANDS[command], named.sessions(tmp_path, name))
-    for width in (40, 80, 300):
+    for width in (40, 80, 300) if form == "table" else (80,):
         code, out, err = run(*line, "--format", form, "--width", width)
         assert code in (0, 1, 3)
         assert out
@@ -81,3 +90,19 @@ def test_no_message_steers_the_terminal(run: Run, tmp_path: Path, name: str) -> 
     for _, out, err in said:
         assert _quiet(out)
         assert _quiet(err)
+
+
+@pytest.mark.parametrize("name", WIDE.values(), ids=WIDE)
+@pytest.mark.parametrize("command", named.COMMANDS)
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_line_is_wider_than_the_terminal(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, command: str, name: str
+) -> None:
+    """Of tables, of the notes below them, and of what is told beside them but for whole words, such as paths."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, out, err = run(*named.words(named.COMMANDS[command], named.sessions(tmp_path, name)))
+    assert out
+    assert [line for line in out.splitlines() if cell_len(line) > width] == []
+    wide = [line for line in err.splitlines() if cell_len(line) > width]
+    assert [line for line in wide if " " in line.strip()] == []
