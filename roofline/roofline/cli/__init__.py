@@ -1,1 +1,5 @@
-"""The subcommands of ``roofline``, one module each: options in, calls of the analysis, text and files out."""
+"""The commands: a command line comes in; a table, files or messages and an exit code go out.
+
+`program` lists them in the groups of ``--help``. `parameters` has the options that several share, `inputs` reads what
+they were given, `output` shows or writes what they have made.
+"""

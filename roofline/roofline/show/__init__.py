@@ -1,1 +1,5 @@
-"""Tables: the columns of every figure, the tables of the commands, and their text in each format."""
+"""What is shown of results: placed points come in, tables go out; and tables as text, as frames and as files.
+
+`tables` says what a table and a column are, `columns` has every figure of a case. Each ``..._tables`` makes the tables
+of one thing, ``..._notes`` what stands below them. `render` makes text of a table, `export` what a program reads.
+"""
