@@ -1,5 +1,5 @@
-"""Other programs that look at a case: ncu, nsys, perf. Found, tried before any test, and asked after the timed rounds.
+"""Other programs that look at a case: torch's profiler, ncu, nsys, perf.
 
-`system` is what all of them see of the machine, `tools` finds the programs, `preflight` tells whether they are usable
-here and what helps if not, `ncu_status` reads ncu's own words.
+In comes what a case's step is and where a program may be; out come what it counted, or why it can't be used here and
+what helps. `tools` finds the programs, `preflight` tries them before any test, `checkup` is what `doctor` shows.
 """

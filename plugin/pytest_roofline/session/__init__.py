@@ -1,1 +1,5 @@
-"""One run: its results file, sets of runs, the gate and the bounds at its end, and the hooks that do it."""
+"""One run: options and cases in; a results file, its sets, the gate and the bounds at its end out.
+
+`hooks` connects a `run` to pytest, `results` writes its file, `bounds` and `baseline` hold it against what is expected,
+`sets` repeats it, and `analysis` calls the commands that show and judge it.
+"""
