@@ -299,7 +299,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
         if not worker:
             run.open_results(results.commit_of(commit_info(config)))
             if member is not None and run.file is not None:
-                member.tell(run.file.path)
+                member.point_to(run.file.path)
     except results.ResultsError as error:
         raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
     run.fills_roofs = chosen.roofs != "off" and not worker and disabled(config) is None and _writes(config, run)

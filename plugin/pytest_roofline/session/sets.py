@@ -42,17 +42,17 @@ VARIABLE = "ROOFLINE_SESSION"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """What a child knows: which session of which set it is, and the file in which it tells where its results are."""
+    """What a child knows: which session of which set it is, and the file in which it writes where its results are."""
 
     place: SessionSet
-    told: Path
+    pointer: Path
 
     def environment(self) -> dict[str, str]:
         place = self.place
-        return {VARIABLE: json.dumps([place.id, place.index, place.count, str(self.told)])}
+        return {VARIABLE: json.dumps([place.id, place.index, place.count, str(self.pointer)])}
 
-    def tell(self, results: Path) -> None:
-        self.told.write_text(str(results.absolute()), encoding="utf-8")
+    def point_to(self, results: Path) -> None:
+        self.pointer.write_text(str(results.absolute()), encoding="utf-8")
 
     def conclude(self) -> None:
         """Tell that pytest has come to the session's end. A process that a test leaves (``os._exit``) never does."""
@@ -65,16 +65,16 @@ class Member:
 
     @property
     def _end(self) -> Path:
-        return self.told.with_suffix(".concluded")
+        return self.pointer.with_suffix(".concluded")
 
     def collect(self) -> Path | None:
         """The results file, once the child has ended; of one that was killed, made of its journal.
 
         A journal without a measurement is taken away, and so is one whose JSON is made; one that can't be read stays.
         """
-        if not self.told.exists():
+        if not self.pointer.exists():
             return None
-        path = Path(self.told.read_text(encoding="utf-8"))
+        path = Path(self.pointer.read_text(encoding="utf-8"))
         left = path.with_suffix(journal.SUFFIX)
         if left.exists() and not path.exists():
             try:
@@ -97,9 +97,9 @@ def member(environment: MutableMapping[str, str]) -> Member | None:
     if text is None:
         return None
     try:
-        identity, index, count, told = json.loads(text)
+        identity, index, count, pointer = json.loads(text)
         place = SessionSet(id=str(identity), index=int(index), count=int(count))
-        return Member(place=place, told=Path(told))
+        return Member(place=place, pointer=Path(pointer))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{VARIABLE} is for the processes that --sessions starts. Unset it.") from error
 
@@ -259,7 +259,7 @@ def run(
     with temporary_folder("roofline-sessions-") as folder:
         for index in range(1, count + 1):
             place = SessionSet(id=identity, index=index, count=count)
-            child = Member(place=place, told=folder / str(index))
+            child = Member(place=place, pointer=folder / str(index))
             announce(f"session {index} of {count}")
             code = launch(child.environment())
             ended.append(Ended(index=index, code=code, file=child.collect(), concluded=child.concluded))

@@ -32,15 +32,15 @@ def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest
     stays. No `..` is in its path.
     """
     monkeypatch.chdir(tmp_path)
-    member = Member(place=PLACE, told=tmp_path / "2")
+    member = Member(place=PLACE, pointer=tmp_path / "2")
     assert member.collect() is None
     results = Path("results.json")
-    member.tell(results)
+    member.point_to(results)
     assert member.collect() is None
     results.write_text("{}")
     assert member.collect() == tmp_path / "results.json"
     (tmp_path / "project").mkdir()
-    member.tell(tmp_path / "project" / ".." / "results.json")
+    member.point_to(tmp_path / "project" / ".." / "results.json")
     assert member.collect() == tmp_path / "results.json"
     results.unlink()
     left = tmp_path / "results.journal"
@@ -76,7 +76,7 @@ class Sessions:
             return 0
         results = self._folder / f"{member.place.index}.json"
         results.write_text("{}")
-        member.tell(results)
+        member.point_to(results)
         return code
 
     def run(self, count: int, *, stop_at_failure: bool = False) -> tuple[Ended, ...]:
