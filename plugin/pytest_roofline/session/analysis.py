@@ -33,21 +33,26 @@ class Answer:
 
 def ask(command: str, *arguments: str) -> Answer:
     """Do what ``roofline COMMAND ARGUMENTS`` does."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a project's tests may make errors of them
+        try:
+            code = _run(command, arguments)
+        except Exception:  # noqa: BLE001 (a fault of the analysis is told, and hides no result)
+            traceback.print_exc()
+            code = CRASHED
+    return Answer(command=command, code=code, out=out.getvalue().rstrip(), err=err.getvalue().strip())
+
+
+def _run(command: str, arguments: tuple[str, ...]) -> int:
     from roofline.cli import program
     from roofline.cli.output import WIDTH_BY
     from roofline.text.units import VERBOSE_BY
 
     # pytest has no --width, and -v of its own: hints name what gives more there.
     hints = {WIDTH_BY: "COLUMNS"} | ({VERBOSE_BY: "--roofline-gate-options=-v"} if command == "check" else {})
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err), _environment(hints), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a project's tests may make errors of them
-        try:
-            code = program.main([command, *arguments])
-        except Exception:  # noqa: BLE001 (a fault of the analysis is told, and hides no result)
-            traceback.print_exc()
-            code = CRASHED
-    return Answer(command=command, code=code, out=out.getvalue().rstrip(), err=err.getvalue().strip())
+    with _environment(hints):
+        return program.main([command, *arguments])
 
 
 @contextmanager
