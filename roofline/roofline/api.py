@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from roofline import frames
 from roofline.audits.audit import audit as apply_rules
 from roofline.audits.findings import findings_table
+from roofline.audits.reading import SUFFIXES
 from roofline.audits.reading import read as read_tables
 from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate, gate
 from roofline.comparison.sides import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.files.paths import files_under, folders_without
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.machine.published import load as load_devices
@@ -145,7 +147,7 @@ def nsys(files: Paths) -> pd.DataFrame:
 
     :raises ReadError: a file can't be read, or no kernel is in it.
     """
-    return _timelines([read_nsys(path) for path in _paths(files)])
+    return _timelines([read_nsys(path) for path in _files(files, (".sqlite",))])
 
 
 def trace(files: Paths) -> pd.DataFrame:
@@ -153,7 +155,7 @@ def trace(files: Paths) -> pd.DataFrame:
 
     :raises ReadError: a file can't be read, or has neither.
     """
-    return _timelines([read_trace(path) for path in _paths(files)])
+    return _timelines([read_trace(path) for path in _files(files, (".json", ".json.gz"))])
 
 
 def audit(files: Paths, *, devices: StrPath | None = None) -> pd.DataFrame:
@@ -167,6 +169,8 @@ def audit(files: Paths, *, devices: StrPath | None = None) -> pd.DataFrame:
     reading = read_tables(_paths(files), table)
     if reading.refused:
         raise ReadError(reading.refused[0], *reading.refused[1:])
+    if not reading.rows:
+        raise ReadError(f"nothing to read; looked for {', '.join(SUFFIXES)} files.", *reading.skipped)
     found = apply_rules(reading.rows, table)
     if not found.examined:
         raise ReadError("no rule had anything to look at: the files state too little to contradict themselves.")
@@ -192,11 +196,29 @@ def _timelines(timelines: Sequence[Timeline]) -> pd.DataFrame:
     return made
 
 
+def _files(given: Paths, endings: tuple[str, ...]) -> list[Path]:
+    """The files that are named, and those of a folder that have one of the endings.
+
+    :raises ReadError: as `_paths` does, or folders have none.
+    """
+    paths = _paths(given)
+    files = [path for path, _ in files_under(paths, endings)]
+    if not files:
+        raise ReadError(f"{'; '.join(folders_without(paths, endings))}.")
+    return files
+
+
 def _paths(given: Paths) -> list[Path]:
-    """:raises ReadError: no path at all, or a glob that matches nothing."""
+    """:raises ReadError: no path at all, an empty one, or a glob that matches nothing.
+    :raises TypeError: something else than paths.
+    """
     paths: list[Path] = []
-    for one in [given] if isinstance(given, str | os.PathLike) else given:
+    for one in given if isinstance(given, Iterable) and not isinstance(given, str | bytes) else [given]:
+        if not isinstance(one, str | os.PathLike):
+            raise TypeError(f"{one!r} is no path. Give a file, a folder or a glob, or a list of them.")
         text = os.fspath(one)
+        if not text:
+            raise ReadError("an empty name is no path. Give files, folders or globs.")
         if not has_magic(text) or os.path.exists(text):
             paths.append(Path(text))
         elif found := sorted(glob(text, recursive=True)):

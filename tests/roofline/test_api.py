@@ -191,6 +191,32 @@ def test_no_path_is_an_error(function: Callable[[list[str]], object]) -> None:
         function([])
 
 
+@pytest.mark.parametrize("function", [rl.load, rl.ncu, rl.nsys, rl.trace, rl.audit])
+@pytest.mark.parametrize("given", [None, 3, b"a.json", [["a.json"]]])
+def test_what_is_no_path_is_told(function: Callable[[object], object], given: object) -> None:
+    """With what to give, where Python would say that it isn't iterable."""
+    with pytest.raises(TypeError, match=r"is no path\. Give a file, a folder or a glob"):
+        function(given)
+
+
+@pytest.mark.parametrize("function", [rl.load, rl.ncu, rl.nsys, rl.trace, rl.audit])
+def test_an_empty_name_is_not_the_current_folder(function: Callable[[str], object]) -> None:
+    """As of an unset variable: what lies there is nobody's choice."""
+    with pytest.raises(rl.ReadError, match="an empty name is no path"):
+        function("")
+
+
+def test_a_folder_has_the_files_that_the_command_finds_there(tmp_path: Path) -> None:
+    """Of what profilers wrote, too; one without any says what was looked for."""
+    for function, told in (
+        (rl.nsys, r"no file there ends in \.sqlite"),
+        (rl.trace, r"no file there ends in \.json or \.json\.gz"),
+        (rl.audit, "nothing to read; looked for"),
+    ):
+        with pytest.raises(rl.ReadError, match=told):
+            function(tmp_path)
+
+
 def test_a_name_too_long_for_a_file_is_an_error() -> None:
     """As of a file's content, handed over in the place of its name."""
     with pytest.raises(rl.ReadError, match=r"can't be read \(File name too long\)"):
@@ -243,3 +269,4 @@ def test_a_trace_gives_its_operators(tmp_path: Path) -> None:
     frame = rl.trace(build.write(tmp_path / "t.json", {"traceEvents": [event, {**event, "ts": 20}]}))
     assert frame.loc[0, "name"] == "aten::mm"
     assert "t.json" in frame.loc[0, "file"]
+    assert rl.trace(tmp_path).equals(frame)

@@ -161,16 +161,32 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file as `roofline.files.writing.write_bytes` does.
 
-    :raises click.UsageError: the file can't be written, or is one of those that the running command reads.
+    :raises click.UsageError: the file can't be written, is one of those that the running command reads, or is a result.
     """
     if path.is_file() and any(one.exists() and path.samefile(one) for one in _inputs()):
         raise click.UsageError(
             printable(f"-o {path} is one of the files to read, which it would overwrite. Name another.")
         )
+    if _is_result(path):
+        raise click.UsageError(printable(f"-o {path} is a result, which it would overwrite. Name another."))
     try:
         writing.write_bytes(path, data)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _is_result(path: Path) -> bool:
+    """Whether a run wrote this file: with its folder given, nobody named it, and nothing brings it back."""
+    if not path.is_file() or path.suffix.lower() != ".json":
+        return False
+    from roofline.files.text import ReadError
+    from roofline.results.reader import read
+
+    try:
+        read([path])
+    except ReadError:
+        return False
+    return True
 
 
 def _inputs() -> list[Path]:

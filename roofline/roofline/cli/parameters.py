@@ -127,6 +127,8 @@ class _Output(click.Path):
         super().__init__(dir_okay=folder, file_okay=not folder, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("an empty name is no path: name what is to be written (is a variable unset?).", param, ctx)
         if str(value) == "-":
             self.fail(self._refusal(), param, ctx)
         return super().convert(value, param, ctx)

@@ -199,7 +199,7 @@ def read_file(path: Path, content: bytes | None = None) -> ResultFile:
         if (own := machine_info.pop(KEY, None)) is not None:
             machine = decode(Machine, own, f"{path}: machine_info", nonfinite, f"machine_info.{KEY}")
         if document.roofline is not msgspec.UNSET:
-            session = decode(Session, document.roofline, str(path), nonfinite, KEY)
+            session = decode(Session, document.roofline, f"{path}: {KEY}", nonfinite, KEY)
         host = host_of(_each(machine_info, "machine_info", nonfinite))
         commit, dirty = commit_of(_each(_parts(document.commit_info), "commit_info", nonfinite))
         benchmarks = tuple(
