@@ -149,9 +149,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
         return 0
     except OSError as error:
-        # Most likely a full disk behind standard output.
-        where = "" if error.filename is None else f"{error.filename}: "
-        say(f"Error: {where}can't be read or written ({error.strerror or error}).", err=True)
+        # Without a name: most likely a full disk behind standard output.
+        what = "standard output: can't be" if error.filename is None else f"{error.filename}: can't be read or"
+        say(f"Error: {what} written ({error.strerror or error}).", err=True)
         _discard_output()
         return 3
     return code if isinstance(code, int) else 0

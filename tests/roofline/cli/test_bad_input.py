@@ -33,7 +33,6 @@ from tests.roofline.conftest import Run
         (("plot", "{one}", "-o", "{one}/x"), 2, "can't be written"),
         (("points", "{one}", "-o", "{one}"), 2, "is one of the files to read"),
         (("points", "{results}", "-o", "{one}"), 2, "-o {one} is a result, which it would overwrite"),
-        (("env", "{results}", "-o", "{one}"), 2, "-o {one} is a result, which it would overwrite"),
         (("points", "{one}", "-o", ""), 2, "an empty name is no path: name what is to be written"),
         (("report", "{one}", "-o", ""), 2, "an empty name is no path: name what is to be written"),
         (("points", "{one}", "--format", "csv", "-o", "-"), 2, "without -o it is shown"),
@@ -188,7 +187,10 @@ def test_closed_standard_error(one: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-@pytest.mark.parametrize(("target", "code", "told"), [("> /dev/full", 3, "No space left"), (">&-", 2, "closed")])
+@pytest.mark.parametrize(
+    ("target", "code", "told"),
+    [("> /dev/full", 3, "standard output: can't be written (No space left"), (">&-", 2, "closed")],
+)
 def test_output_that_takes_nothing(one: Path, target: str, code: int, told: str) -> None:
     """A full disk and a closed standard output give a message, not a traceback."""
     environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
