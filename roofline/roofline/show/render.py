@@ -6,15 +6,21 @@ would obey in them is escaped (`printable`), line breaks included: none can look
 
 from __future__ import annotations
 
+import io
+import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from roofline.show.export import csv_of, json_of
 from roofline.show.tables import Column, Format, Table, plain_value
 from roofline.text.printable import markdown_text, printable
-from roofline.text.wrapping import broken, squeezed, wrapped
+from roofline.text.wrapping import wrapped
+
+if TYPE_CHECKING:
+    import rich.table
 
 _LEAST_KEY_WIDTH = 8
 
@@ -23,6 +29,8 @@ _LEAST_FILL = 24
 
 _GAP = 2
 """Blanks between two columns."""
+
+_INDENT = "  "
 
 
 def render(
@@ -87,7 +95,7 @@ def cell(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """A column with the texts of its cells, row by row; ``width`` is that of the widest, heading included."""
+    """A column with the texts of its cells, row by row, and the width of the terminal that it takes."""
 
     column: Column[Any]
     texts: Sequence[str]
@@ -99,44 +107,64 @@ class _Cells:
 
 
 def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wider: str) -> str:
-    table = _filled(table, width)
+    # rich takes a while to load, and what is written for programs needs none.
+    from rich.console import Console
+    from rich.text import Text
+
     cells, dropped, needed = _fitted(table, width)
     notes = _noted(table, [one.column for one in cells])
     if dropped:
         ways = " or ".join(filter(None, (wider.format(needed), complete)))
         notes.append(f"Not shown at this width: {', '.join(dropped)} (use {ways})")
-    bold = _bold if color else list
-    lines = bold(wrapped(printable(table.title), width))
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        color_system="standard" if color else None,
+        force_terminal=color,
+        force_jupyter=False,  # else a notebook shows the table instead of our caller
+        legacy_windows=False,
+    )
+    console.print(Text(printable(table.title), style="bold"))
     if table.rows:
-        lines += bold(_side_by_side(cells, [one.column.title for one in cells], low=True))
-        lines.append("─" * (sum(one.width for one in cells) + _GAP * (len(cells) - 1)))
+        console.print(_grid(cells, [], heading=True))
     rows = zip(table.rows, zip(*(one.texts for one in cells), strict=True), strict=True)
     for heading, block in groupby(rows, lambda row: None if table.section is None else table.section(row[0])):
         if heading is not None:
-            lines += bold(wrapped(printable(heading), width))
-        lines += [line for _, texts in block for line in _side_by_side(cells, texts)]
+            console.print(Text(printable(heading), style="bold"))
+        console.print(_grid(cells, [texts for _, texts in block], heading=False))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
     for note in notes:
         indent = " " * (len(note) - len(note.lstrip(" ")) + 2)
-        lines += wrapped(printable(note), width, first=indent, rest=indent + "  ")
+        lines += wrapped(printable(note.strip()), width, indent=indent)
     return "\n".join(lines) + "\n"
 
 
-def _filled(table: Table[Any], width: int) -> Table[Any]:
-    """Break the texts of a column that is to fill the width into lines that fit beside the others."""
-    columns = table.displayed()
-    if not any(one.fill for one in columns):
-        return table
-    key, others = _cells_of(table, [one for one in columns if not one.fill])
-    room = max(_LEAST_FILL, width - key.width - _beside(others) - _GAP)
+def _grid(cells: Sequence[_Cells], rows: Iterable[Sequence[str]], *, heading: bool) -> rich.table.Table:
+    """Rows as a table of rich, which has no headings between rows: each block is one, with the widths of the others."""
+    from rich.box import SIMPLE_HEAD
+    from rich.padding import Padding
+    from rich.table import Table as Grid
+    from rich.text import Text
 
-    def broken_lines(column: Column[Any]) -> Column[Any]:
-        return replace(column, show=lambda value: "\n".join(wrapped(column.show(value), room)))
+    def shown(one: _Cells, text: str, style: str = "") -> Text | Padding:
+        made = Text(text, style)
+        return made if one is cells[0] or one.column.right else Padding(made, (0, 0, 0, _GAP - 1))
 
-    return replace(table, display=[broken_lines(one) if one.fill else one for one in columns])
-
-
-def _bold(lines: Iterable[str]) -> list[str]:
-    return [f"\x1b[1m{line}\x1b[0m" for line in lines]
+    # The box has one blank between columns, and the column the others: to pad each cell takes rich twice as long.
+    grid = Grid(box=SIMPLE_HEAD, show_edge=False, padding=0, show_header=heading)
+    for index, one in enumerate(cells):
+        fits = index > 0 and not one.column.fill
+        grid.add_column(
+            shown(one, one.column.title, "bold"),
+            width=one.width + (_GAP - 1 if index else 0),
+            justify="right" if one.column.right else "left",
+            overflow="fold",
+            no_wrap=fits,
+        )
+    for texts in rows:
+        grid.add_row(*map(shown, cells, texts))
+    return grid
 
 
 def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int]:
@@ -144,34 +172,50 @@ def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int
     the width in which all would.
     """
     columns = table.displayed()
-    key, rest = _cells_of(table, columns)
-    least = _width_of(line for text in key.texts for line in (key.column.title, *broken(text, table.key_width)))
+    key, rest = _cells_of(table, columns, width)
+    least = _broken(key, table.key_width).width
     needed = least + _beside(rest)
     if needed > width:
-        key, rest = _cells_of(table, [replace(one, show=one.narrow or one.show) for one in columns])
-        least = _width_of(line for text in key.texts for line in (key.column.title, *broken(text, table.key_width)))
+        key, rest = _cells_of(table, [replace(one, show=one.narrow or one.show) for one in columns], width)
+        least = _broken(key, table.key_width).width
         needed = least + _beside(rest)
     dropped: list[_Cells] = []
     while rest and least + _beside(rest) > width and (last := max(rest, key=lambda one: one.column.drop)).column.drop:
         rest.remove(last)
         dropped.append(last)
-    least = _width_of(line for text in key.texts for line in (key.column.title, *squeezed(text, _LEAST_KEY_WIDTH)))
-    while rest and least + _beside(rest) > width:
+    while rest and min(least, _LEAST_KEY_WIDTH) + _beside(rest) > width:
         # A figure that is cut off reads as another one.
         dropped.append(rest.pop())
     room = width - _beside(rest)
-    key = _Cells.of(key.column, ["\n".join(squeezed(text, room)) for text in key.texts])
-    return [key, *rest], [_on_one_line(one.column.title) for one in dropped], needed
-
-
-def _cells_of(table: Table[Any], columns: Sequence[Column[Any]]) -> tuple[_Cells, list[_Cells]]:
-    """Those of the key, indented below a heading, and those of the other columns."""
-    key, *rest = columns
-    indent = "" if table.section is None else "  "
+    key = _broken(key, room)
+    # rich breaks anywhere what has no dash.
     return (
-        _Cells.of(key, [indent + _shown(key, row) for row in table.rows]),
-        [_Cells.of(column, [_shown(column, row) for row in table.rows]) for column in rest],
+        [replace(key, width=min(key.width, room)), *rest],
+        [_on_one_line(one.column.title) for one in dropped],
+        needed,
     )
+
+
+def _cells_of(table: Table[Any], columns: Sequence[Column[Any]], width: int) -> tuple[_Cells, list[_Cells]]:
+    """Those of the key, indented below a heading, and those of the other columns."""
+    indent = "" if table.section is None else "  "
+    key, *rest = [_Cells.of(column, [_shown(column, row) for row in table.rows]) for column in columns]
+    key = _Cells.of(key.column, [indent + text for text in key.texts])
+    room = max(_LEAST_FILL, width - key.width - _beside(one for one in rest if not one.column.fill) - _GAP)
+    return key, [replace(one, width=min(one.width, room)) if one.column.fill else one for one in rest]
+
+
+def _broken(key: _Cells, width: int) -> _Cells:
+    """The key in lines of at most ``width``, broken before a ``-`` where it has one; later lines are indented."""
+    lines = _KeyLines(width=max(width, len(_INDENT) + 1), subsequent_indent=_INDENT, break_long_words=False)
+    texts = [text if _width_of([text]) <= width else lines.fill(text.strip()) for text in key.texts]
+    return _Cells.of(key.column, texts)
+
+
+class _KeyLines(textwrap.TextWrapper):
+    """Breaks the name of a case where its parts meet."""
+
+    wordsep_re = re.compile("(?=-)")
 
 
 def _beside(rest: Iterable[_Cells]) -> int:
@@ -184,29 +228,6 @@ def _width_of(texts: Iterable[str]) -> int:
     from rich.cells import cell_len
 
     return max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
-
-
-def _side_by_side(columns: Sequence[_Cells], cells: Sequence[str], *, low: bool = False) -> list[str]:
-    """Cells of one row, each of one or more lines, in lines of the table.
-
-    :param low: those of fewer lines stand low, as headings do.
-    """
-    # Not by rich's Table: it has no heading between rows, drops no column, and breaks no name at a dash, so that all
-    # that would be left to it is this.
-    from rich.cells import cell_len
-
-    split = [text.split("\n") for text in cells]
-    height = max(map(len, split))
-    lines = []
-    for index in range(height):
-        line = ""
-        for one, texts in zip(columns, split, strict=True):
-            place = index - (height - len(texts)) if low else index
-            text = texts[place] if 0 <= place < len(texts) else ""
-            blanks = " " * (one.width - cell_len(text))
-            line += (blanks + text if one.column.right else text + blanks) + " " * _GAP
-        lines.append(line.rstrip())
-    return lines
 
 
 def _shown(column: Column[Any], row: Any) -> str:

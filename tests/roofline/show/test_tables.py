@@ -11,7 +11,6 @@ from rich.cells import cell_len
 
 from roofline.show.render import render
 from roofline.show.tables import Column, Format, Table
-from roofline.text.wrapping import broken
 
 
 class _Row(NamedTuple):
@@ -224,21 +223,6 @@ def test_color_is_only_on_request() -> None:
     assert "\x1b[1m" in render(_table(*_ROWS), "table", 80, color=True)
 
 
-@pytest.mark.parametrize(
-    ("text", "width", "lines"),
-    [
-        ("resnet50-train-b32-fp32", 40, ["resnet50-train-b32-fp32"]),
-        ("resnet50-train-b32-fp32", 18, ["resnet50-train-b32", "  -fp32"]),
-        ("resnet50-train-b32-fp32", 10, ["resnet50", "  -train", "  -b32", "  -fp32"]),
-        ("a_name_without_any_break", 10, ["a_name_without_any_break"]),
-        ("", 10, [""]),
-    ],
-)
-def test_broken(text: str, width: int, lines: list[str]) -> None:
-    """Before a dash, later lines indented; what has no dash stays whole."""
-    assert broken(text, width) == lines
-
-
 def test_of_takes_a_column_to_a_larger_row() -> None:
     """The same column, for rows that have the small one as a part."""
     larger = _VALUE.of(lambda pair: pair[1])
@@ -302,21 +286,6 @@ def test_a_legend_goes_with_its_column() -> None:
     assert render(table, "table", 80).splitlines()[-2:] == ["  A note", "  wide: so many x"]
     assert "so many x" not in render(table, "table", 40)
     assert render(table, "markdown", 0).splitlines()[-2:] == ["- A note", "- wide: so many x"]
-
-
-def test_breaking_a_long_name_looks_at_each_letter_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measured anew with each part that is put to a line, a name of 100,000 letters took minutes."""
-    measured = 0
-
-    def counting(text: str) -> int:
-        nonlocal measured
-        measured += len(text)
-        return len(text)
-
-    monkeypatch.setattr("rich.cells.cell_len", counting)
-    name = "a-bc" * 1000
-    assert "".join(broken(name, len(name))) == name
-    assert measured == len(name)
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown"])
