@@ -214,7 +214,7 @@ def preflight() -> list[dict[str, Any]]:
 
     system = System.here()
     return [
-        {"tool": one.tool, "version": one.version, "status": one.status, "reason": without_folders(one.reason)}
+        {"tool": one.name, "version": one.version, "status": one.status, "reason": without_folders(one.reason)}
         for one in (check_permission(system), *check_all(system))
     ]
 

@@ -292,8 +292,8 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     )
     if chosen.perf_stat:
         run.perf_stat = perf_stat = PerfStat.here(chosen.perf_path)
-        if not perf_stat.finding.usable:
-            run.announced.append(perf_stat.finding.line)
+        if not perf_stat.check.usable:
+            run.announced.append(perf_stat.check.line)
     counting = None if worker or chosen.ncu is None else _counting(config, run)
     try:
         if not worker:

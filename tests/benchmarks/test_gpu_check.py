@@ -18,9 +18,9 @@ import torch
 from benchmarks import gpu_check
 from benchmarks.gpu_check import Part, Ran, check, parts
 from benchmarks.gpu_figures import PASSES, agreement, case, in_words
+from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
 from pytest_roofline.profilers.ncu import unit_check as ncu_check
-from pytest_roofline.profilers.preflight import Finding
 from roofline.schema.record import Counters, KernelCounters
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 from tests.roofline import build
@@ -286,7 +286,7 @@ def test_the_unit_is_checked_and_what_ncu_wrote_is_kept(
 ) -> None:
     """A product of known size, by a stand-in for ncu; ``program`` takes the place of what multiplies."""
     stubs = Stubs(tmp_path / "bin")
-    usable = Finding(tool="ncu", status="ok", why="", path=stubs.ncu(behaviour, passes=4), version="2025.3")
+    usable = Check(name="ncu", status="ok", why="", path=stubs.ncu(behaviour, passes=4), version="2025.3")
     monkeypatch.setattr(ncu_pass, "check_ncu", lambda *_: usable)
     monkeypatch.setattr(ncu_check, "__name__", program)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (9, 0))

@@ -55,6 +55,11 @@ class Ended:
         """All that it said."""
         return "\n".join(part for part in (self.out, self.err) if part)
 
+    @property
+    def first_line(self) -> str:
+        """The first line of it that isn't blank, or nothing."""
+        return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
+
 
 class Runner(Protocol):
     """Runs a program to its end."""

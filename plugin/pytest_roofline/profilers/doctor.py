@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -53,11 +52,8 @@ def doctor(
     Each line is ok, a warning, no, or not reported; what helps stands below. Nothing is judged: the exit code is 0.
     """
     from pytest_roofline.profilers.checkup import checks
-    from pytest_roofline.profilers.preflight import check_all
 
-    system = System.here()
-    findings = check_all(system, ncu=ncu_path, nsys=nsys_path, perf=perf_path)
-    lines = checks(system, findings, results)
+    found = checks(System.here(), {"ncu": ncu_path, "nsys": nsys_path, "perf": perf_path}, results)
     room = max(_LEAST_ROOM, (output.width or shutil.get_terminal_size().columns) - _BESIDE)
     plain.show(
         "Doctor",
@@ -67,8 +63,8 @@ def doctor(
             ("why", "why", lambda text: textwrap.fill(text, room, break_on_hyphens=False)),
             ("remedy", "remedy", None),
         ],
-        [asdict(line) for line in lines],
-        notes=[f"{line.what}: {line.remedy}" for line in lines if line.remedy],
+        [check.row for check in found],
+        notes=[f"{check.name}: {check.remedy}" for check in found if check.remedy],
         left=("why",),
         undisplayed=("remedy",),
         output=output,

@@ -18,8 +18,8 @@ from pathlib import Path
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Instruments, Measured
 from pytest_roofline.measuring.plan import Step
-from pytest_roofline.profilers.ncu.status import Status
-from pytest_roofline.profilers.preflight import Finding, check_perf
+from pytest_roofline.profilers.check import Check, Status
+from pytest_roofline.profilers.preflight import check_perf
 from roofline.schema.record import HostCounters
 from roofline.text.units import percent
 
@@ -208,12 +208,12 @@ class PerfStat:
 
     def __init__(
         self,
-        finding: Finding,
+        check: Check,
         system: System,
         sleep: Callable[[float], None] = time.sleep,
         answer_s: float = ANSWER_S,
     ) -> None:
-        self.finding = finding
+        self.check = check
         self._system = system
         self._sleep = sleep
         self._answer_s = answer_s
@@ -232,10 +232,10 @@ class PerfStat:
 
         :param measured: the same step.
         """
-        finding = self.finding
-        if not finding.usable or finding.path is None:
-            return HostCounters(status=finding.status, reason=finding.reason)
-        program = f"perf {finding.version}" if finding.version else "perf"
+        check = self.check
+        if not check.usable or check.path is None:
+            return HostCounters(status=check.status, reason=check.reason)
+        program = f"perf {check.version}" if check.version else "perf"
         steps = steps_of(measured.timing.step_time_s)
 
         def run() -> None:
@@ -245,7 +245,7 @@ class PerfStat:
 
         instruments.synchronize()
         try:
-            return of_a_step(parse(self._attached(finding.path, run)), steps, program)
+            return of_a_step(parse(self._attached(check.path, run)), steps, program)
         except InputEnded as end:
             return HostCounters(status="failed", source=program, reason=f"{end}, before all steps had been counted")
         except NoEvents as error:
@@ -316,7 +316,7 @@ class PerfStat:
             raise Gone("it did not attach")
 
     def _takes_commands(self) -> bool:
-        found = re.match(r"([0-9]+)\.([0-9]+)", self.finding.version or "")
+        found = re.match(r"([0-9]+)\.([0-9]+)", self.check.version or "")
         return found is not None and (int(found[1]), int(found[2])) >= _CONTROL_FROM
 
 

@@ -7,21 +7,14 @@ import math
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System, unwound_when_terminated
 from pytest_roofline.profilers import tools
+from pytest_roofline.profilers.check import Check, Status
 from pytest_roofline.profilers.ncu import probe_kernel
-from pytest_roofline.profilers.ncu.status import (
-    IN_WSL,
-    OUTSIDE_WSL,
-    Status,
-    Verdict,
-    judge,
-    permission_remedy,
-    sentences,
-)
+from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL, judge, permission_remedy
 
 PROBE_S = 20.0
 """Time in which ncu has to count one kernel."""
@@ -45,129 +38,86 @@ _PARANOID_MOST = 2
 higher level, which some distributions have, allows nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What became of a tool.
-
-    :param why: why it is not usable; for a usable one what was seen.
-    :param remedy: what helps here, where something does.
-    :param path: where it is, where one was found.
-    """
-
-    tool: str
-    status: Status
-    why: str
-    remedy: str | None = None
-    path: Path | None = None
-    version: str | None = None
-
-    @property
-    def usable(self) -> bool:
-        return self.status == "ok"
-
-    @property
-    def reason(self) -> str:
-        """Why, and what helps: for the ``reason`` of a record."""
-        return sentences(self.why, self.remedy)
-
-    @property
-    def line(self) -> str:
-        """The one line of the summary."""
-        named = f"{self.tool} {self.version}" if self.version else self.tool
-        return f"{named}: usable ({self.path})" if self.usable else f"{named}: {self.status}: {self.reason}"
-
-
-def check_ncu(system: System, asked: Path | None = None) -> Finding:
-    """Find ncu and let it count one tiny kernel, in at most `PROBE_S`.
+def check_ncu(system: System, asked: Path | None = None) -> Check:
+    """Does ncu count here? Find it and let it count one tiny kernel, in at most `PROBE_S`.
 
     :param asked: the path that was given, which then is the only place.
     """
     if system.platform == "darwin":
-        return Finding(tool="ncu", status="unsupported_platform", why="ncu counts NVIDIA GPUs, and macOS has none")
+        why = "ncu counts NVIDIA GPUs, and macOS has none"
+        return Check(name="ncu", status="unsupported_platform", why=why)
     tool = tools.find(tools.NCU, system, asked)
-    if tool.verdict.status == "not_found" and system.wsl:
+    if tool.status == "not_found" and system.wsl:
         # Nobody should go and install it for nothing.
-        return Finding(tool="ncu", status="not_found", why=f"{tool.verdict.why}, and {IN_WSL}", remedy=OUTSIDE_WSL)
-    return _finding("ncu", tool, _tried(tool, _count_a_kernel, system))
+        return replace(tool, why=f"{tool.why}, and {IN_WSL}", remedy=OUTSIDE_WSL)
+    return _tried(tool, _count_a_kernel, system)
 
 
-def check_nsys(system: System, asked: Path | None = None) -> Finding:
-    """Find nsys and see that it starts: it needs no permission to follow CUDA."""
+def check_nsys(system: System, asked: Path | None = None) -> Check:
+    """Does nsys start? It needs no permission to follow CUDA."""
     if system.platform == "darwin":
-        return Finding(tool="nsys", status="unsupported_platform", why="nsys follows programs on Linux and Windows")
+        why = "nsys follows programs on Linux and Windows"
+        return Check(name="nsys", status="unsupported_platform", why=why)
     tool = tools.find(tools.NSYS, system, asked)
-    return _finding("nsys", tool, Verdict("ok", "it starts") if tool.works else tool.verdict)
+    return replace(tool, why="it starts") if tool.usable else tool
 
 
-def check_perf(system: System, asked: Path | None = None) -> Finding:
-    """Find perf and let it count the cycles and instructions of a program that does nothing."""
+def check_perf(system: System, asked: Path | None = None) -> Check:
+    """Does perf count the cycles and instructions of a program that does nothing?"""
     if not system.platform.startswith("linux"):
-        return Finding(tool="perf", status="unsupported_platform", why="perf is a part of Linux")
-    tool = tools.find(tools.PERF, system, asked)
-    return _finding("perf", tool, _tried(tool, _count_cycles, system))
+        return Check(name="perf", status="unsupported_platform", why="perf is a part of Linux")
+    return _tried(tools.find(tools.PERF, system, asked), _count_cycles, system)
 
 
 def check_all(
     system: System, *, ncu: Path | None = None, nsys: Path | None = None, perf: Path | None = None
-) -> tuple[Finding, ...]:
+) -> tuple[Check, ...]:
     """All three, each with the path that was given for it."""
     return check_ncu(system, ncu), check_nsys(system, nsys), check_perf(system, perf)
 
 
-def check_permission(system: System, ncu: Path | None = None) -> Finding:
-    """What the driver's own settings say of its counters, whether or not there is an ncu.
+def check_permission(system: System, ncu: Path | None = None) -> Check:
+    """Who may read the GPU's counters by the driver's own settings, whether or not there is an ncu?
 
-    Status ``not_found``: there is no driver that would tell. ``sudo`` runs need no capability of this process, so the
+    Status ``not_found``: there is no driver that would say. ``sudo`` runs need no capability of this process, so the
     probe of `check_ncu` is what counts.
 
     :param ncu: its path, which a remedy has to name.
     """
+
+    def check(status: Status, why: str, remedy: str | None = None) -> Check:
+        return Check(name="counters", status=status, why=why, remedy=remedy)
+
     text = system.read("driver/nvidia/params")
     if system.wsl:
-        return Finding(tool="counters", status="unsupported_platform", why=IN_WSL, remedy=OUTSIDE_WSL)
+        return check("unsupported_platform", IN_WSL, OUTSIDE_WSL)
     if text is None:
-        return Finding(tool="counters", status="not_found", why="no NVIDIA driver tells who may read them")
+        return check("not_found", "no NVIDIA driver tells who may read them")
     found = re.search(r"^RmProfilingAdminOnly:\s*(\d+)", text, re.MULTILINE)
     if found is None or found.group(1) == "0":
-        told = f"RmProfilingAdminOnly: {found.group(1)}" if found else "the driver has no RmProfilingAdminOnly"
-        return Finding(tool="counters", status="ok", why=f"any user may read them ({told})")
+        setting = f"RmProfilingAdminOnly: {found.group(1)}" if found else "the driver has no RmProfilingAdminOnly"
+        return check("ok", f"any user may read them ({setting})")
     why = "administrators only (RmProfilingAdminOnly: 1)"
     for name, number in (("SYS_ADMIN", SYS_ADMIN), ("PERFMON, which drivers from 565 on accept", PERFMON)):
         if system.capable(number):
-            return Finding(tool="counters", status="ok", why=f"{why}; this process has the capability {name}")
-    return Finding(
-        tool="counters",
-        status="permission_denied",
-        why=f"{why}, and this is none",
-        remedy=permission_remedy(system, ncu),
-    )
+            return check("ok", f"{why}; this process has the capability {name}")
+    return check("permission_denied", f"{why}, and this is none", permission_remedy(system, ncu))
 
 
-def _tried(tool: tools.Tool, probe: Callable[[Path, System], Verdict], system: System) -> Verdict:
-    """What comes of trying a tool.
-
-    One that did not say who it is is tried as well, for it may be somebody's script around the tool: what the probe
-    finds then counts, unless it only finds that nothing works.
-    """
-    if tool.path is None or tool.answer is None:
-        return tool.verdict
-    verdict = probe(tool.path, system)
-    return verdict if tool.works or verdict.status not in ("failed", "timeout") else tool.verdict
+def _tried(tool: Check, probe: Callable[[Path, System], Check], system: System) -> Check:
+    """A program that was found, and what comes of trying it."""
+    if not tool.usable or tool.path is None:
+        return tool
+    tried = probe(tool.path, system)
+    return replace(tool, status=tried.status, why=tried.why, remedy=tried.remedy)
 
 
-def _finding(name: str, tool: tools.Tool, verdict: Verdict) -> Finding:
-    return Finding(
-        tool=name,
-        status=verdict.status,
-        why=verdict.why,
-        remedy=verdict.remedy,
-        path=tool.path,
-        version=tool.version,
-    )
-
-
-def _count_a_kernel(ncu: Path, system: System) -> Verdict:
+def _count_a_kernel(ncu: Path, system: System) -> Check:
     """What comes of `probe_kernel` under ncu."""
+
+    def check(status: Status, why: str, remedy: str | None = None) -> Check:
+        return Check(name="ncu", status=status, why=why, remedy=remedy)
+
     try:
         # ncu keeps its lock file in TMPDIR: one in a folder that all users share may belong to somebody else.
         with (
@@ -183,89 +133,76 @@ def _count_a_kernel(ncu: Path, system: System) -> Verdict:
             )
             said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     except OSError as error:
-        return Verdict("failed", f"no temporary folder for ncu can be had ({error.strerror or error})")
-    return _verdict(said, ended, ncu, system)
-
-
-def _verdict(said: str, ended: Ended, ncu: Path, system: System) -> Verdict:
+        return check("failed", f"no temporary folder for ncu can be had ({error.strerror or error})")
     if ended.fault == "timeout":
-        return Verdict(
-            "timeout",
-            f"ncu had not counted one tiny kernel after {PROBE_S:g} s",
-            "See in nvidia-smi whether another program holds the GPU.",
-        )
+        remedy = "See in nvidia-smi whether another program holds the GPU."
+        return check("timeout", f"ncu had not counted one tiny kernel after {PROBE_S:g} s", remedy)
     if ended.fault == "cannot_start":
-        return Verdict("failed", f"ncu can't be started ({ended.reason})")
+        return check("failed", f"ncu can't be started ({ended.reason})")
     answers = list(_answers(said)) or list(_answers(ended.out))
     if any(map(_is_number, answers)):
-        return Verdict("ok", f"it counted a kernel ({PROBE_METRIC})")
-    verdict = judge(f"{said}\n{ended.text}", system, ncu)
-    if verdict.status in ("ok", "failed", "no_kernels"):
+        return check("ok", f"it counted a kernel ({PROBE_METRIC})")
+    complaint = judge(f"{said}\n{ended.text}", system, ncu)
+    if complaint.status in ("ok", "failed", "no_kernels"):
         # Of a probe that failed ncu says only that there was no kernel.
         for line in ended.err.splitlines():
             if line.startswith(probe_kernel.NO_GPU):
-                return Verdict("unsupported_platform", f"no GPU to count: {line.removeprefix(probe_kernel.NO_GPU)}")
+                why = f"no GPU to count: {line.removeprefix(probe_kernel.NO_GPU)}"
+                return check("unsupported_platform", why)
             if line.startswith(probe_kernel.SAYS):
-                return Verdict("failed", f"no kernel could be launched: {line.removeprefix(probe_kernel.SAYS)}")
-    if verdict.status != "ok":
-        return verdict
+                return check("failed", f"no kernel could be launched: {line.removeprefix(probe_kernel.SAYS)}")
+    if not complaint.usable:
+        return complaint
     if answers:
-        return Verdict("missing_metric", f"ncu has no value for {PROBE_METRIC}: {answers[0]!r}")
-    if ended.code is not None and ended.code < 0:
-        return Verdict("failed", f"ncu was ended by signal {-ended.code}")
-    words = next((line.strip() for line in f"{said}\n{ended.text}".splitlines() if line.strip()), "")
-    more = f": {words[:100]!r}" if words else ""
-    return Verdict("failed", f"ncu ended with code {ended.code} and gave no counters{more}")
+        return check("missing_metric", f"ncu has no value for {PROBE_METRIC}: {answers[0]!r}")
+    return check("failed", f"ncu ended with code {ended.code} and gave no counters{_in_its_words(ended)}")
 
 
 def _answers(text: str) -> Iterator[str]:
-    """What stands under the probe's metric, kernel by kernel; on a page without such a column, in the last."""
+    """What stands under the probe's metric, kernel by kernel."""
     try:
-        rows = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
+        rows = list(csv.DictReader(line for line in text.splitlines() if line.startswith('"')))
     except csv.Error:
         return
-    header: list[str] = []
-    for row in rows:
-        if "Kernel Name" in row:
-            header = row
-        elif header and len(row) == len(header) and row[header.index("Kernel Name")]:
-            yield row[header.index(PROBE_METRIC) if PROBE_METRIC in header else -1]
+    yield from (row[PROBE_METRIC] or "" for row in rows if row.get("Kernel Name") and PROBE_METRIC in row)
 
 
-def _count_cycles(perf: Path, system: System) -> Verdict:
+def _count_cycles(perf: Path, system: System) -> Check:
     """What comes of a tiny program under ``perf stat``."""
+
+    def check(status: Status, why: str, remedy: str | None = None) -> Check:
+        return Check(name="perf", status=status, why=why, remedy=remedy)
+
     ended = system.run(
         [perf, "stat", "-x", ",", "-e", ",".join(_PERF_EVENTS), "--", system.python, "-I", "-S", "-c", ""],
         timeout_s=PROBE_S,
         environment={**system.environment, "LC_ALL": "C"},
     )
     if ended.fault == "timeout":
-        return Verdict("timeout", f"perf had not counted a program that does nothing after {PROBE_S:g} s")
+        return check("timeout", f"perf had not counted a program that does nothing after {PROBE_S:g} s")
     if ended.fault == "cannot_start":
-        return Verdict("failed", f"perf can't be started ({ended.reason})")
+        return check("failed", f"perf can't be started ({ended.reason})")
     counts = [line.split(",")[0] for line in ended.text.splitlines() if any(one in line for one in _PERF_EVENTS)]
     if any(map(_is_number, counts)):
-        return Verdict("ok", "it counts cycles and instructions")
+        return check("ok", "it counts cycles and instructions")
     if _PERF_DENIED.search(ended.text):
-        return _perf_denied(system)
+        level = (system.read("sys/kernel/perf_event_paranoid") or "unknown").strip()
+        remedy = f"Run sudo sysctl kernel.perf_event_paranoid={_PARANOID_MOST}."
+        if system.container is not None:
+            remedy = "Start the container with --cap-add=PERFMON, or ask who runs its host to do so."
+        why = f"the kernel lets this user count nothing (perf_event_paranoid is {level})"
+        return check("permission_denied", why, remedy)
     if any(count in ("<not supported>", "<not counted>") for count in counts):
-        return Verdict(
+        return check(
             "missing_metric",
             "this machine counts no processor events, as is usual in a virtual machine",
             "Measure on the machine itself, or have its host pass the counters on.",
         )
-    words = next((line.strip() for line in ended.text.splitlines() if line.strip()), "")
-    return Verdict("failed", f"perf ended with code {ended.code}{f': {words[:100]!r}' if words else ''}")
+    return check("failed", f"perf ended with code {ended.code}{_in_its_words(ended)}")
 
 
-def _perf_denied(system: System) -> Verdict:
-    level = (system.read("sys/kernel/perf_event_paranoid") or "").strip()
-    why = f"the kernel lets this user count nothing{f' (perf_event_paranoid is {level})' if level else ''}"
-    if system.container is not None:
-        return Verdict(
-            "permission_denied", why, "Start the container with --cap-add=PERFMON, or ask who runs its host to do so."
-        )
-    return Verdict("permission_denied", why, f"Run sudo sysctl kernel.perf_event_paranoid={_PARANOID_MOST}.")
+def _in_its_words(ended: Ended) -> str:
+    return f": {ended.first_line[:100]!r}" if ended.first_line else ""
 
 
 def _is_number(text: str) -> bool:

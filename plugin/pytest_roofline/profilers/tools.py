@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
 from pytest_roofline.device.system import System
-from pytest_roofline.profilers.ncu.status import Status, Verdict
+from pytest_roofline.profilers.check import Check, Status
 from roofline.profilers.ncu.installation import INSTALLED, VARIABLE
 
 VERSION_S = 10.0
 """Time in which a program has to tell its version."""
-
-_MOST = 8
-"""So many installed versions of one program are asked, those with the highest numbers in their paths."""
-
 
 _ALWAYS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin")
 """Folders below the root that are looked into whatever PATH has: that of a service may have none of them."""
@@ -92,81 +88,50 @@ NVIDIA_SMI = Program(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """A program looked for.
-
-    :param verdict: ``ok`` for one that tells who it is, else why there is none that works.
-    :param answer: all that it said of itself; None where it was not asked, or did not start.
-    """
-
-    verdict: Verdict
-    path: Path | None = None
-    version: str | None = None
-    answer: str | None = None
-
-    @property
-    def works(self) -> bool:
-        return self.verdict.status == "ok"
-
-
-def find(program: Program, system: System, asked: Path | None = None) -> Tool:
+def find(program: Program, system: System, asked: Path | None = None) -> Check:
     """The program to use: the one that was named, else the first on PATH, else the newest in the usual folders.
 
-    A file that doesn't start, or is another program, is passed over for the next; if none is left, it is told. A path
-    that was named is never passed over.
+    A file that doesn't start, or is another program, is passed over for the next; if none is left, the first is
+    reported. A path that was named is never passed over.
 
     :param asked: the path that was given, of the program or its folder.
+    :returns: ``ok`` for one that tells who it is, else why there is none that works.
     """
-    named = _named(program, system, asked)
-    if named is not None:
-        return named
-    tried = []
-    for path in dict.fromkeys(_on_path(program, system)):
-        tried.append(_ask(program, path, system))
-        if tried[-1].works:
-            return tried[-1]
-    known = {tool.path for tool in tried}
-    installed = [_ask(program, path, system) for path in _installed(program, system) if path not in known]
-    working = [tool for tool in installed if tool.works]
+    variable = system.environment.get(program.variable, "") if program.variable else ""
+    if asked is not None:
+        return _named(program, system, asked.absolute(), f"the path given for {program.name}")
+    if variable:
+        return _named(program, system, Path(variable).absolute(), f"the environment's {program.variable}")
+    broken: dict[Path, Check] = {}
+    for folder in filter(None, system.environment.get("PATH", "").split(os.pathsep)):
+        for path in _within(Path(folder).absolute(), program, system):
+            broken[path] = _ask(program, path, system)
+            if broken[path].usable:
+                return broken[path]
+    installed = [_ask(program, path, system) for path in _installed(program, system) if path not in broken]
+    working = [tool for tool in installed if tool.usable]
     if working:
         return max(working, key=lambda tool: _numbers(tool.version or ""))
-    broken = [*tried, *installed]
-    if broken:
-        return broken[0]
+    if broken or installed:
+        return [*broken.values(), *installed][0]
     why = f"no {program.name} on PATH or where it is usually installed"
-    return Tool(verdict=Verdict("not_found", why, f"{program.install}{_or_name(program)}."))
+    return Check(name=program.name, status="not_found", why=why, remedy=f"{program.install}{_or_name(program)}.")
 
 
 def _or_name(program: Program) -> str:
     return "" if program.variable is None else f", or set {program.variable} to its path"
 
 
-def _named(program: Program, system: System, asked: Path | None) -> Tool | None:
-    """The program at the path that was named by the user, or why there is none; None where none was named."""
-    text = system.environment.get(program.variable, "") if program.variable else ""
-    if asked is not None:
-        path, source = asked.absolute(), f"the path given for {program.name}"
-    elif text:
-        path, source = Path(text).absolute(), f"the environment's {program.variable}"
-    else:
-        return None
+def _named(program: Program, system: System, path: Path, source: str) -> Check:
+    """The program at the path that was named by the user, or why there is none."""
+    if os.path.isfile(path):
+        return _ask(program, path, system)
+    why = f"{source} is {path}, and there is no such file"
     if os.path.isdir(path):
-        inside = next(_within(path, program, system), None)
-        if inside is None:
-            why = f"{source} is the folder {path}, in which there is no {program.name}"
-            return Tool(verdict=Verdict("not_found", why, "Name the program itself, or leave the path out."))
-        path = inside
-    elif not os.path.isfile(path):
-        why = f"{source} is {path}, and there is no such file"
-        return Tool(verdict=Verdict("not_found", why, "Correct it or leave it out."))
-    return _ask(program, path, system)
-
-
-def _on_path(program: Program, system: System) -> Iterator[Path]:
-    for folder in system.environment.get("PATH", "").split(os.pathsep):
-        if folder:
-            yield from _within(Path(folder).absolute(), program, system)
+        for inside in _within(path, program, system):
+            return _ask(program, inside, system)
+        why = f"{source} is the folder {path}, in which there is no {program.name}"
+    return Check(name=program.name, status="not_found", why=why, remedy="Correct it or leave it out.")
 
 
 def _installed(program: Program, system: System) -> list[Path]:
@@ -179,40 +144,34 @@ def _installed(program: Program, system: System) -> list[Path]:
     found = [path for root, pattern in roots for path in root.glob(pattern) if os.path.isfile(path)]
     found += _within(system.python.parent, program, system)  # of an environment that isn't activated
     once = {path.resolve(): path for path in reversed(found)}
-    return sorted(once.values(), key=lambda path: _numbers(str(path)), reverse=True)[:_MOST]
+    return sorted(once.values(), key=lambda path: _numbers(str(path)), reverse=True)
 
 
 def _within(folder: Path, program: Program, system: System) -> Iterator[Path]:
     endings = (".exe", ".bat", ".cmd") if system.platform == "win32" else ("",)
-    for ending in endings:
-        path = folder / f"{program.name}{ending}"
-        if os.path.isfile(path):
-            yield path
+    yield from (path for ending in endings if os.path.isfile(path := folder / f"{program.name}{ending}"))
 
 
-def _ask(program: Program, path: Path, system: System) -> Tool:
+def _ask(program: Program, path: Path, system: System) -> Check:
     """Let a file say who it is."""
 
-    def broken(status: Status, why: str, remedy: str) -> Tool:
-        return Tool(verdict=Verdict(status, f"{path} {why}", remedy), path=path)
+    def broken(status: Status, why: str, remedy: str = f"Repair it{_or_name(program)}.") -> Check:
+        return Check(name=program.name, status=status, why=f"{path} {why}", remedy=remedy, path=path)
 
-    repair = f"Repair it{_or_name(program)}."
     if not os.access(path, os.X_OK):
         return broken("failed", "is not executable", f"Run chmod +x {quote(str(path))}.")
     ended = system.run([path, *program.asks], timeout_s=VERSION_S, environment={**system.environment, "LC_ALL": "C"})
     if ended.fault == "timeout":
-        return broken("timeout", f"has not said its version within {VERSION_S:g} s", repair)
+        return broken("timeout", f"has not said its version within {VERSION_S:g} s")
     if ended.fault == "cannot_start":
-        return broken("failed", f"can't be started ({ended.reason})", repair)
+        return broken("failed", f"can't be started ({ended.reason})")
     match = program.answer.search(ended.text)
-    if match is None and program.speech is not None and program.speech.search(ended.text):
-        return Tool(verdict=Verdict("ok"), path=path, answer=ended.text)
-    if match is None:
-        words = next((line.strip() for line in ended.text.splitlines() if line.strip()), "")
-        said = f"it says {words!r}" if words else "it says nothing"
-        why = f"is not {program.title}, or does not work: {said}"
-        return replace(broken("failed", why, f"{program.install}{_or_name(program)}."), answer=ended.text)
-    return Tool(verdict=Verdict("ok"), path=path, version=match.group(1), answer=ended.text)
+    if match is None and (program.speech is None or program.speech.search(ended.text) is None):
+        said = repr(ended.first_line) if ended.first_line else "nothing"
+        why = f"is not {program.title}, or does not work: it says {said}"
+        return broken("failed", why, f"{program.install}{_or_name(program)}.")
+    version = match.group(1) if match else None
+    return Check(name=program.name, status="ok", path=path, version=version, answer=ended.text)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

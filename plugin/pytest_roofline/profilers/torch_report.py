@@ -6,11 +6,10 @@ In a process of its own: a broken torch may fail in any way, and end the process
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pytest_roofline.device import cpus
-from pytest_roofline.device import selection as devices
-from pytest_roofline.workload.models import libraries
+if TYPE_CHECKING:
+    from pytest_roofline.device.selection import Wanted
 
 
 def report() -> dict[str, Any]:
@@ -19,6 +18,10 @@ def report() -> dict[str, Any]:
     ``binding`` tells of CPUs that importing torch took from the main thread; None where it took none.
     """
     import torch
+
+    from pytest_roofline.device import cpus
+    from pytest_roofline.device import selection as devices
+    from pytest_roofline.workload.models import libraries
 
     wanted = [devices.Wanted("cpu")]
     if torch.version.cuda is not None:
@@ -38,7 +41,9 @@ def report() -> dict[str, Any]:
     }
 
 
-def _described(wanted: devices.Wanted) -> dict[str, Any]:
+def _described(wanted: Wanted) -> dict[str, Any]:
+    from pytest_roofline.device import selection as devices
+
     try:
         found = devices.describe(devices.select(wanted))
     except devices.DeviceError as error:
@@ -50,5 +55,16 @@ def _described(wanted: devices.Wanted) -> dict[str, Any]:
     }
 
 
+def main() -> None:
+    """Print the report, or the first line of why torch can't be loaded and whether it is installed at all."""
+    try:
+        found = report()
+    except Exception as error:  # noqa: BLE001 - a broken torch may raise anything
+        missing = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+        problem = f"{type(error).__name__}: {error}".splitlines()[0]
+        found = {"problem": problem, "installed": not missing}
+    print(json.dumps(found))
+
+
 if __name__ == "__main__":
-    print(json.dumps(report()))
+    main()

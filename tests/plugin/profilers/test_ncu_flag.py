@@ -170,7 +170,7 @@ HELD = """
     import pytest, torch
     from pytest_roofline.profilers.ncu import case_counter as ncu_case
     from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
-    from pytest_roofline.profilers.preflight import Finding
+    from pytest_roofline.profilers.check import Check
     from roofline.schema.record import Counters
 
     made, over = [], []
@@ -191,7 +191,7 @@ HELD = """
         over.append(True)
         return result
 
-    ncu_pass.preflight = lambda *_: Finding(tool="ncu", status="ok", why="", path=Path("ncu"))
+    ncu_pass.preflight = lambda *_: Check(name="ncu", status="ok", why="", path=Path("ncu"))
     ncu_case.CaseCounter.unit_check = lambda *_: ncu_case.UnitCheck(ratio=1.0)
     ncu_case.CaseCounter.count = count
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -14,9 +13,9 @@ from hypothesis import strategies as st
 
 from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System
 from pytest_roofline.profilers import preflight
+from pytest_roofline.profilers.check import CountersStatus
 from pytest_roofline.profilers.ncu import probe_kernel
-from pytest_roofline.profilers.ncu.status import Status
-from pytest_roofline.profilers.preflight import check_all, check_ncu, check_nsys, check_perf, check_permission
+from pytest_roofline.profilers.preflight import check_all, check_ncu, check_perf, check_permission
 from tests.plugin.profilers.stubs import NCU_VERSION, Stubs
 
 WSL = {"kernel_release": "6.6.87.2-microsoft-standard-WSL2"}
@@ -55,20 +54,6 @@ def test_the_probe_is_tiny_and_alone(stubs: Stubs) -> None:
     assert not folder.exists()
 
 
-def test_the_temporary_folder_is_private(stubs: Stubs) -> None:
-    """Nobody else may read or write in it, while it is there."""
-    modes = []
-
-    def run(_: Any, *, environment: Any, **__: Any) -> Ended:
-        if "TMPDIR" in environment:
-            modes.append(stat.S_IMODE(Path(environment["TMPDIR"]).stat().st_mode))
-        return Ended(code=0, out="Nsight Compute\nVersion 2025.3.1.0")
-
-    stubs.ncu()
-    check_ncu(machine(stubs, run=run))
-    assert modes == [0o700]
-
-
 @pytest.mark.parametrize(
     ("behaviour", "status", "why"),
     [
@@ -80,7 +65,7 @@ def test_the_temporary_folder_is_private(stubs: Stubs) -> None:
         ("unknown_metric", "missing_metric", "this ncu or this GPU lacks a metric that was asked for: Failed to find"),
         ("old_driver", "failed", "ncu: Cuda driver is not compatible with Nsight Compute."),
         ("wsl", "unsupported_platform", "ncu can't profile this GPU: Profiling is not supported on device 0"),
-        ("crash", "failed", "ncu was ended by signal 9"),
+        ("crash", "failed", "ncu ended with code -9 and gave no counters"),
         ("garbage", "failed", "ncu ended with code 0 and gave no counters: "),
         ("silent", "failed", "ncu ended with code 0 and gave no counters"),
     ],
@@ -145,20 +130,6 @@ def test_what_kept_the_probe_from_launching(stubs: Stubs, probe: str, status: st
     assert (found.status, found.why) == (status, why)
 
 
-def test_permission_comes_before_what_the_probe_says(stubs: Stubs) -> None:
-    """Without its permission to be profiled a launch may fail for that alone."""
-    stubs.ncu("permission")
-    found = check_ncu(machine(stubs, probe="roofline probe: cuLaunchKernel failed with 999 (CUDA_ERROR_UNKNOWN)"))
-    assert found.status == "permission_denied"
-
-
-def test_the_remedy_for_this_ncu_and_this_interpreter(stubs: Stubs) -> None:
-    """Both with their absolute paths, whatever they were found by."""
-    ncu = stubs.ncu("permission")
-    system = machine(stubs)
-    assert f"sudo env ROOFLINE_NCU={ncu} {system.python} -m pytest ..." in check_ncu(system).reason
-
-
 def test_wsl_is_told_as_such(stubs: Stubs) -> None:
     """Its driver's answer is that of a missing permission; what helps there is of no use here."""
     stubs.ncu("permission")
@@ -167,12 +138,6 @@ def test_wsl_is_told_as_such(stubs: Stubs) -> None:
         "ncu 2025.3.1.0: unsupported_platform: a GPU's counters are not available in WSL2. Profile on Linux that runs "
         "on the machine itself."
     )
-
-
-def test_counters_that_work_in_wsl_are_used(stubs: Stubs) -> None:
-    """What was tried counts, not what is usual."""
-    stubs.ncu()
-    assert check_ncu(machine(stubs, **WSL)).usable
 
 
 def test_nobody_is_sent_to_install_ncu_in_wsl(stubs: Stubs) -> None:
@@ -199,7 +164,6 @@ SCRIPTS = {
     "permission_denied": "echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission'; \"$@\"; exit 0",
     "no_kernels": "echo '==WARNING== No kernels were profiled.'",
     "lock_conflict": "echo InterprocessLockFailed; exit 9",
-    "ok": '[ "$1" = --version ] || echo \'"ID","Kernel Name","DRAM"\n"0","gemm","42"\'',
     "failed": "echo nonsense",
 }
 
@@ -213,15 +177,6 @@ def test_a_script_around_ncu_is_tried(stubs: Stubs, status: str) -> None:
     assert (found.status, found.path, found.version) == (status, ncu, None)
 
 
-def test_a_script_that_speaks_as_ncu_does_is_the_first_on_path(stubs: Stubs, tmp_path: Path) -> None:
-    """Not one to be passed over for another ncu."""
-    ncu = stubs.ncu()
-    ncu.write_text(f"#!/bin/sh\n{SCRIPTS['permission_denied']}\n")
-    Stubs(tmp_path / "other").ncu()
-    path = f"{stubs.folder}:{tmp_path / 'other'}"
-    assert check_ncu(machine(stubs, environment={"PATH": path})).path == ncu
-
-
 def test_a_given_path_is_the_only_one(stubs: Stubs, tmp_path: Path) -> None:
     """Each tool's own."""
     stubs.ncu()
@@ -229,7 +184,7 @@ def test_a_given_path_is_the_only_one(stubs: Stubs, tmp_path: Path) -> None:
     stubs.perf()
     none = tmp_path / "none"
     found = check_all(machine(stubs), ncu=none, nsys=none, perf=none)
-    assert [(one.tool, one.status) for one in found] == [(name, "not_found") for name in ("ncu", "nsys", "perf")]
+    assert [(one.name, one.status) for one in found] == [(name, "not_found") for name in ("ncu", "nsys", "perf")]
     assert [one.usable for one in check_all(machine(stubs))] == [True, True, True]
 
 
@@ -253,14 +208,6 @@ def test_other_platforms(stubs: Stubs) -> None:
     mac = check_all(machine(stubs, platform="darwin"))
     assert [one.status for one in mac] == ["unsupported_platform"] * 3
     assert check_perf(machine(stubs, platform="win32")).line == "perf: unsupported_platform: perf is a part of Linux"
-
-
-def test_nsys(stubs: Stubs) -> None:
-    """It needs no permission: that it starts is enough."""
-    nsys = stubs.nsys()
-    assert check_nsys(machine(stubs)).line == f"nsys 2025.3.2.474: usable ({nsys})"
-    stubs.nsys(version=None)
-    assert check_nsys(machine(stubs)).status == "failed"
 
 
 def test_perf_counts(stubs: Stubs) -> None:
@@ -312,10 +259,7 @@ def test_perf_in_a_container(stubs: Stubs) -> None:
     """Its engine forbids the call: the kernel's level is no matter."""
     stubs.perf("denied")
     found = check_perf(machine(stubs, environment={"PATH": str(stubs.folder), "container": "podman"}))
-    assert found.reason == (
-        "the kernel lets this user count nothing. Start the container with --cap-add=PERFMON, or ask who runs its host "
-        "to do so."
-    )
+    assert found.remedy == "Start the container with --cap-add=PERFMON, or ask who runs its host to do so."
 
 
 def test_perf_hangs(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,13 +327,6 @@ def test_what_the_drivers_settings_say(
     assert (found.remedy is not None) == (status == "permission_denied")
 
 
-def test_wsl_has_no_settings_that_help(stubs: Stubs) -> None:
-    """Nothing about administrators is said there."""
-    found = check_permission(machine(stubs, **WSL))
-    assert found.status == "unsupported_platform"
-    assert "administrator" not in found.line
-
-
 PIECES = (
     *('"ID","Kernel Name","gpu__time_duration.sum"\n', '"0","gemm<a, b>","', '"","",""\n', '"0","', '"', ","),
     *("2000", "n/a", "\n", "\r", "\0", "\u2028", "==ERROR== ", "==WARNING== No kernels were profiled.\n"),
@@ -410,7 +347,7 @@ def test_whatever_ncu_says_there_is_one_line(text: str, code: int) -> None:
         environment={}, platform="linux", kernel_release="6.8", uid=0, python=none, root=none, proc=none, run=run
     )
     found = check_ncu(system, Path(sys.executable))
-    assert found.status in get_args(Status)
+    assert found.status in get_args(CountersStatus)
     assert len(found.line.splitlines()) == 1
     if found.usable:
         assert "Kernel Name" in text

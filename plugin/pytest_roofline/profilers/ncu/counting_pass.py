@@ -18,9 +18,10 @@ import pytest
 from pytest_roofline.device import memory as device_memory
 from pytest_roofline.device import selection as devices
 from pytest_roofline.device.nvml import NoNvml
+from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu.case_counter import FOR_ALL, CaseCounter, Command
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted
-from pytest_roofline.profilers.preflight import Finding, check_ncu
+from pytest_roofline.profilers.preflight import check_ncu
 from pytest_roofline.rerun import arguments_of, started_as
 from roofline.schema.record import KEY, Counters, Record
 from roofline.schema.record_json import from_json
@@ -120,16 +121,16 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
     :param required: the flag that says that there have to be some; None where they needn't.
     :raises NotUsable: there can't, and they are required.
     """
-    finding = preflight(run.device.type, system, run.options.ncu_path)
-    if required is not None and not finding.usable:
-        raise NotUsable(f"{required}: counters are required. {finding.line}")
-    run.announced.append(finding.line)
-    if not finding.usable:
-        return NcuPass(run, Counters(status=finding.status, reason=finding.reason))
-    assert finding.path is not None
+    check = preflight(run.device.type, system, run.options.ncu_path)
+    if required is not None and not check.usable:
+        raise NotUsable(f"{required}: counters are required. {check.line}")
+    run.announced.append(check.line)
+    if not check.usable:
+        return NcuPass(run, Counters(status=check.status, reason=check.reason))
+    assert check.path is not None
     ncu = Ncu(
-        path=finding.path,
-        version=finding.version,
+        path=check.path,
+        version=check.version,
         system=system,
         compute_capability=run.machine.device.compute_capability,
     )
@@ -144,7 +145,7 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
     return NcuPass(run, counter, required=required)
 
 
-def preflight(kind: str, system: System, asked: Path | None) -> Finding:
+def preflight(kind: str, system: System, asked: Path | None) -> Check:
     """Whether a run on this kind of device can have counters.
 
     On a CPU it can't. Where an ncu is there and wouldn't work anyway, that is said all the same: whoever tries it on a
@@ -152,13 +153,13 @@ def preflight(kind: str, system: System, asked: Path | None) -> Finding:
 
     :param asked: the path of ncu that was given.
     """
-    finding = check_ncu(system, asked)
+    check = check_ncu(system, asked)
     if kind in COUNTED_KINDS:
-        return finding
+        return check
     why = f"ncu counts on NVIDIA GPUs; this run measures {kind}"
-    if finding.usable or finding.status in ("not_found", "unsupported_platform"):
-        return replace(finding, status="unsupported_platform", why=why, remedy=None)
-    return replace(finding, why=f"{finding.why} (and {why})")
+    if check.usable or check.status in ("not_found", "unsupported_platform"):
+        return replace(check, status="unsupported_platform", why=why, remedy=None)
+    return replace(check, why=f"{check.why} (and {why})")
 
 
 _NOT_TOLD = "NVML has no figure of this process: in a container it has another number, and Windows keeps it"

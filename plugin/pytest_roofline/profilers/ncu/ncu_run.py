@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_roofline.device.system import Ended, System
+from pytest_roofline.profilers.check import Check, Status
 from pytest_roofline.profilers.ncu.order import CHILD, Answer
-from pytest_roofline.profilers.ncu.status import Status, classify
+from pytest_roofline.profilers.ncu.status import judge
 
 TOLD_LINES = 5
 """Of what a program that failed has written last."""
@@ -32,12 +33,12 @@ class NotCounted(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What a program under ncu left. ``log`` has the CSV; ``complaint`` is what ncu said of itself, by `classify`."""
+    """What a program under ncu left. ``log`` has the CSV; ``complaint`` is what ncu said of itself, by `judge`."""
 
     ended: Ended
     log: Path
     limit_s: float
-    complaint: tuple[Status, str]
+    complaint: Check
 
     def refuse(self, answer: Answer | None) -> None:
         """See that there is something to read.
@@ -47,7 +48,7 @@ class Ran:
         :param answer: what the program said of the step that was to be counted; None: it ended before it could.
         :raises NotCounted: there isn't.
         """
-        status, reason = self.complaint
+        status, reason = self.complaint.status, self.complaint.reason
         if status in _BEFORE_THE_TEST:
             raise NotCounted(status, reason)
         if self.ended.fault == "timeout":
@@ -107,7 +108,7 @@ class Ncu:
             cwd=cwd,
         )
         words = "\n".join((*_own_words(log), ended.text))
-        return Ran(ended=ended, log=log, limit_s=limit_s, complaint=classify(words, self.system, self.path))
+        return Ran(ended=ended, log=log, limit_s=limit_s, complaint=judge(words, self.system, self.path))
 
 
 def _own_words(log: Path) -> Iterator[str]:

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Literal
 
 from pytest_roofline.device.system import PERFMON, SYS_ADMIN, System
+from pytest_roofline.profilers.check import Check, CountersStatus
 from roofline.profilers.ncu.installation import ASK
-
-Status = Literal[
-    "ok",
-    "not_requested",
-    "permission_denied",
-    "unsupported_platform",
-    "not_found",
-    "no_kernels",
-    "missing_metric",
-    "timeout",
-    "lock_conflict",
-    "failed",
-]
-"""As `roofline.schema.record.Counters` has it."""
 
 IN_WSL = "a GPU's counters are not available in WSL2"
 OUTSIDE_WSL = "Profile on Linux that runs on the machine itself."
@@ -46,35 +31,11 @@ _ANNOUNCES = "An error was reported by the"
 """Beginning of an error that only announces the next one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A status, why, and what helps; ``why`` is empty for ``ok``."""
-
-    status: Status
-    why: str = ""
-    remedy: str | None = None
-
-    @property
-    def reason(self) -> str:
-        return sentences(self.why, self.remedy)
-
-
 NO_METRIC_REMEDY = f"Use an ncu that has this GPU in its --list-chips. {ASK}"
 """What to do where ncu or the GPU has no metric of a name."""
 
 
-def sentences(why: str, remedy: str | None) -> str:
-    """Why, and what helps, one after the other."""
-    return f"{why}. {remedy}" if remedy else why
-
-
-def classify(text: str, system: System, ncu: Path | None = None) -> tuple[Status, str]:
-    """The status that ncu's words tell, and the reason with what helps, for a record. See `judge`."""
-    verdict = judge(text, system, ncu)
-    return verdict.status, verdict.reason
-
-
-def judge(text: str, system: System, ncu: Path | None = None) -> Verdict:
+def judge(text: str, system: System, ncu: Path | None = None) -> Check:
     """What ncu's words tell. ``ok`` says that it complains of nothing: kernels and values are for its CSV's reader.
 
     :param text: its log, or its log and all that was printed.
@@ -85,56 +46,43 @@ def judge(text: str, system: System, ncu: Path | None = None) -> Verdict:
     words = "\n".join(line for _, line in spoken)
     if _LOCK.search(text):
         found = _LOCK_FILE.search(text)
-        return Verdict(
+        return _ncu(
             "lock_conflict",
             f"ncu can't have its lock file{f' {found.group()}' if found else ''} (InterprocessLockFailed): another "
             "user left it there, or another ncu is running",
             "Set TMPDIR to a folder that is yours alone.",
         )
     if _BUSY.search(words):
-        return Verdict(
+        return _ncu(
             "lock_conflict",
             "another program holds the GPU's counters, DCGM as a rule",
             "Pause it (dcgmi profile --pause) and try again.",
         )
+    # No setting helps in WSL2. Older versions of ncu say there only that they saw no kernel.
+    wsl = _ncu("unsupported_platform", IN_WSL, OUTSIDE_WSL) if system.wsl else None
     if ERROR_CODE in text:
-        return denied(system, ncu)
+        why = f"the driver gives its counters to administrators only ({ERROR_CODE})"
+        return wsl or _ncu("permission_denied", why, permission_remedy(system, ncu))
     if _NOT_HERE.search(words):
-        return (
-            _wsl()
-            if system.wsl
-            else Verdict("unsupported_platform", f"ncu can't profile this GPU: {first_error(errors)}")
-        )
+        return wsl or _ncu("unsupported_platform", f"ncu can't profile this GPU: {_first(errors)}")
     if _NOT_LOADED.search(words):
         return _not_loaded(system)
     if _NO_METRIC.search("\n".join(errors)):
-        why = f"this ncu or this GPU lacks a metric that was asked for: {first_error(errors)}"
-        return Verdict("missing_metric", why, NO_METRIC_REMEDY)
+        why = f"this ncu or this GPU lacks a metric that was asked for: {_first(errors)}"
+        return _ncu("missing_metric", why, NO_METRIC_REMEDY)
     if _NO_KERNELS.search(words):
-        # In WSL2 that is how older versions say that they see nothing there.
-        return _wsl() if system.wsl else no_kernels()
-    if errors:
-        return Verdict("failed", f"ncu: {first_error(errors)}")
-    return Verdict("ok")
+        why = "ncu saw no kernel: they ran in another process, a filter left none over, or nothing ran on the GPU"
+        return wsl or _ncu("no_kernels", why)
+    return _ncu("failed", f"ncu: {_first(errors)}") if errors else _ncu("ok")
 
 
-def denied(system: System, ncu: Path | None = None) -> Verdict:
-    """The driver refused its counters."""
-    if system.wsl:
-        return _wsl()
-    return Verdict(
-        "permission_denied",
-        f"the driver gives its counters to administrators only ({ERROR_CODE})",
-        permission_remedy(system, ncu),
-    )
+def _ncu(status: CountersStatus, why: str = "", remedy: str | None = None) -> Check:
+    return Check(name="ncu", status=status, why=why, remedy=remedy)
 
 
-def no_kernels() -> Verdict:
-    """Nothing was counted, although nothing failed."""
-    return Verdict(
-        "no_kernels",
-        "ncu saw no kernel: they ran in another process, a filter left none over, or nothing ran on the GPU",
-    )
+def _first(errors: list[str]) -> str:
+    """The first error that tells something."""
+    return next((line for line in errors if not line.startswith(_ANNOUNCES)), "".join(errors[:1]) or "it doesn't say")
 
 
 def permission_remedy(system: System, ncu: Path | None = None) -> str:
@@ -165,29 +113,20 @@ def permission_remedy(system: System, ncu: Path | None = None) -> str:
     )
 
 
-def _not_loaded(system: System) -> Verdict:
+def _not_loaded(system: System) -> Check:
     """ncu finds nothing in the driver that would count. Inside of gVisor that is so unless its host allows profiling
     (github.com/google/gvisor, pull requests 12945 and 14055), elsewhere where ncu is older than the GPU.
     """
     if system.gvisor:
-        return Verdict(
+        return _ncu(
             "unsupported_platform",
             "the sandbox (gVisor) keeps the GPU's counters from all that runs in it (LibraryNotLoaded)",
             "Nothing inside changes that. Its host can, with a gVisor of August 2026 or later, started with "
             "--nvproxy-allowed-driver-capabilities=all,profiling: ask them.",
         )
-    return Verdict(
+    return _ncu(
         "unsupported_platform",
         "ncu finds no counters in this GPU's driver (LibraryNotLoaded)",
         "Use an ncu that has this GPU in its --list-chips. In a sandbox, as on some rented machines, only the host can "
         "allow it: ask them.",
     )
-
-
-def first_error(errors: list[str]) -> str:
-    """The first error that tells something."""
-    return next((line for line in errors if not line.startswith(_ANNOUNCES)), "".join(errors[:1]) or "it doesn't say")
-
-
-def _wsl() -> Verdict:
-    return Verdict("unsupported_platform", IN_WSL, OUTSIDE_WSL)

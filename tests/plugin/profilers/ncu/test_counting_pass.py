@@ -13,11 +13,11 @@ from typing import Any, cast
 import pytest
 import torch
 
+from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, UnitCheck
 from pytest_roofline.profilers.ncu.counting_pass import Held, NcuPass, NotUsable, preflight, prepare, release
 from pytest_roofline.profilers.ncu.ncu_run import NotCounted
-from pytest_roofline.profilers.preflight import Finding
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY, Counters, Flag, Record
 from roofline.schema.record_json import from_json, to_json
@@ -284,26 +284,16 @@ def config(*arguments: str, cache: bool = True) -> pytest.Config:
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Callable[[Finding], None]:
+def found(monkeypatch: pytest.MonkeyPatch) -> Callable[[Check], None]:
     """What the check finds."""
     return lambda finding: monkeypatch.setattr(ncu_pass, "check_ncu", lambda _system, _asked: finding)
 
 
-def test_a_usable_ncu_is_told_and_used(found: Callable[[Finding], None], tmp_path: Path) -> None:
-    """One line before any test."""
-    run = FakeRun()
-    run.device = torch.device("cuda", 0)
-    found(Finding(tool="ncu", status="ok", why="", path=Path("/opt/ncu"), version="2025.3"))
-    counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
-    assert isinstance(counting._counter, CaseCounter)
-    assert (run.announced, run.printed) == (["ncu 2025.3: usable (/opt/ncu)"], [])
-
-
-def test_one_that_is_not_usable_is_told_and_the_run_goes_on(found: Callable[[Finding], None], tmp_path: Path) -> None:
+def test_one_that_is_not_usable_is_told_and_the_run_goes_on(found: Callable[[Check], None], tmp_path: Path) -> None:
     """Unless counters are required: then it is refused before any test."""
     run = FakeRun()
     run.device = torch.device("cuda", 0)
-    found(Finding(tool="ncu", status="permission_denied", why="administrators only", remedy="Ask."))
+    found(Check(name="ncu", status="permission_denied", why="administrators only", remedy="Ask."))
     counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
     take(counting, lambda: run.measure(build.record()))
     assert run.counters() == [Counters(status="permission_denied", reason="administrators only. Ask.")]
@@ -327,9 +317,9 @@ def test_the_path_that_was_given_is_the_one_to_look_at(monkeypatch: pytest.Monke
     """And no other."""
     looked: list[Path | None] = []
 
-    def check(_system: object, asked: Path | None) -> Finding:
+    def check(_system: object, asked: Path | None) -> Check:
         looked.append(asked)
-        return Finding(tool="ncu", status="not_found", why="")
+        return Check(name="ncu", status="not_found", why="")
 
     monkeypatch.setattr(ncu_pass, "check_ncu", check)
     run = FakeRun()

@@ -66,7 +66,7 @@ def test_a_metric_that_ncu_does_not_know_is_no_reason_to_drop_the_others(stubs: 
     """Whoever reads the CSV sees what there is."""
     found = ran(stubs, tmp_path, "unknown_metric")
     found.refuse(COUNTED)
-    assert found.complaint[0] == "missing_metric"
+    assert found.complaint.status == "missing_metric"
     assert refused(found, None)[0] == "missing_metric"
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.profilers.ncu.status import classify
+from pytest_roofline.device.system import System
+from pytest_roofline.profilers.ncu.status import judge
 from tests.plugin.profilers.stubs import Stubs
 
 NCU = Path("/opt/nvidia/nsight-compute/2025.3.1/ncu")
@@ -16,6 +17,13 @@ DENIED = (
     "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the "
     "target device 0.\n"
 )
+
+
+def classify(text: str, system: System, ncu: Path | None = None) -> tuple[str, str]:
+    found = judge(text, system, ncu)
+    return found.status, found.reason
+
+
 NO_KERNELS = "==WARNING== No kernels were profiled.\n"
 
 

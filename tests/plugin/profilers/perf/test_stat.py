@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_roofline.measuring import InputEnded, Measured
+from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.perf_stat import EVENTS, MOST_STEPS, PerfStat, steps_of
-from pytest_roofline.profilers.preflight import Finding
 from tests.plugin.measuring.fakes import Lab
 from tests.plugin.profilers.stubs import PerfBehaviour, Stubs
 from tests.roofline import build
@@ -26,8 +26,8 @@ def stubs(tmp_path: Path) -> Stubs:
     return Stubs(tmp_path / "bin")
 
 
-def _found(path: Path, version: str = "6.8.12") -> Finding:
-    return Finding(tool="perf", status="ok", why="", path=path, version=version)
+def _found(path: Path, version: str = "6.8.12") -> Check:
+    return Check(name="perf", status="ok", why="", path=path, version=version)
 
 
 def _perf(stubs: Stubs, *behaviours: PerfBehaviour, answer_s: float = 60.0, **answers: object) -> PerfStat:
@@ -113,7 +113,7 @@ def test_a_tool_that_is_not_usable_is_not_started(stubs: Stubs) -> None:
     """The reason is that of the check before the run."""
     stubs.perf("ok")
     lab = Lab(0.25)
-    refused = Finding(tool="perf", status="permission_denied", why="perf_event_paranoid is 4", remedy="Set it to 2.")
+    refused = Check(name="perf", status="permission_denied", why="perf_event_paranoid is 4", remedy="Set it to 2.")
     counters = PerfStat(refused, stubs.system()).count(lab.step, QUARTER, lab)
     assert (counters.status, counters.reason) == ("permission_denied", "perf_event_paranoid is 4. Set it to 2.")
     assert stubs.calls("perf") == []

@@ -1,0 +1,66 @@
+"""The answer of every check: what came of looking at one thing of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+CountersStatus = Literal[
+    "ok",
+    "not_requested",
+    "permission_denied",
+    "unsupported_platform",
+    "not_found",
+    "no_kernels",
+    "missing_metric",
+    "timeout",
+    "lock_conflict",
+    "failed",
+]
+"""As `roofline.schema.record.Counters` has it."""
+
+Status = CountersStatus | Literal["warning", "no", "not reported"]
+"""Of a check. ``no``: the thing isn't there or can't be used; ``not reported``: the system doesn't say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What was looked at, and what came of it.
+
+    :param why: what was seen.
+    :param remedy: what helps here, where something does.
+    :param path: of a program that was found, with its ``version`` and what it answered when it was asked for it.
+    """
+
+    name: str
+    status: Status
+    why: str = ""
+    remedy: str | None = None
+    path: Path | None = None
+    version: str | None = None
+    answer: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self.status == "ok"
+
+    @property
+    def reason(self) -> str:
+        """Why, and what helps: for the ``reason`` of a record."""
+        return f"{self.why}. {self.remedy}" if self.remedy else self.why
+
+    @property
+    def line(self) -> str:
+        """The one line of a run's summary."""
+        named = f"{self.name} {self.version}" if self.version else self.name
+        return f"{named}: usable ({self.path})" if self.usable else f"{named}: {self.status}: {self.reason}"
+
+    @property
+    def row(self) -> dict[str, str | None]:
+        """The row of ``roofline doctor``: its ``state`` is ok, warning, no or not reported."""
+        why = f"{self.version} ({self.path}): {self.why}" if self.version else self.why
+        if self.status in ("ok", "warning", "no", "not reported"):
+            return {"what": self.name, "state": self.status, "why": why, "remedy": self.remedy}
+        named = f"{self.version} ({self.path}): " if self.version else ""
+        return {"what": self.name, "state": "no", "why": f"{named}{self.status}: {self.why}", "remedy": self.remedy}
