@@ -65,16 +65,22 @@ def baseline(path: Path) -> Baseline:
                 raise NoResultError(f"{found}: measured under a profiler, so it is no side of a comparison")
         except ReadError as error:
             if named:
-                raise NoBaseline(re.sub(r"^(:\d+)?: ", "", str(error).removeprefix(str(found)))) from error
+                raise NoBaseline(re.sub(r"^(:\d+)?: ", "", _first([str(error)]).removeprefix(str(found)))) from error
             kept_apart = isinstance(error, NoResultError | NoBenchmarksError)
             (left_out if kept_apart else broken).append(str(error))
         else:
             files.append(found)
     if broken:
-        raise NoBaseline(f"{'; '.join(broken)} Remove what is broken from the folder, or restore it")
+        raise NoBaseline(f"{_first(broken)}. Remove what is broken from the folder, or restore it")
     if not files:
-        raise NoBaseline("; ".join(left_out) or "a folder without a result file (*.json)")
+        raise NoBaseline(_first(left_out) or "a folder without a result file (*.json)")
     return Baseline(path=path, files=tuple(files), left_out=tuple(left_out))
+
+
+def _first(reasons: Sequence[str]) -> str:
+    """The first of them, and how many more there are, without the full stop at the end."""
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"{reasons[0].removesuffix('.')}{more}" if reasons else ""
 
 
 def making(path: Path, arguments: Iterable[str], flags: Iterable[str]) -> str:
@@ -83,7 +89,7 @@ def making(path: Path, arguments: Iterable[str], flags: Iterable[str]) -> str:
     :param arguments: pytest's command line.
     :param flags: to leave out of it, with their values: the gate's, and those that are set anew.
     """
-    folder = path.with_suffix("") if path.suffix == ".json" else path
+    folder = path.with_suffix("") if path.suffix == ".json" or path.is_file() else path
     command = ["pytest", *_without(arguments, frozenset(flags))]
     command += ["--roofline-sessions", str(SESSIONS_OF_A_BASELINE), "--roofline-results", str(folder)]
     named = "" if folder == path else f" and name that folder: --gate {shlex.quote(str(folder))}"

@@ -46,6 +46,7 @@ def test_a_file_that_nothing_can_be_compared_with_is_no_baseline(tmp_path: Path,
         with pytest.raises(NoBaseline) as refused:
             baselines.baseline(place)
         assert why in str(refused.value)
+        assert not str(refused.value).endswith(".")
         assert (str(path) in str(refused.value)) == (place == tmp_path)
 
 
@@ -101,6 +102,9 @@ def test_one_broken_file_in_a_folder_is_told_before_anything_is_measured(tmp_pat
     with pytest.raises(NoBaseline, match="Remove what is broken") as told:
         baselines.baseline(tmp_path)
     assert str(told.value).startswith(f"{cut}:")
+    write(tmp_path / "more.json", "")
+    with pytest.raises(NoBaseline, match=r" \(and 1 more\)\. Remove what is broken from the folder, or restore it$"):
+        baselines.baseline(tmp_path)
 
 
 FLAGS = ("--gate", "--roofline-gate", "--sessions", "--results")
@@ -124,6 +128,7 @@ def test_a_file_becomes_a_folder(tmp_path: Path) -> None:
     assert baselines.making(tmp_path / "good.json", (), FLAGS).endswith(
         f"--roofline-results {tmp_path / 'good'} and name that folder: --gate {tmp_path / 'good'}"
     )
+    assert baselines.making(write(tmp_path / "a.txt"), (), FLAGS).endswith(f"--gate {tmp_path / 'a'}")
 
 
 @pytest.fixture
