@@ -124,9 +124,10 @@ def match(base: Side, new: Side, by: By) -> Matching:
         here = _merged(of_base[other] for other in same[machine])
         others = _merged(of_base[other] for other in of_base if other not in same[machine])
         base_runs, new_runs = _runs(base, same[machine]), _runs(new, [machine])
+        added = {key: found for key, found in rows.items() if key not in here}
         for key in dict.fromkeys((*here, *rows)):
             if key not in rows:
-                cases.append(_removed(key, machine, here[key], rows, new_runs))
+                cases.append(_removed(key, machine, here[key], added, new_runs))
             elif key not in here:
                 cases.append(_new(key, machine, rows[key], others.get(key), base_runs))
             else:
@@ -178,21 +179,22 @@ def _left_out(machine: Identity, runs: Iterable[Run], of_new: Iterable[Identity]
 
 
 def _removed(
-    key: _Key, machine: Identity, base: Sequence[SessionResult], rows: _Rows, new_runs: Sequence[Run]
+    key: _Key, machine: Identity, base: Sequence[SessionResult], added: _Rows, new_runs: Sequence[Run]
 ) -> MatchedCase:
+    """:param added: the cases that the baseline lacks, of which one may be this by another name."""
     name, test = key
     reported = next((run.not_measured[name] for run in new_runs if name in run.not_measured), None)
     why = f"in {_files(base)}, not in {some_of([run.file for run in new_runs], 1)}"
     if reported is not None:
         why += f" ({reported})"
-    elif (now := _now(base[0], rows)) is not None:
+    elif (now := _now(base[0], added)) is not None:
         why += f" (moved or renamed? {now})"
     return MatchedCase(id=name, test=test, machine=machine, standing="removed", why=why, base=tuple(base))
 
 
-def _now(gone: SessionResult, rows: _Rows) -> str | None:
+def _now(gone: SessionResult, added: _Rows) -> str | None:
     """Where the work of a case that is gone may be found, in a sentence."""
-    for (name, test), results in rows.items():
+    for (name, test), results in added.items():
         case = results[0].case
         if gone.case is not None and case is not None and case.workload_hash == gone.case.workload_hash:
             return f"The same work is there as {test if name == gone.id else f'{name} ({test})'}"

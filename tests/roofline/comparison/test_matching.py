@@ -139,6 +139,17 @@ def test_a_moved_test_of_another_project(tmp_path: Path) -> None:
     assert removed.why.endswith("(moved or renamed? A test of this name is there as bench/test_speed.py::a)")
 
 
+def test_a_case_that_the_baseline_had_too_is_no_new_name_of_one_removed(tmp_path: Path) -> None:
+    """Where two tests of the baseline do the same work."""
+    base, new = (sessions.foreign({"a": (0.1,) * 5, "b": (0.1,) * 5}) for _ in range(2))
+    base["benchmarks"][1]["name"] = "a"
+    del new["benchmarks"][1]
+    files = [build.write(tmp_path / name, content) for name, content in (("old.json", base), ("new.json", new))]
+    (removed,) = (one for one in _match(files[:1], files[1:]).cases if one.standing == "removed")
+    assert removed.id == "a"
+    assert "moved or renamed" not in removed.why
+
+
 def test_base_sessions_of_an_older_workload_are_left_out(tmp_path: Path) -> None:
     """Of a folder that holds results of two versions of a workload those of the new side's are taken."""
     base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=3)
