@@ -121,10 +121,9 @@ def check(
         )
         not_held += [("roofs changed", line)] if apart else []
     outcome = judge([*found, *not_held], strict=strict, allow_removed=allow_removed)
-    code = outcome.exit_code
-    show(comparison, title, code, output, verbose=verbose, expected=expected, gate=outcome)
+    show(comparison, title, output, verbose=verbose, expected=expected, gate=outcome)
     _tell(outcome, output)
-    context.exit(code)
+    context.exit(outcome.exit_code)
 
 
 def _checked(results: Sequence[Path], file: str, table: DeviceTable) -> Checked:

@@ -43,6 +43,6 @@ def compare(
     """
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
     comparison = comparison_of(base, new, settings, device_table(devices))
-    show(comparison, sentence(comparison), 0 if comparison.judged else 3, output, verbose=verbose)
+    show(comparison, sentence(comparison), output, verbose=verbose)
     if not comparison.judged:
         raise NoData(printable(nothing_judged(comparison)))

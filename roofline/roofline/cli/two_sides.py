@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate
 from roofline.comparison.sides import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.comparison.verdict_table import as_json, markdown, table
+from roofline.comparison.verdict_table import judgement, markdown, table
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.show.export import records
@@ -127,7 +126,6 @@ def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings,
 def show(
     comparison: Comparison,
     title: str,
-    exit_code: int,
     output: Output,
     *,
     verbose: bool,
@@ -137,18 +135,16 @@ def show(
     """Print the comparison, or write it to ``output``.
 
     :param expected: a table that goes with it; in JSON under ``expected_bounds``.
-    :param gate: what a check came to, which it says on stderr; None where nothing is gated.
+    :param gate: what a check came to, which it says on stderr, and which makes its JSON a judgement with the cases as
+        its rows; None where nothing is gated, and JSON is the cases.
     """
     match output.form:
-        case "json":
-            text = as_json(comparison, title, exit_code, gate)
+        case "json" if gate is not None:
+            document = judgement(comparison, title, gate)
             if expected is not None:
-                both = {
-                    **json.loads(text),
-                    "expected_bounds": {"title": expected.title, "rows": records(expected), "notes": expected.notes},
-                }
-                text = json_text(both)
-            emit_text(text, output.path)
+                bounds = {"title": expected.title, "rows": records(expected), "notes": expected.notes}
+                document["expected_bounds"] = bounds
+            emit_text(json_text(document), output.path)
         case "markdown":
             # The gate's lines stand above it.
             more = "" if expected is None else "\n" + render(unsaid(expected, gate, Output()), "markdown", 0)

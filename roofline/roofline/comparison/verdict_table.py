@@ -34,7 +34,6 @@ from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
 from roofline.schema.record_json import without_nonfinite
 from roofline.show.render import render
 from roofline.show.tables import Column, Table
-from roofline.text.json_text import json_text
 from roofline.text.printable import markdown_text
 from roofline.text.units import (
     counted,
@@ -210,19 +209,12 @@ def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[
     )
 
 
-def as_json(comparison: Comparison, title: str, exit_code: int, gate: Gate | None = None) -> str:
-    """All of it, in the record's names and units.
-
-    :param gate: what a check came to; None where nothing is gated.
-    """
+def judgement(comparison: Comparison, title: str, gate: Gate) -> dict[str, Any]:
+    """All of a check and what it came to, as plain JSON values in the record's names and units."""
     settings = comparison.settings
-    judged: dict[str, Any] = {}
-    if gate is not None:
-        judged = {name: getattr(gate, name) for name in ("failures", "warnings", "strict", "allow_removed")}
-    document = {
+    document: dict[str, Any] = {
         "title": title,
-        "exit_code": exit_code,
-        **judged,
+        **{name: getattr(gate, name) for name in ("exit_code", "failures", "warnings", "strict", "allow_removed")},
         "coverage": {
             "matched": comparison.matched,
             **{outcome.replace(" ", "_"): comparison.counts[outcome] for outcome in _NOT_MATCHED},
@@ -247,7 +239,8 @@ def as_json(comparison: Comparison, title: str, exit_code: int, gate: Gate | Non
         ],
         "notes": _notes(comparison, in_full=True),
     }
-    return json_text(without_nonfinite(document))
+    result: dict[str, Any] = without_nonfinite(document)
+    return result
 
 
 def markdown(comparison: Comparison, title: str, gate: Gate | None = None, *, in_full: bool = True) -> str:
