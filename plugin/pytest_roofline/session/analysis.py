@@ -14,6 +14,28 @@ CRASHED = 70
 """The exit code of a command that raised an error of its own (EX_SOFTWARE). What was measured is on disk before."""
 
 
+class AnalysisError(Exception):
+    """The analysis could not be asked: a message about its input, or a fault of its own with the traceback."""
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Call the analysis. Whatever goes wrong in it hides no result, and is no verdict.
+
+    :raises AnalysisError: something did.
+    """
+    from roofline.files.text import ReadError
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a project's tests may make errors of them
+        try:
+            yield
+        except ReadError as error:
+            raise AnalysisError(str(error)) from error
+        except Exception as error:
+            raise AnalysisError("".join(traceback.format_exception(error)).rstrip()) from error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a command of the program said, and its exit code."""

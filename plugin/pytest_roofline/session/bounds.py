@@ -1,7 +1,7 @@
 """What is expected of a test's case: by its markers, and under ``--assert-bounds`` by the suite's file, too.
 
-The judging is ``roofline check``'s, in a process of its own after the case's measurement. A test whose case is not as
-expected fails, and its row stays valid: the number is right.
+A case is judged after its measurement, as ``roofline check --expect`` does it. A test whose case is not as expected
+fails, and its row stays valid: the number is right.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,9 +20,8 @@ from pytest_roofline.session import analysis
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.schema.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
 from roofline.schema.expected_file import NAME, beside, read
-from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import to_json
-from roofline.text.units import percent
 
 if TYPE_CHECKING:
     from pytest_roofline.session.run import Run
@@ -57,6 +55,9 @@ class Suite:
 
     root: Path
     files: Mapping[str, tuple[Path, tuple[Expected, ...]]]
+
+    def without_root(self, text: str) -> str:
+        return text.replace(f"{self.root}{os.sep}", "")
 
 
 def marked(item: pytest.Item) -> tuple[Expected, ...]:
@@ -99,35 +100,62 @@ def applying(expected: Iterable[Expected], record: Record, label: str) -> tuple[
 
 
 def assert_bounds(run: Run, record: Record, test: str) -> None:
-    """Let ``roofline check`` judge the case just measured, by its markers and the suite's file.
+    """Judge the case just measured as ``roofline check --expect`` does, by its markers and the suite's file.
 
-    It knows the published devices, too: what it finds wrong with an entry's device is kept in ``run.warned``.
+    What is wrong with the device of an entry, such as one that nobody knows, is kept in ``run.warned``.
 
     :param test: its full name, under which its row is in ``run.stats``.
     :raises NotAsExpected: it is not as expected, or can't be judged: that is never a pass.
     """
     if run.bounds is None:
         return
-    path, of_file = run.bounds.files.get(test, (None, ()))
+    _, of_file = run.bounds.files.get(test, (None, ()))
     own = own_of(of_file, run.machine.fingerprint)
     if not record.expected and not applying(own, record, run.machine.label):
         return
     run.asserted += 1
     # A case is judged right after its measurement, so its roofs can't wait for the end of the run.
     run.fill_roofs()
-    with TemporaryDirectory() as folder:
-        name = "results.json" if run.file is None else run.file.path.name
-        results = Path(folder, name)
-        results.write_text(json.dumps(_document(run.machine, run.session(), _rows(run, record))), encoding="utf-8")
-        file = () if path is None else (str(path),)
-        answer = analysis.ask("check", str(results), "--format", "json", "--expect", *file)
-    root = f"{run.bounds.root}{os.sep}"
-    run.warned.update(dict.fromkeys(one.replace(root, "") for one in _warnings(answer)))
-    faults = _faults(answer, test)
+    try:
+        with analysis.guarded():
+            faults = _faults(run, record.case.model, of_file, test)
+    except analysis.AnalysisError as error:
+        faults = {f"It could not be judged: {error}": "not judged"}
     if faults:
-        short = "; ".join(dict.fromkeys(fault.short for fault in faults))
-        told = "\n".join(_wrapped(fault.message) for fault in faults).replace(root, "")
-        raise NotAsExpected(f"{short}: measured, but not as expected.\n{told}", pytrace=False)
+        short = "; ".join(dict.fromkeys(faults.values()))
+        text = run.bounds.without_root("\n".join(map(_wrapped, faults)))
+        raise NotAsExpected(f"{short}: measured, but not as expected.\n{text}", pytrace=False)
+
+
+def _faults(run: Run, model: str, of_file: Sequence[Expected], test: str) -> dict[str, str]:
+    """What is wrong with the test's case: for each expectation that doesn't hold its message, and a few words of it.
+
+    Rows of the same model are judged with it: that a batch is too large shows beside smaller ones.
+    """
+    from roofline.expectations.bounds_table import in_short, message
+    from roofline.expectations.judging import check_results
+    from roofline.machine.published import load
+    from roofline.results.reader import read_file
+
+    rows = {stats.fullname: stats for stats in run.stats}  # of a test that ran several times, the last
+    document = {
+        "machine_info": {KEY: to_json(run.machine)},
+        KEY: to_json(run.session()),
+        "benchmarks": [
+            {"name": row.name, "fullname": row.fullname, "extra_info": {KEY: row.extra_info[KEY]}}
+            for row in rows.values()
+            if row.extra_info[KEY]["case"]["model"] == model
+        ],
+    }
+    path = Path("results.json") if run.file is None else run.file.path
+    result = read_file(Path(path.name), json.dumps(document).encode())
+    checked = check_results([result], of_file, load(None))
+    assert run.bounds is not None
+    run.warned.update(dict.fromkeys(map(run.bounds.without_root, checked.unknown_devices)))
+    own = [one for one in checked.findings if one.points and one.points[-1].benchmark.fullname == test]
+    if not own:
+        return {"It could not be judged: nothing is expected of it.": "not judged"}
+    return {message(one): in_short(one) for one in own if one.verdict != "held"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,65 +211,5 @@ def _of_marker(marker: pytest.Mark, item: pytest.Item) -> Expected:
     return expected
 
 
-def _rows(run: Run, record: Record) -> list[Any]:
-    """The benchmarks of the same model so far: that a batch is too large shows beside smaller ones. The last counts of
-    a test that ran several times.
-    """
-    rows = {stats.fullname: stats for stats in run.stats}
-    return [stats for stats in rows.values() if stats.extra_info[KEY]["case"]["model"] == record.case.model]
-
-
-def _document(machine: Machine, session: Session, rows: Iterable[Any]) -> dict[str, Any]:
-    """As much of a pytest-benchmark file as judging needs."""
-    benchmarks = [
-        {"name": row.name, "fullname": row.fullname, "extra_info": {KEY: row.extra_info[KEY]}} for row in rows
-    ]
-    return {"machine_info": {KEY: to_json(machine)}, KEY: to_json(session), "benchmarks": benchmarks}
-
-
 def _wrapped(text: str) -> str:
     return textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """What is wrong with a case: ``short`` in a few words, ``message`` in full."""
-
-    short: str
-    message: str
-
-
-def _faults(answer: analysis.Answer, test: str) -> list[_Fault]:
-    """What is wrong with the case, one for each expectation."""
-    try:
-        rows = json.loads(answer.out)["rows"]
-    except (ValueError, KeyError, TypeError):
-        why = f"roofline check ended with exit code {answer.code}: {answer.err}"
-        return [_Fault("not judged", f"It could not be judged: {why}")]
-    own = [row for row in rows if row["test"] == test]
-    if not own:
-        return [_Fault("not judged", "It could not be judged: roofline check found nothing expected of it.")]
-    return [_Fault(_in_short(row), row["message"]) for row in own if row["verdict"] != "held"]
-
-
-def _warnings(answer: analysis.Answer) -> list[str]:
-    """What the program lets pass and warns of; none where it gave no answer, which is a fault of its own."""
-    try:
-        return list(json.loads(answer.out)["warnings"])
-    except (ValueError, KeyError, TypeError):
-        return []
-
-
-def _in_short(row: Mapping[str, Any]) -> str:
-    """``launch-bound, not compute-bound``; of a row of ``roofline check --expect`` that doesn't hold."""
-    if row["verdict"] != "failed":
-        return str(row["verdict"]).replace("_", " ")
-    parts = []
-    expected, bound = row["expected_bound"], row["bound"]
-    if expected is not None and bound not in (expected, "undetermined"):
-        parts.append(f"{bound}-bound, not {expected}-bound")
-    for name, of in (("fraction_of_roof", "its roof"), ("fraction_of_speed_of_light", "the speed of light")):
-        floor, at_most = row[f"min_{name}"], row[f"{name}_at_most"]
-        if floor is not None and at_most is not None and at_most < floor:
-            parts.append(f"{percent(row[name], 3)} of {of}, not {100 * floor:g} %")
-    return ", ".join(parts)

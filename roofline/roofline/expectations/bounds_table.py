@@ -95,6 +95,11 @@ def message(finding: CheckedBound) -> str:
     return ". ".join(parts) + "."
 
 
+def in_short(finding: CheckedBound) -> str:
+    """What is wrong, in a few words: ``launch-bound, not compute-bound``."""
+    return ", ".join(claim.short for claim in finding.claims if claim.verdict == "failed") or _words(finding.verdict)
+
+
 def wanted(expected: Expected) -> str:
     """An expectation in words: ``compute-bound, at least 40 % of its roof``."""
     parts = [] if expected.bound is None else [bounded(expected.bound)]

@@ -24,12 +24,16 @@ Verdict = Literal["held", "failed", "not_evaluable", "not_measured", "not_applic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One part of an expectation, judged. ``got`` says what was found, and for a floor how well it is known."""
+    """One part of an expectation, judged. ``got`` says what was found, and for a floor how well it is known.
+
+    ``short`` puts what was found beside what was expected, in a few words; empty where nothing was found.
+    """
 
     what: Literal["bound", "roof", "speed_of_light"]
     verdict: Judged
     expected: str
     got: str
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

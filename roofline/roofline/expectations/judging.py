@@ -232,7 +232,8 @@ def _bound(expected: str, points: Sequence[Point]) -> Claim:
         got = ", ".join(f"{bounded(*one)} in {count} of {len(points)}" for one, count in zip(seen, number, strict=True))
     else:
         got = bounded(points[-1].bound.kind, points[-1].bound.why)
-    return Claim(what="bound", verdict=verdict, expected=f"{expected}-bound", got=got)
+    short = f"{bounded(points[-1].bound.kind)}, not {bounded(expected)}"
+    return Claim(what="bound", verdict=verdict, expected=bounded(expected), got=got, short=short)
 
 
 def bounded(kind: str, why: str = "") -> str:
@@ -265,7 +266,8 @@ def _floor(
         got += f", which may be {percent(fraction.at_most, 3)} ({fraction.why_at_most}): not shown to be below"
     elif fraction.value < floor or not fraction.timed:
         got += f", at most {percent(fraction.at_most, 3)} ({fraction.why_at_most})"
-    return Claim(what=what, verdict=verdict, expected=expected, got=got)
+    short = f"{percent(fraction.value, 3)} {_OF[what]}, not {100 * floor:g} %"
+    return Claim(what=what, verdict=verdict, expected=expected, got=got, short=short)
 
 
 def _why_none(what: Literal["roof", "speed_of_light"], points: Sequence[Point]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,15 +13,19 @@ import torch
 
 from pytest_roofline import plugin
 from pytest_roofline.device import host as machine
-from pytest_roofline.session import analysis
 from pytest_roofline.session import bounds as expecting
 from pytest_roofline.session.run import Run
+from roofline.cli import program
+from roofline.expectations import judging
+from roofline.expectations.checked import Checked
+from roofline.results.reader import ResultFile
 from roofline.schema.expected import Expected
 from roofline.schema.expected_file import ExpectedFileError
 from roofline.schema.record import KEY, Record, Roof, Session
 from roofline.schema.record_json import from_json, to_json
 from tests.plugin.fake_run import options
 from tests.roofline import build
+from tests.roofline.expectations import build_points
 
 QUICK = (
     *("--roofline-device", "cpu", "--roofline-max-time", "0.05", "--roofline-warmup", "1"),
@@ -124,17 +129,7 @@ def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) ->
         "test_slow": 2,
         "test_elsewhere": 0,
     }
-    answer = analysis.ask("check", str(path), "--expect", "--format", "json")
-    assert answer.code == 1
-    rows = json.loads(answer.out)["rows"]
-    assert {(row["case"], row["verdict"]) for row in rows if row["min_fraction_of_roof"] is None} >= {
-        ("test_other", "failed"),
-        ("test_held", "held"),
-    }
-    # By a time that other programs disturbed no floor is shown to be missed, and none is reached either.
-    floors = [row["verdict"] for row in rows if row["case"] == "test_slow"]
-    assert len(floors) == 2
-    assert set(floors) <= {"failed", "not_evaluable"}
+    assert program.main(["check", str(path), "--expect"]) == 1
 
 
 def test_without_the_flag_nothing_is_asserted(project: pytest.Pytester) -> None:
@@ -143,7 +138,7 @@ def test_without_the_flag_nothing_is_asserted(project: pytest.Pytester) -> None:
     project.runpytest_subprocess(*QUICK).assert_outcomes(passed=1)
     path, records = newest(project)
     assert [one.bound for one in records["test_a"].expected] == ["memory"]
-    assert analysis.ask("check", str(path), "--expect").code == 1
+    assert program.main(["check", str(path), "--expect"]) == 1
 
 
 def test_the_suite_s_file_is_asserted(project: pytest.Pytester) -> None:
@@ -422,100 +417,50 @@ def _stats(record: Record, test: str) -> Any:
     return SimpleNamespace(name=test, fullname=test, extra_info={KEY: to_json(record)})
 
 
-def _asked(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer) -> list[dict[str, Any]]:
-    """What the program was given, in place of asking it."""
-    asked: list[dict[str, Any]] = []
-
-    def ask(command: str, *arguments: str) -> analysis.Answer:
-        document = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-        asked.append({"command": command, "arguments": arguments[1:], "document": document})
-        return answer
-
-    monkeypatch.setattr(analysis, "ask", ask)
-    return asked
-
-
-def _answer(code: int, out: str, err: str = "") -> analysis.Answer:
-    return analysis.Answer(command="check", code=code, out=out, err=err)
-
-
 MARKER = Expected(bound="compute", source="marker")
 
 
-FLOOR = {"min_fraction_of_roof": 0.5, "fraction_of_roof": 0.1234, "fraction_of_roof_at_most": 0.13}
-LIGHT = {
-    "min_fraction_of_speed_of_light": 0.125,
-    "fraction_of_speed_of_light": 0.01,
-    "fraction_of_speed_of_light_at_most": 0.02,
-}
-
-
-def _row(**changes: Any) -> dict[str, Any]:
-    """One of ``roofline check --expect``: of the test "a", which isn't launch-bound."""
-    row = {"test": "a", "verdict": "failed", "message": "at /project/e.toml:1", "expected_bound": "launch"}
-    return {**dict.fromkeys((*FLOOR, *LIGHT)), **row, "bound": "compute", **changes}
-
-
-def _rows_of(*rows: dict[str, Any]) -> analysis.Answer:
-    return _answer(1, json.dumps({"rows": rows}))
-
-
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        (_answer(2, "", "Error: broken"), "roofline check ended with exit code 2: Error: broken"),
-        (_answer(0, "[]"), "roofline check ended with exit code 0"),
-        (_answer(0, '{"rows": []}'), "roofline check found nothing expected of it"),
-        (_answer(0, '{"rows": [{"test": "b", "verdict": "held"}]}'), "roofline check found nothing expected of it"),
-        (_rows_of(_row()), "measured, but not as expected.\nat e.toml:1"),
-    ],
-)
-def test_no_answer_is_no_pass(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer, told: str) -> None:
-    """Whatever the program says but that every expectation of this very test is held."""
-    assert told in str(_failure(monkeypatch, answer).value)
-
-
-def _failure(monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer) -> pytest.ExceptionInfo[expecting.NotAsExpected]:
+def _failure(*stats: Any, **files: Any) -> pytest.ExceptionInfo[expecting.NotAsExpected]:
     record = build.record(expected=(MARKER,))
-    _asked(monkeypatch, answer)
     with pytest.raises(expecting.NotAsExpected) as caught:
-        expecting.assert_bounds(_run([_stats(record, "a")], {}), record, "a")
+        expecting.assert_bounds(_run(list(stats) or [_stats(record, "a")], files), record, "a")
     return caught
 
 
-@pytest.mark.parametrize(
-    ("answer", "short"),
-    [
-        (_answer(2, ""), "not judged"),
-        (_answer(0, '{"rows": []}'), "not judged"),
-        (_rows_of(_row()), "compute-bound, not launch-bound"),
-        (_rows_of(_row(), _row()), "compute-bound, not launch-bound"),
-        (_rows_of(_row(expected_bound=None, **FLOOR)), "12.3 % of its roof, not 50 %"),
-        (_rows_of(_row(bound="undetermined", **FLOOR)), "12.3 % of its roof, not 50 %"),
-        (_rows_of(_row(bound="launch", **LIGHT)), "1.00 % of the speed of light, not 12.5 %"),
-        (
-            _rows_of(_row(**FLOOR, **LIGHT)),
-            "compute-bound, not launch-bound, 12.3 % of its roof, not 50 %, 1.00 % of the speed of light, not 12.5 %",
-        ),
-        # A floor that it may reach all the same is not what failed.
-        (_rows_of(_row(**{**FLOOR, "fraction_of_roof_at_most": 0.6})), "compute-bound, not launch-bound"),
-        (_rows_of(_row(verdict="not_evaluable")), "not evaluable"),
-        (
-            _rows_of(_row(), _row(verdict="not_evaluable"), _row(verdict="held")),
-            "compute-bound, not launch-bound; not evaluable",
-        ),
-    ],
-)
-def test_a_failure_begins_with_what_is_wrong(
-    monkeypatch: pytest.MonkeyPatch, answer: analysis.Answer, short: str
-) -> None:
-    """pytest's summary at 80 columns has room for the first words, and for the class's name without its module."""
-    assert (
-        _failure(monkeypatch, answer).exconly().startswith(f"NotAsExpected: {short}: measured, but not as expected.\n")
-    )
+def test_a_failure_begins_with_what_is_wrong() -> None:
+    """pytest's summary at 80 columns has room for the first words, and for the class's name without its module. Files
+    are named from the project's root.
+    """
+    record = build_points.record(expected=(Expected(bound="memory", source="marker"),))
+    entry = Expected(bound="compute", min_fraction_of_roof=0.9, source="/project/e.toml:1")
+    run = _run([_stats(record, "a")], {"a": (Path("/project/e.toml"), (entry,))})
+    roofs = (*build_points.roofs(0.03), build.roof("latency", "launch", 1e-5))
+    run.session = lambda: build.session(roofs=roofs)  # type: ignore[method-assign]
+    with pytest.raises(expecting.NotAsExpected) as caught:
+        expecting.assert_bounds(run, record, "a")
+    text = caught.exconly()
+    assert text.startswith("NotAsExpected: compute-bound, not memory-bound; 10.0 % of its roof, not 90 %: measured,")
+    assert " (e.toml:1)." in " ".join(text.split())
 
 
-def test_the_program_is_given_the_rows_of_the_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_of_which_nothing_is_found_is_not_judged() -> None:
+    assert _failure(_stats(build.record(), "b")).exconly().startswith("NotAsExpected: not judged: ")
+
+
+def test_a_fault_of_the_analysis_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test fails, with the traceback; its row is written. Warnings are not taken for a fault."""
+
+    def broken(*_: object) -> None:
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+        raise ZeroDivisionError("by nobody")
+
+    monkeypatch.setattr(judging, "check_results", broken)
+    text = _failure().exconly()
+    assert text.startswith("NotAsExpected: not judged: ")
+    assert "ZeroDivisionError: by nobody" in text
+
+
+def test_the_rows_of_the_model_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last of a test that ran twice, smaller batches beside it, no other model; with the roofs known so far."""
     first, record = build.record(expected=(MARKER,)), build.record(expected=(MARKER,), timing=build.timing(0.2))
     stats = [
@@ -524,23 +469,25 @@ def test_the_program_is_given_the_rows_of_the_model_once(monkeypatch: pytest.Mon
         _stats(build.record(case=build.case(model="vgg16")), "vgg"),
         _stats(record, "a"),
     ]
-    asked = _asked(monkeypatch, _answer(0, '{"rows": [{"test": "a", "verdict": "held"}]}'))
-    run = _run(stats, {"a": (Path("/project/e.toml"), ())})
-    expecting.assert_bounds(run, record, "a")
-    (call,) = asked
-    assert (call["command"], call["arguments"]) == ("check", ("--format", "json", "--expect", "/project/e.toml"))
-    rows = call["document"]["benchmarks"]
-    assert [(row["fullname"], row["extra_info"][KEY]["timing"]["step_time_s"]) for row in rows] == [
-        ("a", 0.2),
-        ("small", 0.1),
-    ]
-    assert call["document"][KEY] == to_json(build.session())
+    judged: list[ResultFile] = []
+
+    def check(results: list[ResultFile], *_: object) -> Checked:
+        judged.extend(results)
+        return Checked(findings=())
+
+    monkeypatch.setattr(judging, "check_results", check)
+    run = _run(stats, {})
+    with pytest.raises(expecting.NotAsExpected):
+        expecting.assert_bounds(run, record, "a")
+    (result,) = judged
+    records = {row.fullname: row.record for row in result.benchmarks if row.record is not None}
+    assert {test: one.timing and one.timing.step_time_s for test, one in records.items()} == {"a": 0.2, "small": 0.1}
+    assert (result.machine, result.session) == (build.machine(), build.session())
     assert run.asserted == 1
 
 
-def test_where_nothing_is_expected_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_is_expected_nothing_is_judged() -> None:
     """Of this case, on this device; nor where bounds aren't asserted."""
-    asked = _asked(monkeypatch, _answer(2, ""))
     record = build.record()
     entry = Expected(bound="compute", case="vgg*", source="e.toml:1")
     run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (entry,))})
@@ -548,16 +495,18 @@ def test_where_nothing_is_expected_nothing_is_asked(monkeypatch: pytest.MonkeyPa
     assert run.asserted == 0
     run.bounds = None
     expecting.assert_bounds(run, build.record(expected=(MARKER,)), "a")
-    assert asked == []
+    assert run.asserted == 0
 
 
-def test_beside_this_machine_s_own_entries_a_namesake_s_ask_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the program judges it. Where the file doesn't know the machine it is asked, and says why nothing fits."""
-    asked = _asked(monkeypatch, _answer(0, '{"rows": [{"test": "a", "verdict": "held"}]}'))
+def test_beside_this_machine_s_own_entries_a_namesake_s_ask_nothing() -> None:
+    """Where the file doesn't know the machine, the case is judged, and is told why nothing fits."""
     record = build.record()
     namesake = Expected(bound="compute", case=record.case.id, fingerprint="far", source="e.toml:1")
     own = Expected(bound="compute", case="vgg*", fingerprint=build.machine().fingerprint, source="e.toml:5")
-    for entries, count in (((namesake, own), 0), ((namesake,), 1)):
-        run = _run([_stats(record, "a")], {"a": (Path("e.toml"), entries)})
+    run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (namesake, own))})
+    expecting.assert_bounds(run, record, "a")
+    assert run.asserted == 0
+    run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (namesake,))})
+    with pytest.raises(expecting.NotAsExpected, match=r"^not evaluable: "):
         expecting.assert_bounds(run, record, "a")
-        assert (run.asserted, len(asked)) == (count, count)
+    assert run.asserted == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from roofline.expectations.bounds_table import message, table
+from roofline.expectations.bounds_table import in_short, message, table
 from roofline.expectations.checked import Checked, CheckedBound
 from roofline.expectations.fraction import of_roof
 from roofline.expectations.judging import by_counted_work, check_expectations, otherwise_by_counters
@@ -73,6 +73,7 @@ def test_another_bound_fails(tmp_path: Path, got: str) -> None:
     finding, checked = check(tmp_path, record, expected(bound=wrong), over=over)
     assert finding.verdict == "failed"
     assert finding.claims[0].got.startswith(f"{got}-bound (")
+    assert in_short(finding) == f"{got}-bound, not {wrong}-bound"
     assert build_points.exit_code(checked) == 1
     finding, checked = check(tmp_path, record, expected(bound=got), over=over)
     assert (finding.verdict, build_points.exit_code(checked)) == ("held", 0)
@@ -85,6 +86,8 @@ def test_a_floor_fails_beyond_what_the_measurement_leaves_open(tmp_path: Path, f
         finding, checked = check(tmp_path, build_points.record(), expected(bound=None, **{floor: value}))
         assert (finding.verdict, build_points.exit_code(checked)) == (verdict, code)
     assert "at most 12.6 % (timing ±0.80 %, by the roofs' worst samples +25 %)" in message(finding)
+    assert in_short(finding).startswith("10.0 % of ")
+    assert in_short(finding).endswith(", not 12.61 %")
 
 
 def test_of_a_range_its_upper_end_has_to_reach_the_floor(tmp_path: Path) -> None:
