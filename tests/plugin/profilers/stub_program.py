@@ -19,15 +19,10 @@ HERE = Path(__file__).absolute()
 CONFIG = json.loads(HERE.with_name(f"{HERE.name}.json").read_text(encoding="utf-8"))
 CALLS = HERE.with_name(f"{HERE.name}.calls.jsonl")
 
-# Of ncu and nsys: the others of their options have no value, or have it behind "=".
+# Options of ncu that take the next word; the others have no value.
 WITH_VALUE = {
     *("--log-file", "--metrics", "--clock-control", "--cache-control", "--target-processes", "--print-units", "--page"),
-    *("--profile-from-start", "--replay-mode", "--nvtx-include", "--nvtx-exclude", "--export", "-o", "--section"),
-    *("--set", "--kernel-name", "-k", "--launch-count", "-c", "--launch-skip", "-s", "--devices", "--graph-profiling"),
-    *("--target-processes-filter", "--app-replay-mode", "--app-replay-buffer", "--range-replay-options", "--import"),
-    *("--import-source", "--kill", "--print-details", "--print-kernel-base", "--print-metric-name", "--pm-sampling"),
-    *("--config-file", "--config-file-path", "--chips", "--kernel-id", "--kernel-name-base", "--output", "--trace"),
-    *("-t", "--sample", "--capture-range", "--cuda-graph-trace", "--type", "--duration", "-i", "--call-stack"),
+    *("--profile-from-start", "--replay-mode"),
 }
 
 COMMON = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size")
@@ -202,19 +197,6 @@ def default(metric):
     return 4096 if "bytes" in metric else 1024
 
 
-def nsys(arguments):
-    options, wrapped = parted(arguments[1:])
-    behaviour = behaviour_of(arguments, wrapped)
-    if break_down(behaviour):
-        return 0
-    code = run(wrapped)
-    report = options.get("-o") or options.get("--output")
-    if arguments[0] == "profile" and report and behaviour == "ok":
-        Path(report).with_suffix(".nsys-rep").write_bytes(b"stub")
-        print(f"Generated:\n    {report}")
-    return code
-
-
 def nvidia_smi(arguments):
     behaviour = behaviour_of(arguments, [])
     if break_down(behaviour):
@@ -303,7 +285,7 @@ def event_line(event, behaviour):
     return f"{CONFIG['values'].get(event, 1000000)},,{event},5000000,100.00,,"
 
 
-TOOLS = {"ncu": ncu, "nsys": nsys, "perf": perf, "nvidia-smi": nvidia_smi}
+TOOLS = {"ncu": ncu, "perf": perf, "nvidia-smi": nvidia_smi}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -93,10 +93,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
 
     :raises pytest.UsageError: this is none, or there is nothing that could count.
     """
-    try:
-        given = order(os.environ)
-    except ValueError as error:
-        raise pytest.UsageError(str(error)) from error
+    given = order(os.environ)
     if given is None:
         raise pytest.UsageError(ALONE)
     plugin = sys.modules.get("pytest_roofline.plugin")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter as TallyOf
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,8 +101,8 @@ class NcuPass:
         return counters, missing
 
     def _counted(self, counter: CaseCounter, item: pytest.Item, precision: str) -> tuple[Counters, Mapping[str, str]]:
-        held = release(self._run.device)
-        whys = {"context_byte": held.why}
+        byte, why = release(self._run.device)
+        whys = {"context_byte": why}
         try:
             check = counter.unit_check(precision)
             counters = replace(counter.count(item.nodeid, item.path), unit_check=check.ratio)
@@ -112,7 +112,7 @@ class NcuPass:
             if refusal.status in FOR_ALL:
                 self._refused = counters
         # Of a refusal, too: a process that ran out of memory had what this one leaves.
-        return replace(counters, context_byte=held.byte), {name: why for name, why in whys.items() if why is not None}
+        return replace(counters, context_byte=byte), {name: why for name, why in whys.items() if why is not None}
 
 
 def prepare(config: pytest.Config, run: Run, system: System, *, required: str | None) -> NcuPass:
@@ -165,31 +165,19 @@ def preflight(kind: str, system: System, asked: Path | None) -> Check:
 _NOT_TOLD = "NVML has no figure of this process: in a container it has another number, and Windows keeps it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """Memory on a device that this process holds, its CUDA context with it.
-
-    :param why: there is no figure, where ``byte`` is None.
-    """
-
-    byte: int | None = None
-    why: str | None = None
-
-
-def release(device: torch.device) -> Held:
+def release(device: torch.device) -> tuple[int | None, str | None]:
     """Give back what can be given back after a test.
 
-    What is left is what NVML tells of this process. The allocator's own figure is no stand-in: it leaves the context
-    out, and would be 0.
+    The allocator's own figure is no stand-in for NVML's: it leaves the CUDA context out, and would be 0.
+
+    :returns: the memory of the device, in bytes, that NVML says this process still holds, or None and why.
     """
     device_memory.release(device)
     if device.type != "cuda":
-        return Held(why=f"not read for {device.type}")
+        return None, f"not read for {device.type}"
     try:
         nvml = devices.nvml_of(device)
     except NoNvml as error:
-        return Held(why=str(error))
+        return None, str(error)
     byte = nvml.process_byte(os.getpid())
-    if byte is None:
-        return Held(why=nvml.missing.get("process_byte", _NOT_TOLD))
-    return Held(byte=byte)
+    return byte, nvml.missing.get("process_byte", _NOT_TOLD) if byte is None else None

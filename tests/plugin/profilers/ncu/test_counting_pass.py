@@ -16,7 +16,7 @@ import torch
 from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, UnitCheck
-from pytest_roofline.profilers.ncu.counting_pass import Held, NcuPass, NotUsable, preflight, prepare, release
+from pytest_roofline.profilers.ncu.counting_pass import NcuPass, preflight, prepare, release
 from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY, Counters, Flag, Record
@@ -121,7 +121,7 @@ def test_a_case_is_counted_after_its_test_by_name_and_file() -> None:
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> None:
     """The measuring process holds 500 byte of the device."""
-    monkeypatch.setattr(ncu_pass, "release", lambda _device: Held(byte=500))
+    monkeypatch.setattr(ncu_pass, "release", lambda _device: (500, None))
 
 
 OUT_OF_MEMORY = NotCounted("failed", "the test failed under ncu: out of memory: no room")
@@ -283,26 +283,6 @@ def config(*arguments: str, cache: bool = True) -> pytest.Config:
     )
 
 
-@pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Callable[[Check], None]:
-    """What the check finds."""
-    return lambda finding: monkeypatch.setattr(ncu_pass, "check_ncu", lambda _system, _asked: finding)
-
-
-def test_one_that_is_not_usable_is_told_and_the_run_goes_on(found: Callable[[Check], None], tmp_path: Path) -> None:
-    """Unless counters are required: then it is refused before any test."""
-    run = FakeRun()
-    run.device = torch.device("cuda", 0)
-    found(Check(name="ncu", status="permission_denied", why="administrators only", remedy="Ask."))
-    counting = prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
-    take(counting, lambda: run.measure(build.record()))
-    assert run.counters() == [Counters(status="permission_denied", reason="administrators only. Ask.")]
-    assert (run.announced, run.printed) == (["ncu: permission_denied: administrators only. Ask."], [])
-    with pytest.raises(NotUsable) as refusal:
-        prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required="--ncu")
-    assert str(refusal.value) == ("--ncu: counters are required. ncu: permission_denied: administrators only. Ask.")
-
-
 def test_a_record_is_told_no_folder_of_the_machine() -> None:
     """It may be published; who runs it sees the whole command."""
     run = FakeRun()
@@ -344,7 +324,7 @@ def test_what_a_failure_holds_is_let_go() -> None:
         setattr(sys, name, error)
     alive = weakref.ref(model)
     del model, error
-    assert release(CPU) == Held(why="not read for cpu")
+    assert release(CPU) == (None, "not read for cpu")
     assert alive() is None
     assert not any(hasattr(sys, name) for name in ("last_exc", "last_value"))
 
@@ -394,19 +374,19 @@ def allocator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("nvml", "held"),
     [
-        (FakeNvml({1: 7, os.getpid(): 500}), Held(byte=500)),
-        (FakeNvml({1: 7}), Held(why=NOT_TOLD)),
-        (FakeNvml({os.getpid(): None}), Held(why=NOT_TOLD)),
-        (FakeNvml({os.getpid(): 500}, fails_in="nvmlInit"), Held(why="NVML says: nvmlInit")),
+        (FakeNvml({1: 7, os.getpid(): 500}), (500, None)),
+        (FakeNvml({1: 7}), (None, NOT_TOLD)),
+        (FakeNvml({os.getpid(): None}), (None, NOT_TOLD)),
+        (FakeNvml({os.getpid(): 500}, fails_in="nvmlInit"), (None, "NVML says: nvmlInit")),
         (
             FakeNvml({os.getpid(): 500}, fails_in="nvmlDeviceGetComputeRunningProcesses"),
-            Held(why="NVML says: nvmlDeviceGetComputeRunningProcesses"),
+            (None, "NVML says: nvmlDeviceGetComputeRunningProcesses"),
         ),
-        (None, Held(why="nvidia-ml-py is not installed")),
+        (None, (None, "nvidia-ml-py is not installed")),
     ],
 )
 def test_what_is_still_held_is_the_drivers_figure_or_unknown(
-    allocator: list[str], monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None, held: Held
+    allocator: list[str], monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None, held: tuple[int | None, str | None]
 ) -> None:
     """The driver's has the CUDA context in it. In a container it knows this process by another number; what torch knows
     leaves the context out, and is no answer."""

@@ -92,34 +92,6 @@ def test_garbage_is_no_reason(stubs: Stubs) -> None:
     assert counters.reason.isprintable()
 
 
-@pytest.mark.parametrize("behaviour", ["not_supported", "not_counted"])
-def test_a_machine_without_events(stubs: Stubs, behaviour: PerfBehaviour) -> None:
-    """perf itself succeeds there."""
-    lab = Lab(0.25)
-    counters = _perf(stubs, behaviour).count(lab.step, QUARTER, lab)
-    assert counters.status == "missing_metric"
-    assert counters.cycles is None
-
-
-def test_an_event_that_is_missing(stubs: Stubs) -> None:
-    """The others stand."""
-    lab = Lab(0.25)
-    counters = _perf(stubs, "ok", absent=["cache-misses"]).count(lab.step, QUARTER, lab)
-    assert (counters.status, counters.reason) == ("missing_metric", "the machine doesn't count cache-misses")
-    assert (counters.cache_misses, counters.cache_references) == (None, 250_000.0)
-
-
-def test_a_tool_that_is_not_usable_is_not_started(stubs: Stubs) -> None:
-    """The reason is that of the check before the run."""
-    stubs.perf("ok")
-    lab = Lab(0.25)
-    refused = Check(name="perf", status="permission_denied", why="perf_event_paranoid is 4", remedy="Set it to 2.")
-    counters = PerfStat(refused, stubs.system()).count(lab.step, QUARTER, lab)
-    assert (counters.status, counters.reason) == ("permission_denied", "perf_event_paranoid is 4. Set it to 2.")
-    assert stubs.calls("perf") == []
-    assert lab.calls == []
-
-
 def test_a_program_that_cannot_be_started(stubs: Stubs, tmp_path: Path) -> None:
     """It was there when it was looked for."""
     lab = Lab(0.25)
