@@ -13,7 +13,7 @@ from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, table_options
 from roofline.files.text import ReadError
 from roofline.profilers.ncu.kernel_sums import Kernel, by_kernel, by_kind, count, read_all, slowest_first
-from roofline.profilers.ncu.ncu_tables import document, request, table
+from roofline.profilers.ncu.ncu_tables import request, table
 from roofline.profilers.ncu.values import COMMA, POINT
 
 By = Literal["kernel", "kind", "launch"]
@@ -79,9 +79,6 @@ def ncu(
         raise NoData(str(error)) from error
     plain = output.is_data
     rows = _rows(counted.kernels, by or ("launch" if plain else "kernel"), in_order=plain)
-    if output.form == "json":
-        emit_text(document(counted, rows), output.path)
-        return
     what = "kind" if by == "kind" else "kernel"
     emit([table(counted, rows, what, with_total=not plain)], output)
 

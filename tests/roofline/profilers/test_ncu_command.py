@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.counters.quantities import byte_metrics, flop_metrics
+from roofline.counters.quantities import NAMES, byte_metrics, flop_metrics
+from roofline.profilers.ncu.kernel_sums import count, read_all
 from roofline.show.tables import FORMATS
 from tests.roofline.conftest import Run
 from tests.roofline.profilers.ncu_made import (
@@ -43,19 +44,19 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_json(run: Run, path: Path) -> None:
-    """A kernel a launch, in order; sums; which metric answered; null with a reason."""
+    """A record a launch, in order; null with a reason; which metric answered is said beside it."""
     code, out, err = run("ncu", path, "--format", "json")
-    assert (code, err) == (0, "")
-    document = json.loads(out)
-    assert set(document) == {"kernels", "total", "metrics", "not_counted", "passes", "passes_by_file", "notes"}
-    first, second, third = document["kernels"]
+    assert code == 0
+    assert f"dram_read_byte: {READ[0]}" in err
+    first, second, third = json.loads(out)
     assert first == third
     missing = first.pop("missing")
     assert first == {
-        "name": GEMM,
+        "kernel": GEMM,
         "kind": "gemm",
         "launches": 1,
         "time_s": 4896e-9,
+        "share_of_time": pytest.approx(1 / 3),
         "flop": 2e7,
         "flop_by_pipe": {"fp32": 2e7},
         "dram_byte": 2.5e6,
@@ -63,21 +64,33 @@ def test_json(run: Run, path: Path) -> None:
         "dram_write_byte": 5e5,
         "l2_byte": None,
         "l1_byte": None,
-        "intensity": 8.0,
+        "intensity_flop_per_byte": 8.0,
         "tensor_cores": None,
     }
     assert missing == {
         "l2_byte": "lts__t_bytes.sum was not collected",
         "l1_byte": "l1tex__t_bytes.sum was not collected",
     }
-    assert (second["kind"], second["flop"], second["intensity"]) == ("elementwise", 0.0, 0.0)
-    total = document["total"]
-    assert (total["kernels"], total["flop"], total["dram_byte"]) == (3, 4e7, 7.5e6)
-    assert total["time_s"] == pytest.approx(3 * 4896e-9)
-    assert total["intensity"] == pytest.approx(4e7 / 7.5e6)
-    assert total["l2_byte"] is None
-    assert document["metrics"]["dram_read_byte"] == READ[0]
-    assert (document["passes"], document["passes_by_file"]) == (None, {str(path): None})
+    assert (second["kind"], second["flop"], second["intensity_flop_per_byte"]) == ("elementwise", 0.0, 0.0)
+
+
+_TOTALS = {
+    "details": (4, 3.1312e-05, 781034000.0, 33110000.0, 21100000.0, 12010000.0, 74600000.0, 142500000.0, 23.5890667472),
+    "raw": (2, 1.46e-05, None, 15840000.0, 11200000.0, 4640000.0, None, None, None),
+    "summary": (23, 5.67e-05, None, None, 166000000.0, None, None, None, None),
+    "cycles": (2, 1.2e-05, None, 14500000.0, 10000000.0, 4500000.0, None, None, None),
+}
+_PIPES = {"details": {"fp32": 781034000.0}, "raw": {"tensor_bf16": 268435456.0}}
+
+
+@pytest.mark.parametrize("name", _TOTALS)
+def test_total(name: str) -> None:
+    """Launches, time, FLOP, bytes and intensity of all kernels; none of what a kernel lacks."""
+    total = count(read_all([Path(__file__).parents[2] / "golden" / "inputs" / "ncu" / f"{name}.csv"])).total
+    figures = (total.launches, *(total.amounts[quantity] for quantity in NAMES), total.intensity)
+    assert [None if one is None else float(f"{one:.12g}") for one in figures] == list(_TOTALS[name])
+    assert total.flop_by_pipe == _PIPES.get(name)
+    assert total.tensor_cores is (True if name == "raw" else None)
 
 
 def test_table(run: Run, path: Path) -> None:
@@ -113,8 +126,8 @@ def test_it_keeps_to_the_width(run: Run, tmp_path: Path, width: int, narrow: boo
 @pytest.mark.parametrize(("by", "names"), [("kind", ["gemm", "elementwise"]), ("kernel", [GEMM, RELU])])
 def test_by(run: Run, path: Path, by: str, names: list[str]) -> None:
     """Several launches in a row, in JSON as well."""
-    rows = json.loads(run("ncu", path, "--by", by, "--format", "json")[1])["kernels"]
-    assert [one["name"] for one in rows] == names
+    rows = json.loads(run("ncu", path, "--by", by, "--format", "json")[1])
+    assert [one[by] for one in rows] == names
     assert [one["launches"] for one in rows] == [2, 1]
 
 
@@ -126,8 +139,8 @@ def test_csv(run: Run, path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["kernel"] for row in rows] == [GEMM, RELU, GEMM]
     assert (rows[0]["flop"], rows[0]["dram_byte"], rows[0]["l2_byte"]) == ("20000000.0", "2500000.0", "")
-    assert rows[0]["flop_by_pipe"] == "fp32=2e+07"
-    assert "l2_byte: lts__t_bytes.sum was not collected" in rows[0]["missing"]
+    assert rows[0]["flop_by_pipe"] == '{"fp32": 20000000.0}'
+    assert '"l2_byte": "lts__t_bytes.sum was not collected"' in rows[0]["missing"]
 
 
 def test_it_does_not_write_onto_what_it_reads(run: Run, path: Path) -> None:
@@ -147,12 +160,12 @@ def test_holes_stay_holes(run: Run, tmp_path: Path) -> None:
     units = {READ[0]: "byte", TIME[0]: "ns"}
     rows = [("a", ("n/a", "4896")), ("b", ("nan", "4896")), ("c", ("", "4896"))]
     path = written(tmp_path / "f.csv", raw(units, rows))
-    document = json.loads(run("ncu", path, "--format", "json")[1])
-    for one in (*document["kernels"], document["total"]):
-        assert (one["dram_byte"], one["intensity"], one["flop"]) == (None, None, None)
+    launches = json.loads(run("ncu", path, "--format", "json")[1])
+    for one in launches:
+        assert (one["dram_byte"], one["intensity_flop_per_byte"], one["flop"]) == (None, None, None)
         assert READ[0] in one["missing"]["dram_byte"]
         assert one["time_s"] > 0
-    assert document["kernels"][0]["missing"]["dram_write_byte"] == f"{WRITE[0]} was not collected"
+    assert launches[0]["missing"]["dram_write_byte"] == f"{WRITE[0]} was not collected"
     for form in FORMATS:
         code, out, _ = run("ncu", path, "--format", form)
         assert code == 0
@@ -191,8 +204,8 @@ def test_a_page_of_labels(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             (chart, achieved["Single"], ("DRAM Bandwidth", "Gbyte/s", "345.00")),
         ]
     )
-    document = json.loads(run("ncu", written(tmp_path / "f.csv", page), "--format", "json")[1])
-    (kernel,) = document["kernels"]
+    _, out, err = run("ncu", written(tmp_path / "f.csv", page), "--format", "json")
+    (kernel,) = json.loads(out)
     assert kernel["flop_by_pipe"] == pytest.approx({"fp32": 2e5, "fp64": 0.0})
     assert (kernel["flop"], kernel["dram_byte"]) == (pytest.approx(2e5), pytest.approx(3.45e6))
     assert (kernel["l2_byte"], kernel["l1_byte"], kernel["dram_read_byte"]) == (None, None, None)
@@ -200,8 +213,8 @@ def test_a_page_of_labels(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         why = kernel["missing"][quantity]
         command = f"LC_ALL=C {program} --import REPORT.ncu-rep --csv --page raw --print-units base > FILE.csv"
         assert f"not on this page; `{command}` prints it" in why
-    assert any("rates, which the CSV has to 0.01 a cycle" in note for note in document["notes"])
-    assert any("Not collected, or not in full: fp16" in note for note in document["notes"])
+    assert "rates, which the CSV has to 0.01 a cycle" in err
+    assert "Not collected, or not in full: fp16" in err
 
 
 def test_what_to_ask_for(run: Run) -> None:
@@ -276,15 +289,15 @@ def test_launches_of_one_range(run: Run, tmp_path: Path, raw_page: bool) -> None
     text = nvtx(("step", "aten::mm"), ("step",), (), ("@step",), ("other",), raw_page=raw_page)
     path = written(tmp_path / "f.csv", text)
 
-    def chosen(*more: str) -> tuple[list[str], list[str]]:
-        document = json.loads(run("ncu", path, "--format", "json", *more)[1])
-        return [one["name"] for one in document["kernels"]], document["notes"]
+    def chosen(*more: str) -> tuple[list[str], str]:
+        _, out, err = run("ncu", path, "--format", "json", *more)
+        return [one["kernel"] for one in json.loads(out)], err
 
     assert chosen("--range", "step")[0] == ["k0", "k1", "k3"]
     assert chosen("--range", "aten::mm")[0] == ["k0"]
     names, notes = chosen()
     assert len(names) == 5
-    assert any("'step' (3 launches), 'aten::mm' (1 launch), 'other' (1 launch)" in note for note in notes)
+    assert "'step' (3 launches), 'aten::mm' (1 launch), 'other' (1 launch)" in notes
 
 
 def test_a_range_that_is_not_there(run: Run, tmp_path: Path) -> None:
@@ -302,7 +315,7 @@ def test_the_user_may_tell_the_number_format(run: Run, tmp_path: Path) -> None:
     path = written(tmp_path / "f.csv", details([("k", [(TIME[0], "us", "1.234")])]))
     assert run("ncu", path)[0] == 3
     times = {
-        word: json.loads(run("ncu", path, "--decimal", word, "--format", "json")[1])["total"]["time_s"]
+        word: json.loads(run("ncu", path, "--decimal", word, "--format", "json")[1])[0]["time_s"]
         for word in ("point", "comma")
     }
     assert times == {"point": 1.234e-6, "comma": 1.234e-3}

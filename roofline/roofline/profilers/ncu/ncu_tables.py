@@ -1,14 +1,12 @@
-"""What ``roofline ncu`` shows: a table of kernels with their sums, the same as JSON, and the metrics to ask ncu for."""
+"""What ``roofline ncu`` shows: a table of kernels with their sums, and the metrics to ask ncu for."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from roofline.counters.quantities import (
     LISTED,
-    NAMES,
     QUANTITIES,
     Quantity,
     byte_metrics,
@@ -20,7 +18,6 @@ from roofline.profilers.ncu.kernel_sums import Counted, Kernel
 from roofline.show.columns import percent_of, prefixed
 from roofline.show.operation_notes import kernel as shortened
 from roofline.show.tables import Column, Table
-from roofline.text.printable import printable
 from roofline.text.units import scaled, significant
 
 _WIDE, _NARROW = 48, 22
@@ -35,21 +32,6 @@ _ROUNDED = (
 
 _REPORTED = {"time_s": "time", "flop": "FLOP", "dram_byte": "DRAM bytes"}
 """What a table shows; JSON tells of all that is missing."""
-
-
-def document(counted: Counted, kernels: Sequence[Kernel]) -> str:
-    """As JSON, in SI base units: null with a reason in ``missing``, never 0 and never NaN."""
-    total = counted.total
-    content = {
-        "kernels": [_plain(one) for one in kernels],
-        "total": {"kernels": total.launches, **{key: value for key, value in _plain(total).items() if key in _TOTAL}},
-        "metrics": dict(counted.metrics),
-        "not_counted": list(counted.not_counted),
-        "passes": counted.passes,
-        "passes_by_file": {printable(file): passes for file, passes in counted.passes_by_file.items()},
-        "notes": notes(counted),
-    }
-    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total: bool) -> Table[Kernel]:
@@ -90,7 +72,7 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
         columns=[*shown, *(column for column in _AMOUNTS.values() if column not in shown), *_MORE],
         rows=[*kernels, *([total] if with_total else [])],
         display=shown,
-        notes=notes(counted),
+        notes=[*notes(counted), *([] if with_total else _counted_by(counted))],
     )
 
 
@@ -103,6 +85,13 @@ def notes(counted: Counted) -> list[str]:
         lines.append(_ROUNDED)
     lines += _lacking(counted)
     return [*lines, *counted.notes]
+
+
+def _counted_by(counted: Counted) -> list[str]:
+    """Which metrics answered, and in how many passes, for a program or who reads its input."""
+    metrics = [f"{quantity}: {metric}" for quantity, metric in counted.metrics.items()]
+    lines = [f"Counted by {'; '.join(metrics)}"] if metrics else []
+    return [*lines, *(f"Passes of {file}: {passes}" for file, passes in counted.passes_by_file.items() if passes)]
 
 
 def _lacking(counted: Counted) -> list[str]:
@@ -129,22 +118,6 @@ def _ask(counted: Counted) -> list[str]:
     return [f"`roofline ncu --ask {counted.compute_capability or 'CC'}` lists the metrics to collect."]
 
 
-def _plain(one: Kernel) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "kind": one.kind,
-        "launches": one.launches,
-        **one.amounts,
-        "flop_by_pipe": None if one.flop_by_pipe is None else dict(one.flop_by_pipe),
-        "intensity": one.intensity,
-        "tensor_cores": one.tensor_cores,
-        "missing": dict(one.missing),
-    }
-
-
-_TOTAL = {*NAMES, "flop_by_pipe", "intensity", "tensor_cores", "missing"}
-
-
 def _number(
     name: str, title: str, get: Callable[[Kernel], Any], show: Callable[[Any], str] = str, drop: int = 0
 ) -> Column[Kernel]:
@@ -154,10 +127,6 @@ def _number(
 def _amount(quantity: Quantity) -> Column[Kernel]:
     show = (lambda value: scaled(value, "s")) if quantity.unit == "s" else prefixed
     return _number(quantity.name, quantity.title, lambda one: one.amounts[quantity.name], show)
-
-
-def _pipes(one: Kernel) -> list[str] | None:
-    return None if one.flop_by_pipe is None else [f"{pipe}={flop:g}" for pipe, flop in one.flop_by_pipe.items()]
 
 
 _KIND: Column[Kernel] = Column(
@@ -179,8 +148,8 @@ _TENSOR_CORES: Column[Kernel] = Column(
     drop=2,
 )
 _MORE: tuple[Column[Kernel], ...] = (
-    _number("flop_by_pipe", "by pipe", _pipes),
-    _number("missing", "missing", lambda one: [f"{name}: {why}" for name, why in one.missing.items()]),
+    _number("flop_by_pipe", "by pipe", lambda one: None if one.flop_by_pipe is None else dict(one.flop_by_pipe)),
+    _number("missing", "missing", lambda one: dict(one.missing)),
 )
 
 
