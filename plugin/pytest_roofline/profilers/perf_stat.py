@@ -24,12 +24,16 @@ from roofline.schema.record import HostCounters
 from roofline.text.units import percent
 
 
-class NoAnswer(RuntimeError):
-    """perf does not answer in time."""
+class PerfFailed(RuntimeError):
+    """perf counted nothing. The message says why."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 class Gone(RuntimeError):
-    """perf has ended."""
+    """perf has ended: what it wrote says why."""
 
 
 class PerfControl:
@@ -71,7 +75,7 @@ class PerfControl:
     def tell(self, command: str) -> None:
         """Give a command and wait until perf has carried it out.
 
-        :raises NoAnswer: it does not say so in time.
+        :raises PerfFailed: it does not say so in time.
         :raises Gone: it has ended.
         """
         try:
@@ -88,7 +92,11 @@ class PerfControl:
                     return
                 if not answer:
                     raise Gone(command)
-        raise NoAnswer(f"perf did not answer to {command!r} in {self._answer_s:g} s")
+        raise _late(self._answer_s)
+
+
+def _late(answer_s: float) -> PerfFailed:
+    return PerfFailed("timeout", f"perf was ended: it had not answered for {answer_s:g} s")
 
 
 EVENTS: Mapping[str, str] = {
@@ -105,10 +113,6 @@ _NAME = re.compile(r"(?:[\w-]+/)?(?P<event>[\w-]+)(?::(?P<of>[a-zA-Z]+))?/?(?P<a
 """``cycles``, ``cycles:u``, and on processors with two kinds of cores ``cpu_core/cycles/`` or ``cpu_core/cycles/u``."""
 
 _COUNT = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?")
-
-
-class NoEvents(ValueError):
-    """No line tells of an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +132,7 @@ def parse(text: str) -> Events:
     """Read the lines: count, unit, event, run time of the counter in ns, percentage of the time that it ran, and more
     (perf-stat(1), CSV FORMAT). The two kinds of cores of a hybrid processor are added up.
 
-    :raises NoEvents: none of `EVENTS` is in them.
+    :raises PerfFailed: none of `EVENTS` is in them.
     """
     counts: dict[str, float | None] = {}
     shares = [1.0]
@@ -147,7 +151,7 @@ def parse(text: str) -> Events:
         user_only = user_only or "u" in ((named["of"] or "") + named["also"])
         shares += [float(cell) / 100 for cell in cells[4:5] if _COUNT.fullmatch(cell)]
     if not counts:
-        raise NoEvents("no line tells of an event")
+        raise PerfFailed("failed", "perf stat wrote no counts")
     return Events(counts={name: counts.get(name) for name in EVENTS}, share=min(shares), user_only=user_only)
 
 
@@ -190,14 +194,6 @@ does itself is counted."""
 
 _CONTROL_FROM = (5, 10)
 """Version of perf from which on ``--control`` takes descriptors with acknowledgements in the form used here."""
-
-
-class PerfFailed(RuntimeError):
-    """perf counted nothing. The message says why."""
-
-    def __init__(self, status: Status, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
 
 
 class PerfStat:
@@ -248,8 +244,6 @@ class PerfStat:
             return of_a_step(parse(self._attached(check.path, run)), steps, program)
         except InputEnded as end:
             return HostCounters(status="failed", source=program, reason=f"{end}, before all steps had been counted")
-        except NoEvents as error:
-            return HostCounters(status="failed", source=program, reason=f"perf stat wrote no counts: {error}")
         except PerfFailed as error:
             return HostCounters(status=error.status, source=program, reason=str(error))
 
@@ -270,10 +264,10 @@ class PerfStat:
                     control.tell("disable")
                 process.send_signal(signal.SIGINT)
                 process.wait(self._answer_s)
-            except (NoAnswer, subprocess.TimeoutExpired) as error:
-                raise PerfFailed("timeout", f"perf was ended: it had not answered for {self._answer_s:g} s") from error
-            except Gone as error:
-                raise PerfFailed(*why(said.read_text(errors="replace"))) from error
+            except subprocess.TimeoutExpired as error:
+                raise _late(self._answer_s) from error
+            except Gone:
+                output.unlink(missing_ok=True)
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
