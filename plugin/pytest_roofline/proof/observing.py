@@ -123,7 +123,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         profiled = Profiled(
             profile=None, operations=counted.operations, work=counted.work, missing={"profile": TAKES_TURNS}
         )
-    if hidden := profiled.elsewhere or proof.unseen(uncompiled, counted.devices):
+    if hidden := profiled.escaped or proof.unseen(uncompiled, counted.devices):
         return unobserved(hidden)
     slow = denormals(step, fetched.workload.batches.next()[0])
     missing = {**counted.missing, **profiled.missing}

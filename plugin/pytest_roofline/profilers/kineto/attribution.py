@@ -10,18 +10,10 @@ from pytest_roofline.profilers.kineto.recording import LABEL, Kernel, Recording,
 from roofline.schema.record import KernelTime, OutsideTime
 
 
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """Of one step. ``longest_gap_ns`` is the longest time between two kernels in which none ran; 0 without a gap."""
+def busy(kernels: Sequence[Kernel]) -> tuple[int, int]:
+    """Add up the time in which kernels, copies and fills of all streams ran: what overlaps counts once.
 
-    busy_ns: int
-    longest_gap_ns: int
-
-
-def busy(kernels: Sequence[Kernel]) -> Busy:
-    """Kernels, copies and fills of all streams together: what overlaps counts once.
-
-    What lies before the first and after the last is no gap between two of them.
+    :returns: of one step, the busy time and the longest gap between two kernels, in nanoseconds; 0 without a gap.
     """
     busy_ns = longest_gap_ns = 0
     until: int | None = None
@@ -31,7 +23,7 @@ def busy(kernels: Sequence[Kernel]) -> Busy:
         longest_gap_ns = max(longest_gap_ns, kernel.start_ns - until)
         busy_ns += max(0, kernel.end_ns - max(kernel.start_ns, until))
         until = max(until, kernel.end_ns)
-    return Busy(busy_ns=busy_ns, longest_gap_ns=longest_gap_ns)
+    return busy_ns, longest_gap_ns
 
 
 MOST_OUTSIDE = 30
@@ -123,14 +115,14 @@ def by_operator(recording: Recording) -> StepTimes:
     """
     times = StepTimes()
     for node in _nodes(recording.spans):
-        if node.parent is not None and node.parent.settled:
-            node.settled = True
+        if node.parent is not None and node.parent.accounted:
+            node.accounted = True
         elif node.is_label:
             _take_label(times, node)
-            node.settled = True
+            node.accounted = True
         elif not node.holds_label and node.span.name != _DISPATCH:
             times.outside.append((node.span.name, node.span.duration_ns))
-            node.settled = True
+            node.accounted = True
     return times
 
 
@@ -173,7 +165,7 @@ class _Node:
     number: int | None
     children: list[Span] = field(default_factory=list)
     holds_label: bool = False
-    settled: bool = False
+    accounted: bool = False
     """Its time is accounted for, and with it that of all it calls."""
 
     @property

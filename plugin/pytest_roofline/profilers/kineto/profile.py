@@ -21,7 +21,7 @@ from pytest_roofline.profilers.kineto.attribution import (
     kernel_times,
     outside_times,
 )
-from pytest_roofline.profilers.kineto.recording import Kernel, LabelMode, ProfilerBusyError, elsewhere, followed, record
+from pytest_roofline.profilers.kineto.recording import Kernel, LabelMode, ProfilerBusyError, escaped, followed, record
 from roofline.schema.record import Operation, Profile, Work
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _NO_STEP = "no step could be taken under torch's profiler"
 class Profiled:
     """What was counted, with times.
 
-    ``missing`` says why there are none, under the paths in the record. ``elsewhere`` is the reason where some of the
+    ``missing`` says why there are none, under the paths in the record. ``escaped`` is the reason where some of the
     step ran in another thread: then neither the times nor the count are all of it.
     """
 
@@ -52,7 +52,7 @@ class Profiled:
     operations: tuple[Operation, ...]
     work: Work
     missing: dict[str, str] = field(default_factory=dict)
-    elsewhere: str | None = None
+    escaped: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class _NotProfiledError(Exception):
     """There are no times. The message says why."""
 
 
-class _ElsewhereError(_NotProfiledError):
+class _EscapedError(_NotProfiledError):
     """Some of the step ran in another thread."""
 
 
@@ -106,7 +106,7 @@ def profile_step(
             operations=counted.operations,
             work=counted.work,
             missing={"profile": str(reason)},
-            elsewhere=str(reason) if isinstance(reason, _ElsewhereError) else None,
+            escaped=str(reason) if isinstance(reason, _EscapedError) else None,
         )
 
 
@@ -141,8 +141,8 @@ def _take_steps(
         # profiler or a mode. The row is measured already and must not be lost for it.
         raise _NotProfiledError(f"{_NO_STEP}: {told(error)}") from error
     if all_threads:
-        if hidden := elsewhere(recordings[1:]):
-            raise _ElsewhereError(hidden)
+        if hidden := escaped(recordings[1:]):
+            raise _EscapedError(hidden)
         recordings = [followed(one) for one in recordings]
     if device.type == "cuda" and not any(one.kernels for one in recordings):
         raise _NotProfiledError(
@@ -217,8 +217,8 @@ def _profile(
     at_work = [busy(one.kernels) for one in taken]
     return replace(
         whole,
-        device_busy_s=median(one.busy_ns for one in at_work) / 1e9,
-        longest_gap_s=median(one.longest_gap_ns for one in at_work) / 1e9,
+        device_busy_s=median(busy_ns for busy_ns, _ in at_work) / 1e9,
+        longest_gap_s=median(gap_ns for _, gap_ns in at_work) / 1e9,
         kernels=kernel_times([[(kernel.name, kernel.duration_ns) for kernel in one.kernels] for one in taken]),
     )
 

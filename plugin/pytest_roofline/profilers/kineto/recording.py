@@ -26,7 +26,7 @@ def followed(recording: Recording) -> Recording:
     return replace(recording, spans=tuple(span for span in recording.spans if span.thread in own))
 
 
-def elsewhere(recordings: Sequence[Recording]) -> str | None:
+def escaped(recordings: Sequence[Recording]) -> str | None:
     """Why what is followed is not all of the step, where its threads say so.
 
     These are matrix products, convolutions and the like that every one of the steps has in a thread that nobody

@@ -7,7 +7,6 @@ import pytest
 from pytest_roofline.profilers.kineto.attribution import (
     MOST_KERNELS,
     MOST_OUTSIDE,
-    Busy,
     busy,
     by_kernel,
     by_operator,
@@ -161,7 +160,7 @@ def test_self_times_add_up_to_the_outermost_spans() -> None:
 def test_the_union_and_its_longest_gap(intervals: list[tuple[int, int]], busy_ns: int, longest_gap_ns: int) -> None:
     """What overlaps counts once; before the first and after the last is no gap between two."""
     kernels = [Kernel("kernel", start, end, 0) for start, end in intervals]
-    assert busy(kernels) == Busy(busy_ns, longest_gap_ns)
+    assert busy(kernels) == (busy_ns, longest_gap_ns)
 
 
 def test_calls_and_times_are_the_medians_of_the_steps() -> None:

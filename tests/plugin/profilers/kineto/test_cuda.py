@@ -83,7 +83,7 @@ def test_an_inference_keeps_its_kernels_where_all_threads_are_seen() -> None:
     step()
     counted = count_step(step, model=model)
     result = profile_step(step, DEVICE, counted, compiled=False, clock=perf_counter, all_threads=True)
-    assert result.elsewhere is None
+    assert result.escaped is None
     assert result.profile is not None, result.missing
     assert result.profile.outside == ()
     assert all(one.time_s for one in result.operations if one.kind in ("convolution", "matmul"))

@@ -13,7 +13,7 @@ from torch import nn
 
 from pytest_roofline.counting import count_step
 from pytest_roofline.profilers.kineto import Profiled, profile_step
-from pytest_roofline.profilers.kineto.recording import LABEL, Recording, Span, elsewhere, followed
+from pytest_roofline.profilers.kineto.recording import LABEL, Recording, Span, escaped, followed
 
 OWN, HELPER, FOREIGN = 1, 2, 3
 
@@ -34,7 +34,7 @@ HIDDEN = (span("aten::linear", FOREIGN), span("aten::addmm", FOREIGN), span("ate
 def test_products_in_a_thread_that_nobody_follows() -> None:
     """Those that every step has, by name; that of the step itself and of threads with labels are seen."""
     step = recording(OWN_PRODUCT, *FOLLOWED, *HIDDEN)
-    assert elsewhere([step, step]) == (
+    assert escaped([step, step]) == (
         "aten::addmm, aten::linear ran in another thread in every step: what other threads run can't be seen"
     )
 
@@ -42,7 +42,7 @@ def test_products_in_a_thread_that_nobody_follows() -> None:
 def test_many_products_are_not_all_named() -> None:
     """Three are enough to find the place."""
     names = ("aten::mm", "aten::bmm", "aten::mv", "aten::dot", "aten::convolution")
-    told = elsewhere([recording(*(span(name, FOREIGN) for name in names))])
+    told = escaped([recording(*(span(name, FOREIGN) for name in names))])
     assert told is not None
     assert told.startswith("aten::bmm, aten::convolution, aten::dot and 2 more ran in another thread")
 
@@ -60,7 +60,7 @@ def test_many_products_are_not_all_named() -> None:
 )
 def test_what_runs_meanwhile_is_no_sign_of_it(steps: list[Recording]) -> None:
     """A loader fills its queue and waits; a logger does no products; torch's own pool looks at parts of tensors."""
-    assert elsewhere(steps) is None
+    assert escaped(steps) is None
 
 
 def test_spans_that_nobody_follows_are_left_out() -> None:
@@ -88,10 +88,10 @@ def profiled(step: Callable[[], object], *, compiled: bool = False) -> Profiled:
 def test_a_layer_in_another_thread(pool: ThreadPoolExecutor, compiled: bool) -> None:
     """The count lacks it, and so do the times: nothing is left of either."""
     result = profiled(lambda: MODEL[1](pool.submit(MODEL[0], SOURCE).result()), compiled=compiled)
-    assert result.elsewhere is not None
-    assert "aten::addmm" in result.elsewhere
-    assert "what other threads run can't be seen" in result.elsewhere
-    assert (result.profile, result.missing) == (None, {"profile": result.elsewhere})
+    assert result.escaped is not None
+    assert "aten::addmm" in result.escaped
+    assert "what other threads run can't be seen" in result.escaped
+    assert (result.profile, result.missing) == (None, {"profile": result.escaped})
 
 
 def test_two_threads_at_once(pool: ThreadPoolExecutor) -> None:
@@ -102,7 +102,7 @@ def test_two_threads_at_once(pool: ThreadPoolExecutor) -> None:
         MODEL(SOURCE)
         other.result()
 
-    assert profiled(step).elsewhere is not None
+    assert profiled(step).escaped is not None
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -126,7 +126,7 @@ def test_threads_that_only_log_or_load_cost_nothing(pool: ThreadPoolExecutor, co
             loaded.result()
 
     result = profiled(step, compiled=compiled)
-    assert result.elsewhere is None
+    assert result.escaped is None
     assert result.profile is not None, result.missing
     assert not {"aten::arange", "aten::sum", "aten::mm"} & {one.name for one in result.profile.outside}
 
@@ -148,5 +148,5 @@ def test_a_data_loader_alive_beside_is_no_part_of_the_step() -> None:
     next(batches)
     result = profiled(lambda: MODEL(SOURCE))
     del batches
-    assert result.elsewhere is None
+    assert result.escaped is None
     assert result.profile is not None, result.missing
