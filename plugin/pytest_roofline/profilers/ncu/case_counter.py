@@ -100,7 +100,14 @@ class CaseCounter:
                 no_flop = flops.complaint.reason if flops.complaint.status == "missing_metric" else _lacking(without)
             except NotCounted as refusal:
                 no_flop = refusal.reason
-            found = self._read(ran, lambda files, source: ncu_counters.of_step(files, source, no_flop=no_flop))
+            try:
+                found = ncu_counters.of_step([one.log for one in ran], self._ncu.source, no_flop=no_flop)
+            except NotCounted as refusal:
+                for complaint in (one.complaint for one in ran if one.complaint.status == "missing_metric"):
+                    raise NotCounted(complaint.status, complaint.reason) from refusal
+                raise NotCounted(refusal.status, _without(folder, refusal.reason)) from refusal
+        if found.reason is not None:
+            found = replace(found, reason=_without(folder, found.reason))
         if found.status == "missing_metric" and (unknown or without):
             why = "; ".join(filter(None, (found.reason, _lacking(unknown))))
             found = replace(found, reason=f"{why}. {NO_METRIC_REMEDY}")
@@ -204,17 +211,6 @@ class CaseCounter:
                 return UnitCheck(why=_without(folder, refusal.reason))
         # FLOPs without one of their parts would pass for a counter that counts something else.
         return UnitCheck(why=_lacking(unknown)) if unknown else UnitCheck(ratio=flop / ncu_check.FLOP)
-
-    def _read(self, ran: Sequence[Ran], read: Callable[[Sequence[Path], str], Counters]) -> Counters:
-        folder = ran[0].log.parent
-        try:
-            found = read([one.log for one in ran], self._ncu.source)
-            return found if found.reason is None else replace(found, reason=_without(folder, found.reason))
-        except NotCounted as refusal:
-            lacking = next((one.complaint for one in ran if one.complaint.status == "missing_metric"), None)
-            if lacking is not None:
-                raise NotCounted(lacking.status, lacking.reason) from refusal
-            raise NotCounted(refusal.status, _without(folder, refusal.reason)) from refusal
 
 
 def _named(ran: Ran, asked: Sequence[str]) -> tuple[str, ...]:
