@@ -5,7 +5,8 @@
 1     a test failed; with ``--gate``: a case is slower than the baseline
 2     interrupted
 3     internal error; of a set: a session crashed
-4     usage error, or nothing to go by: nothing measured, no device, nothing comparable in the baseline
+4     usage error, or nothing to go by: nothing measured, no device, nothing comparable in the baseline,
+      results that could not be shown or judged
 5     no test was collected
 ====  ==============================================================================================
 """

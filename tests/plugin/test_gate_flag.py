@@ -22,16 +22,17 @@ from tests.plugin.fake_run import options
 class Checked:
     """A run that measured, whose check becomes this exit code."""
 
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int, *, shown: bool = True) -> None:
         self.printed: list[str] = []
         self.measured = 1
         self.tried = 0
         self.bounds = None
         self.widths: list[int] = []
         self._code = code
+        self._shown = shown
 
     def summarise(self, width: int) -> bool:
-        return width > 0
+        return self._shown and width > 0
 
     def check(self, width: int) -> int:
         self.widths.append(width)
@@ -54,6 +55,14 @@ def finished(run: Checked, exitstatus: int) -> int:
 def test_the_gates_verdict_is_the_exit_code_of_a_green_run(exitstatus: int, of_check: int, code: int) -> None:
     """A failed test's stays, and the verdict is shown beside it."""
     run = Checked(of_check)
+    assert finished(run, exitstatus) == code
+    assert run.widths == [80]
+
+
+@pytest.mark.parametrize(("exitstatus", "code"), [(0, 4), (1, 1)])
+def test_a_run_that_can_not_be_shown_is_no_regression(exitstatus: int, code: int) -> None:
+    """It ends with 4 where its tests passed; the gate is asked all the same."""
+    run = Checked(0, shown=False)
     assert finished(run, exitstatus) == code
     assert run.widths == [80]
 

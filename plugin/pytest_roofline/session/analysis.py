@@ -56,13 +56,13 @@ class Answer:
 def ask(command: str, *arguments: str) -> Answer:
     """Do what ``roofline COMMAND ARGUMENTS`` does."""
     out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a project's tests may make errors of them
+    with redirect_stdout(out), redirect_stderr(err):
         try:
-            code = _run(command, arguments)
-        except Exception:  # noqa: BLE001 (a fault of the analysis is told, and hides no result)
-            traceback.print_exc()
+            with guarded():
+                code = _run(command, arguments)
+        except AnalysisError as error:
             code = CRASHED
+            err.write(str(error))
     return Answer(command=command, code=code, out=out.getvalue().rstrip(), err=err.getvalue().strip())
 
 

@@ -100,17 +100,19 @@ class SessionHooks:
             return
         # A test that only forgot to measure has failed, but there is no other failure that it could hide.
         failed = exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED and session.testsfailed > self._not_called
-        green = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if green and not failed and not (self._run.measured or self._run.tried):
-            self._run.printed.append("ERROR: nothing was measured. " + nothing_measured(self._run))
+        ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+        run, asks_for_bounds = self._run, self._run.bounds is not None
+        wrong = exitstatus == pytest.ExitCode.OK and not worked
+        if ended and not failed and not (run.measured or run.tried):
+            run.printed.append(f"ERROR: nothing was measured. {nothing_measured(run)}")
+            wrong = True
+        elif ended and not failed and asks_for_bounds and not run.asserted:
+            run.printed.append(f"ERROR: no bound was asserted. {nothing_expected(run)}")
+            wrong = True
+        elif ended and not failed and asks_for_bounds and not self._tell_not_held():
+            wrong = True
+        if wrong:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        elif green and not failed and self._run.bounds is not None and not self._run.asserted:
-            self._run.printed.append(f"ERROR: no bound was asserted. {nothing_expected(self._run)}")
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        elif green and not failed and self._run.bounds is not None and not self._tell_not_held():
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        elif exitstatus == pytest.ExitCode.OK and not worked:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             # A run that was cut short is no sample of what it was to measure.
             gated = self._run.check(_width(self._config))
