@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.cli import program as cli
+from tests.by_table import by_file
 
 HERE = Path(__file__).parent
 FIGURES = HERE / "figures"
@@ -101,6 +102,9 @@ def figures_of(arguments: Sequence[str]) -> Figures:
         found |= _flat(tomllib.loads(out.getvalue()), "")
     elif out.getvalue():
         shown = json.loads(out.getvalue())
+        if arguments[0] in ("nsys", "trace"):
+            files = by_file(out.getvalue())
+            shown = files[0] if Path(arguments[1]).is_file() else {"files": files}
         found |= _flat({"rows": shown} if isinstance(shown, list) else shown, "")
     return found
 

@@ -19,8 +19,8 @@ def nsys(files: tuple[Path, ...], top: int, output: Output) -> None:
     """Sum up what Nsight Systems recorded: kernels, copies, how busy each GPU was, its DRAM traffic, NVTX ranges.
 
     FILES are SQLite exports (nsys export --type sqlite), of a folder its *.sqlite; or what nsys stats printed, of which
-    kernels and copies are read. CSV has the kernels; JSON has everything, and says of each section whether it is whole:
-    of several files, or a folder, one entry each in `files`.
+    kernels and copies are read. CSV has the kernels; JSON has the records of all tables, each named by its `table` and
+    `file`, and in `sections` whether each part of a file is whole.
 
     Exit code 3: a file can't be read, or no kernel was recorded in it; the others are shown.
     """

@@ -18,8 +18,8 @@ from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_tables import (
     UNREADABLE,
     about,
-    document,
     joined_rows,
+    records,
     rows_table,
     tables,
     tables_of_files,
@@ -120,8 +120,7 @@ def _emit(
     useful = [one for one in timelines if not one.useless]
     notes = [f"{one.path}: {note}" for one in useful for note in about(one)]
     if output.form == "json":
-        shown = document(timelines[0]) if alone else {"files": [document(one) for one in timelines]}
-        emit_text(json_text(shown), output.path)
+        emit_text(json_text([record for one in timelines for record in records(one)]), output.path)
         for note in notes:
             tell(printable(note), output.width)
     elif output.is_data and useful:

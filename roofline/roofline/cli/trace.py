@@ -20,7 +20,8 @@ def trace(files: tuple[Path, ...], top: int, output: Output) -> None:
 
     FILES are what export_chrome_trace or tensorboard_trace_handler wrote, plain or with gzip, one for each rank; of a
     folder its *.json and *.json.gz. CSV has the kernels, or the operators where no file has a kernel; JSON has
-    everything, and says of each section whether it is whole: of several files, or a folder, one entry each in `files`.
+    the records of all tables, each named by its `table` and `file`, and in `sections` whether each part of a file is
+    whole.
 
     Exit code 3: a file can't be read, is the trace of another program, has nothing that can be summed up, or has
     operators alone where CSV has the kernels of others; the others are shown.

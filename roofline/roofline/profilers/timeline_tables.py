@@ -1,4 +1,4 @@
-"""What was read of a timeline profiler's files, shown: as tables for people, and as one document for programs.
+"""What was read of a timeline profiler's files, shown: as tables for people, and as records for programs.
 
 Nothing is summed up over several files, as a job of many ranks leaves them: their clocks and GPUs are their own.
 """
@@ -32,32 +32,32 @@ def unreadable(path: Path, reason: str) -> Timeline:
     return Timeline(path=path, layout=None, sections=sections, error=UNREADABLE)
 
 
-def document(timeline: Timeline) -> dict[str, Any]:
-    """Everything, in SI units: seconds, bytes, byte/s, shares from 0 to 1. What can't be had is null, and its section
-    says why.
+def records(timeline: Timeline) -> list[dict[str, Any]]:
+    """Everything as records of JSON, in SI units: seconds, bytes, byte/s, shares from 0 to 1.
+
+    ``table`` says of which table a record is: ``files`` has the one of the file itself, ``sections`` whether each part
+    of it is whole. What can't be had is null, and its section says why.
     """
-    made = _tables(timeline)
-    content = {
-        "file": str(timeline.path),
-        "layout": timeline.layout,
-        "tool": timeline.tool,
-        "schema": timeline.schema,
-        "rank": timeline.rank,
-        "state": timeline.state,
-        "error": timeline.error,
-        "sections": {
-            name: {"state": section.state, "reason": section.reason} for name, section in timeline.sections.items()
-        },
-        "gpu_time_s": timeline.gpu_time_s,
-        **{
-            name: [{column.name: column.get(row) for column in table.columns} for row in table.rows]
-            for name, table in made.items()
-        },
-        "steps": timeline.steps and {"count": timeline.steps.count, "median_s": timeline.steps.median_s},
-        "notes": list(timeline.notes),
-    }
-    result: dict[str, Any] = without_nonfinite(content)
+    steps = timeline.steps
+    about_file = {name: getattr(timeline, name) for name in _ABOUT_FILE}
+    marked = {"steps": steps and steps.count, "step_s": steps and steps.median_s}
+    content = [("files", about_file | marked)]
+    content += [
+        ("sections", {"section": name, "state": section.state, "reason": section.reason})
+        for name, section in timeline.sections.items()
+    ]
+    content += [
+        (name, {column.name: column.get(row) for column in table.columns})
+        for name, table in _tables(timeline).items()
+        for row in table.rows
+    ]
+    result: list[dict[str, Any]] = without_nonfinite(
+        [{"table": name, "file": str(timeline.path), **values} for name, values in content]
+    )
     return result
+
+
+_ABOUT_FILE = ("layout", "tool", "schema", "rank", "state", "error", "gpu_time_s")
 
 
 def rows_table(timeline: Timeline) -> Table[Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.by_table import by_file
 from tests.roofline.conftest import Run
 from tests.roofline.profilers import nsys_build as build
 
@@ -39,8 +39,7 @@ def export(tmp_path: Path) -> Path:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    content = json.loads(text, parse_constant=pytest.fail)
-    assert isinstance(content, dict)
+    (content,) = by_file(text)
     return content
 
 

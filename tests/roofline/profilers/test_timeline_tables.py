@@ -16,6 +16,7 @@ import pytest
 from roofline.profilers.kineto import chrome_trace
 from roofline.profilers.timeline import OK, Busy, CopyRow, DeviceRow, KernelRow, OperatorRow, Steps, Timeline
 from roofline.profilers.timeline_tables import joined_rows, tables_of_files, unreadable
+from tests.by_table import by_file
 from tests.roofline.conftest import Run
 from tests.roofline.profilers import nsys_build as build
 
@@ -48,17 +49,17 @@ def ranks(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_json_has_an_entry_for_each(run: Run, ranks: list[Path]) -> None:
+def test_json_has_the_records_of_each(run: Run, ranks: list[Path]) -> None:
     """In the order given, each as it is of a file alone."""
     code, out, _ = run("trace", *ranks, "--format", "json")
-    content = json.loads(out, parse_constant=pytest.fail)
     assert code == 0
-    assert list(content) == ["files"]
-    assert [(one["file"], one["rank"], one["gpu_time_s"]) for one in content["files"]] == [
+    assert [(one["file"], one["rank"], one["gpu_time_s"]) for one in by_file(out)] == [
         (str(ranks[0]), 0, pytest.approx(30e-6)),
         (str(ranks[1]), 1, pytest.approx(60e-6)),
     ]
-    assert content["files"] == [json.loads(run("trace", one, "--format", "json")[1]) for one in ranks]
+    assert json.loads(out) == [
+        record for one in ranks for record in json.loads(run("trace", one, "--format", "json")[1])
+    ]
 
 
 def test_a_folder_is_all_of_its_traces(run: Run, ranks: list[Path]) -> None:
@@ -67,14 +68,7 @@ def test_a_folder_is_all_of_its_traces(run: Run, ranks: list[Path]) -> None:
     (ranks[0].parent / "notes.txt").write_text("no trace")
     code, out, _ = run("trace", ranks[0].parent, ranks[0], "--format", "json")
     assert code == 0
-    assert [one["file"] for one in json.loads(out)["files"]] == [str(plain), *map(str, ranks)]
-
-
-def test_a_folder_of_one_is_a_list_all_the_same(run: Run, ranks: list[Path]) -> None:
-    """What reads the JSON of a folder doesn't depend on how many ranks there were."""
-    ranks[1].unlink()
-    content = json.loads(run("trace", ranks[0].parent, "--format", "json")[1])
-    assert [one["rank"] for one in content["files"]] == [0]
+    assert [one["file"] for one in by_file(out)] == [str(plain), *map(str, ranks)]
 
 
 def test_a_folder_without_a_trace(run: Run, ranks: list[Path], tmp_path: Path) -> None:
@@ -101,7 +95,7 @@ def test_a_bad_file_doesnt_lose_the_others(run: Run, ranks: list[Path], form: st
     assert "Traceback" not in err
     assert out.count("ampere_sgemm_128x64_tn") == 2
     if form == "json":
-        bad, *others = json.loads(out)["files"]
+        bad, *others = by_file(out)
         assert (bad["file"], bad["state"], bad["error"]) == (str(cut), "failed", "unreadable")
         assert "truncated" in bad["sections"]["file"]["reason"]
         assert (bad["gpu_time_s"], bad["kernels"]) == (None, [])
@@ -140,7 +134,7 @@ def test_one_that_isnt_there_doesnt_lose_the_others(
         build.write(other, {"CUPTI_ACTIVITY_KIND_KERNEL": [build.kernel(0, 30_000)]})
     absent = tmp_path / name
     code, out, err = run(command, absent, other, "--format", "json")
-    bad, good = json.loads(out)["files"]
+    bad, good = by_file(out)
     assert (code, bad["file"], bad["error"], good["gpu_time_s"]) == (3, str(absent), "unreadable", 30e-6)
     assert f"\n{absent}: can't be read ({told})." in err
     assert run(command, absent)[:2] == (3, "")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.by_table import by_file
 from tests.roofline.conftest import Run
 
 
@@ -38,7 +39,7 @@ def trace(tmp_path: Path) -> Path:
 def test_json_has_everything(run: Run, trace: Path) -> None:
     """In SI units, and of each section its state."""
     code, out, err = run("trace", trace, "--format", "json")
-    content = json.loads(out, parse_constant=pytest.fail)
+    (content,) = by_file(out)
     assert code == 0
     assert content["layout"] == "chrome_trace"
     assert content["gpu_time_s"] == pytest.approx(50e-6)
@@ -156,7 +157,7 @@ def test_control_characters_stay_out_of_the_terminal(run: Run, tmp_path: Path, f
     assert code == 0
     assert not set(out + err) & {chr(code) for code in (*range(10), *range(11, 32), *range(0x7F, 0xA0))}
     if form == "json":
-        assert json.loads(out)["kernels"][0]["name"] == name
+        assert by_file(out)[0]["kernels"][0]["name"] == name
     else:
         assert (r"\\x1b\[2J" if form == "markdown" else r"\x1b[2J") in out
 
@@ -171,5 +172,5 @@ def test_the_ranks_of_a_folder_stand_in_their_order(run: Run, tmp_path: Path) ->
         word for line in out.splitlines() for word in line.split()[:1] if word.startswith("rank") and ":" not in word
     ]
     assert ranks == ["rank1.json", "rank2.json", "rank10.json"]
-    files = json.loads(run("trace", tmp_path, "--format", "json")[1])["files"]
+    files = by_file(run("trace", tmp_path, "--format", "json")[1])
     assert [Path(one["file"]).name for one in files] == ranks

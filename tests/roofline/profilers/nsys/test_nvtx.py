@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from roofline.profilers.nsys.sqlite_export import read_export
 from roofline.profilers.timeline import OK, RangeRow, Section, Timeline
-from roofline.profilers.timeline_tables import document
+from roofline.profilers.timeline_tables import records
 from tests.roofline.profilers import nsys_build as build
 from tests.roofline.profilers.strange_cells import loose, spoiled
 
@@ -406,4 +406,4 @@ def test_strange_cells_give_no_traceback_and_no_silent_0(tmp_path: Path, data: s
     assert state == "ok" or timeline.sections["nvtx"].reason
     assert (not timeline.ranges) == (state in ("skipped", "failed"))
     assert state != "ok" or all(row.kernels is not None and row.process_kernels is not None for row in timeline.ranges)
-    json.dumps(document(timeline), allow_nan=False)
+    json.dumps(records(timeline), allow_nan=False)

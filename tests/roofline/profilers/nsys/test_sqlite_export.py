@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from roofline.files.text import ReadError
 from roofline.profilers.nsys.sqlite_export import read_export
 from roofline.profilers.timeline import MOST_BYTE, OK, KernelRow, Section
-from roofline.profilers.timeline_tables import document
+from roofline.profilers.timeline_tables import records
 from tests.roofline.profilers import nsys_build as build
 from tests.roofline.profilers.strange_cells import loose, spoiled
 
@@ -452,7 +452,7 @@ def test_strange_cells_give_no_traceback_and_no_silent_0(tmp_path: Path, data: s
     assert (timeline.gpu_time_s is None) == (counted == 0)
     assert sum(row.count for row in timeline.copies) == 3 or timeline.sections["memcpy"].state in ("partial", "failed")
     assert timeline.sections["memcpy"].state != "ok" or None not in {row.byte for row in timeline.copies}
-    json.dumps(document(timeline), allow_nan=False)
+    json.dumps(records(timeline), allow_nan=False)
     assert all(row.byte is None or row.byte <= row.count * MOST_BYTE for row in timeline.copies)
 
 
