@@ -208,8 +208,12 @@ def _cells_of(table: Table[Any], columns: Sequence[Column[Any]], width: int) -> 
 def _broken(key: _Cells, width: int) -> _Cells:
     """The key in lines of at most ``width``, broken before a ``-`` where it has one; later lines are indented."""
     lines = _KeyLines(width=max(width, len(_INDENT) + 1), subsequent_indent=_INDENT, break_long_words=False)
-    texts = [text if _width_of([text]) <= width else lines.fill(text.strip()) for text in key.texts]
-    return _Cells.of(key.column, texts)
+
+    def broken(line: str) -> str:
+        lines.initial_indent = " " * (len(line) - len(line.lstrip(" ")))
+        return line if _width_of([line]) <= width else lines.fill(line.strip())
+
+    return _Cells.of(key.column, ["\n".join(map(broken, text.split("\n"))) for text in key.texts])
 
 
 class _KeyLines(textwrap.TextWrapper):

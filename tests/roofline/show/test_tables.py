@@ -106,6 +106,18 @@ def test_a_long_key_is_broken_before_columns_are_dropped() -> None:
     assert "Not shown" not in text
 
 
+def test_a_long_key_below_a_heading_stays_indented() -> None:
+    """As the others are that need no second line."""
+    rows = (_Row("mobilenet_v2-train-b128-torch_default", 1.0, "one"), _Row("mlp", 1.0, "one"))
+    table = _table(*rows, section=lambda row: row.group, section_title="block")
+    assert [line.split("  1.0")[0].rstrip() for line in render(table, "table", 40).splitlines()[3:]] == [
+        "one",
+        "  mobilenet_v2-train-b128",
+        "  -torch_default",
+        "  mlp",
+    ]
+
+
 def test_columns_are_dropped_in_their_order_and_named() -> None:
     """The one with the highest number goes first; what is not shown is said."""
     wide = [
