@@ -11,6 +11,7 @@ class FakeNvml:
 
     :param uuids: of the devices, as NVML writes them.
     :param refuses: functions -> the error that they raise.
+    :param processes: on each device, and the memory that they hold, in bytes.
     :param bits: event reasons of the clocks; ``violation_ns`` is for how long each policy has held them down so far.
     """
 
@@ -26,10 +27,17 @@ class FakeNvml:
     class NVMLError_FunctionNotFound(NVMLError):  # noqa: N801 - NVML's own name
         pass
 
-    def __init__(self, *uuids: str, refuses: dict[str, str] | None = None, bits: int = 0) -> None:
+    def __init__(
+        self,
+        *uuids: str,
+        refuses: dict[str, str] | None = None,
+        bits: int = 0,
+        processes: dict[int, int | None] | None = None,
+    ) -> None:
         self.calls: list[str] = []
         self.refuses = refuses or {}
         self.bits = bits
+        self.processes = processes or {}
         self.energy_mj = 5_000
         self.violation_ns = {self.NVML_PERF_POLICY_POWER: 1_500_000_000, self.NVML_PERF_POLICY_THERMAL: 250_000_000}
         self._uuids = uuids
@@ -59,6 +67,9 @@ class FakeNvml:
                 ),
                 "nvmlDeviceGetTotalEnergyConsumption": lambda _: self.energy_mj,
                 "nvmlDeviceGetPowerManagementLimit": lambda _: 700_000,
+                "nvmlDeviceGetComputeRunningProcesses": lambda _: [
+                    SimpleNamespace(pid=pid, usedGpuMemory=byte) for pid, byte in self.processes.items()
+                ],
                 "nvmlSystemGetDriverVersion": lambda: "580.65.06",
             }
             return answers[name](*arguments)

@@ -21,6 +21,7 @@ from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY, Counters, Flag, Record
 from roofline.schema.record_json import from_json, to_json
+from tests.plugin.fake_nvml import FakeNvml
 from tests.plugin.profilers.stubs import Stubs
 from tests.roofline import build
 
@@ -329,37 +330,6 @@ def test_what_a_failure_holds_is_let_go() -> None:
     assert not any(hasattr(sys, name) for name in ("last_exc", "last_value"))
 
 
-class FakeNvml:
-    """NVML that knows of one device and the processes on it."""
-
-    class NVMLError(Exception):
-        pass
-
-    def __init__(self, pids: dict[int, int | None], fails_in: str | None = None) -> None:
-        self._pids = pids
-        self._fails_in = fails_in
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("nvml"):
-            raise AttributeError(name)
-
-        def call(*_: Any) -> Any:
-            if name == self._fails_in:
-                raise self.NVMLError(name)
-            answers = {
-                "nvmlInit": None,
-                "nvmlDeviceGetCount": 1,
-                "nvmlDeviceGetHandleByIndex": 0,
-                "nvmlDeviceGetUUID": f"GPU-{UUID}",
-                "nvmlDeviceGetComputeRunningProcesses": [
-                    SimpleNamespace(pid=pid, usedGpuMemory=byte) for pid, byte in self._pids.items()
-                ],
-            }
-            return answers[name]
-
-        return call
-
-
 @pytest.fixture
 def allocator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """torch's, which keeps 10 byte once its cache is emptied."""
@@ -374,13 +344,15 @@ def allocator(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("nvml", "held"),
     [
-        (FakeNvml({1: 7, os.getpid(): 500}), (500, None)),
-        (FakeNvml({1: 7}), (None, NOT_TOLD)),
-        (FakeNvml({os.getpid(): None}), (None, NOT_TOLD)),
-        (FakeNvml({os.getpid(): 500}, fails_in="nvmlInit"), (None, "NVML says: nvmlInit")),
+        (FakeNvml(UUID, processes={1: 7, os.getpid(): 500}), (500, None)),
+        (FakeNvml(UUID, processes={1: 7}), (None, NOT_TOLD)),
+        (FakeNvml(UUID, processes={os.getpid(): None}), (None, NOT_TOLD)),
+        (FakeNvml(UUID, processes={os.getpid(): 500}, refuses={"nvmlInit": "no"}), (None, "NVML says: no")),
         (
-            FakeNvml({os.getpid(): 500}, fails_in="nvmlDeviceGetComputeRunningProcesses"),
-            (None, "NVML says: nvmlDeviceGetComputeRunningProcesses"),
+            FakeNvml(
+                f"GPU-{UUID}", processes={os.getpid(): 500}, refuses={"nvmlDeviceGetComputeRunningProcesses": "no"}
+            ),
+            (None, "NVML says: no"),
         ),
         (None, (None, "nvidia-ml-py is not installed")),
     ],
