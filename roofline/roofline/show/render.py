@@ -133,11 +133,15 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wide
         if heading is not None:
             console.print(Text(printable(heading), style="bold"))
         console.print(_grid(cells, [texts for _, texts in block], heading=False))
-    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    lines = [_ENDING.sub(lambda end: end[0].replace(" ", ""), line) for line in out.getvalue().splitlines()]
     for note in notes:
         indent = " " * (len(note) - len(note.lstrip(" ")) + 2)
         lines += wrapped(printable(note.strip()), width, indent=indent)
     return "\n".join(lines) + "\n"
+
+
+_ENDING = re.compile(r"(?: |\x1b\[\d*m)+$")
+"""Blanks at the end of a line, of a heading among the codes of its bold letters."""
 
 
 def _grid(cells: Sequence[_Cells], rows: Iterable[Sequence[str]], *, heading: bool) -> rich.table.Table:
