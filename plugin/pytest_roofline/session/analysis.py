@@ -68,13 +68,11 @@ def ask(command: str, *arguments: str) -> Answer:
 
 def _run(command: str, arguments: tuple[str, ...]) -> int:
     from roofline.cli import program
-    from roofline.cli.output import WIDTH_BY
     from roofline.text.units import VERBOSE_BY
 
     # pytest has no --width, and -v of its own: hints name what gives more there.
-    hints = {WIDTH_BY: "COLUMNS"} | ({VERBOSE_BY: "--roofline-gate-options=-v"} if command == "check" else {})
-    with _environment(hints):
-        return program.main([command, *arguments])
+    with _environment({VERBOSE_BY: "--roofline-gate-options=-v"} if command == "check" else {}):
+        return program.main([command, *arguments], wider="the environment variable COLUMNS={}")
 
 
 @contextmanager

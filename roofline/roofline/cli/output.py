@@ -21,10 +21,6 @@ from roofline.show.render import render
 from roofline.show.tables import Table
 from roofline.text.printable import printable, printable_lines, say
 
-WIDTH_BY = "ROOFLINE_WIDTH_BY"
-"""Set by a program that runs this one and shows what it says: the environment variable that gives it its width. Its
-user has none of our options."""
-
 
 def terminal_width(asked: int | None) -> int:
     return max(LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
@@ -96,13 +92,15 @@ def emit(tables: Iterable[Table[Any]], output: Output, *, complete: str | None =
         _emit_data(tables, output)
         return
     complete = complete or ("--format csv" if len(tables) == 1 else "--format markdown")
-    wider, elsewhere = "--width {}", complete
-    if variable := os.environ.get(WIDTH_BY):
-        wider = f"the environment variable {variable}={{}}"
-        elsewhere = "" if complete.startswith("-") else complete
+    context = click.get_current_context(silent=True)
+    wider = None if context is None else context.find_object(str)
+    if wider is None:
+        wider = "--width {}"
+    elif complete.startswith("-"):  # whoever reads it has none of our options
+        complete = ""
     color = output.path is None and output.form == "table" and _has_bold_letters(sys.stdout)
     width = terminal_width(output.width)
-    texts = [render(table, output.form, width, color=color, complete=elsewhere, wider=wider) for table in tables]
+    texts = [render(table, output.form, width, color=color, complete=complete, wider=wider) for table in tables]
     emit_text("\n".join(texts), output.path)
 
 

@@ -127,14 +127,17 @@ def program() -> None:
     """Read pytest-benchmark results and place every case on its machine's roofline."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code. Bad input gives a message, never a traceback."""
+def main(arguments: Sequence[str] | None = None, *, wider: str | None = None) -> int:
+    """Run the program and return its exit code. Bad input gives a message, never a traceback.
+
+    :param wider: how a user without our options makes tables wider, with ``{}`` for the width.
+    """
     codecs.register_error("roofline", _in_its_letters)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="roofline")
     try:
-        code = program.main(arguments, prog_name="roofline", standalone_mode=False)
+        code = program.main(arguments, prog_name="roofline", standalone_mode=False, obj=wider)
     except click.Abort:
         click.echo("Aborted.", err=True)
         return 130

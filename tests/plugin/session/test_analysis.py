@@ -41,7 +41,7 @@ def test_whoever_runs_pytest_is_told_how_pytest_is_made_wider(tmp_path: Path) ->
 def test_a_fault_of_the_analysis_is_told_and_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was measured is on disk; neither a pass nor a regression comes of it."""
 
-    def broken(_: object) -> int:
+    def broken(*_: object, **__: object) -> int:
         warnings.warn("old", DeprecationWarning, stacklevel=1)
         raise ZeroDivisionError("by nobody")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from roofline.cli import program
 from tests.roofline.conftest import Run
 
 
@@ -32,16 +33,15 @@ def test_headings_are_bold_where_that_can_be_shown(
 
 
 def test_where_another_program_shows_a_table_its_user_is_told_how_to_widen_it(
-    run: Run, one: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, one: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By what gives that program its width; none of our options, but a command or a file that has all columns."""
     for asked, complete in (("summary", "roofline summary "), ("points", "--format csv")):
-        monkeypatch.delenv("ROOFLINE_WIDTH_BY", raising=False)
         told = " ".join(run(asked, one, "--width", 40)[1].split())
         assert "(use --width " in told
         assert f" or {complete}" in told
-        monkeypatch.setenv("ROOFLINE_WIDTH_BY", "COLUMNS")
-        told = " ".join(run(asked, one, "--width", 40)[1].split())
+        assert program.main([asked, str(one), "--width", "40"], wider="the environment variable COLUMNS={}") == 0
+        told = " ".join(capsys.readouterr().out.split())
         assert "(use the environment variable COLUMNS=" in told
         assert (f" or {complete}" in told) is (asked == "summary")
         assert "--width" not in told
