@@ -6,7 +6,6 @@ import io
 import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -20,6 +19,7 @@ from roofline.show.export import LacksPyarrow, parquet_of
 from roofline.show.render import render
 from roofline.show.tables import Table
 from roofline.text.printable import printable, printable_lines, say
+from roofline.text.wrapping import wrapped
 
 
 def terminal_width(asked: int | None) -> int:
@@ -75,9 +75,12 @@ def _example(error: click.MissingParameter) -> str:
 
 def _broken(line: str, columns: int) -> list[str]:
     """A line in parts that fit; they hang below the first. A path stays whole, so that it can be copied."""
-    hanging = " " * (len(line) - len(line.lstrip(" ")) + 2)
-    parts = textwrap.wrap(line, columns, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
-    return parts or [line]
+    from rich.cells import cell_len
+
+    if cell_len(line) <= columns:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip(" ")))
+    return wrapped(line, columns, indent=indent, break_words=False)
 
 
 def emit(tables: Iterable[Table[Any]], output: Output, *, complete: str | None = None) -> None:

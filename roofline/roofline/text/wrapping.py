@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 
-def wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
+def wrapped(text: str, width: int, *, indent: str = "", break_words: bool = True) -> list[str]:
     """``text`` in lines of at most ``width`` columns, broken at blanks, or anywhere in a word that takes more than one;
     none for a text of blanks. Later lines stand two columns further in than the ``indent`` of the first.
+
+    :param break_words: else a long word stays whole and its line is too long: a path can still be copied.
     """
     # rich takes a while to load, and most texts of a command are never wrapped.
     from rich.console import Console
@@ -13,7 +15,8 @@ def wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
 
     hanging = f"{indent}  "
     room = max(2, width - len(hanging))  # no character takes more than two
-    lines = [line.plain.rstrip(" ") for line in Text(text.strip(" ")).wrap(Console(), room, overflow="fold")]
+    whole = Text(text.strip(" "), overflow="fold" if break_words else "ignore")
+    lines = [line.plain.rstrip(" ") for line in whole.wrap(Console(), room)]
     return [f"{hanging if index else indent}{line}" for index, line in enumerate(lines)] if any(lines) else []
 
 
