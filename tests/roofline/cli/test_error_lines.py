@@ -118,4 +118,4 @@ def test_how_far_a_trial_has_come_is_told_in_the_width_asked_for(capsys: pytest.
     with click.Context(click.Command("ab")) as context:
         context.params["width"] = 40
         interleaved.tell(line)
-    assert capsys.readouterr().err.splitlines() == [line, "word " * 7 + "word", "  word word word word end"]
+    assert capsys.readouterr().err.splitlines() == [line, "word " * 6 + "word", "  word word word word word end"]
