@@ -59,6 +59,7 @@ def test_a_session_that_cannot_tell_its_error() -> None:
     prior = Prior(deviation=0.0, freedom=4.0, drift=0.0, unknown_error=0.05)
     assert effect_of([session(1.0, None)], [session(1.0, None)], prior).deviation == pytest.approx(0.05)
     assert effect_of([session(1.0, 0.0)], [session(1.0, 0.0)], prior).deviation == 0.0
+    assert effect_of([session(1.0, None)], [session(1.0, None)]).deviation == pytest.approx(math.hypot(0.02, 0.05))
 
 
 def test_drift_stays_however_many_sessions() -> None:

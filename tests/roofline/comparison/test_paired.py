@@ -193,7 +193,7 @@ def test_a_building_of_which_every_turn_was_disturbed_says_nothing() -> None:
     quiet = [1.0, 1.01, 1.0, 0.99, 1.0, 1.01]
     turns = replace(pair([1.0] * 8, [*quiet, 9.0, 9.0], noise={6: "noise", 7: "noise"}), build=(0, 0, 0, 1, 1, 1, 2, 2))
     seen = observe_pair(turns)
-    assert seen.builds == 2
+    assert (seen.builds, seen.error) == (2, 0.0)
     medians = [math.log(1.0), math.log(1.0)]
     assert seen.log_ratio == pytest.approx(statistics.fmean(medians))
     alone = replace(turns, build=(0,) * 6 + (1, 1))

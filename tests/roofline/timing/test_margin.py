@@ -108,6 +108,12 @@ def test_a_pause_does_not_widen_the_margin() -> None:
     assert _half_width(paused) < 1.3 * _half_width(times)
 
 
+def test_how_far_beyond_three_deviations_a_round_lies_does_not_matter() -> None:
+    """Half the rounds at 0.99 and half at 1.01: three deviations end at 1.026, four at 1.035."""
+    within, beyond, far = (_half_width(np.array([0.99, 1.01] * 10 + [0.99, last])) for last in (1.02, 1.03, 1.3))
+    assert within < beyond == far
+
+
 def test_a_hopeless_spread_is_no_claim() -> None:
     """A margin beyond half the mean isn't one, and the reason says how wide it would be."""
     margin = ESTIMATOR.of([1.0, 1.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0], 10.0)
