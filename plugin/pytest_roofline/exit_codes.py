@@ -1,4 +1,4 @@
-"""pytest's exit codes: which is the worst of several, and which one a gate's answer becomes.
+"""pytest's exit codes: the worst of several, and the one that an exit code of ``roofline check`` becomes.
 
 ====  ==============================================================================================
 0     every test passed

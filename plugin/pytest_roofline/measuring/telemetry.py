@@ -1,4 +1,6 @@
-"""What the host tells so far, read outside all timing: CPU time, involuntary switches, stolen time, other programs.
+"""Counters of the host, read between rounds: CPU time, involuntary switches, stolen time, other programs.
+
+The GPU's clocks, power and temperature are read by `pytest_roofline.device.nvml`.
 
 Linux tells of CPUs and of a family of processes in /proc, counted in ticks, of 10 ms as a rule.
 """

@@ -1,4 +1,4 @@
-"""Conditions of a measurement: torch's switches as asked for while it runs, and as they were after it."""
+"""Torch's switches (precision, cuDNN, determinism, NVTX): set for a measurement, and put back after it."""
 
 from __future__ import annotations
 

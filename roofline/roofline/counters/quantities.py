@@ -1,4 +1,4 @@
-"""The quantities that hardware counters tell of a kernel, and the metrics of Nsight Compute that make each, by chip.
+"""The quantities that hardware counters measure of a kernel, and the Nsight Compute metrics of each, by chip.
 
 A counter is a row of `QUANTITIES`. From it come what is asked of ncu, what is read of its files, the sums and the
 columns of ``roofline ncu`` and ``roofline kernels``, and the values of a record (its fields have the rows' names).

@@ -1,4 +1,4 @@
-"""Rules on figures whose product is another figure of the same row."""
+"""Rules on figures whose product is another figure of the same row, such as throughput x latency = batch size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules on rates: attained FLOP/s against throughput, and throughput against batch size."""
+"""Rules on rates: FLOP/s against throughput of one row, and how throughput changes from batch to batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nsys's SQLite export, opened: which version of the schema it has, which tables, and with which columns.
+"""The schema of nsys's SQLite export: its version, its tables and their columns, and the GPUs that it names.
 
 Only nsys's own report is forward compatible; the export's schema changes, and says which it is in ``META_DATA_EXPORT``
 (Nsight Systems, Analysis Guide, "SQLite Schema Reference": a new major version breaks every query, a new minor one
