@@ -19,7 +19,7 @@ from roofline.profilers.kineto import chrome_trace
 from roofline.profilers.kineto import stream as trace_stream
 from roofline.profilers.kineto.chrome_trace import read_trace
 from roofline.profilers.timeline import OK, CopyRow, KernelRow, OperatorRow, Section, Steps, Timeline
-from roofline.profilers.timeline_tables import document as report
+from roofline.profilers.timeline_tables import records
 
 GEMM = "ampere_sgemm_128x64_tn"
 
@@ -549,4 +549,4 @@ def test_strange_values_give_no_traceback_and_no_silent_0(tmp_path: Path, data: 
     assert counted == complete or read.sections["kernels"].state in ("partial", "failed")
     assert (read.gpu_time_s is None) == (counted == 0)
     assert read.sections["memcpy"].state != "ok" or None not in {row.byte for row in read.copies}
-    json.dumps(report(read), allow_nan=False)
+    json.dumps(records(read), allow_nan=False)
