@@ -17,10 +17,11 @@ def _measure(lab: Lab, plan: Plan = STEPS, step: Callable[[], object] | None = N
     return measure(step or lab.step, plan, lab, clock=lab.clock, telemetry=lab)
 
 
-def test_what_the_rounds_used_over_their_steps() -> None:
-    """At 300 W a step of a quarter of a second takes 75 J; the dear warm-up is not in it."""
-    measured = _measure(Lab(50.0, 50.0, 50.0, 0.25, power_w=300.0))
-    assert measured.energy_j_per_step == 75.0
+@pytest.mark.parametrize(("power_w", "joule"), [(300.0, 75.0), (0.25, 0.0625)])
+def test_what_the_rounds_used_over_their_steps(power_w: float, joule: float) -> None:
+    """At 300 W a step of a quarter of a second takes 75 J; the dear warm-up is not in it. All may be below 1 J."""
+    measured = _measure(Lab(50.0, 50.0, 50.0, 0.25, power_w=power_w))
+    assert measured.energy_j_per_step == joule
     assert "energy_j_per_step" not in measured.missing
 
 

@@ -67,6 +67,7 @@ def test_a_slow_step_settles_if_the_few_windows_agree() -> None:
     """Where six windows don't fit into the time allowed, those there are must agree within 2 %."""
     assert _warm_up(Lab(4.0, 4.0, 4.02)).settled is True
     assert _warm_up(Lab(4.0, 4.0, 4.2)).settled is False
+    assert _warm_up(Lab(6.0)).settled is True
 
 
 def test_one_window_tells_nothing() -> None:
@@ -121,7 +122,9 @@ def test_finding_the_length_of_a_round_takes_more_steps_than_asked_for() -> None
 
 
 def test_a_clock_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not an endless loop."""
+    """Not an endless loop: a window is ten times the one before it."""
     monkeypatch.setattr("pytest_roofline.measuring.warmup._STANDSTILL_STEPS", 1000)
+    lab = Lab(0.0)
     with pytest.raises(ClockError, match="did not advance over 1000 steps"):
-        _warm_up(Lab(0.0))
+        _warm_up(lab)
+    assert lab.steps == 1 + 1 + 10 + 100 + 1000

@@ -15,8 +15,9 @@ from tests.roofline.comparison import sessions
 
 
 def _compare(base: list[Path], new: list[Path], settings: Settings | None = None) -> Comparison:
-    sides = [read_side(paths, "time", load()) for paths in (base, new)]
-    return compare(*sides, settings or Settings())
+    settings = settings or Settings()
+    sides = [read_side(paths, settings.by, load()) for paths in (base, new)]
+    return compare(*sides, settings)
 
 
 def _foreign(folder: Path, times: dict[str, float], count: int = sessions.COUNT) -> list[Path]:
@@ -120,6 +121,15 @@ def test_a_step_of_the_base_is_the_geometric_mean_of_its_sessions(tmp_path: Path
     assert case.base is not None
     assert case.base.step_time_s == pytest.approx(2.0)
     assert case.change == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_fraction_of_the_base_is_the_geometric_mean_of_its_sessions(tmp_path: Path) -> None:
+    """0.01 s by the roofs of 0.1 s and of 0.4 s: 10 % and 2.5 %."""
+    base = [sessions.side(tmp_path / str(time), {"resnet50": time}, count=1)[0] for time in (0.1, 0.4)]
+    (case,) = _compare(base, sessions.side(tmp_path / "new", {"resnet50": 0.2}, count=1), Settings(by="roof")).cases
+    assert case.base is not None
+    assert case.base.fraction_of_roof == pytest.approx(0.05, rel=0.01)
+    assert case.base.fraction_of_speed_of_light == pytest.approx(0.05, rel=0.01)
 
 
 def test_two_cases_of_a_kind_are_named_unless_all_are_asked_for(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,11 @@ def test_a_record_on_one_side_only(tmp_path: Path) -> None:
     base = build.write(tmp_path / "base.json", build.document([None], on=build.machine()))
     new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1)
     assert [standing for _, _, standing in _standings(_match([base], new))] == ["removed", "new"]
+    own = {name: json.loads(new[0].read_text())["benchmarks"][0][name] for name in ("name", "fullname")}
+    sessions.edited(base, lambda content: content["benchmarks"][0].update(own, name=ID))
+    for one, other in (([base], new), (new, [base])):
+        (pair,) = _match(one, other).cases
+        assert (pair.standing, pair.why.startswith("one side has a record")) == ("not comparable", True)
 
 
 def test_by_roof_machines_may_differ_but_not_within_a_side(tmp_path: Path) -> None:
