@@ -42,8 +42,11 @@ class Least:
 
     @property
     def time_s(self) -> float:
-        """Arithmetic and transfer may overlap completely. What has no roof bounds nothing."""
-        return max(self.compute_s or 0.0, self.memory_s or 0.0)
+        """Arithmetic and transfer may overlap completely. What has no roof bounds nothing; an amount that is no
+        number leaves the time NaN.
+        """
+        compute, memory = self.compute_s or 0.0, self.memory_s or 0.0
+        return memory if math.isnan(memory) else max(compute, memory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,10 +115,13 @@ def test_a_resident_step_is_bounded_by_the_cache() -> None:
         (build.record(), Roofs(roofs=_ROOFS.roofs[:1]), "no DRAM roof"),
         (build.record(work=build.work(float("nan"))), _ROOFS, "the count of the step is not a finite number"),
         (build.record(work=build.work(low=float("inf"))), _ROOFS, "the count of the step is not a finite number"),
-        (
-            _record(build.operation(byte=float("inf"))),
-            _ROOFS,
-            "the counts of the operations are no numbers of a step's size",
+        *(
+            (
+                _record(build.operation(byte=byte)),
+                _ROOFS,
+                "the counts of the operations are no numbers of a step's size",
+            )
+            for byte in (float("inf"), float("nan"))
         ),
     ],
 )
