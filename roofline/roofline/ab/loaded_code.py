@@ -7,7 +7,6 @@ source alone, and what is loaded was built of another one.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -50,14 +49,18 @@ class LoadedCode:
             installed = not _INSTALLED.isdisjoint(path.parts)
             if path.is_relative_to(side.root) and not installed:
                 self._own[name].add(str(path.relative_to(side.root)))
-            elif side.root == other.root:
-                continue
-            elif not installed and (path.is_relative_to(side.tree) or path.is_relative_to(other.root)):
-                raise WrongCode(_built_elsewhere(side, path) if path.suffix in _COMPILED else _editable(side, path))
-            elif _is_a_copy(side.root, path):
-                raise WrongCode(_copy(side, path))
-            elif side.python == other.python and _is_built_of(side.root, path):
-                raise WrongCode(_built_elsewhere(side, path))
+            elif side.root != other.root and (
+                (not installed and (path.is_relative_to(side.tree) or path.is_relative_to(other.root)))
+                or _is_a_copy(side.root, path)
+                or (side.python == other.python and _is_built_of(side.root, path))
+            ):
+                raise WrongCode(
+                    f"{side.name} ({side.what}) loaded {path}, which is not of its own tree {side.root}: both sides "
+                    "would run the same code. Put the tree's own folder first (pythonpath in the project's pytest "
+                    "settings), uninstall the installed or editable copy (pip uninstall), or, where a module is "
+                    "compiled, compare two trees in which it is built (--base-path, --new-path) or give each side a "
+                    "Python that has its own (--base-python, --new-python)."
+                )
 
     def lines(self) -> list[str]:
         """Sentences on the code that was loaded."""
@@ -66,25 +69,7 @@ class LoadedCode:
             side, own = self._sides[name], self._own[name]
             commit = f", commit {side.commit}" if side.commit else ""
             lines.append(f"{name}: {side.what}{commit}; {counted(len(own), 'file')} of {side.root} loaded")
-        if self._sides["base"].root != self._sides["new"].root and self._alike():
-            lines.append(
-                "Every file of the trees that was loaded is the same on both sides: what changed is not in these tests."
-            )
         return lines
-
-    def _alike(self) -> bool:
-        """True if both sides have loaded the same files of their trees, with the same content."""
-        base, new = (self._sides[name].root for name in SIDES)
-        return self._own["base"] == self._own["new"] and all(
-            _content(base / file) == _content(new / file) for file in self._own["base"]
-        )
-
-
-def _content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None  # made by the run itself, and gone
 
 
 def _is_a_copy(root: Path, path: Path) -> bool:
@@ -100,46 +85,6 @@ def _is_built_of(root: Path, path: Path) -> bool:
     """True if a compiled module that is installed by itself has a source in the tree, at its root or a folder below."""
     if path.suffix not in _COMPILED or path.parent.name not in _INSTALLED:
         return False
-    names = [f"{_module(path)}{suffix}" for suffix in _SOURCES]
+    module = path.name.partition(".")[0]
+    names = [f"{module}{suffix}" for suffix in _SOURCES]
     return any(any(root.glob(f"{below}{name}")) for below in ("", "*/") for name in names)
-
-
-def _module(path: Path) -> str:
-    """The name to import: ``fast`` of ``fast.cpython-312-x86_64-linux-gnu.so``."""
-    return path.name.partition(".")[0]
-
-
-def _editable(side: Side, path: Path) -> str:
-    return (
-        f"{side.name} ({side.what}) loaded {path}, which is not in its own tree {side.root}: both sides would run the "
-        "same code. A package that is installed in editable mode (pip install -e) is found before the tree's. Let the "
-        "tests find the tree's own: pythonpath in the project's pytest settings, relative to the root "
-        f"(pythonpath = {_import_root(side.tree, path)!r})."
-    )
-
-
-def _built_elsewhere(side: Side, path: Path) -> str:
-    return (
-        f"{side.name} ({side.what}) loaded the compiled module {path}, which was not built in its own tree "
-        f"{side.root}: both sides would run the same code. Compare two trees in which it is built (--base-path, "
-        "--new-path), or give each side a Python that has its own installed (--base-python, --new-python)."
-    )
-
-
-def _copy(side: Side, path: Path) -> str:
-    package = path.parent.name if path.name == "__init__.py" else _module(path)
-    return (
-        f"{side.name} ({side.what}) loaded the installed copy of {package} ({path}), not the one in its own tree: both "
-        f"sides would run the same code. Uninstall it (pip uninstall {package}), or put the tree's folder first with "
-        "pythonpath in the project's pytest settings."
-    )
-
-
-def _import_root(tree: Path, path: Path) -> str:
-    """The folder of the tree to put on the path, from the file that was loaded."""
-    if not path.is_relative_to(tree):
-        return "."
-    folder = path.parent
-    while folder != tree and (folder / "__init__.py").exists():
-        folder = folder.parent
-    return os.path.relpath(folder, tree)

@@ -127,7 +127,7 @@ def test_the_same_files_on_both_sides_are_refused(project: Project) -> None:
     run = roofline(project.root, "ab", "--base", "HEAD~1", "--new", "HEAD", *BRIEF, "--", *PYTEST)
     assert run.returncode == 3
     assert "cannot compare. base (HEAD~1) loaded" in run.stderr
-    assert "which is not in its own tree" in run.stderr
+    assert "which is not of its own tree" in run.stderr
     assert project.git("worktree", "list").count("\n") == 0
 
 
