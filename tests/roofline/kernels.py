@@ -21,7 +21,6 @@ TENSOR_GEMM = "cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_32x3_tn_align8"
 CONVOLUTION = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_ffma"
 WINOGRAD = "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(WinogradDataParams<float, float>)"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int, float)"
-NCHW = "void cudnn::ops::nchwToNhwcKernel<float, float, float, 0, 1, 1>(int, float const*)"
 
 
 def kernel(name: str = GEMM, **changes: Any) -> KernelCounters:
