@@ -10,9 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from benchmarks import (
-    agreement,
     compare_speed,
-    counting,
     figures,
     gate,
     gate_live,
@@ -26,8 +24,6 @@ from benchmarks import (
 BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "overhead": overhead.run,
     "startup": startup.run,
-    "counting": counting.run,
-    "agreement": agreement.run,
     "margin": margin_coverage.run,
     "gate": gate.run,
     "turns": gate_turns.run,

@@ -189,7 +189,7 @@ def test_kinds_of_a_transformer() -> None:
 
 
 pytest.importorskip("torchvision")
-module_count = pytest.importorskip("benchmarks.module_count")
+module_count = pytest.importorskip("tests.plugin.counting.module_count")
 
 BATCH = 2
 
@@ -220,4 +220,4 @@ def test_training_agrees_with_a_count_of_modules(name: str) -> None:
         source, target = torch.zeros(BATCH, *spec.input_shape), torch.zeros(BATCH, dtype=torch.int64)
         counted = count_step(lambda: spec.loss(model(source), target).backward(), model=model)
     assert counted.work.uncovered == ()
-    assert counted.work.flop_per_step == module_count.step_flop(spec, BATCH, train=True)
+    assert counted.work.flop_per_step == module_count.training_flop(spec, BATCH)

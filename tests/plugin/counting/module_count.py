@@ -23,10 +23,7 @@ Parts = dict[str, int]
 
 
 class ModuleCount:
-    """MACs of one step of ``model``, added up while it runs forward.
-
-    A training step if the model is in training mode, else a forward pass.
-    """
+    """MACs of one training step of ``model``, added up while it runs forward."""
 
     def __init__(self, model: nn.Module) -> None:
         self.mac = 0
@@ -38,9 +35,6 @@ class ModuleCount:
         def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Any) -> None:
             source = inputs[0]
             parts = macs(module, source, output if isinstance(output, Tensor) else output[0])
-            if not module.training:
-                self.mac += sum(parts.values())
-                return
             gradients = 2 if source.requires_grad else 1
             self.mac += parts.get("weights", 0) * (1 + gradients)
             self.mac += parts.get("attention", 0) * 3
@@ -50,9 +44,9 @@ class ModuleCount:
         return hook
 
 
-def step_flop(spec: ModelSpec, batch: int, *, train: bool) -> int:
+def training_flop(spec: ModelSpec, batch: int) -> int:
     """FLOPs of a step's matrix products and convolutions, on tensors without data."""
-    model = without_data(spec).train(train)
+    model = without_data(spec).train()
     counted = ModuleCount(model)
     model(torch.zeros(batch, *spec.input_shape, device="meta"))
     return FLOP_PER_MAC * counted.mac
