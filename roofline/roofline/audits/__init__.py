@@ -1,12 +1,12 @@
 """`roofline audit`: contradictions in published figures, whoever published them.
 
-reading (JSON or table) -> `Row` -> rules -> report. A new kind of table is a layout, a new check a rule.
+reading (JSON or table) -> `StatedRow` -> rules -> report. A new kind of table is a layout, a new check a rule.
 """
 
 from __future__ import annotations
 
 from roofline.audits.audit import Audit, audit, on_devices
-from roofline.audits.reading import SUFFIXES, Reading, read, rows_of
+from roofline.audits.reading import SUFFIXES, AuditFiles, read, rows_of
 from roofline.audits.rules import RULES
 
-__all__ = ["RULES", "SUFFIXES", "Audit", "Reading", "audit", "on_devices", "read", "rows_of"]
+__all__ = ["RULES", "SUFFIXES", "Audit", "AuditFiles", "audit", "on_devices", "read", "rows_of"]

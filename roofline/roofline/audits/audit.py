@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roofline.audits.known_models import load
-from roofline.audits.row import Row
-from roofline.audits.rule import Known, Rule, Verdict, run
+from roofline.audits.row import StatedRow
+from roofline.audits.rule import Known, Rule, RuleResult, run
 from roofline.audits.rules import RULES
 from roofline.machine.published import DeviceTable
 from roofline.text.units import some_of
@@ -15,27 +15,27 @@ from roofline.text.units import some_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The rows that were read and the verdicts of the rules.
+    """The rows that were read and the results of the rules.
 
     ``not_compared`` tells, with the first row of each, of rows that only have the name of a known model.
     """
 
-    rows: tuple[Row, ...]
-    verdicts: tuple[Verdict, ...]
+    rows: tuple[StatedRow, ...]
+    results: tuple[RuleResult, ...]
     not_compared: tuple[str, ...] = ()
 
     @property
     def contradicted(self) -> bool:
-        return any(verdict.contradictions for verdict in self.verdicts)
+        return any(result.contradictions for result in self.results)
 
     @property
     def examined(self) -> int:
         """The number of times that a rule had something to look at. 0: this audit says nothing."""
-        return sum(verdict.examined for verdict in self.verdicts)
+        return sum(result.examined for result in self.results)
 
 
 def audit(
-    rows: Sequence[Row],
+    rows: Sequence[StatedRow],
     devices: DeviceTable,
     tolerances: Mapping[str, float] | None = None,
     rules: Iterable[Rule] = RULES,
@@ -46,12 +46,12 @@ def audit(
     """
     known = Known(devices=devices, models=load())
     chosen = tolerances or {}
-    verdicts = tuple(run(rule, rows, known, chosen.get(rule.name)) for rule in rules)
-    return Audit(rows=tuple(rows), verdicts=verdicts, not_compared=_not_compared(rows, known))
+    results = tuple(run(rule, rows, known, chosen.get(rule.name)) for rule in rules)
+    return Audit(rows=tuple(rows), results=results, not_compared=_not_compared(rows, known))
 
 
-def _not_compared(rows: Iterable[Row], known: Known) -> tuple[str, ...]:
-    alike: dict[tuple[str, str], list[Row]] = {}
+def _not_compared(rows: Iterable[StatedRow], known: Known) -> tuple[str, ...]:
+    alike: dict[tuple[str, str], list[StatedRow]] = {}
     for row in rows:
         if (why := known.models.why_another(row)) is not None:
             alike.setdefault((row.file, why), []).append(row)
@@ -60,7 +60,7 @@ def _not_compared(rows: Iterable[Row], known: Known) -> tuple[str, ...]:
     )
 
 
-def on_devices(rows: Iterable[Row], names: Mapping[str, str], otherwise: str | None) -> tuple[Row, ...]:
+def on_devices(rows: Iterable[StatedRow], names: Mapping[str, str], otherwise: str | None) -> tuple[StatedRow, ...]:
     """The rows with the full names of their devices in place of what the table calls them.
 
     :param names: a table's word -> the name in the table of published roofs.
@@ -71,7 +71,7 @@ def on_devices(rows: Iterable[Row], names: Mapping[str, str], otherwise: str | N
     )
 
 
-def _renamed(row: Row, device: str | None) -> Row:
+def _renamed(row: StatedRow, device: str | None) -> StatedRow:
     if device == row.device:
         return row
     return replace(row, device=device, device_kind=row.device_kind or "accelerator")

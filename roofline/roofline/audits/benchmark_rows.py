@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 from roofline.audits.csv_rows import kind_of
 from roofline.audits.layouts import PLAIN, plain
-from roofline.audits.row import Mode, Number, Roof, Row, exact, plausible
+from roofline.audits.row import Ceiling, Mode, Number, StatedRow, exact, plausible
 from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, points_of
 from roofline.results.reader import Benchmark, ResultFile
@@ -24,7 +24,7 @@ _DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0
 _MODES: dict[str, Mode] = {"train": "train", "infer": "infer"}
 
 
-def rows_of(result: ResultFile, devices: DeviceTable) -> tuple[Row, ...]:
+def rows_of(result: ResultFile, devices: DeviceTable) -> tuple[StatedRow, ...]:
     """Make a row of each benchmark; those that measured a roof or a loader are no cases and stay out."""
     points = points_of(result, devices)
     return tuple(_row(point, index) for index, point in enumerate(points, 1) if point.mode in (None, "train", "infer"))
@@ -36,7 +36,7 @@ def unread(result: ResultFile) -> tuple[str, ...]:
     return tuple(key for key in names if not PLAIN.reads(plain(key)) and not _is_share(key))
 
 
-def _row(point: Point, number: int) -> Row:
+def _row(point: Point, number: int) -> StatedRow:
     stats = point.benchmark.stats
     own = f"benchmarks[{number - 1}]."
     quantiles = {0.0: stats.min_s, 0.25: stats.q1_s, 0.5: stats.median_s, 0.75: stats.q3_s, 1.0: stats.max_s}
@@ -53,7 +53,7 @@ def _row(point: Point, number: int) -> Row:
         figures |= _foreign(point, point.benchmark)
     else:
         figures |= _own(point, record)
-    return Row(file=str(point.result.path), number=number, counted_in="benchmark", **figures)
+    return StatedRow(file=str(point.result.path), number=number, counted_in="benchmark", **figures)
 
 
 def _foreign(point: Point, benchmark: Benchmark) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _sample(shape: object) -> dict[str, Number | None]:
-    """Size of one sample of ``[channels, height, width]`` or ``[tokens]``, as `Row` has it."""
+    """Size of one sample of ``[channels, height, width]`` or ``[tokens]``, as `StatedRow` has it."""
     match shape:
         case [int(tokens)]:
             return {"length_token": _figure(tokens)}
@@ -178,14 +178,14 @@ def _sample(shape: object) -> dict[str, Number | None]:
     return {}
 
 
-def _roof(point: Point) -> Roof | None:
+def _roof(point: Point) -> Ceiling | None:
     """The roof over the point: at the intensity that allows most, else the compute roof alone."""
     placement = point.placement
     value = placement.compute_flop_per_s
     if placement.attained_flop_per_s is not None and placement.fraction_low:
         value = placement.attained_flop_per_s / placement.fraction_low
     figure = _figure(value)
-    return None if figure is None else Roof(flop_per_s=figure, source=f"the {placement.roof_source} roof")
+    return None if figure is None else Ceiling(flop_per_s=figure, source=f"the {placement.roof_source} roof")
 
 
 def _figure(value: object) -> Number | None:

@@ -11,8 +11,8 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from roofline.audits.layouts import BESIDE_MAC, JOINED, PLAIN, Layout, Quantity, layouts_of, needed, plain
-from roofline.audits.row import DeviceKind, Mode, Number, Row, exact, plausible, rounded
+from roofline.audits.layouts import BESIDE_MAC, JOINED, PLAIN, NumberColumn, TableLayout, layouts_of, needed, plain
+from roofline.audits.row import DeviceKind, Mode, Number, StatedRow, exact, plausible, rounded
 from roofline.files.text import ReadError
 from roofline.text.units import some_of
 
@@ -38,7 +38,7 @@ class _Line:
     cells: Sequence[str]
 
 
-def rows_of(path: Path, text: str) -> tuple[Row, ...]:
+def rows_of(path: Path, text: str) -> tuple[StatedRow, ...]:
     """The rows of a table.
 
     :raises ReadError: no line, two columns of one meaning, an unknown layout, a line that is too short or too long, or
@@ -119,7 +119,7 @@ def _lines(path: Path, text: str) -> Iterator[_Line]:
         raise ReadError(f"{path}:{reader.line_num}: not a CSV table ({error}).") from error
 
 
-def _refuse_doubles(layout: Layout, columns: Sequence[str], where: str) -> None:
+def _refuse_doubles(layout: TableLayout, columns: Sequence[str], where: str) -> None:
     seen: dict[tuple[str, float | None], str] = {}
     for column in columns:
         slot = layout.numbers[column].slot if column in layout.numbers else (layout.words.get(column, ""), None)
@@ -130,7 +130,7 @@ def _refuse_doubles(layout: Layout, columns: Sequence[str], where: str) -> None:
         seen[slot] = column
 
 
-def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
+def _row(layout: TableLayout, cells: Mapping[str, str], file: str, line: int) -> StatedRow:
     words: dict[str, Any] = {}
     for name, field in layout.words.items():
         if text := cells.get(name, "").strip():
@@ -157,7 +157,7 @@ def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
         f"{length.value:g} tokens" if length else "",
     )
     shown = (words.get("device"), words.get("model"), mode, words.get("precision"), *work[4:])
-    return Row(
+    return StatedRow(
         file=file,
         number=line,
         counted_in="line",
@@ -176,7 +176,7 @@ def _row(layout: Layout, cells: Mapping[str, str], file: str, line: int) -> Row:
     )
 
 
-def _figure(cell: str, quantity: Quantity, where: str) -> Number | None:
+def _figure(cell: str, quantity: NumberColumn, where: str) -> Number | None:
     sides = _SIDES.fullmatch(cell.strip()) if quantity.field == "size_pixel" else None
     if sides is not None:
         return exact(sqrt(int(sides["height"]) * int(sides["width"])))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from roofline.audits.audit import Audit
-from roofline.audits.row import Row
+from roofline.audits.row import StatedRow
 from roofline.audits.rule import Contradiction, Rule
 from roofline.show.tables import Column, Table, number, words
 
@@ -20,7 +20,7 @@ class Finding:
     contradiction: Contradiction
 
     @property
-    def row(self) -> Row:
+    def row(self) -> StatedRow:
         return self.contradiction.row
 
 
@@ -30,9 +30,9 @@ def findings_table(audit: Audit, *, verbose: bool = False) -> Table[Finding]:
     :param verbose: name the rules that found nothing to look at.
     """
     found = [
-        Finding(rule=verdict.rule, contradiction=contradiction)
-        for verdict in audit.verdicts
-        for contradiction in verdict.contradictions
+        Finding(rule=result.rule, contradiction=contradiction)
+        for result in audit.results
+        for contradiction in result.contradictions
     ]
     files = list(dict.fromkeys(row.file for row in audit.rows))
     # Stable: within a file and a rule the order is that of the rows.
@@ -89,7 +89,7 @@ def _sentence(finding: Finding) -> str:
     return f"{finding.row.name}: {finding.contradiction.arithmetic}{also}"
 
 
-def _place(row: Row, other: Row) -> str:
+def _place(row: StatedRow, other: StatedRow) -> str:
     return other.place if other.file == row.file else f"{other.file} {other.place}"
 
 
@@ -97,8 +97,8 @@ def _notes(audit: Audit, files: Iterable[str], *, verbose: bool) -> list[str]:
     rows = Counter(row.file for row in audit.rows)
     flagged = {
         (row.file, row.number)
-        for verdict in audit.verdicts
-        for one in verdict.contradictions
+        for result in audit.results
+        for one in result.contradictions
         for row in (one.row, *one.others)
     }
     per_file = Counter(file for file, _ in flagged)
@@ -109,9 +109,9 @@ def _notes(audit: Audit, files: Iterable[str], *, verbose: bool) -> list[str]:
         if row.nonfinite
     ]
     notes += audit.not_compared
-    idle = [verdict.rule.name for verdict in audit.verdicts if not verdict.examined]
+    idle = [result.rule.name for result in audit.results if not result.examined]
     if idle:
-        of_all = len(audit.verdicts)
+        of_all = len(audit.results)
         rest = f". Nothing to look at had {', '.join(idle)}" if verbose else ", -v names the others"
         notes.append(f"{of_all - len(idle)} of {of_all} rules had something to look at; --rules explains them{rest}")
     return notes

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from roofline.audits.row import Mode, Number, Row, agree, exact
+from roofline.audits.row import Mode, Number, StatedRow, agree, exact
 
 _SAME = 0.01
 """Relative difference up to which two figures are those of one model: heads and classes differ, architectures more."""
@@ -55,14 +55,14 @@ class KnownModel:
     def of(self, mode: Mode) -> Number:
         return self.training if mode == "train" else self.forward
 
-    def fits(self, row: Row) -> bool:
+    def fits(self, row: StatedRow) -> bool:
         """True if nothing that ``row`` states beside the name is another model's. An unstated size is the usual one."""
         for own, stated in ((self.size_pixel, row.size_pixel), (self.length_token, row.length_token)):
             if own is not None and stated is not None and not agree(stated, own, 0.0):
                 return False
         return self.has_parameters_of(row) and (not self.generic or row.parameter_count is not None)
 
-    def has_parameters_of(self, row: Row) -> bool:
+    def has_parameters_of(self, row: StatedRow) -> bool:
         """True if the number of parameters that ``row`` states, if any, is this model's."""
         own, stated = self.parameter_count, row.parameter_count
         return own is None or stated is None or agree(stated, own, _SAME)
@@ -83,7 +83,7 @@ class KnownModels:
 
     by_name: Mapping[str, tuple[KnownModel, ...]]
 
-    def of(self, row: Row) -> KnownModel | None:
+    def of(self, row: StatedRow) -> KnownModel | None:
         """The model of ``row``; None where it is not known, or may be one of several with different figures."""
         if row.model is None:
             return None
@@ -95,7 +95,7 @@ class KnownModels:
             return None
         return found[0]
 
-    def why_another(self, row: Row) -> str | None:
+    def why_another(self, row: StatedRow) -> str | None:
         """Say that ``row`` has the name of known models and another number of parameters than any of them.
 
         None where the number fits, or none is stated, or the name is generic.
@@ -132,7 +132,7 @@ def load() -> KnownModels:
     return KnownModels(by_name={name: tuple(models) for name, models in known.items()})
 
 
-def attained(row: Row, models: KnownModels) -> tuple[Number, str] | None:
+def attained(row: StatedRow, models: KnownModels) -> tuple[Number, str] | None:
     """FLOP/s of a row and how it comes about: stated, else from its work, stated or counted, and its time."""
     if row.attained_flop_per_s is not None:
         return row.attained_flop_per_s, "attained"

@@ -16,8 +16,8 @@ from roofline.audits.row import Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
-    """A column of numbers: the field of `Row` it fills and the factor to SI base units.
+class NumberColumn:
+    """A column of numbers: the field of `StatedRow` it fills and the factor to SI base units.
 
     ``share`` is given for ``percentiles``. A ``count`` is a whole number that was not rounded.
     """
@@ -34,7 +34,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TableLayout:
     """One form of table. ``words`` maps columns of text to a field, ``numbers`` columns of numbers to a quantity.
 
     A table has this layout where it has all of ``needs`` and, where that is not empty, one of ``needs_one_of``.
@@ -43,7 +43,7 @@ class Layout:
 
     name: str
     words: Mapping[str, str]
-    numbers: Mapping[str, Quantity]
+    numbers: Mapping[str, NumberColumn]
     needs: tuple[str, ...]
     needs_one_of: frozenset[str] = field(default_factory=frozenset)
     mode: Mode | None = None
@@ -86,57 +86,57 @@ _PERCENTILES = {
 }
 
 
-def _rates() -> dict[str, Quantity]:
+def _rates() -> dict[str, NumberColumn]:
     names = ["throughput", "throughput_ips", "ips", *(f"{sample}_{per}" for sample in _SAMPLE for per in _PER_SECOND)]
-    stated = {name: Quantity(field="samples_per_s") for name in names}
-    spread = {f"{name}_{sd}": Quantity(field="samples_per_s_sd") for name in names for sd in _SPREAD}
+    stated = {name: NumberColumn(field="samples_per_s") for name in names}
+    spread = {f"{name}_{sd}": NumberColumn(field="samples_per_s_sd") for name in names for sd in _SPREAD}
     return stated | spread
 
 
-def _times() -> dict[str, Quantity]:
-    columns: dict[str, Quantity] = {}
+def _times() -> dict[str, NumberColumn]:
+    columns: dict[str, NumberColumn] = {}
     for unit, factor in _SECONDS.items():
         for base in _STEP:
-            columns[f"{base}_{unit}"] = Quantity(field="step_time_s", factor=factor)
-            columns |= {f"{base}_{sd}_{unit}": Quantity(field="step_time_sd_s", factor=factor) for sd in _SPREAD}
+            columns[f"{base}_{unit}"] = NumberColumn(field="step_time_s", factor=factor)
+            columns |= {f"{base}_{sd}_{unit}": NumberColumn(field="step_time_sd_s", factor=factor) for sd in _SPREAD}
         for name in (f"mean_{unit}", f"mean_latency_{unit}", f"latency_mean_{unit}"):
-            columns[name] = Quantity(field="mean_s", factor=factor)
+            columns[name] = NumberColumn(field="mean_s", factor=factor)
         for word, share in _PERCENTILES.items():
             for name in (f"{word}_{unit}", f"{word}_latency_{unit}", f"latency_{word}_{unit}"):
-                columns[name] = Quantity(field="percentiles", factor=factor, share=share)
+                columns[name] = NumberColumn(field="percentiles", factor=factor, share=share)
     for unit, factor in _SECONDS.items():
         for device in ("device", "gpu", "cuda", "kernel"):
-            columns[f"{device}_time_{unit}"] = Quantity(field="device_time_s", factor=factor)
-        columns[f"wall_time_{unit}"] = Quantity(field="wall_time_s", factor=factor)
+            columns[f"{device}_time_{unit}"] = NumberColumn(field="device_time_s", factor=factor)
+        columns[f"wall_time_{unit}"] = NumberColumn(field="wall_time_s", factor=factor)
     return columns
 
 
-def _work() -> dict[str, Quantity]:
-    columns: dict[str, Quantity] = {}
+def _work() -> dict[str, NumberColumn]:
+    columns: dict[str, NumberColumn] = {}
     for unit, factor in _FLOP.items():
-        attained = Quantity(field="attained_flop_per_s", factor=factor)
-        peak = Quantity(field="peak_flop_per_s", factor=factor)
+        attained = NumberColumn(field="attained_flop_per_s", factor=factor)
+        peak = NumberColumn(field="peak_flop_per_s", factor=factor)
         for per in (f"{unit}_per_s", f"{unit}_s", f"{unit}s"):
             columns |= {f"attained_{per}": attained, f"achieved_{per}": attained, f"peak_{per}": peak}
         columns |= {f"{unit}_per_s": attained, f"{unit}_s": attained, f"compute_roof_{unit}_per_s": peak}
         for of in ("step", "batch", "iteration", "call"):
-            columns[f"{unit}_per_{of}"] = Quantity(field="flop_per_step", factor=factor)
+            columns[f"{unit}_per_{of}"] = NumberColumn(field="flop_per_step", factor=factor)
         for of in ("sample", "image"):
-            columns[f"{unit}_per_{of}"] = Quantity(field="flop_per_sample", factor=factor)
+            columns[f"{unit}_per_{of}"] = NumberColumn(field="flop_per_sample", factor=factor)
     for unit, factor in _MAC.items():
         names = (f"{unit}s", f"forward_{unit}s", f"{unit}_per_sample", f"{unit}_per_image")
-        columns |= {name: Quantity(field="mac_per_sample", factor=factor) for name in names}
+        columns |= {name: NumberColumn(field="mac_per_sample", factor=factor) for name in names}
     for name in ("intensity_flop_per_byte", "arithmetic_intensity", "intensity"):
-        columns[name] = Quantity(field="intensity_flop_per_byte")
+        columns[name] = NumberColumn(field="intensity_flop_per_byte")
     return columns
 
 
-def _memory() -> dict[str, Quantity]:
-    columns: dict[str, Quantity] = {}
+def _memory() -> dict[str, NumberColumn]:
+    columns: dict[str, NumberColumn] = {}
     for unit, factor in _BYTE.items():
-        columns |= {f"peak_{unit}_per_s": Quantity(field="peak_byte_per_s", factor=factor)}
-        columns |= {f"{name}_{unit}": Quantity(field="reserved_byte", factor=factor) for name in _RESERVED}
-        columns |= {f"{name}_{unit}": Quantity(field="memory_byte", factor=factor) for name in _TOTAL}
+        columns |= {f"peak_{unit}_per_s": NumberColumn(field="peak_byte_per_s", factor=factor)}
+        columns |= {f"{name}_{unit}": NumberColumn(field="reserved_byte", factor=factor) for name in _RESERVED}
+        columns |= {f"{name}_{unit}": NumberColumn(field="memory_byte", factor=factor) for name in _TOTAL}
     return columns
 
 
@@ -147,13 +147,13 @@ _SIZE = ("img_size", "image_size", "input_size", "resolution", "size_pixel")
 _LENGTH = ("seq_len", "seq_length", "sequence_length", "length_token", "tokens_per_sequence")
 
 _COUNTS = {
-    **{name: Quantity(field="batch", count=True) for name in ("batch", "batch_size")},
-    **{name: Quantity(field="size_pixel", count=True) for name in _SIZE},
-    **{name: Quantity(field="length_token", count=True) for name in _LENGTH},
+    **{name: NumberColumn(field="batch", count=True) for name in ("batch", "batch_size")},
+    **{name: NumberColumn(field="size_pixel", count=True) for name in _SIZE},
+    **{name: NumberColumn(field="length_token", count=True) for name in _LENGTH},
     # A name without a unit holds millions in one table and a plain number in the next.
-    "parameter_count": Quantity(field="parameter_count", count=True),
-    **{f"{name}_m": Quantity(field="parameter_count", factor=1e6) for name in ("params", "parameters")},
-    **{name: Quantity(field="runs", count=True) for name in ("runs", "repeats")},
+    "parameter_count": NumberColumn(field="parameter_count", count=True),
+    **{f"{name}_m": NumberColumn(field="parameter_count", factor=1e6) for name in ("params", "parameters")},
+    **{name: NumberColumn(field="runs", count=True) for name in ("runs", "repeats")},
 }
 
 _MEASURED = frozenset(
@@ -175,7 +175,7 @@ _PLAIN_NUMBERS = {**_rates(), **_times(), **_work(), **_memory(), **_COUNTS}
 JOINED = "variant"
 """The field that several columns of text fill together: all of them tell rows apart, no rule looks at one."""
 
-PLAIN = Layout(
+PLAIN = TableLayout(
     name="plain table",
     words={
         **dict.fromkeys(("model", "arch", "network"), "model"),
@@ -194,7 +194,7 @@ BESIDE_MAC = replace(
     PLAIN,
     name="plain table with FLOP beside multiply-adds",
     numbers={
-        **{f"{unit}s": Quantity(field="flop_per_sample", factor=factor) for unit, factor in _FLOP.items()},
+        **{f"{unit}s": NumberColumn(field="flop_per_sample", factor=factor) for unit, factor in _FLOP.items()},
         **PLAIN.numbers,
     },
     needs_one_of=frozenset(f"{unit}s" for unit in _FLOP),
@@ -202,17 +202,17 @@ BESIDE_MAC = replace(
 """``gflops`` may be a rate or a count; beside ``gmacs`` of a sample it is a count of one."""
 
 
-def _timm(mode: Mode) -> Layout:
+def _timm(mode: Mode) -> TableLayout:
     """timm's benchmark tables: step time in ms, multiply-adds in 1e9, parameters in 1e6, columns in any order."""
     numbers = {
-        f"{mode}_samples_per_sec": Quantity(field="samples_per_s"),
-        f"{mode}_step_time": Quantity(field="step_time_s", factor=1e-3),
-        f"{mode}_batch_size": Quantity(field="batch", count=True),
-        f"{mode}_img_size": Quantity(field="size_pixel", count=True),
-        f"{mode}_gmacs": Quantity(field="mac_per_sample", factor=1e9),
-        "param_count": Quantity(field="parameter_count", factor=1e6),
+        f"{mode}_samples_per_sec": NumberColumn(field="samples_per_s"),
+        f"{mode}_step_time": NumberColumn(field="step_time_s", factor=1e-3),
+        f"{mode}_batch_size": NumberColumn(field="batch", count=True),
+        f"{mode}_img_size": NumberColumn(field="size_pixel", count=True),
+        f"{mode}_gmacs": NumberColumn(field="mac_per_sample", factor=1e9),
+        "param_count": NumberColumn(field="parameter_count", factor=1e6),
     }
-    return Layout(
+    return TableLayout(
         name=f"timm's benchmark table ({mode})",
         words={"model": "model"},
         numbers=numbers,
@@ -224,7 +224,7 @@ def _timm(mode: Mode) -> Layout:
 TIMM = (_timm("infer"), _timm("train"))
 
 
-def layouts_of(columns: frozenset[str]) -> tuple[Layout, ...]:
+def layouts_of(columns: frozenset[str]) -> tuple[TableLayout, ...]:
     """The layouts of a table with these columns: timm's one or both, else the plain one, else none."""
     found = tuple(layout for layout in TIMM if layout.fits(columns))
     beside_mac = any(PLAIN.numbers[column].field == "mac_per_sample" for column in columns & PLAIN.numbers.keys())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roofline.audits import benchmark_rows, csv_rows
-from roofline.audits.row import Row
+from roofline.audits.row import StatedRow
 from roofline.files.paths import folders_without
 from roofline.files.text import ReadError, content_of, decoded
 from roofline.machine.published import DeviceTable
@@ -29,13 +29,13 @@ class FileRows:
     :param incomplete: how far its run came, where that did not end.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[StatedRow, ...]
     unknown: tuple[str, ...] = ()
     incomplete: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class AuditFiles:
     """The files that were read, and the reasons for the others.
 
     :param files: those that were read, by their paths.
@@ -48,11 +48,11 @@ class Reading:
     skipped: tuple[str, ...]
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[StatedRow, ...]:
         return tuple(row for file in self.files.values() for row in file.rows)
 
 
-def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
+def read(paths: Iterable[Path], devices: DeviceTable) -> AuditFiles:
     """Read files and, recursively, the ``*.json`` and ``*.csv`` of folders; each file once.
 
     :param devices: for the roofs of result files.
@@ -74,7 +74,7 @@ def read(paths: Iterable[Path], devices: DeviceTable) -> Reading:
             (refused if named else skipped).append(str(error))
     if any(file.rows for file in files.values()):
         skipped += folders_without(paths, SUFFIXES)
-    return Reading(files=files, refused=tuple(refused), skipped=tuple(skipped))
+    return AuditFiles(files=files, refused=tuple(refused), skipped=tuple(skipped))
 
 
 def read_one(path: Path, devices: DeviceTable) -> FileRows:
@@ -97,7 +97,7 @@ def read_one(path: Path, devices: DeviceTable) -> FileRows:
     )
 
 
-def rows_of(path: Path, devices: DeviceTable) -> tuple[Row, ...]:
+def rows_of(path: Path, devices: DeviceTable) -> tuple[StatedRow, ...]:
     """Read the rows of one file.
 
     :raises ReadError: it can't be read, and why.

@@ -88,7 +88,7 @@ def difference(found: Number, expected: Number) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roof:
+class Ceiling:
     """A ceiling a row is held against, FLOP/s, and where the figure comes from."""
 
     flop_per_s: Number
@@ -96,7 +96,7 @@ class Roof:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class StatedRow:
     """One row of a table or one benchmark of a result file. None: not stated.
 
     Where it stands: ``file``, and ``number`` counted in ``counted_in`` (lines of a table, benchmarks of a file).
@@ -147,7 +147,7 @@ class Row:
     flop_per_step: Number | None = None
     peak_flop_per_s: Number | None = None
     peak_byte_per_s: Number | None = None
-    roof: Roof | None = None
+    roof: Ceiling | None = None
     speed_of_light_s: Number | None = None
     launch_s: Number | None = None
     reserved_byte: Number | None = None

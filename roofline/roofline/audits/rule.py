@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from roofline.audits.known_models import KnownModels
-from roofline.audits.row import Row
+from roofline.audits.row import StatedRow
 from roofline.machine.published import DeviceTable
 
 
@@ -19,9 +19,9 @@ from roofline.machine.published import DeviceTable
 class Contradiction:
     """``row`` is the one to look at first, ``others`` those that share its fault."""
 
-    row: Row
+    row: StatedRow
     arithmetic: str
-    others: tuple[Row, ...] = ()
+    others: tuple[StatedRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Known:
     models: KnownModels
 
 
-Check = Callable[[Sequence[Row], Known, float], Iterator[Contradiction | None]]
+Check = Callable[[Sequence[StatedRow], Known, float], Iterator[Contradiction | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RuleResult:
     """The findings of one rule: ``examined`` counts what it could be applied to."""
 
     rule: Rule
@@ -72,11 +72,13 @@ def rule(title: str, *, tolerance: float | None = None) -> Callable[[Check], Rul
     return register
 
 
-def run(rule: Rule, rows: Sequence[Row], known: Known, tolerance: float | None = None) -> Verdict:
+def run(rule: Rule, rows: Sequence[StatedRow], known: Known, tolerance: float | None = None) -> RuleResult:
     """Apply one rule.
 
     :param tolerance: instead of the rule's own; ignored by a rule that has none.
     """
     used = 0.0 if rule.tolerance is None else rule.tolerance if tolerance is None else tolerance
     examined = list(rule.check(rows, known, used))
-    return Verdict(rule=rule, examined=len(examined), contradictions=tuple(one for one in examined if one is not None))
+    return RuleResult(
+        rule=rule, examined=len(examined), contradictions=tuple(one for one in examined if one is not None)
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline.audits import rows_of
 from roofline.audits.known_models import load
-from roofline.audits.row import Row, exact
+from roofline.audits.row import StatedRow, exact
 from roofline.audits.rule import Contradiction, Known, Rule, run
 from roofline.machine import published as devices
 
@@ -29,7 +29,7 @@ laptop,vgg16,fp32,128,2,10.00,1856.46
 two devices, and the last one would need 30 images/s, which no row has."""
 
 
-def row(number: int = 2, **stated: Any) -> Row:
+def row(number: int = 2, **stated: Any) -> StatedRow:
     """A row of a table; plain numbers are exact figures."""
     values: dict[str, Any] = {
         "file": "table.csv",
@@ -40,7 +40,7 @@ def row(number: int = 2, **stated: Any) -> Row:
         **stated,
     }
     kept = {"number", "percentiles"}
-    return Row(
+    return StatedRow(
         **{key: exact(value) if _is_number(value) and key not in kept else value for key, value in values.items()}
     )
 
@@ -50,11 +50,11 @@ def times(**shares: float) -> tuple[tuple[float, Any], ...]:
     return tuple(sorted((int(name[1:]) / 100, exact(value)) for name, value in shares.items()))
 
 
-def found(rule: Rule, rows: Sequence[Row], tolerance: float | None = None) -> tuple[Contradiction, ...]:
+def found(rule: Rule, rows: Sequence[StatedRow], tolerance: float | None = None) -> tuple[Contradiction, ...]:
     return run(rule, rows, KNOWN, tolerance).contradictions
 
 
-def table(path: Path, text: str) -> tuple[Row, ...]:
+def table(path: Path, text: str) -> tuple[StatedRow, ...]:
     """The rows of a table that is written to ``path``."""
     path.write_text(text, encoding="utf-8")
     return rows_of(path, KNOWN.devices)

@@ -8,7 +8,7 @@ import pytest
 
 from roofline.audits import audit, rows_of
 from roofline.audits.reading import read_one
-from roofline.audits.row import Row, exact
+from roofline.audits.row import StatedRow, exact
 from roofline.schema.record import Check, Memory, Profile
 from tests.roofline import build
 from tests.roofline.audits.make import KNOWN
@@ -21,21 +21,21 @@ STATS = {
 
 def _foreign(
     folder: Path, *benchmarks: dict[str, Any], name: str = "foreign.json", node: str = "host"
-) -> tuple[Row, ...]:
+) -> tuple[StatedRow, ...]:
     rows = [{"name": "test_one", "fullname": "t.py::test_one", "stats": STATS, **benchmark} for benchmark in benchmarks]
     path = build.write(folder / name, {"machine_info": {"node": node}, "benchmarks": rows, "version": "5.0"})
     return rows_of(path, KNOWN.devices)
 
 
-def _own(folder: Path, *records: Any) -> tuple[Row, ...]:
+def _own(folder: Path, *records: Any) -> tuple[StatedRow, ...]:
     ceilings = (*build.roofs(), build.roof("latency", "launch", 2e-6))
     path = build.write(folder / "own.json", build.document(records, of=build.session(ceilings), on=build.machine()))
     return rows_of(path, KNOWN.devices)
 
 
-def _rules(rows: tuple[Row, ...]) -> set[str]:
+def _rules(rows: tuple[StatedRow, ...]) -> set[str]:
     found = audit(rows, KNOWN.devices)
-    return {verdict.rule.name for verdict in found.verdicts if verdict.contradictions}
+    return {result.rule.name for result in found.results if result.contradictions}
 
 
 def test_a_foreign_benchmark_brings_its_statistics(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_names_that_differ_in_the_device_alone_are_the_same_work(tmp_path: Path)
     assert rows[0].work == rows[1].work != rows[2].work
     assert rows[3].device_kind is None
     found = audit(rows, KNOWN.devices)
-    ((_, one),) = [(v.rule.name, c) for v in found.verdicts if v.rule.name == "same_as_cpu" for c in v.contradictions]
+    ((_, one),) = [(v.rule.name, c) for v in found.results if v.rule.name == "same_as_cpu" for c in v.contradictions]
     assert one.row is rows[1]
     assert "2.0000 ms on cuda, 2.0000 ms on cpu (benchmark 1)" in one.arithmetic
 
@@ -169,7 +169,7 @@ def test_full_memory_explains_a_cliff(tmp_path: Path) -> None:
         for batch, rate, reserved in ((32, 900, 5 * 10**9), (64, 1000, 9 * 10**9), (128, 85, 19 * 10**9))
     ]
     found = audit(_own(tmp_path, *records), KNOWN.devices)
-    (one,) = [c for verdict in found.verdicts for c in verdict.contradictions]
+    (one,) = [c for result in found.results for c in result.contradictions]
     assert one.row.number == 3
     assert "Cause: memory spilled to the host (19.000 GB reserved of 16.000 GB, 119 %)" in one.arithmetic
 

@@ -5,13 +5,13 @@ from dataclasses import fields
 from pathlib import Path
 
 from roofline.audits.layouts import _BYTE, _FLOP, _MAC, _SECONDS, PLAIN, TIMM, layouts_of, needed, plain
-from roofline.audits.row import Row
+from roofline.audits.row import StatedRow
 
 PAGE = Path(__file__).parents[3] / "docs" / "audit-of-the-reports.md"
 
 
 def test_every_column_fills_a_field_of_the_row() -> None:
-    known = {field.name for field in fields(Row)}
+    known = {field.name for field in fields(StatedRow)}
     for layout in (PLAIN, *TIMM):
         assert {quantity.field for quantity in layout.numbers.values()} <= known
         assert set(layout.words.values()) <= known

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from roofline.audits import audit, read, rows_of
 from roofline.audits.findings import findings_table
 from roofline.audits.layouts import PLAIN, TIMM
-from roofline.audits.row import Row
+from roofline.audits.row import StatedRow
 from roofline.files.text import ReadError
 from roofline.show.render import render
 from roofline.show.tables import FORMATS
@@ -43,7 +43,7 @@ def _slot(column: str) -> object:
 
 def _survives(path: Path) -> int:
     """How many rows were read and reported in every format; 0 where the file was refused, by its name."""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[StatedRow, ...] = ()
     message = str(path)
     try:
         rows = rows_of(path, KNOWN.devices)

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from roofline.counters.quantities import NAMES, OF_KERNEL, WHOLE
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.kernel_sums import Counted, Kernel, by_kernel, count, read_all
+from roofline.profilers.ncu.kernel_sums import CountedCapture, CountedKernel, by_kernel, count, read_all
 from roofline.schema.record import Counters, KernelCounters
 
 _PIPE = "flop_by_pipe."
@@ -69,7 +69,7 @@ def of_flops(file: Path) -> float:
     return flop
 
 
-def _counted(files: Sequence[Path]) -> Counted:
+def _counted(files: Sequence[Path]) -> CountedCapture:
     """The files joined launch by launch."""
     try:
         return count(read_all(files))
@@ -77,13 +77,13 @@ def _counted(files: Sequence[Path]) -> Counted:
         raise NotCounted("failed", f"what ncu wrote can't be read: {error}") from error
 
 
-def _most_passes(counted: Counted, files: Sequence[Path]) -> int | None:
+def _most_passes(counted: CountedCapture, files: Sequence[Path]) -> int | None:
     """How often a kernel was replayed at most in the runs that these files are of, as far as they were read."""
     passes = [counted.passes_by_file.get(str(file)) for file in files]
     return max((number for number in passes if number is not None), default=None)
 
 
-def _kernel(kernel: Kernel, no_flop: str | None) -> KernelCounters:
+def _kernel(kernel: CountedKernel, no_flop: str | None) -> KernelCounters:
     """:param no_flop: as in `of_step`: then the FLOPs of no kernel are all of them."""
     return KernelCounters(
         name=kernel.name,
@@ -94,11 +94,11 @@ def _kernel(kernel: Kernel, no_flop: str | None) -> KernelCounters:
     )
 
 
-def _plain(kernel: Kernel) -> dict[str, float] | None:
+def _plain(kernel: CountedKernel) -> dict[str, float] | None:
     return None if kernel.flop_by_pipe is None else dict(kernel.flop_by_pipe)
 
 
-def _lacking(kernel: Kernel) -> str | None:
+def _lacking(kernel: CountedKernel) -> str | None:
     """What a kernel's FLOPs by pipe lack: all of it, or, where only some of its launches have a pipe, that pipe."""
     missing: Mapping[str, str] = kernel.missing
     if kernel.amounts["flop"] is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from roofline.audits.known_models import KnownModel
-from roofline.audits.row import Number, Row, agree, exact, shown
+from roofline.audits.row import Number, StatedRow, agree, exact, shown
 from roofline.audits.rule import Contradiction, Known, rule
 from roofline.machine.published import BYTE_ROOFS, DeviceTable, PublishedDevice
 from roofline.text.units import significant
@@ -40,12 +40,12 @@ _APART = 1.5
 
 
 @rule("a factor of 2 or 3/2 to the counted FLOP", tolerance=0.03)
-def mixed_conventions(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def mixed_conventions(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """FLOP of a sample, stated or implied by attained FLOP/s and throughput, against the counted forward pass or
     training step of a known model: a factor of 2 is a MAC against 2 FLOP, 3/2 is a training step taken for 2 instead of
     3 forward passes. So are FLOP of a step that are those of another batch, a power of two. One finding for each model
     and kind of figure of a file."""
-    groups: defaultdict[tuple[str, str, str], list[tuple[Row, str | None]]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str, str], list[tuple[StatedRow, str | None]]] = defaultdict(list)
     for row in rows:
         model = known.models.of(row)
         if model is None:
@@ -65,11 +65,11 @@ def mixed_conventions(rows: Sequence[Row], known: Known, tolerance: float) -> It
 
 
 @rule("intensity that is attained / bandwidth", tolerance=0.03)
-def circular_intensity(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def circular_intensity(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """Attained FLOP/s / intensity is one and the same number for all rows of a device: the intensity was computed from
     that bandwidth, which puts every point on the memory roof whatever the model. Nothing about the bound follows from
     it. Said of three rows or more whose intensities lie apart."""
-    devices: defaultdict[tuple[str, str | None], list[tuple[Row, Number, Number]]] = defaultdict(list)
+    devices: defaultdict[tuple[str, str | None], list[tuple[StatedRow, Number, Number]]] = defaultdict(list)
     for row in rows:
         rate, intensity = row.attained_flop_per_s, row.intensity_flop_per_byte
         if rate is not None and intensity is not None and rate.positive and intensity.positive:
@@ -92,11 +92,11 @@ def circular_intensity(rows: Sequence[Row], known: Known, tolerance: float) -> I
 
 
 @rule("peak of another card", tolerance=0.005)
-def peak_of_another_card(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def peak_of_another_card(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """A stated peak that is published for a card of a similar name (the same number in it), and not for the one the row
     names: a laptop part, a PCIe card and a desktop card of one number are different chips. One finding for each device
     and peak of a file."""
-    groups: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
+    groups: defaultdict[tuple[object, ...], list[StatedRow]] = defaultdict(list)
     for row in rows:
         groups[row.file, row.device, row.peak_flop_per_s, row.peak_byte_per_s].append(row)
     for row, *rest in groups.values():
@@ -116,7 +116,7 @@ def peak_of_another_card(rows: Sequence[Row], known: Known, tolerance: float) ->
         yield Contradiction(row=row, arithmetic="; ".join(found), others=tuple(rest)) if found else None
 
 
-def _flop_figures(row: Row, model: KnownModel) -> Iterator[tuple[str, Number, tuple[tuple[str, Number], ...]]]:
+def _flop_figures(row: StatedRow, model: KnownModel) -> Iterator[tuple[str, Number, tuple[tuple[str, Number], ...]]]:
     """List the row's statements on the FLOP of one sample, each with the right values."""
     forward, training = ("forward pass", model.forward), (_TRAINING, model.training)
     of_mode = {"train": (training,), "infer": (forward,), None: (forward, training)}[row.mode]
@@ -143,7 +143,7 @@ def _mixed_up(what: str, flop: Number, right: tuple[tuple[str, Number], ...], to
     return f"{what} is {shown(flop, 'FLOP')}: {', or '.join(found)}" if found else None
 
 
-def _other_batch(row: Row, right: tuple[tuple[str, Number], ...]) -> str | None:
+def _other_batch(row: StatedRow, right: tuple[tuple[str, Number], ...]) -> str | None:
     """Of how many samples the FLOP of a step are, where that is a power of two and not the batch."""
     flop, batch = row.flop_per_step, row.batch
     if flop is None or batch is None:

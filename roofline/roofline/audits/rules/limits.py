@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from roofline.audits.known_models import attained
-from roofline.audits.row import Number, Roof, Row, exact, gap, shown
+from roofline.audits.row import Ceiling, Number, StatedRow, exact, gap, shown
 from roofline.audits.rule import Contradiction, Known, rule
 from roofline.machine.published import BYTE_ROOFS, DeviceTable
 from roofline.text.units import significant
@@ -38,7 +38,7 @@ precision that is not here, or not stated, the highest of all."""
 
 
 @rule("above the roof", tolerance=0.03)
-def above_roof(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def above_roof(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """More FLOP/s than the device has, measured, stated or published for exactly this device and precision; or more
     byte/s (attained / intensity) than the stated bandwidth. The time, the count, the precision or the roof is wrong."""
     for row in rows:
@@ -50,7 +50,7 @@ def above_roof(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[
 
 
 @rule("faster than the speed of light", tolerance=0.03)
-def faster_than_light(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def faster_than_light(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """A step took less than the machine's own roofs allow for its operations: a roof is too low, or a count is too
     high."""
     for row in rows:
@@ -65,7 +65,7 @@ def faster_than_light(rows: Sequence[Row], known: Known, tolerance: float) -> It
 
 
 @rule("faster than a kernel launch")
-def faster_than_launch(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def faster_than_launch(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """A step on an accelerator took less than one kernel launch: as measured on the machine, else 1 µs. What was timed
     is not the step: no synchronisation, a divisor, a cached result."""
     for row in rows:
@@ -82,7 +82,7 @@ def faster_than_launch(rows: Sequence[Row], known: Known, tolerance: float) -> I
 
 
 @rule("a time or share that can't be", tolerance=0.03)
-def impossible_time(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def impossible_time(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """A time below 0, a share of a time below 0 or above 1, or a device that ran for longer than the wall clock: two
     clocks were subtracted, or the device's time is that of other steps."""
     for row in rows:
@@ -96,7 +96,7 @@ def impossible_time(rows: Sequence[Row], known: Known, tolerance: float) -> Iter
             yield None
 
 
-def _compute(row: Row, known: Known, tolerance: float) -> str | None:
+def _compute(row: StatedRow, known: Known, tolerance: float) -> str | None:
     """Say what is wrong; an empty text if nothing is, None if there is nothing to compare."""
     stated, roof = attained(row, known.models), roof_of(row, known.devices)
     if stated is None or roof is None or not roof.flop_per_s.positive:
@@ -113,7 +113,7 @@ def _compute(row: Row, known: Known, tolerance: float) -> str | None:
     )
 
 
-def _memory(row: Row, tolerance: float) -> str | None:
+def _memory(row: StatedRow, tolerance: float) -> str | None:
     rate, intensity, peak = row.attained_flop_per_s, row.intensity_flop_per_byte, row.peak_byte_per_s
     if rate is None or intensity is None or peak is None or not (intensity.positive and peak.positive):
         return None
@@ -126,12 +126,12 @@ def _memory(row: Row, tolerance: float) -> str | None:
     )
 
 
-def roof_of(row: Row, devices: DeviceTable) -> Roof | None:
+def roof_of(row: StatedRow, devices: DeviceTable) -> Ceiling | None:
     """The ceiling in FLOP/s, or None where nothing is known of exactly this device."""
     if row.roof is not None:
         return row.roof
     if row.peak_flop_per_s is not None:
-        return Roof(flop_per_s=row.peak_flop_per_s, source="the stated peak")
+        return Ceiling(flop_per_s=row.peak_flop_per_s, source="the stated peak")
     published = None if row.device is None else devices.find(row.device)
     if published is None:
         return None
@@ -142,4 +142,4 @@ def roof_of(row: Row, devices: DeviceTable) -> Roof | None:
     if not roofs:
         return None
     highest = max(roofs, key=lambda roof: roof.value)
-    return Roof(flop_per_s=exact(highest.value), source=f"{published.name} in {highest.name} ({highest.detail})")
+    return Ceiling(flop_per_s=exact(highest.value), source=f"{published.name} in {highest.name} ({highest.detail})")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from roofline.audits.row import Number, Row, agree, difference, exact, shown
+from roofline.audits.row import Number, StatedRow, agree, difference, exact, shown
 from roofline.audits.rule import Contradiction, Known, rule
 
 
 @rule("rate x time is not the work", tolerance=0.03)
-def rate_times_time(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def rate_times_time(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """FLOP/s x time of a step must be the FLOP of a step, steps/s x time of a step must be 1, and steps x time of a
     step the time of all. Else at least one of the three figures is of something else."""
     for row in rows:
@@ -21,7 +21,9 @@ def rate_times_time(rows: Sequence[Row], known: Known, tolerance: float) -> Iter
 
 
 @rule("throughput x latency is not the batch", tolerance=0.03)
-def throughput_times_latency(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def throughput_times_latency(
+    rows: Sequence[StatedRow], known: Known, tolerance: float
+) -> Iterator[Contradiction | None]:
     """Samples/s x time of a step must be the samples of a step (with steps one after the other). Else the two were not
     measured in the same run, or the batch or a unit is wrong."""
     for row in rows:
@@ -37,7 +39,7 @@ def throughput_times_latency(rows: Sequence[Row], known: Known, tolerance: float
 
 
 @rule("a count that is not 2 FLOP a multiply-add", tolerance=0.03)
-def flop_of_mac(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def flop_of_mac(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """FLOP of a sample beside multiply-adds (MAC) of one: a MAC is 2 FLOP, and a training step is 3 forward passes.
     Else one of the two is of another convention, another model or another image size."""
     for row in rows:
@@ -52,7 +54,7 @@ def flop_of_mac(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator
             yield Contradiction(row=row, arithmetic=f"{text} ({difference(flop, exact(2) * mac)})")
 
 
-def _flop(row: Row) -> tuple[Number, Number, str] | None:
+def _flop(row: StatedRow) -> tuple[Number, Number, str] | None:
     rate, time, work = row.attained_flop_per_s, row.time_s, row.flop_per_step
     if rate is None or time is None or work is None or not work.positive:
         return None
@@ -61,7 +63,7 @@ def _flop(row: Row) -> tuple[Number, Number, str] | None:
     return found, work, f"{text} {shown(work, 'FLOP')} ({difference(found, work)})"
 
 
-def _steps_per_s(row: Row) -> tuple[Number, Number, str] | None:
+def _steps_per_s(row: StatedRow) -> tuple[Number, Number, str] | None:
     rate, time = row.steps_per_s, row.mean_s
     if rate is None or time is None:
         return None
@@ -69,7 +71,7 @@ def _steps_per_s(row: Row) -> tuple[Number, Number, str] | None:
     return found, exact(1.0), f"{shown(rate)} steps/s x {shown(time, 's')} = {shown(found)} steps, not 1"
 
 
-def _total(row: Row) -> tuple[Number, Number, str] | None:
+def _total(row: StatedRow) -> tuple[Number, Number, str] | None:
     steps, time, total = row.steps, row.step_time_s, row.total_s
     if steps is None or time is None or total is None or not total.positive:
         return None

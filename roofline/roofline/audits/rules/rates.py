@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from roofline.audits.known_models import KnownModel
-from roofline.audits.row import Mode, Number, Row, agree, difference, exact, gap, shown
+from roofline.audits.row import Mode, Number, StatedRow, agree, difference, exact, gap, shown
 from roofline.audits.rule import Contradiction, Known, rule
 from roofline.model.flags import CLIFF, FULL_MEMORY_SHARE
 from roofline.text.units import percent, significant
@@ -40,7 +40,7 @@ _ENOUGH = 3
 class _Case:
     """A row that states attained FLOP/s and tells its throughput."""
 
-    row: Row
+    row: StatedRow
     attained: Number
     rate: Number
 
@@ -59,7 +59,7 @@ class _Counted:
 
 
 @rule("attained FLOP/s that no single throughput explains", tolerance=0.03)
-def unexplained_rate(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def unexplained_rate(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """Attained FLOP/s = FLOP of a sample x samples/s. A file counts FLOP in one way: the one (by mode, forward,
     training, twice forward, ...) that explains most of its rows is taken, and a row it doesn't explain was computed
     from another throughput than it prints. Where a row of another device has the same value, the run-weighted mean
@@ -158,11 +158,11 @@ def _pooled(counted: _Counted, group: Sequence[_Case], tolerance: float) -> str 
 
 
 @rule("throughput cliff against a smaller batch")
-def throughput_cliff(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def throughput_cliff(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """Less than half the throughput of a smaller batch of the same case, compared with the best of the smaller ones so
     that what comes after the first fall is found too. A larger batch has no more work a sample. The likely cause is
     named where the row tells the memory: past the card's, a driver spills to the host without an error."""
-    series: defaultdict[tuple[object, ...], list[tuple[Row, Number, Number]]] = defaultdict(list)
+    series: defaultdict[tuple[object, ...], list[tuple[StatedRow, Number, Number]]] = defaultdict(list)
     for row in rows:
         if row.rate is not None and row.batch is not None and row.model is not None and row.rate.positive:
             sample = (row.size_pixel, row.length_token)
@@ -184,7 +184,7 @@ def throughput_cliff(rows: Sequence[Row], known: Known, tolerance: float) -> Ite
             yield Contradiction(row=row, arithmetic=text)
 
 
-def _cause(row: Row) -> str:
+def _cause(row: StatedRow) -> str:
     reserved, total = row.reserved_byte, row.memory_byte
     if reserved is None or total is None or not total.positive:
         return "undetermined (the memory reserved is not stated)"

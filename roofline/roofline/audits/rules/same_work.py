@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from roofline.audits.row import Number, Row, agree, difference, shown
+from roofline.audits.row import Number, StatedRow, agree, difference, shown
 from roofline.audits.rule import Contradiction, Known, rule
 
 _TELLING = 5e-4
 """Half a unit of the last digit, relative: from four printed digits on two measured values don't agree by chance."""
 
-_MEASURED: tuple[tuple[str, str, Callable[[Row], Number | None]], ...] = (
+_MEASURED: tuple[tuple[str, str, Callable[[StatedRow], Number | None]], ...] = (
     ("attained", "FLOP/s", lambda row: row.attained_flop_per_s),
     ("throughput", "samples/s", lambda row: row.samples_per_s),
     ("step time", "s", lambda row: row.step_time_s),
@@ -19,7 +19,7 @@ _MEASURED: tuple[tuple[str, str, Callable[[Row], Number | None]], ...] = (
 
 
 @rule("equal values in rows of different devices")
-def pooled(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def pooled(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """Two devices don't give the same value to the last digit: rows of both were averaged into one, or a row was
     copied. Compared are attained FLOP/s, throughput and step time of rows of the same work, where four digits or more
     are printed."""
@@ -44,7 +44,7 @@ def pooled(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Cont
 
 
 @rule("as fast on the accelerator as on the CPU", tolerance=0.03)
-def same_as_cpu(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def same_as_cpu(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """The same work takes the same time on a CPU and on an accelerator: the row ran on the wrong device, or neither
     device sets the pace (loader, host). Rows are the same work where all but the device is equal, names included. Not
     said where the device was proven while it was measured."""
@@ -68,15 +68,15 @@ def same_as_cpu(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator
             yield Contradiction(row=row, arithmetic=f"{text}: {difference(own, other)}")
 
 
-def _same_work(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+def _same_work(rows: Iterable[StatedRow]) -> Iterator[list[StatedRow]]:
+    groups: defaultdict[tuple[str, ...], list[StatedRow]] = defaultdict(list)
     for row in rows:
         if row.device is not None:
             groups[row.work].append(row)
     return iter(groups.values())
 
 
-def _comparable(row: Row, group: Iterable[Row], get: Callable[[Row], Number | None]) -> bool:
+def _comparable(row: StatedRow, group: Iterable[StatedRow], get: Callable[[StatedRow], Number | None]) -> bool:
     """True if the row has a value of enough digits, and a row of another device has one at all."""
     figure = get(row)
     if figure is None or not _telling(figure):
@@ -88,7 +88,9 @@ def _telling(figure: Number) -> bool:
     return figure.positive and figure.high - figure.value <= _TELLING * figure.value
 
 
-def _twins(row: Row, figure: Number, group: Iterable[Row], get: Callable[[Row], Number | None]) -> tuple[Row, ...]:
+def _twins(
+    row: StatedRow, figure: Number, group: Iterable[StatedRow], get: Callable[[StatedRow], Number | None]
+) -> tuple[StatedRow, ...]:
     if not _telling(figure):
         return ()
     return tuple(
@@ -98,7 +100,7 @@ def _twins(row: Row, figure: Number, group: Iterable[Row], get: Callable[[Row], 
     )
 
 
-def _speeds(row: Row, twin: Row) -> tuple[Number, Number, str] | None:
+def _speeds(row: StatedRow, twin: StatedRow) -> tuple[Number, Number, str] | None:
     """The first measured value that both rows have, and its unit."""
     for _, unit, get in (*_MEASURED[1:], ("mean", "s", lambda row: row.mean_s)):
         own, other = get(row), get(twin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from roofline.audits.row import Number, Row, exact, shown
+from roofline.audits.row import Number, StatedRow, exact, shown
 from roofline.audits.rule import Contradiction, Known, rule
 
 _HIGH = 0.9
@@ -19,7 +19,7 @@ _FINE = 0.001
 
 
 @rule("mean above a stated percentile")
-def mean_above_percentile(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def mean_above_percentile(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """No mean lies above the maximum, nor above p x P + (1 - p) x maximum where a share p of the times is at or below
     P: such a mean is of other times. A mean above p90 or a higher percentile is possible, but then a tenth of the times
     or less outweighs all others: it describes the outliers, or it is of other times."""
@@ -33,7 +33,7 @@ def mean_above_percentile(rows: Sequence[Row], known: Known, tolerance: float) -
 
 
 @rule("percentiles out of order")
-def out_of_order(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def out_of_order(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """A higher percentile is never the smaller one, and no mean lies below the minimum: else columns were exchanged or
     come from different runs."""
     for row in rows:
@@ -51,7 +51,7 @@ def out_of_order(rows: Sequence[Row], known: Known, tolerance: float) -> Iterato
 
 
 @rule("times in two clusters")
-def two_clusters(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def two_clusters(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """A mean below the lower quartile with a minimum of less than a tenth of it: less than a quarter of the times, all
     far shorter than the rest, pull it there. So it is where launches on a GPU were not waited for: the first ones fill
     the queue and cost microseconds, and the later ones wait for room in it. Neither is the time of a step."""
@@ -71,7 +71,7 @@ def two_clusters(rows: Sequence[Row], known: Known, tolerance: float) -> Iterato
 
 
 @rule("spread of exactly 0")
-def zero_spread(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
+def zero_spread(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """Times never repeat to the last digit: a standard deviation of 0 is that of a single run, of values copied, or was
     never computed. Not said of a row that states one run, nor where the digits are too few to tell."""
     for row in rows:
@@ -91,7 +91,7 @@ def zero_spread(rows: Sequence[Row], known: Known, tolerance: float) -> Iterator
             yield Contradiction(row=row, arithmetic=f"{shown(value)} ± 0 {unit}{over}: no clock gives that")
 
 
-def _too_high(row: Row, mean: Number, share: float, time: Number) -> str | None:
+def _too_high(row: StatedRow, mean: Number, share: float, time: Number) -> str | None:
     # The last bits of a mean are rounding.
     if mean.low <= time.high * (1 + 1e-9):
         return None
@@ -106,7 +106,7 @@ def _too_high(row: Row, mean: Number, share: float, time: Number) -> str | None:
     return f"{stated}, and above {shown(bound, 's')}, the most that it and the maximum allow"
 
 
-def _most(row: Row, share: float, time: Number) -> Number | None:
+def _most(row: StatedRow, share: float, time: Number) -> Number | None:
     """The largest mean that a percentile and the maximum leave room for; None where they bound nothing."""
     slowest = dict(row.percentiles).get(1.0)
     if slowest is None or row.steps is None:

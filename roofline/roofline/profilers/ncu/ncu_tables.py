@@ -14,7 +14,7 @@ from roofline.counters.quantities import (
     flop_metrics,
     taken_for,
 )
-from roofline.profilers.ncu.kernel_sums import Counted, Kernel
+from roofline.profilers.ncu.kernel_sums import CountedCapture, CountedKernel
 from roofline.show.columns import percent_of, prefixed
 from roofline.show.operation_notes import kernel as shortened
 from roofline.show.tables import Column, Table
@@ -34,7 +34,9 @@ _REPORTED = {"time_s": "time", "flop": "FLOP", "dram_byte": "DRAM bytes"}
 """What a table shows; JSON tells of all that is missing."""
 
 
-def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total: bool) -> Table[Kernel]:
+def table(
+    counted: CountedCapture, kernels: Sequence[CountedKernel], what: str, *, with_total: bool
+) -> Table[CountedKernel]:
     """A row a kernel, and one for all together.
 
     :param what: heading of the first column: kernel, kind or launch.
@@ -42,11 +44,11 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
     total = counted.total
     total_s = total.amounts["time_s"]
 
-    def share(one: Kernel) -> float | None:
+    def share(one: CountedKernel) -> float | None:
         time_s = one.amounts["time_s"]
         return time_s / total_s if time_s is not None and total_s else None
 
-    name: Column[Kernel] = Column(
+    name: Column[CountedKernel] = Column(
         name=what,
         title=what,
         get=lambda one: one.name,
@@ -76,7 +78,7 @@ def table(counted: Counted, kernels: Sequence[Kernel], what: str, *, with_total:
     )
 
 
-def notes(counted: Counted) -> list[str]:
+def notes(counted: CountedCapture) -> list[str]:
     """What the figures rest on, and what is missing with the reason."""
     lines = ["Times are under the profiler, which replays kernels one by one: they are no timing."]
     if counted.total.amounts["flop"] is not None and counted.not_counted:
@@ -87,14 +89,14 @@ def notes(counted: Counted) -> list[str]:
     return [*lines, *counted.notes]
 
 
-def _counted_by(counted: Counted) -> list[str]:
+def _counted_by(counted: CountedCapture) -> list[str]:
     """Which metrics answered, and in how many passes, for a program or who reads its input."""
     metrics = [f"{quantity}: {metric}" for quantity, metric in counted.metrics.items()]
     lines = [f"Counted by {'; '.join(metrics)}"] if metrics else []
     return [*lines, *(f"Passes of {file}: {passes}" for file, passes in counted.passes_by_file.items() if passes)]
 
 
-def _lacking(counted: Counted) -> list[str]:
+def _lacking(counted: CountedCapture) -> list[str]:
     reasons: dict[tuple[str, str], int] = {}
     for one in counted.kernels:
         for quantity, why in one.missing.items():
@@ -110,7 +112,7 @@ def _lacking(counted: Counted) -> list[str]:
     return [*lines, *_ask(counted)]
 
 
-def _ask(counted: Counted) -> list[str]:
+def _ask(counted: CountedCapture) -> list[str]:
     """What to do where the file has none of a quantity at all."""
     had = counted.metrics.keys()
     if {"time_s", "dram_byte"} <= had and any(name.startswith("flop_by_pipe.") for name in had):
@@ -119,17 +121,17 @@ def _ask(counted: Counted) -> list[str]:
 
 
 def _number(
-    name: str, title: str, get: Callable[[Kernel], Any], show: Callable[[Any], str] = str, drop: int = 0
-) -> Column[Kernel]:
+    name: str, title: str, get: Callable[[CountedKernel], Any], show: Callable[[Any], str] = str, drop: int = 0
+) -> Column[CountedKernel]:
     return Column(name=name, title=title, get=get, show=show, drop=drop)
 
 
-def _amount(quantity: Quantity) -> Column[Kernel]:
+def _amount(quantity: Quantity) -> Column[CountedKernel]:
     show = (lambda value: scaled(value, "s")) if quantity.unit == "s" else prefixed
     return _number(quantity.name, quantity.title, lambda one: one.amounts[quantity.name], show)
 
 
-_KIND: Column[Kernel] = Column(
+_KIND: Column[CountedKernel] = Column(
     name="kind",
     title="kind",
     get=lambda one: one.kind,
@@ -139,7 +141,7 @@ _KIND: Column[Kernel] = Column(
 _LAUNCHES = _number("launches", "launches", lambda one: one.launches, drop=1)
 _AMOUNTS = {quantity.name: _amount(quantity) for quantity in QUANTITIES}
 _INTENSITY = _number("intensity_flop_per_byte", "FLOP/\nbyte", lambda one: one.intensity, significant)
-_TENSOR_CORES: Column[Kernel] = Column(
+_TENSOR_CORES: Column[CountedKernel] = Column(
     name="tensor_cores",
     title="tensor\ncores",
     get=lambda one: one.tensor_cores,
@@ -147,7 +149,7 @@ _TENSOR_CORES: Column[Kernel] = Column(
     right=False,
     drop=2,
 )
-_MORE: tuple[Column[Kernel], ...] = (
+_MORE: tuple[Column[CountedKernel], ...] = (
     _number("flop_by_pipe", "by pipe", lambda one: None if one.flop_by_pipe is None else dict(one.flop_by_pipe)),
     _number("missing", "missing", lambda one: dict(one.missing)),
 )

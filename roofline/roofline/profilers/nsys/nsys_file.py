@@ -6,8 +6,8 @@ import stat
 from pathlib import Path
 
 from roofline.files.text import ReadError, content_of, printed_text
-from roofline.profilers.nsys.database import how_to_export
-from roofline.profilers.nsys.sqlite_export import read_export
+from roofline.profilers.nsys.export_timeline import read_export
+from roofline.profilers.nsys.sqlite_file import how_to_export
 from roofline.profilers.nsys.stats import read_stats
 from roofline.profilers.timeline import Timeline
 

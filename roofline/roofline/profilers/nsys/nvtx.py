@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from roofline.profilers.nsys.database import (
+from roofline.profilers.nsys.sqlite_file import (
     KERNELS,
     LAST_NS,
     PROCESS_MASK,

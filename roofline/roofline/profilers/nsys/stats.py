@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from roofline.files.text import ReadError
-from roofline.profilers.nsys.database import EMPTY, HOW_TO_CAPTURE
+from roofline.profilers.nsys.sqlite_file import EMPTY, HOW_TO_CAPTURE
 from roofline.profilers.timeline import (
     OK,
     CopyRow,

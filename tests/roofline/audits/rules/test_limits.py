@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.audits.row import Roof, exact
+from roofline.audits.row import Ceiling, exact
 from roofline.audits.rules.limits import above_roof, faster_than_launch, faster_than_light, roof_of
 from tests.roofline.audits.make import KNOWN, found, row
 
@@ -19,7 +19,7 @@ def test_above_the_published_roof_of_the_device() -> None:
 
 
 def test_winograd_is_named_where_it_may_explain() -> None:
-    own = Roof(flop_per_s=exact(1e12), source="the measured roof")
+    own = Ceiling(flop_per_s=exact(1e12), source="the measured roof")
     (one,) = found(above_roof, [row(attained_flop_per_s=1.5e12, roof=own)])
     assert "(Winograd may explain up to 2.25 times)" in one.arithmetic
 
@@ -44,10 +44,10 @@ def test_the_measured_launch_latency_goes_before_the_general_one() -> None:
 
 
 def test_its_own_roof_goes_before_the_stated_and_that_before_the_published() -> None:
-    own = Roof(flop_per_s=exact(1e12), source="measured")
+    own = Ceiling(flop_per_s=exact(1e12), source="measured")
     assert roof_of(row(roof=own, peak_flop_per_s=2e12, device=_A100), KNOWN.devices) == own
     stated = roof_of(row(peak_flop_per_s=2e12, device=_A100), KNOWN.devices)
-    assert stated == Roof(flop_per_s=exact(2e12), source="the stated peak")
+    assert stated == Ceiling(flop_per_s=exact(2e12), source="the stated peak")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.audits.row import Row
+from roofline.audits.row import StatedRow
 from roofline.audits.rules.rates import COUNTINGS, Counting, throughput_cliff, unexplained_rate
 from tests.roofline.audits.make import KNOWN, POOLED, found, row, table
 
@@ -101,7 +101,7 @@ def test_rows_of_an_unknown_model_are_held_against_each_other() -> None:
     assert found(unexplained_rate, [*rows[:2], odd]) == ()
 
 
-def _rows(**of_last: float) -> list[Row]:
+def _rows(**of_last: float) -> list[StatedRow]:
     rates = ((32, 900.0, 5e9), (64, 1000.0, 9e9), (96, 1020.0, 12.5e9))
     rows = [
         row(model="m", batch=batch, samples_per_s=rate, reserved_byte=r, memory_byte=16e9) for batch, rate, r in rates

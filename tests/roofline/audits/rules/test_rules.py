@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roofline.audits import RULES
-from roofline.audits.row import Roof, Row, exact, rounded
+from roofline.audits.row import Ceiling, StatedRow, exact, rounded
 from roofline.audits.rule import Rule, run
 from tests.roofline.audits.make import KNOWN, row, times
 
@@ -13,22 +13,22 @@ _A100 = "NVIDIA A100 80GB PCIe"
 _LAPTOP = "NVIDIA GeForce RTX 4090 Laptop GPU"
 
 
-def _series(*rates: tuple[int, float]) -> list[Row]:
+def _series(*rates: tuple[int, float]) -> list[StatedRow]:
     return [row(model="m", batch=batch, samples_per_s=rate) for batch, rate in rates]
 
 
-def _traffic(*points: tuple[float, float]) -> list[Row]:
+def _traffic(*points: tuple[float, float]) -> list[StatedRow]:
     return [
         row(number, device="mps", attained_flop_per_s=attained, intensity_flop_per_byte=intensity)
         for number, (attained, intensity) in enumerate(points, 2)
     ]
 
 
-def _rate(model: str, rate: float, attained: float, **more: object) -> Row:
+def _rate(model: str, rate: float, attained: float, **more: object) -> StatedRow:
     return row(model=model, samples_per_s=rate, attained_flop_per_s=attained, **more)
 
 
-FIRES: dict[str, list[Row]] = {
+FIRES: dict[str, list[StatedRow]] = {
     "rate_times_time": [row(attained_flop_per_s=4.5e12, step_time_s=57.6e-6, flop_per_step=32.5e6)],
     "throughput_times_latency": [row(samples_per_s=100.0, step_time_s=0.5, batch=32)],
     "flop_of_mac": [row(model="own", flop_per_sample=2.05e9, mac_per_sample=4.09e9)],
@@ -57,7 +57,7 @@ FIRES: dict[str, list[Row]] = {
 }
 """By rule: rows in which it must find at least one contradiction."""
 
-SILENT: dict[str, list[Row]] = {
+SILENT: dict[str, list[StatedRow]] = {
     "rate_times_time": [row(attained_flop_per_s=0.565e12, step_time_s=57.6e-6, flop_per_step=32.5e6)],
     # 0.10 images/s x 10.36 s is 1.036, but 0.10 may be 0.0965.
     "throughput_times_latency": [row(samples_per_s=rounded(0.10, 0.005), step_time_s=10.36, batch=1)],
@@ -125,16 +125,16 @@ def test_every_rule_has_both_cases() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_the_rule_fires(rule: Rule) -> None:
-    verdict = run(rule, FIRES[rule.name], KNOWN)
-    assert verdict.contradictions
+    result = run(rule, FIRES[rule.name], KNOWN)
+    assert result.contradictions
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_the_rule_is_silent_having_looked(rule: Rule) -> None:
     """Silence counts only where the rule examined something."""
-    verdict = run(rule, SILENT[rule.name], KNOWN)
-    assert verdict.examined > 0
-    assert verdict.contradictions == ()
+    result = run(rule, SILENT[rule.name], KNOWN)
+    assert result.examined > 0
+    assert result.contradictions == ()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -147,7 +147,7 @@ def test_a_rule_examines_nothing_where_nothing_is_stated(rule: Rule) -> None:
         "flop_per_sample", "mac_per_sample", "total_s",
     }  # fmt: skip
     bare = row(model="resnet50", device="cpu", device_kind="cpu")
-    zeros = replace(bare, **dict.fromkeys(figures, zero), roof=Roof(flop_per_s=zero, source="none"))
+    zeros = replace(bare, **dict.fromkeys(figures, zero), roof=Ceiling(flop_per_s=zero, source="none"))
     assert run(rule, [bare, bare], KNOWN).examined == 0
     assert run(rule, [zeros, zeros], KNOWN).contradictions == ()
 

@@ -10,7 +10,7 @@ import pytest
 from roofline.counters.quantities import LISTED
 from roofline.files.text import ReadError
 from roofline.profilers.ncu.kernel_sums import (
-    Counted,
+    CountedCapture,
     by_kernel,
     by_kind,
     count,
@@ -39,7 +39,7 @@ def _launch(
     return Launch(name=name, launches=launches, metrics=metrics, compute_capability="8.0")
 
 
-def _counted(*launches: Launch) -> Counted:
+def _counted(*launches: Launch) -> CountedCapture:
     return count(Capture(source="f", launches=launches, passes=2, notes=("said",)))
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roofline.profilers.nsys.sqlite_export import read_export
+from roofline.profilers.nsys.export_timeline import read_export
 from roofline.profilers.timeline import OK, RangeRow, Section, Timeline
 from roofline.profilers.timeline_tables import records
 from tests.roofline.profilers import nsys_build as build

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.files.text import ReadError
-from roofline.profilers.nsys.sqlite_export import read_export
+from roofline.profilers.nsys.export_timeline import read_export
 from roofline.profilers.timeline import MOST_BYTE, OK, KernelRow, Section
 from roofline.profilers.timeline_tables import records
 from tests.roofline.profilers import nsys_build as build

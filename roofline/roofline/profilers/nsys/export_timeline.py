@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roofline.profilers.nsys.database import (
+from roofline.profilers.nsys.nvtx import about_ranges, range_rows
+from roofline.profilers.nsys.sqlite_file import (
     COPIES,
     EMPTY,
     FILLS,
@@ -34,7 +35,6 @@ from roofline.profilers.nsys.database import (
     gpus_of,
     opened,
 )
-from roofline.profilers.nsys.nvtx import about_ranges, range_rows
 from roofline.profilers.timeline import (
     MOST_BYTE,
     NS_PER_S,
