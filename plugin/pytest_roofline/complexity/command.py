@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Timer
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -18,15 +15,13 @@ import click
 from pytest_roofline.complexity import project
 from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.workload.precision import PRECISIONS
-from roofline.cli import plain
+from roofline.cli.output import emit
 from roofline.cli.parameters import Output, OutputFolder, format_option, width_option
 from roofline.text.printable import say
 from roofline.text.units import scaled
 
 if TYPE_CHECKING:
     from pytest_roofline.complexity.summary import ModelNeeds
-
-_SLOW_S = 2.0
 
 SUMMARY = "summary.json"
 
@@ -137,8 +132,7 @@ def complexity(
     started = time.perf_counter()
     needs, refused = [], []
     for spec in specs:
-        with _said_if_slow(f"{spec.name}: counting …"):
-            one, reasons = _assess(spec, batches, mode, precision, device_memory)
+        one, reasons = _assess(spec, batches, mode, precision, device_memory)
         needs += [one] if one else []
         refused += reasons
     if not needs:
@@ -154,21 +148,6 @@ def complexity(
         for reason in refused:
             say(f"left out: {reason}", err=True)
         click.get_current_context().exit(1)
-
-
-@contextmanager
-def _said_if_slow(message: str) -> Iterator[None]:
-    """Say what takes so long, to somebody who waits at a terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    timer = Timer(_SLOW_S, say, (message,), {"err": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _specs(names: list[str]) -> list[ModelSpec]:
@@ -215,48 +194,19 @@ def _assess(
 
 
 def _show(needs: list[ModelNeeds], output: Output, note: str) -> None:
-    from pytest_roofline.complexity.summary import escaped_from, rows
+    from pytest_roofline.complexity.summary import escaped_from, table
 
-    def number(value: float) -> str:
-        """Under a heading that says the unit."""
-        return scaled(value, "", 4).strip()
-
-    def byte(value: float) -> str:
-        return scaled(value, "B", 4)
-
-    headings: list[tuple[Any, ...]] = [
-        ("model", "model", None),
-        ("mode", "mode", None, 2),
-        ("precision", "precision", None, 2),
-        ("batch", "batch", str),
-        ("parameter_count", "parameters", lambda value: f"{value:,}"),
-        ("forward_mac_per_sample", "MAC forward\nper sample", number, 5),
-        ("forward_flop_per_sample", "FLOP forward\nper sample", number, 1),
-        ("mac_per_step", "MAC\nper step", number, 5),
-        ("flop_per_step", "FLOP\nper step", number),
-        ("activation_byte", "activations", byte, 3),
-        ("parameter_byte", "parameter\nmemory", byte, 4),
-        ("gradient_byte", "gradients", byte, 4),
-        ("optimizer_state_byte", "optimiser\nstate", byte, 4),
-        ("saved_for_backward_byte", "saved for\nbackward", byte, 3),
-        ("peak_byte", "predicted\npeak", byte),
-        ("largest_batch", "largest batch\nthat fits", str),
-    ]
-    lines = [row for one in needs for row in rows(one)]
-    memory = needs[0].memory_byte
     notes = [note, "1 MAC = 2 FLOP; matrix products and convolutions."]
     notes += [f"{one.spec.name}: not all of it was seen: {reason}" for one in needs if (reason := escaped_from(one))]
-    if memory is not None:
+    if (memory := needs[0].memory_byte) is not None:
         notes.append(f"Fits: predicted peak at most {scaled(memory, 'B')}; libraries' own memory is not in it.")
-    else:
-        headings.pop()
-    plain.show("Complexity", headings, lines, notes=notes, output=output)
+    emit([table(needs, notes)], output)
 
 
 def _write(folder: Path, needs: list[ModelNeeds]) -> None:
-    from pytest_roofline.complexity.summary import document, text
+    from pytest_roofline.complexity.summary import document, page
 
-    files = {f"{one.spec.name}.txt": text(one) for one in needs}
+    files = {f"{one.spec.name}.txt": page(one) for one in needs}
     files[SUMMARY] = json.dumps(document(needs), indent=2, allow_nan=False) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,19 @@
-"""Assessments as plain values: rows of a table, ``summary.json``, and a text per model."""
+"""What ``roofline complexity`` shows: a table of all models, ``summary.json``, and a page for each model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from pytest_roofline.complexity.assessment import StepNeeds
 from pytest_roofline.complexity.layers import Forward, Layer
 from pytest_roofline.workload.models import ModelSpec
 from pytest_roofline.workload.step import Mode
+from roofline.show.render import render
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import scaled, shares
 
 SCHEMA = 1
@@ -59,27 +63,48 @@ def document(models: Sequence[ModelNeeds]) -> dict[str, Any]:
     }
 
 
-def text(needs: ModelNeeds) -> str:
-    """The model on a page: totals, memory of each batch by part, and its layers."""
-    unit, values = needs.spec.sample_unit, _model_values(needs)
-    lines = [
-        f"{needs.spec.name}, {needs.mode}, {needs.precision}, input {_shape(needs.spec.input_shape)}",
-        "",
-        f"parameters          {values['parameter_count']:,}",
-        f"forward per {unit:<8}{scaled(values['forward_mac_per_sample'], 'MAC', 4)}"
-        f" = {scaled(values['forward_flop_per_sample'], 'FLOP', 4)} (matrix products and convolutions)",
-    ]
+def table(models: Sequence[ModelNeeds], notes: Sequence[str]) -> Table[Mapping[str, Any]]:
+    """The table of the command: a row for each model and batch."""
+    hidden = _HIDDEN if models[0].memory_byte is not None else {*_HIDDEN, "largest_batch"}
+    return Table(
+        title="Complexity",
+        columns=_COLUMNS,
+        display=[column for column in _COLUMNS if column.name not in hidden],
+        rows=[row for needs in models for row in rows(needs)],
+        notes=notes,
+    )
+
+
+def page(needs: ModelNeeds) -> str:
+    """The model on a page: every figure of each batch, and its layers."""
+    unit, batches = needs.spec.sample_unit, rows(needs)
+    figures = [column for column in _COLUMNS if column.name not in ("model", "mode", "precision", "batch")]
+    notes = [f"MAC and FLOP are of matrix products and convolutions; a sample is one {unit}."]
     if needs.memory_byte is not None:
-        fitting = "none" if needs.largest_batch is None else str(needs.largest_batch)
-        lines.append(f"largest batch       {fitting} in {scaled(needs.memory_byte, 'B')} (predicted)")
+        notes.append(f"largest batch that fits: predicted peak at most {scaled(needs.memory_byte, 'B')}")
     if reason := escaped_from(needs):
-        lines.append(f"not all seen        {reason}")
-    for name in sorted(_uncovered(needs)):
-        lines.append(f"not counted         {name}: no formula")
-    for step in needs.steps:
-        lines += ["", f"batch {step.batch}", *_parts(_step_values(needs, step), unit)]
-    lines += ["", f"layers, forward of one {unit}", *_layer_lines(needs.forward)]
-    return "\n".join(lines) + "\n"
+        notes.append(f"not all seen: {reason}")
+    notes += [f"not counted: {name} has no formula" for name in sorted(_uncovered(needs))]
+    steps: Table[Column[Any]] = Table(
+        title=f"{needs.spec.name}, {needs.mode}, {needs.precision}, input {_shape(needs.spec.input_shape)}",
+        columns=[
+            words("figure", get=lambda column: column.title.replace("\n", " ")),
+            *(number(f"batch {row['batch']}", get=partial(_shown, row)) for row in batches),
+        ],
+        rows=figures,
+        notes=notes,
+    )
+    layers = Table(
+        title=f"layers, forward of one {unit}",
+        columns=_LAYER_COLUMNS,
+        rows=[_layer_values(layer, needs.forward.escaped) for layer in needs.forward.layers],
+    )
+    return "\n".join(render(one, "table", _PAGE_WIDTH) for one in (steps, layers))
+
+
+def _shown(row: Mapping[str, Any], column: Column[Any]) -> str | None:
+    value = column.get(row)
+    return None if value is None else column.show(value)
 
 
 def escaped_from(needs: ModelNeeds) -> str | None:
@@ -147,56 +172,57 @@ def _layer_values(layer: Layer, escaped: str | None) -> dict[str, Any]:
     return {**asdict(layer), "flop": flop, "mac": None if flop is None else flop / MAC}
 
 
-_PARTS = (
-    ("mac_per_step", "work", "MAC"),
-    ("flop_per_step", "", "FLOP"),
-    ("other_flop_per_step", "other arithmetic", "FLOP"),
-    ("activation_byte", "activations", "B"),
-    ("parameter_byte", "parameters", "B"),
-    ("buffer_byte", "buffers", "B"),
-    ("gradient_byte", "gradients", "B"),
-    ("optimizer_state_byte", "optimiser state", "B"),
-    ("saved_for_backward_byte", "saved for backward", "B"),
-    ("input_byte", "input", "B"),
-    ("peak_byte", "predicted peak", "B"),
+def _figure(name: str, title: str, show: Callable[[Any], str] = str, drop: int = 0) -> Column[Mapping[str, Any]]:
+    return number(name, title, itemgetter(name), show, drop=drop)
+
+
+def _name(name: str, title: str = "", drop: int = 0) -> Column[Mapping[str, Any]]:
+    return words(name, title, itemgetter(name), drop=drop)
+
+
+_count = "{:,}".format
+_amount = partial(scaled, unit="", digits=4)
+_byte = partial(scaled, unit="B", digits=4)
+
+_COLUMNS = (
+    _name("model"),
+    _name("mode", drop=2),
+    _name("precision", drop=2),
+    _figure("batch", "batch"),
+    _figure("parameter_count", "parameters", _count),
+    _figure("forward_mac_per_sample", "MAC forward\nper sample", _amount, 5),
+    _figure("forward_flop_per_sample", "FLOP forward\nper sample", _amount, 1),
+    _figure("mac_per_step", "MAC\nper step", _amount, 5),
+    _figure("flop_per_step", "FLOP\nper step", _amount),
+    _figure("flop_per_sample", "FLOP\nper sample", partial(scaled, unit="", digits=5)),
+    _figure("flop_by_dtype", "FLOP by dtype", shares),
+    _figure("other_flop_per_step", "other FLOP\nper step", _amount),
+    _figure("activation_byte", "activations", _byte, 3),
+    _figure("parameter_byte", "parameter\nmemory", _byte, 4),
+    _figure("buffer_byte", "buffers", _byte),
+    _figure("gradient_byte", "gradients", _byte, 4),
+    _figure("optimizer_state_byte", "optimiser\nstate", _byte, 4),
+    _figure("saved_for_backward_byte", "saved for\nbackward", _byte, 3),
+    _figure("input_byte", "input", _byte),
+    _figure("peak_byte", "predicted\npeak", _byte),
+    _figure("largest_batch", "largest batch\nthat fits"),
 )
 
+_HIDDEN = {"flop_per_sample", "flop_by_dtype", "other_flop_per_step", "buffer_byte", "input_byte"}
+"""Columns that a page and CSV have and the table on a terminal has no space for."""
 
-def _parts(values: Mapping[str, Any], unit: str) -> list[str]:
-    lines = [f"  {title:<20}{scaled(values[name], symbol, 4):>14}" for name, title, symbol in _PARTS]
-    if values["flop_per_step"] is None:
-        return lines
-    lines[1] += f" ({scaled(values['flop_per_sample'], 'FLOP', 5)} per {unit}){_dtypes(values['flop_by_dtype'])}"
-    return lines
+_LAYER_COLUMNS = (
+    _name("name", "layer"),
+    words("kind", "type", lambda layer: layer["kind"] if layer["calls"] == 1 else f"{layer['kind']} x{layer['calls']}"),
+    words("output", get=lambda layer: None if layer["output_shape"] is None else _shape(layer["output_shape"])),
+    _figure("parameter_count", "parameters", _count),
+    _figure("mac", "MAC", "{:,.0f}".format),
+    _figure("flop", "FLOP", _count),
+    _figure("output_byte", "output bytes", _count),
+)
 
-
-def _dtypes(flop_by_dtype: Mapping[str, float]) -> str:
-    text = shares(flop_by_dtype)
-    return f", {text}" if text else ""
-
-
-def _layer_lines(forward: Forward) -> list[str]:
-    table = [("layer", "type", "output", "parameters", "MAC", "FLOP", "output bytes")]
-    table += [
-        (
-            layer.name,
-            layer.kind if layer.calls == 1 else f"{layer.kind} x{layer.calls}",
-            "-" if layer.output_shape is None else _shape(layer.output_shape),
-            f"{layer.parameter_count:,}",
-            "-" if forward.escaped else f"{layer.flop / MAC:,.0f}",
-            "-" if forward.escaped else f"{layer.flop:,}",
-            f"{layer.output_byte:,}",
-        )
-        for layer in forward.layers
-    ]
-    widths = [max(len(line[index]) for line in table) for index in range(len(table[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if index < 3 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in table
-    ]
+_PAGE_WIDTH = 1000
+"""Characters; as much as any page needs."""
 
 
 def _shape(shape: Sequence[int]) -> str:

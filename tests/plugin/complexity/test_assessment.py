@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -19,17 +18,15 @@ from pytest_roofline.complexity.assessment import (
     largest_batch,
     may_be_large,
     predicted_peak_byte,
-    tf32_switches,
 )
 from pytest_roofline.complexity.fake import Mode, fake_model
-from pytest_roofline.counting.matrix import Tf32
 from pytest_roofline.workload.models import ModelSpec, Registry, losses
 from pytest_roofline.workload.precision import PRECISIONS
 
 FP32 = PRECISIONS["fp32"]
 
 
-def spec(build: Callable[[], nn.Module], shape: tuple[int, ...], *, min_train_batch: int = 1) -> ModelSpec:
+def spec(build: Callable[[], nn.Module], shape: tuple[int, ...]) -> ModelSpec:
     return ModelSpec(
         name="small",
         build=build,
@@ -39,7 +36,6 @@ def spec(build: Callable[[], nn.Module], shape: tuple[int, ...], *, min_train_ba
         sample_unit="image",
         loss=losses.cross_entropy,
         loss_name="cross_entropy",
-        min_train_batch=min_train_batch,
     )
 
 
@@ -118,12 +114,6 @@ def test_what_is_saved_for_backward_by_hand() -> None:
     assert needs.work.saved_for_backward_byte == 4 * (8 * 16 + 8 * 64 + 8 * 2) + 8 * 8 + 4
 
 
-def test_peak_and_count_agree() -> None:
-    """The quick prediction that the search uses is that of the full count."""
-    assessment = Assessment(spec(lambda: nn.Linear(1000, 2), (1000,)), mode="train", precision=FP32)
-    assert assessment.peak_byte(64) == assessment.step(64).peak_byte
-
-
 def test_half_precision_halves_the_parameters() -> None:
     """bf16 parameters have 2 bytes; under autocast they keep 4, and the products are counted as bf16."""
     small = spec(lambda: nn.Linear(1000, 10), (1000,))
@@ -132,13 +122,6 @@ def test_half_precision_halves_the_parameters() -> None:
     assert half.work.parameter_byte == 2 * 10_010
     assert mixed.work.parameter_byte == 4 * 10_010
     assert set(half.work.flop_by_dtype) == set(mixed.work.flop_by_dtype) == {"bf16"}
-
-
-def test_a_batch_too_small_says_which_is_not() -> None:
-    """The message is the one the suite skips with."""
-    assessment = Assessment(spec(lambda: nn.Linear(4, 2), (4,), min_train_batch=2), mode="train", precision=FP32)
-    with pytest.raises(CannotAssess, match="small: train batch must be >= 2"):
-        assessment.step(1)
 
 
 def test_a_model_that_fails_is_named() -> None:
@@ -268,28 +251,10 @@ def test_the_largest_batch_that_fits(smallest: int, answer: int) -> None:
     assert len(tried) < 15
 
 
-def test_no_batch_fits() -> None:
-    """None if even the smallest is too large."""
-    assert largest_batch(lambda batch: 100 + batch, 100) is None
-
-
-def test_a_peak_that_does_not_grow_ends_the_search() -> None:
-    """No batch larger than the limit is tried."""
-    assert largest_batch(lambda _batch: 100, 100) == MOST
-
-
-@pytest.mark.parametrize(
-    ("precision", "expected"),
-    [
-        ("fp32", Tf32(matmul=False, convolution=False)),
-        ("tf32", Tf32(matmul=True, convolution=True)),
-        ("torch_default", Tf32(matmul=False, convolution=True)),
-        ("amp_bf16", Tf32(matmul=False, convolution=False)),
-    ],
-)
-def test_switches_are_those_that_a_case_sets(precision: str, expected: Tf32) -> None:
-    """Untouched, torch lets convolutions alone run in TF32."""
-    assert tf32_switches(PRECISIONS[precision]) == expected
+@pytest.mark.parametrize(("growth", "answer"), [(1, None), (0, MOST)])
+def test_where_the_search_ends(growth: int, answer: int | None) -> None:
+    """At once if even the smallest is too large; at the limit if the peak does not grow."""
+    assert largest_batch(lambda batch: 100 + growth * batch, 100) == answer
 
 
 class Mixed(nn.Module):
@@ -320,60 +285,27 @@ CONVOLUTION, LINEAR, VECTOR = 2 * 2 * 3 * 16, 2 * 48 * 5, 2 * 5
 )
 def test_flops_are_of_the_dtype_that_a_device_would_compute_in(precision: str, expected: dict[str, float]) -> None:
     """A product with a vector doesn't run on tensor cores; the sum stays what it is, and nothing is listed with 0."""
-    spec = ModelSpec(
-        name="mixed",
-        build=Mixed,
-        input_shape=(2, 4, 4),
-        input_kind="image",
-        classes=2,
-        sample_unit="image",
-        loss=losses.cross_entropy,
-        loss_name="cross_entropy",
-    )
-    work = Assessment(spec, mode="infer", precision=PRECISIONS[precision]).step(3).work
+    work = Assessment(spec(Mixed, (2, 4, 4)), mode="infer", precision=PRECISIONS[precision]).step(3).work
     assert work.flop_by_dtype == {dtype: 3 * flop for dtype, flop in expected.items()}
     assert work.flop_per_step == 3 * (CONVOLUTION + LINEAR + VECTOR)
 
 
-BF16 = PRECISIONS["bf16"]
-
-
-def _build() -> nn.Module:
-    return nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.Linear(3, 2))
-
-
-TWO = ModelSpec(
-    name="two",
-    build=_build,
-    input_shape=(1, 2, 2),
-    input_kind="image",
-    classes=2,
-    sample_unit="image",
-    loss=losses.cross_entropy,
-    loss_name="cross_entropy",
-)
+TWO = spec(lambda: nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.Linear(3, 2)), (1, 2, 2))
 
 
 def test_a_batch_by_hand() -> None:
     """Targets are whole numbers of 8 bytes, and there are none in inference."""
     assert batch_byte(TWO, 10, "train", FP32) == 10 * (4 * 4 + 8)
-    assert batch_byte(TWO, 10, "infer", BF16) == 10 * 4 * 2
+    assert batch_byte(TWO, 10, "infer", PRECISIONS["bf16"]) == 10 * 4 * 2
 
 
-def test_the_peak_is_that_of_complexity() -> None:
-    """Of the same step, its batch included."""
-    spec = Registry().find("resnet18")
-    assert predicted_peak_byte(spec, 8, "train", FP32) == Assessment(spec, mode="train", precision=FP32).peak_byte(8)
-
-
-def test_a_model_that_can_not_be_seen_has_no_prediction() -> None:
-    """One that fails on fake tensors is tried on real ones, and tells itself why."""
-
-    class Fails(nn.Module):
-        def forward(self, _: object) -> object:
-            raise ValueError("no")
-
-    assert predicted_peak_byte(replace(TWO, build=Fails), 1, "infer", FP32) is None
+def test_the_peak_that_the_suite_asks_for() -> None:
+    """It is that of the step, its batch included; there is none of a model that can't run without data."""
+    peak = Assessment(TWO, mode="train", precision=FP32).step(8).peak_byte
+    assert peak is not None
+    assert predicted_peak_byte(TWO, 8, "train", FP32) == peak
+    fails = spec(lambda: nn.Linear(5, 2), (4,))
+    assert predicted_peak_byte(fails, 1, "infer", FP32) is None
 
 
 def test_a_small_case_is_not_looked_at() -> None:
