@@ -14,6 +14,7 @@ import shlex
 import shutil
 import signal
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
@@ -29,7 +30,6 @@ from pytest_roofline.rerun import command_of, end_with_parent, environment_of, w
 from pytest_roofline.session import analysis
 from pytest_roofline.session import baseline as baselines
 from pytest_roofline.session.baseline import Baseline
-from roofline.files.temporary import temporary_folder
 from roofline.results import journal
 from roofline.schema.record import KEY, SessionSet
 
@@ -256,10 +256,10 @@ def run(
     if stop_at_failure:
         stops.add(exit_codes.FAILED)
     ended: list[Ended] = []
-    with temporary_folder("roofline-sessions-") as folder:
+    with tempfile.TemporaryDirectory(prefix="roofline-sessions-") as folder:
         for index in range(1, count + 1):
             place = SessionSet(id=identity, index=index, count=count)
-            child = Member(place=place, pointer=folder / str(index))
+            child = Member(place=place, pointer=Path(folder) / str(index))
             announce(f"session {index} of {count}")
             code = launch(child.environment())
             ended.append(Ended(index=index, code=code, file=child.collect(), concluded=child.concluded))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from roofline.ab.messages import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
-from roofline.ab.process import PREPARING_S, Process, ProcessFailed
+from roofline.ab.process import PREPARING_S, MeasuringProcess, ProcessFailed
 from roofline.comparison.paired import SIDES, PairTurns, SideName
 from roofline.comparison.workload import workload_changes
 
@@ -30,7 +30,7 @@ HANGING_S = 60.0
 reason to give up after one."""
 
 Clock = Callable[[], float]
-Processes = Mapping[SideName, Process]
+Processes = Mapping[SideName, MeasuringProcess]
 OnFiles = Callable[[SideName, Sequence[str]], None]
 
 _Value = TypeVar("_Value")

@@ -13,7 +13,7 @@ from typing import Literal
 from roofline.ab.alternate import Clock, TurnsOfTest, alternate
 from roofline.ab.loaded_code import LoadedCode
 from roofline.ab.messages import Hello
-from roofline.ab.process import MeasuringProcess, Process
+from roofline.ab.process import MeasuringProcess
 from roofline.ab.side import CannotMeasure, Side
 from roofline.comparison.effect import Effect
 from roofline.comparison.observation import Unusable
@@ -147,7 +147,7 @@ class AbResult:
         return tuple(case for case in self.cases if case.outcome in outcomes)
 
 
-Start = Callable[[Side, Sequence[str], Path, Mapping[str, str]], Process]
+Start = Callable[[Side, Sequence[str], Path, Mapping[str, str]], MeasuringProcess]
 """Starts a measuring process: of a side, with pytest's arguments, what it prints in a file, in an environment."""
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Channel, Closed, Hello, Message, TimedOut, Unreadable
 from roofline.ab.side import CannotMeasure, Side
@@ -26,47 +25,15 @@ PREPARING_S = 600.0
 """Limit of what has no length that one could know: to collect the tests, to build, compile and warm up a model, to
 prove and count. Compiling is the longest of it, and takes minutes at most."""
 
-MARK = "ROOFLINE_PROCESS"
-"""Environment variable that a measuring process hands down to all that it starts."""
-
 
 class ProcessFailed(CannotMeasure):
     """A measuring process has ended or hangs where it should have gone on. The message has what it wrote last."""
 
 
-class Process(Protocol):
-    """The interface of a measuring process."""
-
-    side: Side
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object, /) -> None: ...
-
-    def hello(self) -> Hello:
-        """Wait until its tests are collected.
-
-        :raises ProcessFailed: it has ended, or is of a version that can't be talked to.
-        """
-        ...
-
-    def send(self, message: Message) -> None:
-        """:raises ProcessFailed: it has ended."""
-        ...
-
-    def receive(self, limit_s: float, doing: str) -> Message:
-        """Wait for its next message.
-
-        :param limit_s: how long, in seconds. A process that sends nothing by then is ended.
-        :param doing: what it has to do before it answers, for the message: ``preparing test_it.py::test_it``.
-        :raises ProcessFailed: it has ended, or sent nothing in that time.
-        """
-        ...
-
-
 class MeasuringProcess:
-    """A pytest process of a side that takes turns. Use it in a ``with`` statement: at its end the process is gone, and
-    so are those that it started, on Linux also in sessions of their own.
+    """A pytest process of a side that takes turns.
+
+    At the end of its ``with`` statement it is gone, and so are those that it started, but in sessions of their own.
 
     :param arguments: pytest's.
     :param log: file for what it prints.
@@ -76,12 +43,10 @@ class MeasuringProcess:
     def __init__(self, side: Side, arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
         self.side = side
         self._log = log
-        # All of one length: how long the environment is moves a stack, and is to be the same on both sides.
-        self._mark = secrets.token_hex(8)
         to_child, from_parent = os.pipe()
         to_parent, from_child = os.pipe()
         command = (side.python, "-m", "pytest", "-p", WORKER, "-p", "no:cacheprovider", *arguments)
-        variables = {**side.environment(environment), PIPES: f"{to_child},{from_child}", MARK: self._mark}
+        variables = {**side.environment(environment), PIPES: f"{to_child},{from_child}"}
         try:
             with log.open("wb") as output:
                 self._process = subprocess.Popen(
@@ -115,6 +80,10 @@ class MeasuringProcess:
         self._kill()
 
     def hello(self) -> Hello:
+        """Wait until its tests are collected.
+
+        :raises ProcessFailed: it has ended, or is of a version that can't be talked to.
+        """
         hello = self.receive(PREPARING_S, "collecting the tests")
         if not isinstance(hello, Hello) or hello.protocol != PROTOCOL:
             raise ProcessFailed(
@@ -124,12 +93,19 @@ class MeasuringProcess:
         return hello
 
     def send(self, message: Message) -> None:
+        """:raises ProcessFailed: it has ended."""
         try:
             self._channel.send(message)
         except Closed:
             raise self._ended() from None
 
     def receive(self, limit_s: float, doing: str) -> Message:
+        """Wait for its next message.
+
+        :param limit_s: seconds. A process that sends nothing by then is ended.
+        :param doing: what it has to do before it answers, for the message: ``preparing test_it.py::test_it``.
+        :raises ProcessFailed: it has ended, or sent nothing in that time.
+        """
         try:
             return self._channel.receive(limit_s)
         except Closed:
@@ -144,7 +120,6 @@ class MeasuringProcess:
         # It leads a group of its own: with it end the workers of its data loaders.
         with suppress(ProcessLookupError, PermissionError):  # macOS forbids it where all of them have ended
             os.killpg(self._process.pid, signal.SIGKILL)
-        end_marked(self._mark)
         with suppress(subprocess.TimeoutExpired):  # what hangs in a device's driver can't be ended
             self._process.wait(GRACE_S)
 
@@ -159,30 +134,6 @@ class MeasuringProcess:
         lines = last_lines(self._log.read_text(encoding="utf-8", errors="replace"))
         shown = "\n".join(f"  | {line}" for line in lines) or "  (it wrote nothing)"
         return ProcessFailed(f"{self.side.name} ({self.side.what}): its pytest {what}. The last it wrote:\n{shown}")
-
-
-def end_marked(mark: str) -> None:
-    """Kill every process with this mark, in whatever session it is, until there is no new one.
-
-    They are found by /proc, so on Linux alone. One that was given another environment is not found, nor is another
-    user's.
-    """
-    ended: set[int] = set()
-    while found := _marked(mark) - ended:
-        for process in found:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(process, signal.SIGKILL)
-        ended |= found
-
-
-def _marked(mark: str) -> set[int]:
-    entry = f"{MARK}={mark}".encode()
-    found = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended meanwhile, or is another user's
-            if entry in (folder / "environ").read_bytes().split(b"\0"):
-                found.add(int(folder.name))
-    return found
 
 
 def last_lines(text: str) -> list[str]:

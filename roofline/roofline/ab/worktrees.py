@@ -10,7 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from roofline.files.temporary import PREFIX
+PREFIX = "roofline-ab-"
+"""What the names of the folders begin with in which a comparison makes its trees."""
 
 
 class GitError(RuntimeError):

@@ -13,11 +13,10 @@ from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.side import SideOptions, check_arguments, two_sides
 from roofline.ab.table import as_json, found_in, verdict_table
 from roofline.cli.inputs import INPUT, NoData
-from roofline.cli.interleaved import failures, interruptible, rule_options, tell
+from roofline.cli.interleaved import failures, interruptible, rule_options, tell, temporary_folder
 from roofline.cli.output import emit, emit_text, try_to_write
 from roofline.cli.parameters import Output, OutputFolder, table_options
 from roofline.comparison.gate import judge
-from roofline.files.temporary import temporary_folder
 from roofline.text.printable import printable
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 
 import click
@@ -13,6 +16,7 @@ import click
 from roofline.ab.cases import Rules
 from roofline.ab.process import supported
 from roofline.ab.side import CannotMeasure, WrongOptions
+from roofline.ab.worktrees import PREFIX
 from roofline.cli import output
 from roofline.cli.inputs import NoData
 from roofline.cli.parameters import Command, Confidence, Seconds, Share
@@ -81,6 +85,14 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make a folder for trees and logs, and remove it at the end of the block."""
+    # What a test left running may still write there.
+    with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
+        yield Path(os.path.realpath(folder))
 
 
 def tell(line: str) -> None:

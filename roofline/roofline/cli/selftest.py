@@ -12,10 +12,9 @@ from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.selftest import not_compared, selftest_cases, selftest_table, slowed, small_case_arguments, unchanged
 from roofline.ab.side import check_arguments
 from roofline.cli.inputs import NoData
-from roofline.cli.interleaved import failures, interruptible, rule_options, tell
+from roofline.cli.interleaved import failures, interruptible, rule_options, tell, temporary_folder
 from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import Output, Share, table_options
-from roofline.files.temporary import temporary_folder
 
 FAILED = 1
 
@@ -43,11 +42,10 @@ def selftest(
     trials.
     """
     rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
-    with failures(), interruptible(), temporary_folder() as temporary:
+    with failures(), interruptible(), temporary_folder() as folder:
         check_arguments(arguments)
         if output.path is not None:
             try_to_write(output.path)
-        folder = Path(os.path.realpath(temporary))
         where = Path.cwd() if arguments else folder
         arguments = arguments or small_case_arguments(folder)
         sides = unchanged(where, where, sys.executable)

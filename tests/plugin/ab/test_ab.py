@@ -183,12 +183,11 @@ def test_ctrl_c_leaves_nothing_behind(project: Project, tmp_path: Path) -> None:
     assert _running_below(tmp_path / "temporary") == []
 
 
-def test_a_killed_one_leaves_no_process_and_no_folder(project: Project, tmp_path: Path) -> None:
-    """They end with it, and git's list names no work tree of it."""
+def test_a_killed_one_leaves_no_process(project: Project, tmp_path: Path) -> None:
+    """They end with it."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     project.commit({"test_it.py": "import time\ndef test_it(roofline):\n    time.sleep(1)\n"})
-    before = project.state()
     process = subprocess.Popen(
         [sys.executable, "-m", "roofline", "ab", "--base", "HEAD~1", "--new", "HEAD", "--", "test_it.py", *PYTEST],
         cwd=project.root,
@@ -202,18 +201,6 @@ def test_a_killed_one_leaves_no_process_and_no_folder(project: Project, tmp_path
     process.kill()
     process.communicate()
     assert _running_below(temporary) == []
-    assert _emptied(temporary)
-    assert project.state() == before
-
-
-def _emptied(folder: Path) -> bool:
-    """Whether the folder is empty within some seconds."""
-    end = time.monotonic() + 20
-    while list(folder.iterdir()):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def _running_below(folder: Path) -> list[str]:

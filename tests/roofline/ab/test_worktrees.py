@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.worktrees import Commit, GitError, Repository
-from roofline.files.temporary import PREFIX
+from roofline.ab.worktrees import PREFIX, Commit, GitError, Repository
 from tests.roofline.ab.repository import Project
 
 
