@@ -94,12 +94,10 @@ def ab(
         with two_sides(options, Path.cwd(), folder) as sides:
             result = measure_in_turns(sides, arguments, rules, folder, os.environ, tell)
     outcome = judge(found_in(result), allow_removed=allow_removed, strict=strict)
-    messages = [f"Warning: {warning}" for warning in outcome.warnings]
-    messages += [f"Error: {failure}" for failure in outcome.failures]
     table, shown = verdict_table(result, outcome.exit_code), output.form
     if shown == "markdown":
         # A summary is read without the log.
-        table = replace(table, notes=(*messages, *table.notes))
+        table = replace(table, notes=(*outcome.messages, *table.notes))
     # What was measured is kept before it is shown, and shown though it can't be kept: either may fail.
     with failures():
         try:
@@ -110,6 +108,6 @@ def ab(
                 emit_text(as_json(result, outcome), output.path)
             else:
                 emit([table], output)
-    for line in [*([] if output.path is None else [table.title]), *messages]:
+    for line in [*([] if output.path is None else [table.title]), *outcome.messages]:
         tell(line)
     return outcome.exit_code

@@ -160,7 +160,5 @@ def _show_expected(expected: Table[Any], outcome: Gate, output: Output) -> None:
 
 
 def _tell(outcome: Gate, output: Output) -> None:
-    for warning in outcome.warnings:
-        tell(printable(f"Warning: {warning}"), output.width)
-    for failure in outcome.failures:
-        tell(printable(f"Error: {failure}"), output.width)
+    for message in outcome.messages:
+        tell(printable(message), output.width)

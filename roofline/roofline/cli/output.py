@@ -120,7 +120,7 @@ def _emit_data(tables: Sequence[Table[Any]], output: Output) -> None:
     else:
         emit_text("\n".join(render(table, output.form, 0) for table in tables), output.path)
     for table in tables:
-        for note in (*table.notes, *table.legends.values()):
+        for note in table.notes:
             tell(printable(note), output.width)
 
 

@@ -16,11 +16,10 @@ from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate
 from roofline.comparison.sides import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.comparison.verdict_table import judgement, markdown, table
+from roofline.comparison.verdict_table import judgement, table
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.show.export import records
-from roofline.show.render import render
 from roofline.show.tables import Table
 from roofline.text.json_text import json_text
 
@@ -138,6 +137,8 @@ def show(
     :param gate: what a check came to, which it says on stderr, and which makes its JSON a judgement with the cases as
         its rows; None where nothing is gated, and JSON is the cases.
     """
+    tables: list[Table[Any]] = [table(comparison, title, in_full=verbose)]
+    tables += [] if expected is None else [expected]
     match output.form:
         case "json" if gate is not None:
             document = judgement(comparison, title, gate)
@@ -146,12 +147,11 @@ def show(
                 document["expected_bounds"] = bounds
             emit_text(json_text(document), output.path)
         case "markdown":
-            # The gate's lines stand above it.
-            more = "" if expected is None else "\n" + render(unsaid(expected, gate, Output()), "markdown", 0)
-            emit_text(markdown(comparison, title, gate, in_full=verbose) + more, output.path)
+            # A summary is read without the log: what the gate says stands above the other notes.
+            tables = [unsaid(one, gate, Output()) for one in tables]
+            said = () if gate is None else gate.messages
+            emit([replace(tables[0], notes=[*said, *tables[0].notes]), *tables[1:]], output)
         case _:
-            tables: list[Table[Any]] = [table(comparison, title, in_full=verbose)]
-            tables += [] if expected is None else [expected]
             # CSV is one table.
             complete = "--format csv" if expected is None else "--format json"
             emit([unsaid(one, gate, output) for one in tables], output, complete=complete)

@@ -75,6 +75,11 @@ class Gate:
         """All that it says."""
         return (*self.failures, *self.warnings)
 
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The same, each line with how bad it is, the worst last."""
+        return (*(f"Warning: {line}" for line in self.warnings), *(f"Error: {line}" for line in self.failures))
+
 
 def judge(found: Iterable[Found], *, strict: bool = False, allow_removed: bool = False) -> Gate:
     """The outcome of all that was found: 1 wins over 3, for a regression is there whatever could not be compared."""

@@ -6,7 +6,7 @@ versions change on one machine and decide nothing. Two files without a fingerpri
 all of that alike: what one of them leaves open may be anything.
 
 The runs of a side are taken for runs of the same code, and on one machine the roofs should be the same. What speaks
-against it is reported with the files: another commit, another day, a beginning before the baseline, other roofs.
+against it is reported with the files: another commit, a beginning before the baseline, other roofs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from roofline.comparison.observation import disturbed_session, rounds_of
 from roofline.results.reader import Host, ResultFile
@@ -212,10 +212,6 @@ def run_of(result: ResultFile) -> Run:
     )
 
 
-APART = timedelta(days=1)
-"""Sessions that began longer than this before the newest of their side are reported."""
-
-
 def newest(runs: Iterable[Run]) -> Run:
     return max(runs, key=lambda run: run.when)
 
@@ -244,19 +240,6 @@ def other_code(side: str, runs: Sequence[Run]) -> list[str]:
         f"{len(other)} of {len(runs)} sessions of the {side} {_are(other)} not of {code_of(last)}, as the newest is,"
         f" and taken for the same code: {some_of([f'{run.file} ({code_of(run)})' for run in other])}"
     ]
-
-
-def days_apart(side: str, runs: Sequence[Run]) -> list[str]:
-    """At most a line, for the sessions of a side that are of another day than its newest.
-
-    :param side: in words.
-    """
-    end = newest(runs).moment
-    old = [run for run in runs if end is not None and run.moment is not None and end - run.moment > APART]
-    if not old:
-        return []
-    named = some_of([f"{run.file} ({run.when[:10]})" for run in old])
-    return [f"{len(old)} of {len(runs)} sessions of the {side} began more than a day before its newest: {named}"]
 
 
 def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:

@@ -1,15 +1,13 @@
-"""A comparison as a table, as JSON, and as Markdown for the summary of a CI run."""
+"""Show a comparison: its table with what must be known of both sides, and its JSON."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from roofline.comparison.comparison import (
     LARGE_IMPROVEMENT,
-    MATCHED,
     OUTCOMES,
     Compared,
     Comparison,
@@ -23,7 +21,6 @@ from roofline.comparison.runs import (
     Run,
     before_the_baseline,
     code_of,
-    days_apart,
     newest,
     other_code,
     roofs_apart,
@@ -32,9 +29,7 @@ from roofline.comparison.runs import (
 from roofline.comparison.sides import SessionResult
 from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
 from roofline.schema.record_json import without_nonfinite
-from roofline.show.render import render
 from roofline.show.tables import Column, Table
-from roofline.text.printable import markdown_text
 from roofline.text.units import (
     counted,
     first_lines,
@@ -82,15 +77,12 @@ def _file(results: Sequence[SessionResult]) -> str | None:
     return results[0].run.file if results else None
 
 
-CASE: Column[Compared] = Column(name="case", title="case", get=lambda case: case.match.id, right=False)
+_CASE: Column[Compared] = Column(name="case", title="case", get=lambda case: case.match.id, right=False)
 _MACHINE: Column[Compared] = Column(
     name="machine", title="machine", get=lambda case: case.match.machine.label, right=False, drop=8
 )
-VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
-WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
-MISSING: Column[Compared] = Column(
-    name="missing", title="missing", get=lambda case: case.match.why_missing or None, right=False
-)
+_VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
+_WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
 _CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=signed)
 _MORE: Column[Compared] = Column(
     name=MORE,
@@ -111,11 +103,11 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
     confidence = comparison.settings.confidence
     figures = ("step_time_s", "fraction_of_roof", "fraction_of_speed_of_light", "outliers", "slowest_round")
     return [
-        CASE,
+        _CASE,
         Column(name="test", title="test", get=lambda case: case.match.test, right=False),
         _MACHINE,
-        VERDICT,
-        WHY,
+        _VERDICT,
+        _WHY,
         _CHANGE,
         Column(
             name="change_low", title="from", get=_of_effect(lambda one: one.interval(confidence)[0] - 1), show=signed
@@ -146,7 +138,7 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
         show=signed_range,
         drop=1,
     )
-    shown = [CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), VERDICT, _CHANGE, between]
+    shown = [_CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), _VERDICT, _CHANGE, between]
     if comparison.settings.by == "roof":
         for name, of, drop in (("fraction_of_roof", "roof", 2), ("fraction_of_speed_of_light", "light", 6)):
             for later, one in enumerate(_of_sides(name)):
@@ -160,7 +152,6 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
 _DIFFERENCES = 4
 """Of the sides beside their code, named unless all are asked for."""
 
-_UNSETTLED: tuple[Outcome, ...] = ("inconclusive", "new")
 _SETTLED: tuple[Outcome, ...] = ("faster", "same")
 _NOT_MATCHED: tuple[Outcome, ...] = ("new", "removed", "invalid", "not comparable")
 
@@ -204,8 +195,8 @@ def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[
             coverage(comparison),
             *_reasons(comparison, in_full=in_full),
             *_notes(comparison, in_full=in_full),
+            *([_more(comparison)] if asks_for_more(comparison) else []),
         ],
-        legends={MORE: _more(comparison)} if asks_for_more(comparison) else {},
     )
 
 
@@ -243,55 +234,6 @@ def judgement(comparison: Comparison, title: str, gate: Gate) -> dict[str, Any]:
     return result
 
 
-def markdown(comparison: Comparison, title: str, gate: Gate | None = None, *, in_full: bool = True) -> str:
-    """The verdict first and what the gate has to say of it, then the cases that are in the way of a pass, then coverage
-    and notes; the rest is folded.
-
-    :param gate: what a check came to; None where nothing is gated.
-    :param in_full: with a line for each case. Else only the first of a kind have theirs.
-    """
-    strict = gate is not None and gate.strict
-    worst, barred = comparison.of("slower"), comparison.of("removed", "not comparable", "invalid")
-    # Where nothing at all was judged, that is why it doesn't pass; else only ``strict`` bars what is inconclusive.
-    barring: tuple[Outcome, ...] = _UNSETTLED if not comparison.judged else ("inconclusive",) if strict else ()
-    unsettled = comparison.of(*barring)
-    missing = [case for case in comparison.of(*MATCHED, "new") if strict and case.match.missing]
-    with_reasons = [*display(comparison), WHY]
-    blocks = [f"### {markdown_text(title)}"]
-    if gate is not None and (gate.failures or gate.warnings):
-        said = [f"Error: {failure}" for failure in gate.failures]
-        said += [f"Warning: {warning}" for warning in gate.warnings]
-        blocks.append(_items(said))
-    if worst:
-        blocks.append(_plain(Table(title="Slower", columns=display(comparison), rows=worst)))
-    if barred:
-        blocks.append(_plain(Table(title="Not compared", columns=[CASE, VERDICT, WHY], rows=barred)))
-    if unsettled:
-        blocks.append(_plain(Table(title="Not settled", columns=with_reasons, rows=unsettled)))
-    if missing:
-        blocks.append(_plain(Table(title="Sessions missing", columns=[CASE, VERDICT, MISSING], rows=missing)))
-    blocks.append(markdown_text(coverage(comparison)))
-    legend = [_more(comparison)] if asks_for_more(comparison) else []
-    before = () if gate is None else gate.lines
-    blocks.append(_items([*legend, *(line for line in _notes(comparison, in_full=in_full) if line not in before)]))
-    for name, outcomes in (("Not settled", _UNSETTLED), ("Faster or the same", _SETTLED)):
-        rest = [case for case in comparison.of(*outcomes) if case not in unsettled and case not in missing]
-        if rest:
-            counts = Counter(case.outcome for case in rest)
-            summary = ", ".join(f"{counts[outcome]} {outcome}" for outcome in outcomes if counts[outcome])
-            shown = _plain(Table(title=name, columns=with_reasons, rows=rest))
-            blocks.append(f"<details><summary>{name}: {summary}</summary>\n\n{shown}\n\n</details>")
-    return "\n\n".join(blocks) + "\n"
-
-
-def _items(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {markdown_text(line)}" for line in lines)
-
-
-def _plain(part: Table[Compared]) -> str:
-    return render(part, "markdown", 0).rstrip("\n")
-
-
 def _notes(comparison: Comparison, *, in_full: bool) -> list[str]:
     return [
         *lines_of_missing(comparison, in_full=in_full),
@@ -305,7 +247,7 @@ def _notes(comparison: Comparison, *, in_full: bool) -> list[str]:
 def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
     """What has to be known of the baseline and of the new side to believe the verdicts."""
     base, new = comparison.base_runs, comparison.new_runs
-    lines = [f"Baseline: {_side(base)}{_age(base, new)}", f"New: {_side(new)}"]
+    lines = [f"Baseline: {_side(base)}", f"New: {_side(new)}"]
     if comparison.settings.by == "roof":
         lines.append(
             "By roof: the step time over the least that each machine's own measured roofs allow is compared, not the"
@@ -313,7 +255,7 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
         )
         lines += roofs_apart(base, new)
     for name, runs in (("baseline", base), ("new side", new)):
-        lines += [*other_code(name, runs), *days_apart(name, runs)]
+        lines += [*other_code(name, runs)]
         lines += lines_of_incomplete(runs, in_full=in_full)
     lines += before_the_baseline(base, new)
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
@@ -356,15 +298,6 @@ def _side(runs: Sequence[Run]) -> str:
     last = newest(runs)
     sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
     return f"{sessions} of {last.machine.label}, {code_of(last)}, {last.when[:10] or 'no date told'} ({last.file})"
-
-
-def _age(base: Sequence[Run], new: Sequence[Run]) -> str:
-    """How long before the new side the baseline was taken; empty where that isn't known, or less than a day."""
-    of_base, of_new = newest(base).moment, newest(new).moment
-    if of_base is None or of_new is None:
-        return ""
-    days = (of_new - of_base).days
-    return f", {days} day{'s' if days > 1 else ''} older than the new side" if days > 0 else ""
 
 
 def _run(run: Run) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def parquet_of(table: Table[Any]) -> bytes:
 def frame_of(table: Table[Any]) -> pd.DataFrame:
     """Make the frame of a table: its columns and rows, with its title and notes in ``attrs``."""
     made = frame(table.columns, table.rows)
-    made.attrs |= {"title": table.title, "notes": [*table.notes, *table.legends.values()]}
+    made.attrs |= {"title": table.title, "notes": [*table.notes]}
     return made
 
 

@@ -60,7 +60,7 @@ def render(
 
 def _markdown(table: Table[Any]) -> str:
     columns = table.displayed()
-    notes = _noted(table, columns)
+    notes = table.notes
     if table.section is not None:
         columns.insert(0, Column(name="section", title=table.section_title, get=table.section, right=False))
     lines = [
@@ -75,11 +75,6 @@ def _markdown(table: Table[Any]) -> str:
 def _on_one_line(title: str) -> str:
     """A heading of several lines: ``FLOP/byte``, ``% of roof``."""
     return title.replace("/\n", "/").replace("\n", " ")
-
-
-def _noted(table: Table[Any], columns: Iterable[Column[Any]]) -> list[str]:
-    """What stands below the table where these columns are shown."""
-    return [*table.notes, *(table.legends[column.name] for column in columns if column.name in table.legends)]
 
 
 def _item(note: str) -> str:
@@ -112,7 +107,7 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wide
     from rich.text import Text
 
     cells, dropped, needed = _fitted(table, width)
-    notes = _noted(table, [one.column for one in cells])
+    notes = [*table.notes]
     if dropped:
         ways = " or ".join(filter(None, (wider.format(needed), complete)))
         notes.append(f"Not shown at this width: {', '.join(dropped)} (use {ways})")

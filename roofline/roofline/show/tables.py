@@ -6,8 +6,8 @@ show it. CSV and JSON carry ``columns`` with raw values; terminal and Markdown s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
@@ -63,8 +63,7 @@ class Table(Generic[Row]):
     narrower still, and go from the right where nothing else helps. No figure is cut off.
 
     ``section`` gives the heading of the block a row belongs to: rows of a block stand together in ``rows``. Markdown
-    shows it as a first column, under ``section_title``. ``notes`` stand below the table, and below them ``legends``:
-    what has to be known of a column, by its name, where that is shown.
+    shows it as a first column, under ``section_title``. ``notes`` stand below the table.
     """
 
     title: str
@@ -74,7 +73,6 @@ class Table(Generic[Row]):
     section: Callable[[Row], str] | None = None
     section_title: str = ""
     notes: Sequence[str] = ()
-    legends: Mapping[str, str] = field(default_factory=dict)
     key_width: int = _KEY_WIDTH
 
     def displayed(self) -> list[Column[Row]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,8 +12,7 @@ from roofline.comparison.matching import MatchedCase
 from roofline.comparison.runs import Identity
 from roofline.comparison.runs import Run as OneRun
 from roofline.comparison.verdict import NoNumber
-from roofline.comparison.verdict_table import markdown, table
-from roofline.schema.record import KEY
+from roofline.comparison.verdict_table import table
 from roofline.show.render import render
 from tests.roofline import build
 from tests.roofline.comparison import sessions
@@ -23,13 +21,12 @@ from tests.roofline.conftest import Run
 
 
 def test_age_and_commit_of_the_baseline_are_shown(run: Run, tmp_path: Path) -> None:
-    """GATE-07: 400 days before the new run."""
+    """GATE-07: a baseline may be 400 days old."""
     base = build.write(tmp_path / "base.json", sessions.document(TIMES, started_at="2025-10-16T10:00:00+00:00"))
     new = build.write(tmp_path / "new.json", sessions.document(TIMES, 10))
     _, out, _ = run("check", new, "--baseline", base)
     told = " ".join(out.split())
     assert "Baseline: 1 session of epyc-2cpu, commit 01234567, 2025-10-16" in told
-    assert "400 days older than the new side" in told
 
 
 def test_json_has_the_verdict_the_coverage_and_every_case(run: Run, base: list[Path], new: list[Path]) -> None:
@@ -46,48 +43,15 @@ def test_json_has_the_verdict_the_coverage_and_every_case(run: Run, base: list[P
     assert [run["commit"] for run in content["base"]] == ["0123456789abcdef"] * 4
 
 
-def test_markdown_begins_with_the_verdict_and_folds_what_passed(run: Run, tmp_path: Path, base: list[Path]) -> None:
-    """For the summary of a CI run: verdict, what is wrong, regressions, what was not compared, coverage; the rest is
-    folded.
-    """
+def test_markdown_begins_with_the_verdict_and_what_the_gate_says(run: Run, tmp_path: Path, base: list[Path]) -> None:
+    """For the summary of a CI run, which is read without standard error."""
     new = sessions.side(tmp_path / "new", {"resnet50": 0.15, "vgg16": 0.2}, first=10)
     code, out, err = run("check", *new, "--baseline", *base, "--format", "markdown")
     assert code == 1
-    heading, said, slower, removed, covered, folded = (
-        out.index(text)
-        for text in (
-            "### Regression",
-            "- Error: slower",
-            "**Slower**",
-            "**Not compared**",
-            "Coverage: 1 matched",
-            "<details>",
-        )
-    )
-    assert heading == 0 < said < slower < removed < covered < folded
-    assert out[said:slower].splitlines() == [*(f"- {line}" for line in err.splitlines()), ""]
-    assert out[folded:].startswith("<details><summary>Not settled: 1 new</summary>\n\n")
-    assert out.endswith("</details>\n")
-
-
-def test_in_markdown_nothing_hides_why_nothing_could_be_compared(run: Run, base: list[Path], new: list[Path]) -> None:
-    """A loud hour is the whole reason, with what to do."""
-
-    def disturb(content: dict[str, Any]) -> None:
-        for row in content["benchmarks"]:
-            row["extra_info"][KEY]["timing"]["rounds"]["disturbed"] = ["steal"] * 20
-
-    for path in new:
-        sessions.edited(path, disturb)
-    for command in (("check", *new, "--baseline", *base), ("compare", *base, "--with", *new)):
-        code, out, _ = run(*command, "--format", "markdown")
-        assert code == 3
-        assert "<details>" not in out
-        assert (
-            "mostly disturbed from outside in each of 4 sessions"
-            in out.partition("**Not settled**")[2].partition("Coverage")[0]
-        )
-        assert ("- Error: no case of " in out) is (command[0] == "check")
+    assert out.startswith("**Regression")
+    said = [f"- {line}" for line in err.splitlines()]
+    first = out.splitlines().index(said[0])
+    assert out.splitlines()[first : first + len(said)] == said
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -160,11 +124,10 @@ def test_that_no_number_settles_a_case_is_not_shown_as_settled() -> None:
         rows = [line.split() for line in lines if line.split()[:1] in (["known"], ["beyond"], ["border"], ["none"])]
         assert [row[-1] for row in rows] == signs
         assert said in " ".join(" ".join(lines).split())
-    assert f"- {said}\n" in markdown(comparison, "t")
 
 
 def test_where_nothing_asks_for_more_nobody_is_told_of_it() -> None:
     """Neither a column nor a note."""
     shown = table(_comparison(_case("none")), "t")
     assert "more_sessions" not in [column.name for column in shown.displayed()]
-    assert not any(note.startswith("More to settle it") for note in (*shown.notes, *shown.legends.values()))
+    assert not any(note.startswith("More to settle it") for note in shown.notes)

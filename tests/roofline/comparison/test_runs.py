@@ -13,7 +13,6 @@ from roofline.comparison.runs import (
     Identity,
     Run,
     before_the_baseline,
-    days_apart,
     identity_of,
     machine_difference,
     other_code,
@@ -182,11 +181,11 @@ BASE = [_dated("b1", _at(10)), _dated("b2", _at(11))]
 
 
 def test_sessions_of_one_code_in_one_stretch_of_time_have_nothing_to_tell() -> None:
-    """Up to a day, whichever came first; nor where no commit or no date is told."""
+    """Nor where no commit is told."""
     runs = [_dated("a", _at(20, 0)), _dated("b", _at(21, 0)), _dated("c", _at(20, 12))]
     untold = [_dated("a", "", None, dirty=None), _dated("b", _at(20)), _dated("c", "", None, dirty=None)]
     for side in (runs, untold):
-        assert (other_code("new side", side), days_apart("new side", side)) == ([], [])
+        assert other_code("new side", side) == []
     assert before_the_baseline(BASE, runs) == []
 
 
@@ -199,19 +198,6 @@ def test_other_code_than_the_newest_session_s_is_named() -> None:
     ]
     untold = [_dated("new", _at(20)), _dated("whether", _at(20), dirty=None)]
     assert other_code("baseline", untold) == []
-
-
-def test_other_days_than_the_newest_session_s_are_named() -> None:
-    """Three of them, and how many more."""
-    runs = [_dated("new", _at(20)), _dated("old", _at(2)), _dated("close", _at(19, 13))]
-    assert days_apart("baseline", runs) == [
-        "1 of 3 sessions of the baseline began more than a day before its newest: old (2026-11-02)"
-    ]
-    runs = [_dated("new", _at(20)), *(_dated(f"old{day}", _at(day)) for day in range(1, 6))]
-    assert days_apart("new side", runs) == [
-        "5 of 6 sessions of the new side began more than a day before its newest: old1 (2026-11-01), old2 (2026-11-02),"
-        " old3 (2026-11-03) and 2 more"
-    ]
 
 
 @pytest.mark.parametrize(

@@ -288,18 +288,6 @@ def test_a_note_of_wide_letters_keeps_the_width(note: str, width: int) -> None:
     assert max(map(cell_len, lines)) > width - 10
 
 
-def test_a_legend_goes_with_its_column() -> None:
-    """Where that is not shown nobody looks for what its signs mean; whoever reads all columns is told all."""
-    shown: list[Column[str]] = [
-        Column(name="key", title="key", get=lambda row: row, right=False),
-        Column(name="wide", title="wide", get=lambda _: "x" * 40, drop=1),
-    ]
-    table = Table(title="t", columns=shown, rows=["a"], notes=["A note"], legends={"wide": "wide: so many x"})
-    assert render(table, "table", 80).splitlines()[-2:] == ["  A note", "  wide: so many x"]
-    assert "so many x" not in render(table, "table", 40)
-    assert render(table, "markdown", 0).splitlines()[-2:] == ["- A note", "- wide: so many x"]
-
-
 @pytest.mark.parametrize("form", ["csv", "markdown"])
 def test_text_is_escaped_for_its_format(form: Format) -> None:
     """A name may be a formula and an image; a number below zero stays one."""
