@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from roofline.comparison.observation import Observation, Unusable, disturbed_session, observe, observe_stats, rounds_of
 from roofline.model.points import Point, cases
-from roofline.show.columns import percent_of
 from roofline.show.machines import Machine, machine_names, machine_of
-from roofline.show.tables import Column, Table
-from roofline.text.units import scaled, significant
+from roofline.show.tables import Column, Table, number, seconds, share, words
+from roofline.text.units import significant
 from roofline.timing.step_time import mostly_disturbed
 
 _MOST_REASONS = 3
@@ -133,17 +132,12 @@ def _times(count: int) -> str:
 
 
 _COLUMNS: tuple[Column[Scatter], ...] = (
-    Column(name="case", title="case", get=lambda row: row.case, right=False),
-    Column(name="machine", title="machine", get=lambda row: row.machine, right=False, drop=1),
-    Column(name="commit", title="commit", get=lambda row: row.commit, right=False, drop=2),
-    Column(name="sessions", title="sessions", get=lambda row: row.sessions),
-    Column(name="step_time_s", title="step", get=lambda row: row.step_time_s, show=lambda value: scaled(value, "s")),
-    Column(name="between_sessions", title="± between\nsessions %", get=lambda row: row.between, show=percent_of),
-    Column(name="within_session", title="± within\none %", get=lambda row: row.within, show=percent_of),
-    Column(
-        name="slowest_over_fastest",
-        title="slowest /\nfastest",
-        get=lambda row: row.slowest_over_fastest,
-        show=significant,
-    ),
+    words("case"),
+    words("machine", drop=1),
+    words("commit", drop=2),
+    number("sessions"),
+    seconds("step_time_s", "step"),
+    share("between_sessions", "± between\nsessions %", "between"),
+    share("within_session", "± within\none %", "within"),
+    number("slowest_over_fastest", "slowest /\nfastest", show=significant),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from roofline.comparison.comparison import (
@@ -14,7 +13,6 @@ from roofline.comparison.comparison import (
     Outcome,
     SideSummary,
 )
-from roofline.comparison.effect import Effect
 from roofline.comparison.gate import Gate, grouped, lines_of, lines_of_incomplete, lines_of_missing, lines_of_unreadable
 from roofline.comparison.observation import OUTLIER
 from roofline.comparison.runs import (
@@ -29,7 +27,7 @@ from roofline.comparison.runs import (
 from roofline.comparison.sides import SessionResult
 from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
 from roofline.schema.record_json import without_nonfinite
-from roofline.show.tables import Column, Table
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import (
     counted,
     first_lines,
@@ -60,93 +58,84 @@ def _more_of(case: Compared) -> str | None:
     return None if case.more_sessions is None else f"about {case.more_sessions}"
 
 
-def _of_effect(get: Callable[[Effect], Any]) -> Callable[[Compared], Any]:
-    return lambda case: None if case.effect is None else get(case.effect)
-
-
-def _of_sides(name: str) -> list[Column[Compared]]:
-    """A column a side of what its summary has under the name."""
-
-    def get(side: str) -> Callable[[Compared], Any]:
-        return lambda case: None if getattr(case, side) is None else getattr(getattr(case, side), name)
-
-    return [Column(name=f"{side}_{name}", title=side, get=get(side)) for side in ("base", "new")]
+def _of_sides(name: str, title: str = "", *, drop: int = 0, **how: Any) -> list[Column[Compared]]:
+    """Make a column a side of what its summary has under the name."""
+    return [
+        number(f"{side}_{name}", f"{side}{title}", f"{side}.{name}", drop=drop + later, **how)
+        for later, side in enumerate(("base", "new"))
+    ]
 
 
 def _file(results: Sequence[SessionResult]) -> str | None:
     return results[0].run.file if results else None
 
 
-_CASE: Column[Compared] = Column(name="case", title="case", get=lambda case: case.match.id, right=False)
-_MACHINE: Column[Compared] = Column(
-    name="machine", title="machine", get=lambda case: case.match.machine.label, right=False, drop=8
-)
-_VERDICT: Column[Compared] = Column(name="verdict", title="verdict", get=lambda case: case.outcome, right=False)
-_WHY: Column[Compared] = Column(name="why", title="why", get=lambda case: case.why or None, right=False)
-_CHANGE: Column[Compared] = Column(name="change", title="change", get=lambda case: case.change, show=signed)
-_MORE: Column[Compared] = Column(
-    name=MORE,
-    title="more to\nsettle it",
-    get=_more_of,
-    narrow=lambda text: text.removeprefix("about "),
-    drop=4,
-)
-_SESSIONS: Column[Compared] = Column(
-    name="sessions",
-    title="sessions",
-    get=_of_effect(lambda effect: f"{effect.base_sessions} v {effect.new_sessions}"),
-    drop=5,
-)
+_CASE: Column[Compared] = words("case", get="match.id")
+_MACHINE: Column[Compared] = words("machine", get="match.machine.label", drop=8)
+_VERDICT: Column[Compared] = words("verdict", get="outcome")
+_WHY: Column[Compared] = words("why", get=lambda case: case.why or None)
+_CHANGE: Column[Compared] = number("change", show=signed)
+
+
+def _interval(case: Compared, confidence: float) -> list[float] | None:
+    return None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)]
+
+
+def _sessions(case: Compared) -> str | None:
+    return None if case.effect is None else f"{case.effect.base_sessions} v {case.effect.new_sessions}"
 
 
 def columns(comparison: Comparison) -> list[Column[Compared]]:
     confidence = comparison.settings.confidence
+
+    def end(which: int) -> Callable[[Compared], float | None]:
+        return lambda case: None if case.effect is None else case.effect.interval(confidence)[which] - 1
+
     figures = ("step_time_s", "fraction_of_roof", "fraction_of_speed_of_light", "outliers", "slowest_round")
     return [
         _CASE,
-        Column(name="test", title="test", get=lambda case: case.match.test, right=False),
+        words("test", get="match.test"),
         _MACHINE,
         _VERDICT,
         _WHY,
         _CHANGE,
-        Column(
-            name="change_low", title="from", get=_of_effect(lambda one: one.interval(confidence)[0] - 1), show=signed
-        ),
-        Column(
-            name="change_high", title="to", get=_of_effect(lambda one: one.interval(confidence)[1] - 1), show=signed
-        ),
-        Column(name="confidence", title="confidence", get=lambda _: confidence),
-        Column(name="chance", title="chance", get=_of_effect(lambda effect: effect.chance)),
-        Column(name="least_effect", title="least effect", get=lambda case: case.least),
-        Column(name=MORE, title="more sessions", get=lambda case: case.more_sessions),
+        number("change_low", "from", end(0), signed),
+        number("change_high", "to", end(1), signed),
+        number("confidence", get=lambda _: confidence),
+        number("chance", get="effect.chance"),
+        number("least_effect", "least effect", "least"),
+        number(MORE, "more sessions"),
         *(column for name in figures for column in _of_sides(name)),
-        Column(name="counted_otherwise", title="counted otherwise", get=lambda case: case.match.counted or None),
-        Column(name="base_sessions", title="base", get=lambda case: len(case.match.base)),
-        Column(name="new_sessions", title="new", get=lambda case: len(case.match.new)),
-        Column(name="base_file", title="base", get=lambda case: _file(case.match.base)),
-        Column(name="new_file", title="new", get=lambda case: _file(case.match.new)),
+        number("counted_otherwise", "counted otherwise", lambda case: case.match.counted or None),
+        number("base_sessions", "base", lambda case: len(case.match.base)),
+        number("new_sessions", "new", lambda case: len(case.match.new)),
+        number("base_file", "base", lambda case: _file(case.match.base)),
+        number("new_file", "new", lambda case: _file(case.match.new)),
     ]
 
 
 def display(comparison: Comparison) -> list[Column[Compared]]:
     """Where space is short, what a verdict is about gives way last: the interval, then the times of both sides."""
     confidence = comparison.settings.confidence
-    between: Column[Compared] = Column(
-        name="interval",
-        title=f"{significant(100 * confidence, 2)} % interval",
-        get=_of_effect(lambda effect: [end - 1 for end in effect.interval(confidence)]),
-        show=signed_range,
+    between = number(
+        "interval",
+        f"{significant(100 * confidence, 2)} % interval",
+        lambda case: _interval(case, confidence),
+        signed_range,
         drop=1,
     )
     shown = [_CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), _VERDICT, _CHANGE, between]
     if comparison.settings.by == "roof":
-        for name, of, drop in (("fraction_of_roof", "roof", 2), ("fraction_of_speed_of_light", "light", 6)):
-            for later, one in enumerate(_of_sides(name)):
-                shown.append(replace(one, title=f"{one.title} of\n{of}", show=percent, drop=drop + later))
+        shown += _of_sides("fraction_of_roof", " of\nroof", show=percent, drop=2)
+        shown += _of_sides("fraction_of_speed_of_light", " of\nlight", show=percent, drop=6)
     else:
-        for later, one in enumerate(_of_sides("step_time_s")):
-            shown.append(replace(one, show=lambda value: scaled(value, "s"), drop=2 + later))
-    return [*shown, _SESSIONS, *([_MORE] if asks_for_more(comparison) else [])]
+        shown += _of_sides("step_time_s", show=lambda value: scaled(value, "s"), drop=2)
+    shown.append(number("sessions", get=_sessions, drop=5))
+    if asks_for_more(comparison):
+        shown.append(
+            number(MORE, "more to\nsettle it", _more_of, narrow=lambda text: text.removeprefix("about "), drop=4)
+        )
+    return shown
 
 
 _DIFFERENCES = 4

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from roofline.comparison.gate import Found, lines_of_unreadable
 from roofline.comparison.runs import rate
 from roofline.expectations.checked import Checked, CheckedBound, Claim, Verdict
-from roofline.expectations.fraction import Fraction, bounding, of_several_commits, why_disturbed
+from roofline.expectations.fraction import bounding, of_several_commits, why_disturbed
 from roofline.expectations.judging import at_least, bounded
 from roofline.machine.roofs import LOUD_SPREAD
 from roofline.model.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.model.points import Point
 from roofline.schema.expected import Expected
 from roofline.schema.record import Record
-from roofline.show.columns import percent_of, pick
-from roofline.show.tables import Column, Table
+from roofline.show.columns import pick
+from roofline.show.tables import Column, Table, number, share, words
 from roofline.text.units import counted, first_lines, named, percent
 
 _WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", "held", "not_applicable")
@@ -170,65 +169,30 @@ def _words(verdict: str) -> str:
 
 
 def _of_point(name: str) -> Column[CheckedBound]:
-    """A column of the points, of a finding's newest session."""
+    """Make a column of the points, of a finding's newest session."""
     (column,) = pick(name)
-    return Column(
-        name=column.name,
-        title=column.title,
-        get=lambda finding: column.get(finding.points[-1]) if finding.points else None,
-        show=column.show,
-        narrow=column.narrow,
-        right=column.right,
-    )
-
-
-def _words_of(name: str, title: str, get: Callable[[CheckedBound], Any], drop: int = 0) -> Column[CheckedBound]:
-    return Column(name=name, title=title, get=get, right=False, drop=drop)
-
-
-def _share_of(
-    name: str, title: str, get: Callable[[CheckedBound], float | None], drop: int = 0
-) -> Column[CheckedBound]:
-    return Column(name=name, title=title, get=get, show=percent_of, drop=drop)
-
-
-def _known(fraction: Fraction | None, get: Callable[[Fraction], float | None]) -> float | None:
-    return None if fraction is None else get(fraction)
+    return column.of(lambda finding: finding.points[-1] if finding.points else None)
 
 
 _COLUMNS: tuple[Column[CheckedBound], ...] = (
-    _words_of("case", "case", lambda finding: finding.case),
-    _words_of("machine", "machine", lambda finding: finding.machine),
-    Column(name="verdict", title="verdict", get=lambda finding: finding.verdict, show=_words, right=False),
-    _words_of("expected_bound", "expected", lambda finding: finding.expected.bound),
-    _of_point("bound"),
-    _of_point("bound_why"),
-    _of_point("bound_evidence"),
-    _share_of("min_fraction_of_roof", "least %\nof roof", lambda finding: finding.expected.min_fraction_of_roof, 3),
-    _share_of("fraction_of_roof", "% of\nroof", lambda finding: _known(finding.roof, lambda one: one.value), 3),
-    _share_of("fraction_of_roof_at_most", "at most", lambda finding: _known(finding.roof, lambda one: one.at_most)),
-    _share_of(
-        "min_fraction_of_speed_of_light",
-        "least %\nof SOL",
-        lambda finding: finding.expected.min_fraction_of_speed_of_light,
-        2,
+    words("case"),
+    words("machine"),
+    words("verdict", show=_words),
+    words("expected_bound", "expected", "expected.bound"),
+    *map(_of_point, ("bound", "bound_why", "bound_evidence")),
+    share("min_fraction_of_roof", "least %\nof roof", "expected.min_fraction_of_roof", drop=3),
+    share("fraction_of_roof", "% of\nroof", "roof.value", drop=3),
+    share("fraction_of_roof_at_most", "at most", "roof.at_most"),
+    share(
+        *("min_fraction_of_speed_of_light", "least %\nof SOL", "expected.min_fraction_of_speed_of_light"),
+        drop=2,
     ),
-    _share_of(
-        "fraction_of_speed_of_light",
-        "% of\nSOL",
-        lambda finding: _known(finding.speed_of_light, lambda one: one.value),
-        2,
-    ),
-    _share_of(
-        "fraction_of_speed_of_light_at_most",
-        "at most",
-        lambda finding: _known(finding.speed_of_light, lambda one: one.at_most),
-    ),
-    Column(name="sessions", title="sessions", get=lambda finding: len(finding.points)),
-    _words_of("source", "from", lambda finding: finding.expected.source, 4),
-    _words_of("message", "message", message),
-    _of_point("test"),
-    _of_point("file"),
+    share("fraction_of_speed_of_light", "% of\nSOL", "speed_of_light.value", drop=2),
+    share("fraction_of_speed_of_light_at_most", "at most", "speed_of_light.at_most"),
+    number("sessions", get=lambda finding: len(finding.points)),
+    words("source", "from", "expected.source", drop=4),
+    words("message", get=message),
+    *map(_of_point, ("test", "file")),
 )
 
 _BY_NAME = {column.name: column for column in _COLUMNS}

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from roofline.profilers.timeline import KernelRow, OperatorRow, RangeRow, Section, Timeline
 from roofline.schema.record_json import without_nonfinite
 from roofline.show import kernel_notes, operation_notes
-from roofline.show.columns import percent_of
-from roofline.show.tables import Column, Table
+from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import percent, scaled
 
 UNREADABLE = "unreadable"
@@ -102,8 +101,7 @@ def joined_rows(timelines: Sequence[Timeline]) -> Table[dict[str, Any]]:
         for file, table in own
         for row in table.rows
     ]
-    columns: list[Column[dict[str, Any]]] = [Column(name=name, title=name, get=itemgetter(name)) for name in names]
-    return Table(title=own[0][1].title, columns=columns, rows=rows)
+    return Table(title=own[0][1].title, columns=list(map(number, names)), rows=rows)
 
 
 def without_rows(timelines: Sequence[Timeline]) -> list[Path]:
@@ -125,7 +123,7 @@ def tables_of_files(timelines: Sequence[Timeline], top: int) -> list[Table[Any]]
     several = sum(len(one.devices) > 1 for one in timelines)
     files: Table[Any] = Table(
         title=f"{len(timelines)} files",
-        columns=[_text("file", get=lambda one: names[one.path]), *_FILES],
+        columns=[words("file", get=lambda one: names[one.path]), *_FILES],
         rows=timelines,
         notes=[f"No busy share of a file with several GPUs ({several}): each GPU has its own."] if several else [],
     )
@@ -136,18 +134,18 @@ def tables_of_files(timelines: Sequence[Timeline], top: int) -> list[Table[Any]]
 def _tables(timeline: Timeline) -> Mapping[str, Table[Any]]:
     """Every table, with all of its rows, by its name in JSON."""
     launches = sum(row.instances for row in timeline.kernels)
-    ranges = [_share("total_s", timeline.ranges), *_RANGES]
+    ranges = [_share_of("total_s", timeline.ranges), *_RANGES]
     named = any(row.domain is not None for row in timeline.ranges)
     shown = [one for one in ranges if one.name != "process_kernels" and (named or one.name != "domain")]
     return {
         "kernels": Table(
             title=f"Kernels: {scaled(timeline.gpu_time_s, 's')} in {launches} launches",
-            columns=[_share("total_s", timeline.kernels), *_KERNELS],
+            columns=[_share_of("total_s", timeline.kernels), *_KERNELS],
             rows=timeline.kernels,
         ),
         "kinds": Table(
             title="Kinds of kernels",
-            columns=[_KINDS[0], _share("total_s", timeline.kernels), *_KINDS[1:]],
+            columns=[_KINDS[0], _share_of("total_s", timeline.kernels), *_KINDS[1:]],
             rows=timeline.by_kind(),
         ),
         "devices": Table(title="GPUs", columns=_DEVICES, rows=timeline.devices),
@@ -156,7 +154,7 @@ def _tables(timeline: Timeline) -> Mapping[str, Table[Any]]:
         "nvtx": Table(title="NVTX ranges", columns=ranges, rows=timeline.ranges, display=shown),
         "operators": Table(
             title="Operators on the host",
-            columns=[_share("self_s", timeline.operators, "self_share"), *_OPERATORS],
+            columns=[_share_of("self_s", timeline.operators, "self_share"), *_OPERATORS],
             rows=timeline.operators,
         ),
     }
@@ -176,31 +174,19 @@ def _topped(rows: Sequence[Any], top: int) -> Sequence[Any]:
     return [*rows[:top], RangeRow(**values) if isinstance(rows[0], RangeRow) else KernelRow(**values, others=True)]
 
 
-def _number(
-    name: str, title: str = "", show: Callable[[Any], str] = str, drop: int = 0, get: str | Callable[[Any], Any] = ""
-) -> Column[Any]:
-    """:param get: the value, or the path to it; empty: the row's attribute of the column's name."""
-    value = get if callable(get) else attrgetter(get or name)
-    return Column(name=name, title=title or name, get=value, show=show, drop=drop)
-
-
-def _text(name: str, title: str = "", drop: int = 0, get: str | Callable[[Any], Any] = "") -> Column[Any]:
-    return replace(_number(name, title, drop=drop, get=get), right=False)
-
-
 def _name(plain: Callable[[str], str] = kernel_notes.plain) -> Column[Any]:
     """:param plain: leaves out of a name what a reader has no use for."""
-    return replace(
-        _text("name"),
+    return words(
+        "name",
         show=lambda name: operation_notes.kernel(plain(name), _WIDE),
         narrow=lambda name: operation_notes.kernel(plain(name), _NARROW),
     )
 
 
-def _share(part: str, rows: Sequence[Any], name: str = "time_share") -> Column[Any]:
+def _share_of(part: str, rows: Sequence[Any], name: str = "time_share") -> Column[Any]:
     """Of the sum over all rows."""
     of, whole = attrgetter(part), sum(map(attrgetter(part), rows))
-    return _number(name, "% of\ntime", percent_of, get=lambda row: of(row) / whole if whole else None)
+    return share(name, "% of\ntime", lambda row: of(row) / whole if whole else None)
 
 
 def _launches(timeline: Timeline) -> int | None:
@@ -211,77 +197,76 @@ def _busy(timeline: Timeline) -> float | None:
     return timeline.devices[0].busy.share if len(timeline.devices) == 1 else None
 
 
-_seconds = partial(_number, show=lambda value: scaled(value, "s"))
-_rate = partial(_number, show=lambda value: scaled(value, "B/s"))
+_rate = partial(number, show=lambda value: scaled(value, "B/s"))
 
 _KERNELS = (
-    _seconds("total_s", "total"),
-    _number("instances", drop=1),
-    _seconds("avg_s", "avg", drop=2),
-    _seconds("med_s", "med", drop=4),
-    _seconds("min_s", "min", drop=6),
-    _seconds("max_s", "max", drop=5),
-    _text("kind", drop=3),
+    seconds("total_s", "total"),
+    number("instances", drop=1),
+    seconds("avg_s", "avg", drop=2),
+    seconds("med_s", "med", drop=4),
+    seconds("min_s", "min", drop=6),
+    seconds("max_s", "max", drop=5),
+    words("kind", drop=3),
     _name(),
 )
-_KINDS = (_text("kind"), _seconds("total_s", "total"), _number("instances"), _number("kernels"))
+_KINDS = (words("kind"), seconds("total_s", "total"), number("instances"), number("kernels"))
 _RANGES = (
-    _seconds("total_s", "total"),
-    _number("instances", drop=1),
-    _seconds("avg_s", "avg", drop=4),
-    _seconds("med_s", "med", drop=7),
-    _seconds("min_s", "min", drop=10),
-    _seconds("max_s", "max", drop=9),
-    _text("style", drop=8),
-    _number("kernels", drop=5),
-    _seconds("kernel_s", "kernels'\ntime", drop=2),
-    _number("process_kernels", "kernels of\nall threads"),
-    _seconds("process_kernel_s", "all threads'\ntime", drop=3),
-    _text("domain", drop=6),
+    seconds("total_s", "total"),
+    number("instances", drop=1),
+    seconds("avg_s", "avg", drop=4),
+    seconds("med_s", "med", drop=7),
+    seconds("min_s", "min", drop=10),
+    seconds("max_s", "max", drop=9),
+    words("style", drop=8),
+    number("kernels", drop=5),
+    seconds("kernel_s", "kernels'\ntime", drop=2),
+    number("process_kernels", "kernels of\nall threads"),
+    seconds("process_kernel_s", "all threads'\ntime", drop=3),
+    words("domain", drop=6),
     _name(str),
 )
 _OPERATORS = (
-    _seconds("self_s", "self"),
-    _seconds("total_s", "with\ncallees", drop=2),
-    _number("calls", drop=1),
+    seconds("self_s", "self"),
+    seconds("total_s", "with\ncallees", drop=2),
+    number("calls", drop=1),
     _name(),
 )
 _DEVICES = (
-    _text("device", "GPU"),
-    _number("busy_share", "busy", percent, get="busy.share"),
-    _number("kernel_share", "kernels\nalone", percent),
-    _seconds("busy_s", "busy for", get="busy.busy_s"),
-    _seconds("kernel_busy_s", "kernels\nfor", drop=1),
-    _seconds("span_s", "of", get="busy.span_s"),
-    _number("gaps", drop=3, get="busy.gaps"),
-    _seconds("longest_gap_s", "longest\ngap", drop=2, get="busy.longest_gap_s"),
-    _seconds("median_gap_s", "median\ngap", drop=4, get="busy.median_gap_s"),
-    _number("streams", drop=5),
-    _number("events", drop=6),
+    words("device", "GPU"),
+    number("busy_share", "busy", show=percent, get="busy.share"),
+    number("kernel_share", "kernels\nalone", show=percent),
+    seconds("busy_s", "busy for", get="busy.busy_s"),
+    seconds("kernel_busy_s", "kernels\nfor", drop=1),
+    seconds("span_s", "of", get="busy.span_s"),
+    number("gaps", drop=3, get="busy.gaps"),
+    seconds("longest_gap_s", "longest\ngap", drop=2, get="busy.longest_gap_s"),
+    seconds("median_gap_s", "median\ngap", drop=4, get="busy.median_gap_s"),
+    number("streams", drop=5),
+    number("events", drop=6),
 )
 _COPIES = (
-    _text("kind"),
-    _number("count"),
-    _seconds("total_s", "total"),
-    _number("byte", "bytes", lambda value: scaled(value, "B")),
+    words("kind"),
+    number("count"),
+    seconds("total_s", "total"),
+    number("byte", "bytes", show=lambda value: scaled(value, "B")),
     _rate("byte_per_s", "rate"),
 )
 _DRAM = (
-    _text("device", "GPU"),
+    words("device", "GPU"),
     _rate("read_byte_per_s", "read"),
     _rate("write_byte_per_s", "written"),
-    _number("read_share", "read, %\nof peak", percent_of),
-    _number("write_share", "written, %\nof peak", percent_of),
+    share("read_share", "read, %\nof peak"),
+    share("write_share", "written, %\nof peak"),
     _rate("peak_byte_per_s", "peak", drop=1),
     _rate("resolution_byte_per_s", "a sample\ntells", drop=2),
-    _seconds("window_s", "over", drop=3),
-    _number("samples", drop=4),
+    seconds("window_s", "over", drop=3),
+    number("samples", drop=4),
 )
 _FILES = (
-    _number("rank", drop=3),
-    _text("state"),
-    _seconds("gpu_time_s", "kernels'\ntime"),
-    _number("launches", drop=4, get=_launches),
-    _number("busy_share", "busy", percent, drop=1, get=_busy),
-    _seconds("step_s", "step,\nmedian", drop=2, get=lambda one: one.steps and one.steps.median_s),
+    number("rank", drop=3),
+    words("state"),
+    seconds("gpu_time_s", "kernels'\ntime"),
+    number("launches", drop=4, get=_launches),
+    number("busy_share", "busy", show=percent, drop=1, get=_busy),
+    seconds("step_s", "step,\nmedian", drop=2, get="steps.median_s"),
 )

@@ -24,7 +24,7 @@ from roofline.schema.record import (
 )
 from roofline.show.tables import Column, Dtype
 from roofline.text.printable import printable
-from roofline.text.units import percent, scaled, shares, significant
+from roofline.text.units import percent, percent_of, prefixed, scaled, shares, significant
 from roofline.timing import readings
 from roofline.timing.step_time import step_time
 
@@ -63,16 +63,6 @@ def between(low: float | None, high: float | None, show: Callable[[float], str])
         return None
     first, last = show(low), show(high)
     return first if first == last else f"{first}-{last}"
-
-
-def percent_of(fraction: float) -> str:
-    """Under a heading that says percent: ``percent_of(0.0712)`` is ``7.1``."""
-    return significant(100 * fraction, 2)
-
-
-def prefixed(value: float) -> str:
-    """Under a heading that says the unit: ``prefixed(1.2e12)`` is ``1.20 T``."""
-    return scaled(value, "").strip()
 
 
 def _figure(

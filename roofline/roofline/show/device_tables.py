@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roofline.machine.published import BYTE_ROOFS, PublishedDevice, PublishedRoof
-from roofline.show.tables import Column, Table, words
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import scaled
 
 
@@ -32,16 +32,8 @@ def devices_table(devices: Sequence[PublishedDevice]) -> Table[Row]:
     )
 
 
-def _name(row: Row) -> str | None:
-    return None if row.roof is None else row.roof.name
-
-
 def _full_name(name: str) -> str:
     return {"dram": "memory", "llc": "last-level cache"}.get(name, name)
-
-
-def _value(row: Row) -> float | None:
-    return None if row.roof is None else row.roof.value
 
 
 def _unit(row: Row) -> str | None:
@@ -58,33 +50,22 @@ def _cores(row: Row) -> str | None:
     return "tensor or matrix cores" if row.roof.tensor else "vector cores"
 
 
-def _accumulate(row: Row) -> str | None:
-    return None if row.roof is None else row.roof.accumulate
-
-
-_PRECISION: Column[Row] = words("roof", "precision", _name, show=_full_name)
-_CORES: Column[Row] = Column(
-    name="cores", title="units", get=_cores, narrow=lambda units: units.split()[0], right=False, drop=1
-)
-_SUM: Column[Row] = words("accumulate", "sum in", _accumulate, drop=2)
+_PRECISION: Column[Row] = words("roof", "precision", "roof.name", _full_name)
+_CORES: Column[Row] = words("cores", "units", _cores, narrow=lambda units: units.split()[0], drop=1)
+_SUM: Column[Row] = words("accumulate", "sum in", "roof.accumulate", drop=2)
 
 _COLUMNS: tuple[Column[Row], ...] = (
-    words("device", "device", "device.name"),
+    words("device", get="device.name"),
     words("aliases", "also", lambda row: list(row.device.aliases)),
     _PRECISION,
-    Column(name="value", title="value", get=_value),
-    words("unit", "unit", _unit),
-    Column(name="tensor", title="tensor", get=lambda row: None if row.roof is None else row.roof.tensor),
+    number("value", get="roof.value"),
+    words("unit", get=_unit),
+    number("tensor", get="roof.tensor"),
     _SUM,
-    Column(name="dense", title="dense", get=lambda row: None if row.roof is None else row.roof.dense),
-    words("source", "source", "device.source"),
-    words("date", "date", "device.date"),
-    words("note", "note", "device.note"),
+    number("dense", get="roof.dense"),
+    words("source", get="device.source"),
+    words("date", get="device.date"),
+    words("note", get="device.note"),
 )
 
-_DISPLAY: tuple[Column[Row], ...] = (
-    _PRECISION,
-    Column(name="peak", title="peak", get=_peak),
-    _CORES,
-    _SUM,
-)
+_DISPLAY: tuple[Column[Row], ...] = (_PRECISION, number("peak", get=_peak), _CORES, _SUM)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from roofline.counters.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
 from roofline.counters.kernel_kinds import kind_of
@@ -15,10 +15,9 @@ from roofline.model.points import Point
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import KernelTime, Record
 from roofline.show import kernel_notes
-from roofline.show.columns import percent_of, prefixed
 from roofline.show.operation_notes import about_busy, kernel
-from roofline.show.tables import Column, Table, number, seconds, words
-from roofline.text.units import scaled, shares, significant
+from roofline.show.tables import Column, Table, number, seconds, share, words
+from roofline.text.units import prefixed, scaled, shares, significant
 
 Source = Literal["profiler", "counters"]
 _SOURCES: Mapping[Source, str] = {"profiler": "torch's profiler", "counters": "hardware counters"}
@@ -230,65 +229,49 @@ def _share(line: KernelLine) -> float | None:
     return line.time_s / line.whole_s
 
 
-def _of(get: Callable[[CountedKernel], Any]) -> Callable[[KernelLine], Any]:
-    return lambda line: None if line.counted is None else get(line.counted)
-
-
 def _bound(line: KernelLine) -> str | None:
     return None if line.counted is None or line.kind is None else line.counted.limit
 
 
-def _level(level: str, place: int) -> Column[KernelLine]:
-    """Of the levels the one that is farthest from DRAM gives way first."""
-    return number(level, BY_NAME[level].title, _of(lambda one: one.byte[level]), prefixed, drop=place)
-
-
 def _intensity(level: str) -> Column[KernelLine]:
     name = "intensity_flop_per_byte" if level == "dram_byte" else f"{level.removesuffix('byte')}intensity_flop_per_byte"
-    return number(name, "FLOP/\nbyte", _of(lambda one: one.intensity(level)), significant)
+
+    def get(line: KernelLine) -> float | None:
+        return None if line.counted is None else line.counted.intensity(level)
+
+    return number(name, "FLOP/\nbyte", get, significant)
+
+
+def _flop_of(line: KernelLine) -> str | None:
+    return None if line.counted is None else shares(line.counted.flop_by_pipe or {}) or None
 
 
 _KERNELS: tuple[Column[KernelLine], ...] = (
-    words("machine", "machine", lambda line: line.point.result.machine_label),
-    words("case", "case", lambda line: line.point.id),
-    words("source", "source", lambda line: line.source),
-    Column(
-        name="kernel",
-        title="kernel",
-        get=lambda line: line.name,
+    words("machine", get="point.result.machine_label"),
+    words("case", get="point.id"),
+    words("source"),
+    words(
+        "kernel",
+        get="name",
         show=lambda name: kernel(kernel_notes.plain(name), _WIDE),
         narrow=lambda name: kernel(kernel_notes.plain(name), _NARROW),
-        right=False,
     ),
-    Column(
-        name="kind",
-        title="kind",
-        get=lambda line: line.kind,
-        narrow=lambda kind: kind.replace("convolution", "conv"),
-        right=False,
-        drop=2,
-    ),
-    number("launches", "launches", lambda line: line.launches, lambda launches: f"{launches:g}", drop=4),
+    words("kind", narrow=lambda kind: kind.replace("convolution", "conv"), drop=2),
+    number("launches", show=lambda launches: f"{launches:g}", drop=4),
     seconds("time_s", "time"),
-    number("share", "% of\ntime", _share, percent_of, drop=3),
-    number("flop", "FLOP", _of(lambda one: one.flop), prefixed),
-    words("flop_by_pipe", "FLOP of", _of(lambda one: shares(one.flop_by_pipe or {}) or None)),
-    number("tensor_share", "tensor\n%", _of(lambda one: one.tensor_share), percent_of, drop=1),
-    *(_level(level, place) for place, level in enumerate(LEVELS)),
-    *(_intensity(level) for level in LEVELS),
-    Column(
-        name="bound",
-        title="bound",
-        get=_bound,
-        narrow=lambda limit: "undet." if limit == "undetermined" else limit,
-        right=False,
-    ),
-    words("bound_why", "why", _of(lambda one: one.why)),
-    words("valid", "valid", lambda line: line.point.valid),
-    words("file", "file", lambda line: line.point.result.path.name),
+    share("share", "% of\ntime", _share, drop=3),
+    number("flop", "FLOP", "counted.flop", prefixed),
+    words("flop_by_pipe", "FLOP of", _flop_of),
+    share("tensor_share", "tensor\n%", "counted.tensor_share", drop=1),
+    # Of the levels the one that is farthest from DRAM gives way first.
+    *(number(level, BY_NAME[level].title, f"counted.byte.{level}", prefixed, drop=n) for n, level in enumerate(LEVELS)),
+    *map(_intensity, LEVELS),
+    words("bound", get=_bound, narrow=lambda limit: "undet." if limit == "undetermined" else limit),
+    words("bound_why", "why", "counted.why"),
+    words("valid", get="point.valid"),
+    words("file", get="point.result.path.name"),
 )
-_NUMBER_OF_KERNELS = number("kernels", "kernels", lambda line: line.kernels, str, drop=5)
-_COLUMNS = {column.name: column for column in (*_KERNELS, _NUMBER_OF_KERNELS)}
+_COLUMNS = {column.name: column for column in (*_KERNELS, number("kernels", drop=5))}
 
 
 def _pick(*names: str) -> list[Column[KernelLine]]:
@@ -317,17 +300,15 @@ def _counted_range(row: Reconciled) -> str | None:
 
 
 _RECONCILED: tuple[Column[Reconciled], ...] = (
-    words("quantity", "quantity", "name"),
+    words("quantity", get="name"),
     words("unit"),
-    Column(name="counted", title="counted", get=_counted_range),
-    Column(name="counted_low", title="least counted", get=lambda row: row.counted_low),
-    Column(name="counted_high", title="most counted", get=lambda row: row.counted_high),
-    Column(
-        name="counters", title="counters", get=lambda row: row.counters, show=lambda value: scaled(value, "").strip()
-    ),
+    number("counted", get=_counted_range),
+    number("counted_low", "least counted"),
+    number("counted_high", "most counted"),
+    number("counters", show=prefixed),
     number("counters_over_counted", "counters /\ncounted", "ratio", show=significant),
     words("standing"),
     number("launches", drop=1),
-    words("reasons", "reasons", lambda row: list(row.reasons)),
+    words("reasons", get=lambda row: list(row.reasons)),
 )
 _RECONCILED_SHOWN = ("quantity", "counted", "counters", "counters_over_counted", "standing", "launches")

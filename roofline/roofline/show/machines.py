@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from roofline.model.points import Point, cases, newest
 from roofline.schema.amounts import usable
 from roofline.show.columns import pick
-from roofline.show.tables import Column, Table, words
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant, some_of
 
 
@@ -113,18 +114,12 @@ _STANDING = (
 )
 _SHOWN = ("fraction_of_roof", "bound", "latency_median_s")
 _MACHINE: Column[Row] = words("machine")
-_SPEED_UP: Column[Row] = Column(
-    name="speed_up", title="speed-up", get=lambda row: row.speed_up, show=lambda value: f"{significant(value)}x"
-)
-_DIFFERING: Column[Row] = Column(name="sources_differ_in", title="other sources", get=lambda row: row.sources_differ_in)
-
-
-def _point(row: Row) -> Point:
-    return row.point
+_SPEED_UP: Column[Row] = number("speed_up", "speed-up", show=lambda value: f"{significant(value)}x")
+_DIFFERING: Column[Row] = number("sources_differ_in", "other sources")
 
 
 def _of(*names: str) -> list[Column[Row]]:
-    return [column.of(_point) for column in pick(*names)]
+    return [column.of(attrgetter("point")) for column in pick(*names)]
 
 
 def _told_apart(names: dict[Machine, str], more: Callable[[Machine, str], str]) -> dict[Machine, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from roofline.model.operations import (
     Breakdown,
@@ -17,11 +17,10 @@ from roofline.model.operations import (
     why_untimed,
 )
 from roofline.model.points import Point
-from roofline.schema.record import Operation, OutsideTime, Profile
+from roofline.schema.record import OutsideTime, Profile
 from roofline.show import kernel_notes, operation_notes
-from roofline.show.columns import percent_of, prefixed
-from roofline.show.tables import Column, Table, number, seconds, words
-from roofline.text.units import significant
+from roofline.show.tables import Column, Table, number, seconds, share, words
+from roofline.text.units import percent_of, prefixed, significant
 from roofline.text.wrapping import cut
 
 _WIDE, _NARROW = 40, 33
@@ -124,22 +123,15 @@ def outside_table(
         rows.append(OutsideTime(name="all others", calls=calls, time_s=time_s))
     whole_s = None if exceeds(sum(one.time_s for one in seen), step_s) else step_s
     columns: list[Column[OutsideTime]] = [
-        Column(
-            name="name",
-            title="kernel" if profile.source == "kernels" else "operator",
-            get=lambda one: one.name,
+        words(
+            "name",
+            "kernel" if profile.source == "kernels" else "operator",
             show=lambda name: operation_notes.kernel(name, 2 * _WIDE),
             narrow=lambda name: operation_notes.kernel(name, 54),
-            right=False,
         ),
-        Column(name="calls", title="calls", get=lambda one: one.calls, show=lambda calls: f"{calls:g}"),
+        number("calls", show=lambda calls: f"{calls:g}"),
         seconds("time_s", "time"),
-        number(
-            "share_of_step",
-            "% of\nstep",
-            lambda one: None if whole_s is None else one.time_s / whole_s,
-            show=percent_of,
-        ),
+        share("share_of_step", "% of\nstep", lambda one: None if whole_s is None else one.time_s / whole_s),
     ]
     return Table(
         title=operation_notes.heading(point),
@@ -246,7 +238,7 @@ def _named(title: str) -> Column[Line]:
     def narrow(lines: Sequence[str]) -> str:
         return "\n".join(cut(line.replace("undetermined: ", "undet.: "), _NARROW) for line in lines)
 
-    return Column(name="name", title=title, get=_name, show=show, narrow=narrow, right=False)
+    return words("name", title, _name, show, narrow=narrow)
 
 
 def _bound(line: Line) -> str | None:
@@ -264,20 +256,13 @@ def _fraction(line: Line) -> float | None:
     return line.least_s / line.time_s if line.least_s is not None and line.time_s > 0 else None
 
 
-def _of(get: Callable[[Operation], Any]) -> Callable[[Line], Any]:
-    return lambda line: None if line.one is None else get(line.one.operation)
-
-
-def _timed(get: Callable[[TimedOperation], Any]) -> Callable[[Line], Any]:
-    return lambda line: None if line.one is None else get(line.one)
-
-
 def _rate(line: Line) -> float | None:
     return line.one.operation.flop / line.time_s if line.one is not None and line.time_s > 0 else None
 
 
-def _intensity(operation: Operation) -> float | None:
-    return operation.flop / operation.byte if operation.byte else None
+def _intensity(line: Line) -> float | None:
+    operation = None if line.one is None else line.one.operation
+    return operation.flop / operation.byte if operation is not None and operation.byte else None
 
 
 _WHERE = (
@@ -291,36 +276,36 @@ _RUN = (
 )
 
 _MEASURED = (
-    seconds("time_s", "time", "time_s"),
-    number("share_of_step", "% of\nstep", lambda line: line.case.step.share(line.time_s), percent_of),
+    seconds("time_s", "time"),
+    share("share_of_step", "% of\nstep", lambda line: line.case.step.share(line.time_s)),
     seconds("speed_of_light_s", "SOL", "least_s", drop=1),
-    number("fraction_of_speed_of_light", "% of\nSOL", _fraction, percent_of),
+    share("fraction_of_speed_of_light", "% of\nSOL", _fraction),
     seconds("above_speed_of_light_s", "above\nSOL", "above_s"),
-    Column(name="bound", title="bound", get=_bound, narrow=_shortened, right=False),
+    words("bound", get=_bound, narrow=_shortened),
 )
 _TIMES = tuple(column.name for column in _MEASURED[:-1])
 _COUNTED = (
-    number("operations", "operations", lambda line: line.operations, drop=3),
-    number("calls", "calls", lambda line: line.calls, drop=2),
+    number("operations", drop=3),
+    number("calls", drop=2),
 )
 
 _OPERATIONS: tuple[Column[Line], ...] = (
     *_WHERE,
-    words("operation", "operation", _of(lambda operation: operation.name)),
-    words("kind", "kind", _of(lambda operation: operation.kind)),
-    words("dtype", "dtype", _of(lambda operation: operation.dtype)),
-    words("shape", "shape", _of(lambda operation: operation.shape)),
+    words("operation", get="one.operation.name"),
+    words("kind", get="one.operation.kind"),
+    words("dtype", get="one.operation.dtype"),
+    words("shape", get="one.operation.shape"),
     _COUNTED[1],
-    number("flop", "FLOP", _of(lambda operation: operation.flop), prefixed),
-    number("byte_low", "least byte", _timed(lambda one: one.byte_low), prefixed),
-    number("byte_high", "most byte", _of(lambda operation: operation.byte), prefixed),
-    number("working_set_byte", "working set", _of(lambda operation: operation.working_set_byte), prefixed),
-    number("intensity_flop_per_byte", "FLOP/byte", _of(_intensity), significant),
+    number("flop", "FLOP", "one.operation.flop", prefixed),
+    number("byte_low", "least byte", "one.byte_low", prefixed),
+    number("byte_high", "most byte", "one.operation.byte", prefixed),
+    number("working_set_byte", "working set", "one.operation.working_set_byte", prefixed),
+    number("intensity_flop_per_byte", "FLOP/byte", _intensity, significant),
     number("attained_flop_per_s", "FLOP/s", _rate, prefixed),
     *_MEASURED,
-    words("bound_why", "bound_why", _timed(lambda one: one.why)),
-    words("memory_level", "memory_level", _timed(lambda one: None if one.least is None else one.least.level)),
-    words("faster_than_speed_of_light", "faster_than_speed_of_light", _timed(lambda one: one.too_fast)),
+    words("bound_why", get="one.why"),
+    words("memory_level", get="one.least.level"),
+    words("faster_than_speed_of_light", get="one.too_fast"),
     *_RUN,
 )
 
@@ -330,7 +315,7 @@ _KINDS: tuple[Column[Line], ...] = (
     *_COUNTED,
     *_MEASURED[:-1],
     words("bound", get="limit"),
-    number("bound_share", "bound share", lambda line: line.limit_share, percent_of),
+    share("bound_share", "bound share", "limit_share"),
     *_RUN,
 )
 
@@ -355,29 +340,27 @@ def _rounded(share: float) -> str:
     return f"{100 * share:.0f}" if abs(share) >= 0.0995 else f"{100 * share:.1f}"
 
 
-def _case(name: str, title: str, get: Callable[[Taken], Any], show: Callable[[Any], str] = _rounded) -> Column[Taken]:
-    return Column(name=name, title=title, get=get, show=show)
+_rounded_share = partial(number, show=_rounded)
 
 
 _CASES: tuple[Column[Taken], ...] = (
-    words("case", "case", "point.id"),
-    words("machine", "machine", "point.result.machine_label", drop=2),
+    words("case", get="point.id"),
+    words("machine", get="point.result.machine_label", drop=2),
     seconds("step_time_s", "step", "step.step_s"),
     seconds("speed_of_light_s", "SOL", "step.sol.time_s"),
-    _case("fraction_of_speed_of_light", "% of\nSOL", lambda case: case.step.fraction),
-    _case("compute_share_of_speed_of_light", "compute\nof SOL", _light_share),
-    _case("share_compute", "com-\npute", _share_of("compute")),
-    _case("share_memory", "mem-\nory", _share_of("memory")),
-    _case("share_launch", "launch", _share_of("launch")),
-    _case("share_undetermined", "undet.", _share_of("undetermined")),
-    _case("share_outside", "out-\nside", lambda case: case.step.share(case.step.outside_s)),
-    _case("device_share", "device\nbusy", lambda case: case.point.placement.device_share),
-    Column(
-        name="worst_operation",
-        title="most above\nSOL",
-        get=lambda case: operation_notes.short(case.step.operations[0].operation.name),
+    _rounded_share("fraction_of_speed_of_light", "% of\nSOL", "step.fraction"),
+    _rounded_share("compute_share_of_speed_of_light", "compute\nof SOL", _light_share),
+    _rounded_share("share_compute", "com-\npute", _share_of("compute")),
+    _rounded_share("share_memory", "mem-\nory", _share_of("memory")),
+    _rounded_share("share_launch", "launch", _share_of("launch")),
+    _rounded_share("share_undetermined", "undet.", _share_of("undetermined")),
+    _rounded_share("share_outside", "out-\nside", lambda case: case.step.share(case.step.outside_s)),
+    _rounded_share("device_share", "device\nbusy", "point.placement.device_share"),
+    words(
+        "worst_operation",
+        "most above\nSOL",
+        lambda case: operation_notes.short(case.step.operations[0].operation.name),
         narrow=lambda name: cut(name, 13),
-        right=False,
         drop=1,
     ),
     seconds("worst_above_speed_of_light_s", "above", lambda case: case.step.operations[0].above_s),

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from roofline.counters.quantities import QUANTITIES
 from roofline.machine.roofs import Roofs, doubts
@@ -14,9 +15,9 @@ from roofline.model.bounds import NEAR_KNEE, STRADDLES
 from roofline.model.points import Point
 from roofline.results.reader import ResultFile
 from roofline.schema.record import NotMeasured, Roof
-from roofline.show.columns import CASE_COLUMNS, parameters_of, pick, prefixed, started_at
+from roofline.show.columns import CASE_COLUMNS, parameters_of, pick, started_at
 from roofline.show.tables import Column, Table, number, words
-from roofline.text.units import counted, percent, scaled, significant, some_of
+from roofline.text.units import counted, percent, prefixed, scaled, significant, some_of
 
 _COUNTED_BYTES = tuple(f"counter_{one.name}_per_step" for one in QUANTITIES if one.unit == "B")
 
@@ -62,7 +63,7 @@ def _without_zeros(text: str) -> str:
 
 _STANDING: tuple[Column[Point], ...] = (
     # Throughput and margin in one column: neither gives way to another.
-    Column(name="throughput", title="samples/s\n± margin", get=_rate, show=_with_margin, narrow=_with_rounded_margin),
+    number("throughput", "samples/s\n± margin", _rate, _with_margin, narrow=_with_rounded_margin),
     *(replace(column, narrow=_without_blank) for column in pick("attained_flop_per_s")),
     *(replace(column, narrow=_without_zeros) for column in pick("intensity", "fraction_of_roof")),
     *pick("fraction_of_speed_of_light", "bound"),
@@ -79,8 +80,8 @@ def _when(roof: Roof) -> str | None:
 
 
 ROOF_COLUMNS: tuple[Column[Roof], ...] = (
-    words("roof", "roof", "name"),
-    Column(name="value", title="value", get=lambda roof: roof.value),
+    words("roof", get="name"),
+    number("value"),
     words("unit", "unit", _unit),
     number("spread", show=percent),
     words("source"),
@@ -179,16 +180,8 @@ def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool 
             texts.setdefault(heading, []).extend([(point.id, evidence)] if evidence else [])
         numbers = [list(texts).index(heading) + 1 for heading, _ in _remarks(point)]
         rows.append(_Annotated(point=point, notes=tuple(numbers)))
-    columns = [column.of(_point) for column in (*pick("case"), *parameters_of(points), *_standing(points))]
-    columns.append(
-        Column(
-            name="notes",
-            title="flags",
-            get=lambda row: sorted(row.notes),
-            show=lambda numbers: ",".join(map(str, numbers)),
-            right=False,
-        )
-    )
+    columns = [column.of(attrgetter("point")) for column in (*pick("case"), *parameters_of(points), *_standing(points))]
+    numbered = words("notes", "flags", lambda row: sorted(row.notes), lambda numbers: ",".join(map(str, numbers)))
     notes = []
     for index, heading in enumerate(texts, 1):
         with_it = sum(index in row.notes for row in rows)
@@ -197,7 +190,7 @@ def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool 
     notes += _not_measured(result, verbose=verbose)
     if not verbose and any(texts.values()):
         notes.append(f"Evidence of each case: roofline summary {result.path} -v")
-    return Table(title=_heading(result), columns=columns, rows=rows, notes=notes)
+    return Table(title=_heading(result), columns=[*columns, numbered], rows=rows, notes=notes)
 
 
 def roofs_table(points: Sequence[Point]) -> Table[Roof]:
@@ -209,9 +202,9 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     needed = {dtype for point in points for dtype in _dtypes(point)} | {"dram"}
     shown = [roof for roof in roofs.roofs if roof.source == "measured" or roof.name in needed]
     display: list[Column[Roof]] = [
-        words("roof", "roof", "name"),
-        Column(name="value", title="value", get=lambda roof: scaled(roof.value, _unit(roof))),
-        Column(name="knee", title="knee\nFLOP/byte", get=lambda roof: _knee(roof, roofs), show=significant, drop=4),
+        words("roof", get="name"),
+        number("value", get=lambda roof: scaled(roof.value, _unit(roof))),
+        number("knee", "knee\nFLOP/byte", lambda roof: _knee(roof, roofs), significant, drop=4),
         number("spread", show=percent, drop=3),
         words("source"),
         words("when", "when (UTC)", _when, drop=1),
@@ -223,10 +216,6 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     if not shown:
         notes.append(f"None: {roofs.why_none}")
     return Table(title="Roofs", columns=ROOF_COLUMNS, rows=shown, display=display, notes=notes)
-
-
-def _point(row: _Annotated) -> Point:
-    return row.point
 
 
 def _knee(roof: Roof, roofs: Roofs) -> float | None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar
 
 from roofline.schema.record_json import without_nonfinite
-from roofline.text.units import scaled
+from roofline.text.units import percent_of, scaled
 
 Row = TypeVar("Row")
 Outer = TypeVar("Outer")
@@ -50,9 +49,14 @@ class Column(Generic[Row]):
     dtype: Dtype | Literal[""] = ""
     path: str = ""
 
-    def of(self, part: Callable[[Outer], Row]) -> Column[Outer]:
-        """The same column for rows that have ours as a part."""
-        return replace(self, get=lambda row: self.get(part(row)))  # type: ignore[return-value, arg-type]
+    def of(self, part: Callable[[Outer], Row | None]) -> Column[Outer]:
+        """Make the same column for rows that have ours as a part, or None in its place."""
+
+        def get(row: Outer) -> Any:
+            own = part(row)
+            return None if own is None else self.get(own)
+
+        return replace(self, get=get)  # type: ignore[return-value, arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,25 +84,58 @@ class Table(Generic[Row]):
 
 
 Get = str | Callable[[Any], Any]
-"""How a column gets a value from a row: a function, or the path of attributes; empty: the attribute of its name."""
+"""How a column gets a value from a row: a function, or a path of attributes or keys; empty: that of its name.
+
+Each part of a path may be None or lack; then so does the value.
+"""
 
 
 def number(
-    name: str, title: str = "", get: Get = "", show: Callable[[Any], str] = str, *, drop: int = 0
+    name: str,
+    title: str = "",
+    get: Get = "",
+    show: Callable[[Any], str] = str,
+    *,
+    narrow: Callable[[Any], str] | None = None,
+    drop: int = 0,
 ) -> Column[Any]:
     """Make a column that stands on the right. Its title is its name where none is given."""
-    value = get if callable(get) else attrgetter(get or name)
-    return Column(name=name, title=title or name, get=value, show=show, drop=drop)
+    value = get if callable(get) else _follow((get or name).split("."))
+    return Column(name=name, title=title or name, get=value, show=show, narrow=narrow, drop=drop)
 
 
-def words(name: str, title: str = "", get: Get = "", show: Callable[[Any], str] = str, *, drop: int = 0) -> Column[Any]:
+def words(
+    name: str,
+    title: str = "",
+    get: Get = "",
+    show: Callable[[Any], str] = str,
+    *,
+    narrow: Callable[[Any], str] | None = None,
+    drop: int = 0,
+) -> Column[Any]:
     """Make a column that stands on the left."""
-    return replace(number(name, title, get, show, drop=drop), right=False)
+    return replace(number(name, title, get, show, narrow=narrow, drop=drop), right=False)
 
 
 def seconds(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Column[Any]:
     """Make a column of times."""
     return number(name, title, get, lambda value: scaled(value, "s"), drop=drop)
+
+
+def share(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Column[Any]:
+    """Make a column of shares from 0 to 1, shown in percent."""
+    return number(name, title, get, percent_of, drop=drop)
+
+
+def _follow(path: Sequence[str]) -> Callable[[Any], Any]:
+    def get(row: Any) -> Any:
+        for name in path:
+            if row is None:
+                return None
+            row = row.get(name) if isinstance(row, dict) else getattr(row, name)
+        return row
+
+    return get
 
 
 def plain_value(column: Column[Any], row: Any) -> Any:

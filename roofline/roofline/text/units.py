@@ -75,6 +75,16 @@ def percent(fraction: float | None, digits: int = 2) -> str:
     return "-" if fraction is None or not math.isfinite(fraction) else f"{significant(100 * fraction, digits)} %"
 
 
+def percent_of(fraction: float) -> str:
+    """Under a heading that says percent: ``percent_of(0.0712)`` is ``7.1``."""
+    return significant(100 * fraction, 2)
+
+
+def prefixed(value: float) -> str:
+    """Under a heading that says the unit: ``prefixed(1.2e12)`` is ``1.20 T``."""
+    return scaled(value, "").strip()
+
+
 def signed(change: float) -> str:
     """``signed(0.0512)`` is ``+5.1 %``."""
     percent = round(100 * change, 1)

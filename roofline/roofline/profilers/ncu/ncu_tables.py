@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from roofline.counters.quantities import (
     LISTED,
@@ -15,10 +15,9 @@ from roofline.counters.quantities import (
     taken_for,
 )
 from roofline.profilers.ncu.kernel_sums import CountedCapture, CountedKernel
-from roofline.show.columns import percent_of, prefixed
 from roofline.show.operation_notes import kernel as shortened
-from roofline.show.tables import Column, Table
-from roofline.text.units import scaled, significant
+from roofline.show.tables import Column, Table, number, seconds, share, words
+from roofline.text.units import prefixed, scaled, significant
 
 _WIDE, _NARROW = 48, 22
 """Characters of a kernel's name that a terminal shows; CSV and JSON have all of them."""
@@ -44,24 +43,17 @@ def table(
     total = counted.total
     total_s = total.amounts["time_s"]
 
-    def share(one: CountedKernel) -> float | None:
+    def of_time(one: CountedKernel) -> float | None:
         time_s = one.amounts["time_s"]
         return time_s / total_s if time_s is not None and total_s else None
 
-    name: Column[CountedKernel] = Column(
-        name=what,
-        title=what,
-        get=lambda one: one.name,
-        show=lambda text: shortened(text, _WIDE),
-        narrow=lambda text: shortened(text, _NARROW),
-        right=False,
-    )
+    name = words(what, get="name", show=partial(shortened, width=_WIDE), narrow=partial(shortened, width=_NARROW))
     shown = [
         name,
         *([] if what == "kind" else [_KIND]),
         _LAUNCHES,
         _AMOUNTS["time_s"],
-        _number("share_of_time", "% of\ntime", share, percent_of),
+        share("share_of_time", "% of\ntime", of_time),
         _AMOUNTS["flop"],
         _AMOUNTS["dram_byte"],
         _INTENSITY,
@@ -120,38 +112,20 @@ def _ask(counted: CountedCapture) -> list[str]:
     return [f"`roofline ncu --ask {counted.compute_capability or 'CC'}` lists the metrics to collect."]
 
 
-def _number(
-    name: str, title: str, get: Callable[[CountedKernel], Any], show: Callable[[Any], str] = str, drop: int = 0
-) -> Column[CountedKernel]:
-    return Column(name=name, title=title, get=get, show=show, drop=drop)
-
-
 def _amount(quantity: Quantity) -> Column[CountedKernel]:
-    show = (lambda value: scaled(value, "s")) if quantity.unit == "s" else prefixed
-    return _number(quantity.name, quantity.title, lambda one: one.amounts[quantity.name], show)
+    return (seconds if quantity.unit == "s" else partial(number, show=prefixed))(
+        quantity.name, quantity.title, f"amounts.{quantity.name}"
+    )
 
 
-_KIND: Column[CountedKernel] = Column(
-    name="kind",
-    title="kind",
-    get=lambda one: one.kind,
-    narrow=lambda kind: kind.replace("convolution ", "conv. "),
-    right=False,
-)
-_LAUNCHES = _number("launches", "launches", lambda one: one.launches, drop=1)
+_KIND = words("kind", narrow=lambda kind: kind.replace("convolution ", "conv. "))
+_LAUNCHES = number("launches", drop=1)
 _AMOUNTS = {quantity.name: _amount(quantity) for quantity in QUANTITIES}
-_INTENSITY = _number("intensity_flop_per_byte", "FLOP/\nbyte", lambda one: one.intensity, significant)
-_TENSOR_CORES: Column[CountedKernel] = Column(
-    name="tensor_cores",
-    title="tensor\ncores",
-    get=lambda one: one.tensor_cores,
-    show=lambda used: "yes" if used else "no",
-    right=False,
-    drop=2,
-)
+_INTENSITY = number("intensity_flop_per_byte", "FLOP/\nbyte", "intensity", significant)
+_TENSOR_CORES = words("tensor_cores", "tensor\ncores", show=lambda used: "yes" if used else "no", drop=2)
 _MORE: tuple[Column[CountedKernel], ...] = (
-    _number("flop_by_pipe", "by pipe", lambda one: None if one.flop_by_pipe is None else dict(one.flop_by_pipe)),
-    _number("missing", "missing", lambda one: dict(one.missing)),
+    number("flop_by_pipe", "by pipe", lambda one: None if one.flop_by_pipe is None else dict(one.flop_by_pipe)),
+    number("missing", get=lambda one: dict(one.missing)),
 )
 
 
