@@ -1,16 +1,11 @@
-"""From a tier of ``matrix.toml`` and the flags that override its axes to the cases of a run.
-
-A matrix file holds lists of tables. They are read with the line of every key: an error says where it is.
-"""
+"""From a tier of ``matrix.toml`` and the flags that override its axes to the cases of a run."""
 
 from __future__ import annotations
 
 import difflib
 import functools
 import itertools
-import os
 import re
-import stat
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -24,6 +19,7 @@ from pytest_roofline.device.selection import KINDS
 from pytest_roofline.settings import with_near
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import MODES, case_id
+from roofline.files.text import ReadError, text_of
 
 AXES = ("model", "mode", "batch", "precision", "layout", "data")
 
@@ -211,7 +207,7 @@ def _batch(text: str, where: str) -> str:
     digits = text.lstrip("0")
     if not re.fullmatch("[0-9]{1,7}", digits) or int(digits) > MOST_BATCH:
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-        raise MatrixError(f"{where}: batch {shown!r} is not allowed: use a whole number from 1 to {MOST_BATCH}")
+        raise MatrixError(f"{where}: {shown!r} is not allowed: use a whole number from 1 to {MOST_BATCH}")
     return digits
 
 
@@ -242,133 +238,59 @@ def _read_tier(tier: str, source: str, readers: Mapping[str, _Reader]) -> list[_
         hint = f" (near match: {near[0]})" if near else ""
         own = "" if match else ", or FILE.toml for your own"
         raise MatrixError(f"{source}: no tier {name!r}{hint}; use {_choice('', tables)}{own}")
-    return [_read_block(table, readers) for table in tables[name]]
+    return [
+        _read_block(block, f"{path}: block {number} of [[{name}]]", readers)
+        for number, block in enumerate(tables[name], start=1)
+    ]
 
 
 def _choice(prefix: str, names: Iterable[str]) -> str:
     return " or ".join(f"{prefix}{name}" for name in names)
 
 
-def _tables(path: Path, source: str) -> dict[str, list[Table]]:
+def _tables(path: Path, source: str) -> dict[str, list[Mapping[str, Any]]]:
+    """Read the blocks of a file's tiers, by the tier's name."""
     try:
-        return read_tables(path)
-    except TomlError as error:
-        raise MatrixError(str(error)) from error
-    except OSError as error:
-        raise MatrixError(f"{source}: {path} can't be read: {error.strerror}") from error
-
-
-def _read_block(table: Table, readers: Mapping[str, _Reader]) -> _Block:
-    for key in table.values:
-        if key not in readers:
-            near = difflib.get_close_matches(key, readers, n=1)
-            hint = f" (near match: {near[0]})" if near else ""
-            raise MatrixError(f"{table.where(key)}: unknown key {key!r}{hint}; keys are {', '.join(readers)}")
-    axes = dict(_DEFAULTS)
-    for key, read in readers.items():
-        if key in table.values:
-            axes[key] = _read_values(key, table, read)
-        elif key not in _DEFAULTS:
-            raise MatrixError(f"{table.where()}: the block has no {key!r}; it needs {', '.join(_NEEDED)}")
-    return _Block(axes, frozenset(axes.pop("device")))
-
-
-def _read_values(key: str, table: Table, read: _Reader) -> tuple[str, ...]:
-    where = table.where(key)
-    value = table.values[key]
-    items = value if isinstance(value, list) else [value]
-    if not items:
-        raise MatrixError(f"{where}: {key} is empty, so the block has no case; give it a value or remove the block")
-    wanted, what = (int, "a whole number") if key == "batch" else (str, "a text")
-    for item in items:
-        if type(item) is not wanted:
-            raise MatrixError(
-                f"{where}: {key} of type {type(item).__name__} is not allowed: use {what}, or a list of them"
-            )
-    # Python refuses to print a number of thousands of digits.
-    texts = [item if isinstance(item, str) else str(min(item, MOST_BATCH + 1)) for item in items]
-    return tuple(text if text == _ANY_MODEL and key == "model" else read(text, where) for text in texts)
-
-
-_TOML_NAME = r"""["']?([A-Za-z0-9_.-]+)["']?"""
-_TOML_HEADER = re.compile(rf"\s*\[\[\s*{_TOML_NAME}\s*\]\]")
-_TOML_KEY = re.compile(rf"\s*{_TOML_NAME}\s*=")
-
-
-class TomlError(ValueError):
-    """A file that isn't TOML, or isn't lists of tables. Reads ``path:line: message``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One ``[[name]]`` table: its values, and where it and its keys stand."""
-
-    values: Mapping[str, Any]
-    path: str
-    line: int
-    lines: Mapping[str, int]
-
-    def where(self, key: str | None = None) -> str:
-        """``path:line`` of the key, or of the table's header."""
-        return f"{self.path}:{self.line if key is None else self.lines.get(key, self.line)}"
-
-
-def read_tables(path: Path) -> dict[str, list[Table]]:
-    """The lists of tables of a file, by name.
-
-    :raises TomlError: not TOML, or something else than ``[[name]]`` tables in it.
-    :raises OSError: it can't be read.
-    """
-    shown = str(path) if not path.is_absolute() else os.path.relpath(path)
-    if not stat.S_ISREG(path.stat().st_mode):
-        # A pipe or a device might never end.
-        raise TomlError(f"{shown}: can't be read (no regular file); give a TOML file")
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors on Windows begin a file with a byte order mark
-    except UnicodeDecodeError as error:
-        raise TomlError(f"{shown}:1: not UTF-8 text (byte {error.start})") from error
-    try:
-        values = tomllib.loads(text)
+        tables = tomllib.loads(text_of(path, "Give a TOML file."))
+    except ReadError as error:
+        raise MatrixError(f"{source}: {error}") from error
     except (ValueError, RecursionError) as error:  # not TOML, or a number or a nesting that Python refuses to read
-        raise TomlError(f"{shown}:{_error_line(error, text)}: {_bare(error)}") from error
-    positions = _positions(text)
-    tables = {}
-    for name, value in values.items():
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value) or not value:
-            raise TomlError(
-                f"{shown}:{_line_of(name, text)}: {name!r} is not a list of tables; begin each with [[{name}]]"
-            )
-        found = [*positions.get(name, []), *[(1, {})] * len(value)]
-        tables[name] = [Table(item, shown, *place) for item, place in zip(value, found, strict=False)]
+        raise MatrixError(f"{source}: {path}: {error}") from error
+    for name, blocks in tables.items():
+        if not isinstance(blocks, list) or not blocks or not all(isinstance(block, dict) for block in blocks):
+            raise MatrixError(f"{source}: {path}: {name!r} is not a list of tables; begin each with [[{name}]]")
     if not tables:
-        raise TomlError(f"{shown}:1: holds no table; begin each with [[NAME]]")
+        raise MatrixError(f"{source}: {path}: holds no table; begin each with [[NAME]]")
     return tables
 
 
-def _positions(text: str) -> dict[str, list[tuple[int, dict[str, int]]]]:
-    """For every table of a name the line of its header and those of its keys."""
-    positions: dict[str, list[tuple[int, dict[str, int]]]] = {}
-    keys: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if header := _TOML_HEADER.match(line):
-            keys = {}
-            positions.setdefault(header[1], []).append((number, keys))
-        elif key := _TOML_KEY.match(line):
-            keys.setdefault(key[1], number)
-    return positions
+def _read_block(block: Mapping[str, Any], where: str, readers: Mapping[str, _Reader]) -> _Block:
+    """Read one block.
+
+    :param where: file, tier and number of the block, for messages.
+    """
+    for key in block:
+        if key not in readers:
+            near = difflib.get_close_matches(key, readers, n=1)
+            hint = f" (near match: {near[0]})" if near else ""
+            raise MatrixError(f"{where}: unknown key {key!r}{hint}; keys are {', '.join(readers)}")
+    axes = dict(_DEFAULTS)
+    for key, read in readers.items():
+        if key in block:
+            axes[key] = _read_values(key, block[key], f"{where}: {key}", read)
+        elif key not in _DEFAULTS:
+            raise MatrixError(f"{where}: no {key!r}; a block needs {', '.join(_NEEDED)}")
+    return _Block(axes, frozenset(axes.pop("device")))
 
 
-def _line_of(name: str, text: str) -> int:
-    """The first line that begins with the name, as a key or as a table's header."""
-    begins = re.compile(rf"""\s*\[*\s*["']?{re.escape(name)}\b""")
-    return next((number for number, line in enumerate(text.splitlines(), start=1) if begins.match(line)), 1)
-
-
-def _error_line(error: Exception, text: str) -> int:
-    """tomllib tells the line in its message (and, from Python 3.14, as an attribute)."""
-    found = re.search(r"\(at line (\d+),", str(error))
-    return int(found[1]) if found else max(1, len(text.splitlines()))
-
-
-def _bare(error: Exception) -> str:
-    return re.sub(r" \(at [^)]*\)$", "", str(error))
+def _read_values(key: str, value: Any, where: str, read: _Reader) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value]
+    if not items:
+        raise MatrixError(f"{where} is empty, so the block has no case; give it a value or remove the block")
+    wanted, what = (int, "a whole number") if key == "batch" else (str, "a text")
+    for item in items:
+        if type(item) is not wanted:
+            raise MatrixError(f"{where}: type {type(item).__name__} is not allowed: use {what}, or a list of them")
+    # Python refuses to print a number of thousands of digits.
+    texts = [item if isinstance(item, str) else str(min(item, MOST_BATCH + 1)) for item in items]
+    return tuple(text if text == _ANY_MODEL and key == "model" else read(text, where) for text in texts)

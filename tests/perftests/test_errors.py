@@ -42,8 +42,8 @@ def wrong(name: str, arguments: str, *says: str) -> Wrong:
 
 CASES = [
     wrong("model", "--device cpu --model resnet51", "--model: unknown model 'resnet51'", "near matches: resnet50"),
-    wrong("batch 0", "--device cpu --batch 0", "--batch: batch '0' is not allowed: use a whole number from 1"),
-    wrong("batch text", "--device cpu --batch 16,x", "--batch: batch 'x' is not allowed"),
+    wrong("batch 0", "--device cpu --batch 0", "--batch: '0' is not allowed: use a whole number from 1"),
+    wrong("batch text", "--device cpu --batch 16,x", "--batch: 'x' is not allowed"),
     wrong("empty axis", "--device cpu --batch ,", "--batch: no batch given, so no case is left"),
     wrong("precision", "--device cpu --precision fp31", "--precision: 'fp31' is not allowed", "amp_bf16"),
     wrong("mode", "--device cpu --mode test", "--mode: 'test' is not allowed: use train or infer"),
@@ -79,7 +79,7 @@ CASES = [
     wrong("repeats", "--device cpu --repeats 0", "--repeats: '0' is not allowed: use a whole number from 1 to"),
     wrong("margin", "--device cpu --margin 2", "--margin: '2' is not allowed: use a number above 0 and below 1"),
     wrong("budget", "--device cpu --max-time nan", "--max-time: 'nan' is not allowed: use a number above 0"),
-    wrong("long spelling", "--device cpu --roofline-batch 0", "--roofline-batch: batch '0' is not allowed"),
+    wrong("long spelling", "--device cpu --roofline-batch 0", "--roofline-batch: '0' is not allowed"),
     wrong("device", "--device gpu", "--device: 'gpu' is not allowed: use auto, cpu, cuda, cuda:N or mps"),
     wrong(
         "nothing left",
