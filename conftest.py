@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from perftests import options, suite
+from perftests import suite, suite_options
 from perftests.data_options import DataError
 from pytest_roofline.options import SETTINGS
 from pytest_roofline.plugin import device_of
@@ -27,8 +27,8 @@ _PERFTESTS = Path(__file__).parent / "perftests"
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     group = parser.getgroup("perftests", "performance tests of this repository")
     plugins: LongFlags | None = pluginmanager.get_plugin(LongFlags.PLUGIN)
-    long = {**(plugins.actions if plugins else {}), **add_flags(parser, group, options.SETTINGS)}
-    taken = add_short_flags(group, (*SETTINGS, *options.SETTINGS), long)
+    long = {**(plugins.actions if plugins else {}), **add_flags(parser, group, suite_options.SETTINGS)}
+    taken = add_short_flags(group, (*SETTINGS, *suite_options.SETTINGS), long)
     pluginmanager.register(TakenFlags(taken), TakenFlags.PLUGIN)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from perftests.options import SETTINGS as SUITE_SETTINGS
+from perftests.suite_options import SETTINGS as SUITE_SETTINGS
 from pytest_roofline.fixture import Roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import Setting

@@ -14,7 +14,7 @@ from perftests import image_folder, sample_images
 from perftests.data_options import DataError, DataSpec, LoaderOptions, check_shared_memory
 from perftests.models import ModelSpec
 from pytest_roofline.device import cpus
-from pytest_roofline.roofs import kept as kept_roofs
+from pytest_roofline.roofs import stored as kept_roofs
 from pytest_roofline.workload.step import Batches, ReadyBatches
 
 if TYPE_CHECKING:

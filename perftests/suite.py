@@ -14,10 +14,9 @@ import pytest
 from perftests import data, data_options, matrix, models
 from perftests.data_options import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
-from perftests.options import SETTINGS
+from perftests.suite_options import SETTINGS
 from pytest_roofline.config import idle_flags, options_of, spelled, taken_flags
-from pytest_roofline.device import cpus
-from pytest_roofline.device import memory as device_memory
+from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device import selection as devices
 from pytest_roofline.plugin import ANNOUNCED, NOTES, kind_of
 from pytest_roofline.settings import SettingError, resolve, source

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_roofline.roofs import measured as roofs
+from pytest_roofline.roofs import kernels as roofs
 
 if TYPE_CHECKING:
     from pytest_roofline.fixture import Roofline

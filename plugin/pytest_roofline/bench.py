@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from pytest_roofline.device import cpus
-from pytest_roofline.device.flags import device_flags
-from pytest_roofline.device.memory import is_out_of_memory, peak_memory, reset_peak
+from pytest_roofline.device.device_flags import device_flags
+from pytest_roofline.device.device_memory import is_out_of_memory, peak_memory, reset_peak
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.plan import StepEnd
@@ -21,9 +21,9 @@ from pytest_roofline.measuring.process_usage import ProcessUsage
 from pytest_roofline.missing import explained
 from pytest_roofline.options import Options
 from pytest_roofline.proof import claims as proof
-from pytest_roofline.proof.observing import Observed, observe, unobserved
-from pytest_roofline.proof.onlookers import onlookers, profilers
-from pytest_roofline.roofs import measured as roofs
+from pytest_roofline.proof.attached_profilers import onlookers, profilers
+from pytest_roofline.proof.passes import Observed, observe, unobserved
+from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.session.run import Run, without_folders
 from pytest_roofline.workload.case import case_of, layout_of
 from pytest_roofline.workload.compiling import fresh_compiler, left_out, refuse_eager

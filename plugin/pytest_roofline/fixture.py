@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline.proof.claims import flags_of
-from pytest_roofline.session.bounds import applying, assert_bounds
+from pytest_roofline.session.asserted_bounds import applying, assert_bounds
 from pytest_roofline.workload.case import check_parameters, settings_in
 from pytest_roofline.workload.own_model import Defaults
 from pytest_roofline.workload.step import Mode
@@ -178,7 +178,7 @@ class Roofline:
         return plan_of(self._run.options)
 
     def roof(self, name: str) -> Record | None:
-        """Measure a roof of the machine, one of `pytest_roofline.roofs.measured.NAMES`.
+        """Measure a roof of the machine, one of `pytest_roofline.roofs.kernels.NAMES`.
 
         :returns: the record, or None where benchmarks are disabled.
         :raises RoofUnavailable: the device has no such roof.

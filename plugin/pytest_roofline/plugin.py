@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pytest_roofline.fixture import Roofline
     from pytest_roofline.profilers.ncu.counting_pass import NcuPass
-    from pytest_roofline.session.bounds import Suite
+    from pytest_roofline.session.asserted_bounds import Suite
     from pytest_roofline.session.run import Run
     from pytest_roofline.session.sets import Standing
 
@@ -153,7 +153,7 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     import torch
 
     from pytest_roofline.fixture import Roofline, defaults, parameters_of
-    from pytest_roofline.session import bounds as expecting
+    from pytest_roofline.session import asserted_bounds as expecting
     from pytest_roofline.session.run import run_of
 
     run = run_of(request.config)
@@ -266,7 +266,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     import torch
 
     from pytest_roofline.profilers.perf_stat import PerfStat
-    from pytest_roofline.session import results
+    from pytest_roofline.session import results_file
     from pytest_roofline.session.hooks import SessionHooks, commit_info
     from pytest_roofline.session.run import RUN, Run
 
@@ -297,10 +297,10 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     counting = None if worker or chosen.ncu is None else _counting(config, run)
     try:
         if not worker:
-            run.open_results(results.commit_of(commit_info(config)))
+            run.open_results(results_file.commit_of(commit_info(config)))
             if member is not None and run.file is not None:
                 member.point_to(run.file.path)
-    except results.ResultsError as error:
+    except results_file.ResultsError as error:
         raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
     run.fills_roofs = chosen.roofs != "off" and not worker and disabled(config) is None and _writes(config, run)
     config.stash[RUN] = run
@@ -361,7 +361,7 @@ def _bounds(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) ->
 
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
     """
-    from pytest_roofline.session import bounds as expecting
+    from pytest_roofline.session import asserted_bounds as expecting
     from roofline.schema.expected_file import ExpectedFileError
 
     asserting, naming = spelled(config, "assert_bounds"), spelled(config, "expected_bounds")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from pytest_roofline import exit_codes
+from pytest_roofline import pytest_exit_codes
 from pytest_roofline.config import flags_with_value
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def wait_for(command: Sequence[str], variables: Mapping[str, str], folder: Path)
                 _finish(child)
             except KeyboardInterrupt:  # once more: now
                 child.kill()
-            return exit_codes.INTERRUPTED
+            return pytest_exit_codes.INTERRUPTED
 
 
 def _finish(child: subprocess.Popen[bytes]) -> None:
@@ -124,7 +124,7 @@ def end_with_parent() -> None:
     try:
         parent = psutil.Process(os.getppid())
     except psutil.NoSuchProcess:
-        os._exit(exit_codes.INTERRUPTED)
+        os._exit(pytest_exit_codes.INTERRUPTED)
     threading.Thread(target=_watch, args=(parent,), name="roofline-parent", daemon=True).start()
 
 
@@ -134,4 +134,4 @@ def _watch(parent: psutil.Process) -> None:
     rest = threading.Event()
     while os.getppid() == parent.pid and (os.name != "nt" or parent.is_running()):
         rest.wait(_LOOK_S)
-    os._exit(exit_codes.INTERRUPTED)
+    os._exit(pytest_exit_codes.INTERRUPTED)

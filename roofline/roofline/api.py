@@ -17,7 +17,7 @@ from roofline.audits.reading import read as read_tables
 from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate, gate
-from roofline.comparison.sides import By
+from roofline.comparison.session_observations import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.files.paths import files_under, folders_without
 from roofline.files.text import ReadError

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal
 
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
-from roofline.plots.files import title_of
+from roofline.plots.image_files import title_of
 from roofline.plots.layout import Panel, draw_around, width_of
 from roofline.plots.levels import Levels, why_no_levels
-from roofline.plots.operations import bars_height_of, draw_legend, step_of
+from roofline.plots.operation_bars import bars_height_of, draw_legend, step_of
 from roofline.plots.roofline import Roofline
 from roofline.plots.style import DARK, Style, show_as_written, style_of
 from roofline.plots.throughput import MODES, Throughput, modes_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.compare_speed import CASES, _write
 from roofline.comparison.comparison import Settings, compare
-from roofline.comparison.sides import read_side
+from roofline.comparison.session_observations import read_side
 from roofline.machine.published import load
 
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 import torch
 
-from perftests import options as suite_options
 from perftests import suite as suites
+from perftests import suite_options
 from perftests.data_options import LoaderOptions
 from perftests.suite import Suite
 from pytest_roofline import bench

@@ -16,7 +16,7 @@ import torch
 
 from perftests.matrix import CaseSpec
 from perftests.suite import Suite, is_asked_for
-from pytest_roofline.device import memory as device_memory
+from pytest_roofline.device import device_memory
 from tests import forked
 
 

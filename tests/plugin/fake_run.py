@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from pytest_roofline.device.selection import Wanted
 from pytest_roofline.measuring import Plan
 from pytest_roofline.options import SETTINGS, Options
-from pytest_roofline.roofs import measured as roofs
+from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.session.run import Run
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import ReadyBatches, Workload, sgd

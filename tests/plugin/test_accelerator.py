@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from pytest_roofline.device import selection as devices
-from pytest_roofline.device.memory import peak_memory, release, reset_peak
+from pytest_roofline.device.device_memory import peak_memory, release, reset_peak
 from pytest_roofline.device.nvml import NoNvml
 from pytest_roofline.device.state import DeviceState, HeldDown
-from pytest_roofline.roofs import measured as roofs
+from pytest_roofline.roofs import kernels as roofs
 from roofline.schema.record import Memory
 from tests.plugin.fake_nvml import FakeNvml
 

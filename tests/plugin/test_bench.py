@@ -20,9 +20,9 @@ from pytest_roofline.device.system import System
 from pytest_roofline.measuring import Measured
 from pytest_roofline.profilers.perf_stat import PerfStat
 from pytest_roofline.proof import claims as proof
-from pytest_roofline.proof import observing
-from pytest_roofline.roofs import measured as roofs
-from pytest_roofline.roofs.measured import Candidate, RoofPlan
+from pytest_roofline.proof import passes
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs.kernels import Candidate, RoofPlan
 from pytest_roofline.session.run import Run
 from pytest_roofline.workload.step import ReadyBatches, Step, sgd
 from roofline.schema.record import Case, Counters, HostCounters, Process, Record, RoofKind
@@ -143,7 +143,7 @@ def test_a_process_that_takes_turns_is_not_profiled(lab: Lab) -> None:
     assert record.work is not None
     assert record.operations
     assert record.profile is None
-    assert record.missing["profile"] == observing.TAKES_TURNS
+    assert record.missing["profile"] == passes.TAKES_TURNS
     last = max(index for index, call in enumerate(lab.calls) if call == "wait")
     assert lab.calls[last:].count("step") == 1
 

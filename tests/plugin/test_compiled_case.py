@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch._dynamo import config
 
 from pytest_roofline import bench
-from pytest_roofline.proof import observing
+from pytest_roofline.proof import passes
 from pytest_roofline.workload.case import case_of
 from pytest_roofline.workload.compiling import LeftEager, NotCompiled
 from pytest_roofline.workload.precision import PRECISIONS
@@ -125,9 +125,9 @@ def test_the_compiled_step_is_timed_and_profiled_and_the_model_counted(
         seen.append(backend.calls - before)
         return counted
 
-    real = observing.count_step
-    monkeypatch.setattr(observing, "kernel_names", kernel_names)
-    monkeypatch.setattr(observing, "count_step", count_step)
+    real = passes.count_step
+    monkeypatch.setattr(passes, "kernel_names", kernel_names)
+    monkeypatch.setattr(passes, "count_step", count_step)
     record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
     assert seen == [6, 7, 0]
     assert record.work is not None
@@ -143,7 +143,7 @@ def test_memory_that_is_short_for_counting_loses_no_row(lab: Lab, monkeypatch: p
     def count_step(_step: Step, **_arguments: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
-    monkeypatch.setattr(observing, "count_step", count_step)
+    monkeypatch.setattr(passes, "count_step", count_step)
     record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
     assert timing_of(record).step_time_s == STEP_S
     assert record.work is None

@@ -20,7 +20,7 @@ PROJECT = """
     import torch
     from torch import nn
 
-    from pytest_roofline.proof import observing
+    from pytest_roofline.proof import passes
     from pytest_roofline.workload import precision
     from pytest_roofline.proof import claims as proof
     from pytest_roofline.measuring import Plan
@@ -67,12 +67,12 @@ PROJECT = """
 
     def test_kernels(measure, monkeypatch):
         check = proof.check_kernels
-        monkeypatch.setattr(observing, "kernel_names", lambda step, device: ())
+        monkeypatch.setattr(passes, "kernel_names", lambda step, device: ())
         monkeypatch.setattr(proof, "check_kernels", lambda device, kernels: check(torch.device("cuda:0"), kernels))
         measure(nn.Linear(8, 3))
 
     def test_tf32_kernel(measure, monkeypatch):
-        monkeypatch.setattr(observing, "kernel_names", lambda step, device: ("cutlass_80_tensorop_s1688gemm_128x256",))
+        monkeypatch.setattr(passes, "kernel_names", lambda step, device: ("cutlass_80_tensorop_s1688gemm_128x256",))
         measure(nn.Linear(8, 3))
 
     class Upcasting(nn.Linear):

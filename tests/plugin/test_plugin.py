@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perftests import options as suite_options
+from perftests import suite_options
 from pytest_roofline.config import options_of
 from pytest_roofline.options import SETTINGS
 from roofline.results import journal

@@ -12,9 +12,9 @@ import pytest
 from roofline.cli import program as cli
 from roofline.machine.published import load
 from roofline.model.points import Point, cases, points_of
-from roofline.plots.files import draw
+from roofline.plots.image_files import draw
 from roofline.plots.levels import levels_figure, why_no_levels
-from roofline.plots.operations import step_figure
+from roofline.plots.operation_bars import step_figure
 from roofline.results.reader import read_file
 from roofline.schema.record import (
     KEY,

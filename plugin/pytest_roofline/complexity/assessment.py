@@ -15,8 +15,8 @@ from pytest_roofline.complexity.fake import fake_model, fake_workload
 from pytest_roofline.complexity.layers import Forward, forward_by_layer
 from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import tensors_in
-from pytest_roofline.counting.matrix import MATRIX_OPERATIONS, Tf32
-from pytest_roofline.counting.memory import stored_byte
+from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS, Tf32
+from pytest_roofline.counting.step_memory import stored_byte
 from pytest_roofline.missing import told
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.models import ModelSpec
@@ -36,7 +36,7 @@ class CannotAssess(ValueError):
 class StepNeeds:
     """Work and memory of one step at one batch. FLOPs in TF32 are as on a device that has it.
 
-    ``peak_byte`` is predicted (see `pytest_roofline.counting.memory.PeakMode`); it is less than the parts' sum, for
+    ``peak_byte`` is predicted (`pytest_roofline.counting.step_memory.PeakMode`); it is less than the parts' sum, for
     they are not all there at once. None where some of the memory can't be seen. ``buffer_byte`` are the model's
     buffers, ``input_byte`` the batch with its targets.
     """

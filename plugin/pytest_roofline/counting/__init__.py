@@ -6,6 +6,6 @@ products, `operation_cost` the rest of an operation, `traffic` and `memory` its 
 
 from __future__ import annotations
 
-from pytest_roofline.counting.step import Counted, count_step
+from pytest_roofline.counting.step_work import Counted, count_step
 
 __all__ = ["Counted", "count_step"]

@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from pytest_roofline.counting.attention import CASTS_INSIDE
 from pytest_roofline.counting.calls import Call, dtype_name, has_storage, shape_text, tensors_in
-from pytest_roofline.counting.matrix import (
+from pytest_roofline.counting.matrix_operations import (
     COMPLEX_PRODUCT,
     MATRIX_OPERATIONS,
     MatrixOperation,

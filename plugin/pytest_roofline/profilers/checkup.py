@@ -21,7 +21,7 @@ from pytest_roofline.measuring.telemetry import cpu_times
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL
-from pytest_roofline.profilers.preflight import check_all, check_permission
+from pytest_roofline.profilers.profiler_access import check_all, check_permission
 from roofline.text.units import percent, scaled
 
 TORCH_S = 120.0

@@ -19,7 +19,7 @@ from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Instruments, Measured
 from pytest_roofline.measuring.plan import Step
 from pytest_roofline.profilers.check import Check, Status
-from pytest_roofline.profilers.preflight import check_perf
+from pytest_roofline.profilers.profiler_access import check_perf
 from roofline.schema.record import HostCounters
 from roofline.text.units import percent
 

@@ -11,9 +11,9 @@ import click
 
 from pytest_roofline.device import cpus
 from pytest_roofline.device import selection as devices
-from pytest_roofline.roofs import kept as kept_roofs
-from pytest_roofline.roofs import measured as roofs
-from pytest_roofline.roofs import needed as machine_roofs
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import required as machine_roofs
+from pytest_roofline.roofs import stored as kept_roofs
 from roofline.cli import plain
 from roofline.cli.parameters import Command, table_options
 from roofline.text.printable import say

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_roofline import exit_codes
+from pytest_roofline import pytest_exit_codes
 from pytest_roofline.session import analysis
 
 SESSIONS_OF_A_BASELINE = 5
@@ -158,12 +158,12 @@ def verdict(of: Baseline, new: Sequence[Path], options: Sequence[str], width: in
     """
     before = [argument for path in of.files for argument in ("--baseline", str(path))]
     answer = analysis.ask("check", *map(str, new), *before, *options, "--format", "table", "--width", str(width))
-    code = exit_codes.of_check(answer.code)
+    code = pytest_exit_codes.of_check(answer.code)
     lines = [text for text in (answer.out, answer.err) if text]
     lines += [f"left out of the baseline: {reason}" for reason in of.left_out]
     said = {
-        exit_codes.PASSED: "passed",
-        exit_codes.FAILED: "FAILED: slower than the baseline",
+        pytest_exit_codes.PASSED: "passed",
+        pytest_exit_codes.FAILED: "FAILED: slower than the baseline",
     }.get(code, "FAILED: not all of it could be compared, or settled")
     return Gated(code=code, lines=(*lines, f"gate against {of.path}: {said}"))
 

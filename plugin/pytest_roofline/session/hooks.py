@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.device.memory import is_out_of_memory, release
+from pytest_roofline.device.device_memory import is_out_of_memory, release
 from pytest_roofline.items import case_name, uses_roofline
-from pytest_roofline.session.bounds import NotAsExpected, not_held
-from pytest_roofline.session.results import ResultsError, with_short_parameters
+from pytest_roofline.session.asserted_bounds import NotAsExpected, not_held
+from pytest_roofline.session.results_file import ResultsError, with_short_parameters
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY
 from roofline.schema.record_json import to_json

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pytest
 
-from pytest_roofline import exit_codes
+from pytest_roofline import pytest_exit_codes
 from pytest_roofline.device import host as machine
 from pytest_roofline.device import selection as devices
-from pytest_roofline.device.memory import release
+from pytest_roofline.device.device_memory import release
 from pytest_roofline.options import Options
-from pytest_roofline.roofs import measured as roofs
-from pytest_roofline.roofs import needed as machine_roofs
-from pytest_roofline.roofs.kept import CacheError, KeptRoofs
-from pytest_roofline.roofs.measured import RoofPlan
-from pytest_roofline.session import analysis, results
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import required as machine_roofs
+from pytest_roofline.roofs.kernels import RoofPlan
+from pytest_roofline.roofs.stored import CacheError, KeptRoofs
+from pytest_roofline.session import analysis, results_file
 from pytest_roofline.session.baseline import Baseline, plain, verdict
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.results import journal
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import torch
 
     from pytest_roofline.measuring.plan import Clock, Instruments, Measured, Pace, Step
-    from pytest_roofline.session.bounds import Suite
+    from pytest_roofline.session.asserted_bounds import Suite
     from pytest_roofline.workload.step import Workload
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
@@ -118,7 +118,7 @@ class Run:
         self.stats: list[Any] = []
         """pytest-benchmark's results of the cases measured so far."""
         self.not_measured: list[NotMeasured] = []
-        self.file: results.ResultsFile | None = None
+        self.file: results_file.ResultsFile | None = None
         self.turns: TakesTurns | None = None
         """Where this process takes turns with another."""
         self.counting: CountsStep | None = None
@@ -164,14 +164,14 @@ class Run:
     def open_results(self, commit: str) -> None:
         """Make the results file, and look up the roofs measured last on this machine.
 
-        :raises results.ResultsError: it can't be made.
+        :raises results_file.ResultsError: it can't be made.
         """
         folder = self.options.results
         if folder is None:
             return
         threads = self.machine.threads.get("intra_op") if self.machine.device.kind == "cpu" else None
-        self._earlier = results.last_roofs(folder, self.machine.fingerprint, threads)
-        self.file = results.ResultsFile(folder, self.machine.label, commit)
+        self._earlier = results_file.last_roofs(folder, self.machine.fingerprint, threads)
+        self.file = results_file.ResultsFile(folder, self.machine.label, commit)
 
     def roofs(self) -> tuple[Roof, ...]:
         """The roofs this run measured; those it didn't, as they were measured last on the same machine.
@@ -338,7 +338,7 @@ class Run:
         :returns: the exit code of a run whose tests passed.
         """
         if self._baseline is None or self.file is None or not self.stats:
-            return exit_codes.PASSED
+            return pytest_exit_codes.PASSED
         gated = verdict(self._baseline, [self.file.path], self.options.gate_options, width)
         self.printed += gated.lines
         return gated.code

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_roofline import exit_codes
+from pytest_roofline import pytest_exit_codes
 from pytest_roofline.config import disabled, spelled
 from pytest_roofline.options import SETTINGS, Options
 from pytest_roofline.rerun import command_of, end_with_parent, environment_of, wait_for
@@ -223,7 +223,7 @@ class Ended:
         """What it died of; None where it ended as pytest does."""
         if not self.concluded and self.code in _AT_THE_END:
             return f"exit code {self.code} before pytest had ended"
-        if 0 <= self.code <= exit_codes.NO_TESTS:
+        if 0 <= self.code <= pytest_exit_codes.NO_TESTS:
             return None
         if self.code > 0:
             return f"exit code {self.code}"
@@ -233,7 +233,7 @@ class Ended:
             return f"signal {-self.code}"
 
 
-_AT_THE_END = (exit_codes.PASSED, exit_codes.FAILED, exit_codes.NO_TESTS)
+_AT_THE_END = (pytest_exit_codes.PASSED, pytest_exit_codes.FAILED, pytest_exit_codes.NO_TESTS)
 """What pytest ends with after a whole session, and not before one, as where it could not do what was asked."""
 
 Launch = Callable[[Mapping[str, str]], int]
@@ -252,9 +252,9 @@ def run(
     :param announce: is told which session begins.
     """
     identity = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-    stops = {exit_codes.INTERRUPTED, exit_codes.USAGE_ERROR, exit_codes.NO_TESTS}
+    stops = {pytest_exit_codes.INTERRUPTED, pytest_exit_codes.USAGE_ERROR, pytest_exit_codes.NO_TESTS}
     if stop_at_failure:
-        stops.add(exit_codes.FAILED)
+        stops.add(pytest_exit_codes.FAILED)
     ended: list[Ended] = []
     with tempfile.TemporaryDirectory(prefix="roofline-sessions-") as folder:
         for index in range(1, count + 1):
@@ -282,27 +282,27 @@ def conclude(
     all. The gate is not asked of a set that was interrupted.
     """
     files = [one.file for one in ended if one.file is not None]
-    code = exit_codes.worst(one.code if one.crash is None else exit_codes.INTERNAL_ERROR for one in ended)
-    if code == exit_codes.PASSED and len(files) < count:
-        code = exit_codes.USAGE_ERROR
+    code = pytest_exit_codes.worst(one.code if one.crash is None else pytest_exit_codes.INTERNAL_ERROR for one in ended)
+    if code == pytest_exit_codes.PASSED and len(files) < count:
+        code = pytest_exit_codes.USAGE_ERROR
     lines: list[str] = []
     if len(files) > 1:
         shown = analysis.ask("sessions", *map(str, files), "--width", str(width))
         unusable = shown.code == _NOTHING_USABLE and baseline is None and any(map(_has_cases, files))
         lines += [shown.out, *_wrapped(_NO_BASELINE, width)] if unusable else shown.lines()
-        if unusable and code == exit_codes.PASSED:
-            code = exit_codes.USAGE_ERROR
-    if baseline is not None and code == exit_codes.INTERRUPTED:
+        if unusable and code == pytest_exit_codes.PASSED:
+            code = pytest_exit_codes.USAGE_ERROR
+    if baseline is not None and code == pytest_exit_codes.INTERRUPTED:
         lines.append(f"not held against {baseline.path}: interrupted")
     elif baseline is not None and files:
         gated = baselines.verdict(baseline, files, gate_options, width)
         lines += gated.lines
-        code = gated.code if code == exit_codes.PASSED else code
+        code = gated.code if code == pytest_exit_codes.PASSED else code
     elif baseline is not None:
         lines.append(f"gate against {baseline.path}: FAILED: nothing was measured")
-        code = exit_codes.worst((code, exit_codes.USAGE_ERROR))
+        code = pytest_exit_codes.worst((code, pytest_exit_codes.USAGE_ERROR))
     lines += remarks(ended, count)
-    if any(one.code == exit_codes.PASSED and one.crash is None and one.file is None for one in ended):
+    if any(one.code == pytest_exit_codes.PASSED and one.crash is None and one.file is None for one in ended):
         named = "BASELINE" if baseline is None else shlex.quote(str(baseline.path))
         lines += _wrapped(_NO_FIXTURE + baselines.comparing_plain_benchmarks(named), width)
     lines += [f"results: {file}" for file in files]
@@ -338,7 +338,7 @@ def remarks(ended: Sequence[Ended], count: int) -> list[str]:
         if one.crash is not None:
             kept = "nothing of it was kept" if one.file is None else f"{one.file} has what it measured before"
             lines.append(f"{name} crashed ({one.crash}): {kept}")
-        elif one.code != exit_codes.PASSED or one.file is None:
+        elif one.code != pytest_exit_codes.PASSED or one.file is None:
             nothing = " and nothing was measured" if one.file is None else ""
             lines.append(f"{name}: {_ENDINGS[one.code]}{nothing} (exit code {one.code})")
     if len(ended) < count:
@@ -347,12 +347,12 @@ def remarks(ended: Sequence[Ended], count: int) -> list[str]:
 
 
 _ENDINGS = {
-    exit_codes.PASSED: "every test passed",
-    exit_codes.FAILED: "a test failed",
-    exit_codes.INTERRUPTED: "interrupted",
-    exit_codes.INTERNAL_ERROR: "pytest broke",
-    exit_codes.USAGE_ERROR: "it could not do what was asked",
-    exit_codes.NO_TESTS: "no test was collected",
+    pytest_exit_codes.PASSED: "every test passed",
+    pytest_exit_codes.FAILED: "a test failed",
+    pytest_exit_codes.INTERRUPTED: "interrupted",
+    pytest_exit_codes.INTERNAL_ERROR: "pytest broke",
+    pytest_exit_codes.USAGE_ERROR: "it could not do what was asked",
+    pytest_exit_codes.NO_TESTS: "no test was collected",
 }
 
 

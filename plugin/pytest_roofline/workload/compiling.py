@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pytest_roofline.device.memory import is_out_of_memory
+from pytest_roofline.device.device_memory import is_out_of_memory
 
 if TYPE_CHECKING:
     from torch import nn

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from roofline.ab.alternate import Clock, TurnsOfTest, alternate
 from roofline.ab.loaded_code import LoadedCode
 from roofline.ab.messages import Hello
 from roofline.ab.process import MeasuringProcess
 from roofline.ab.side import CannotMeasure, Side
+from roofline.ab.turn_taking import Clock, TurnsOfTest, alternate
 from roofline.comparison.effect import Effect
 from roofline.comparison.observation import Unusable
 from roofline.comparison.paired import (

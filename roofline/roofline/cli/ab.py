@@ -12,8 +12,8 @@ from roofline.ab import turns_file
 from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.side import SideOptions, check_arguments, two_sides
 from roofline.ab.table import as_json, found_in, verdict_table
+from roofline.cli.ab_options import failures, interruptible, rule_options, tell, temporary_folder
 from roofline.cli.inputs import INPUT, NoData
-from roofline.cli.interleaved import failures, interruptible, rule_options, tell, temporary_folder
 from roofline.cli.output import emit, emit_text, try_to_write
 from roofline.cli.parameters import Output, OutputFolder, table_options
 from roofline.comparison.gate import judge

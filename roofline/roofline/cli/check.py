@@ -8,18 +8,18 @@ from typing import Any
 
 import click
 
+from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, show, unsaid
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_sessions
 from roofline.cli.output import emit, emit_text, tell
 from roofline.cli.parameters import Output, table_options, verbose_option
-from roofline.cli.two_sides import TwoSides, comparison_of, judging_options, show, unsaid
 from roofline.comparison.comparison import Settings
 from roofline.comparison.gate import Found, Gate, found_in, judge
 from roofline.comparison.runs import changed_roofs
-from roofline.comparison.sides import By
+from roofline.comparison.session_observations import By
 from roofline.comparison.verdict_table import sentence
 from roofline.expectations import bounds_table
-from roofline.expectations.checked import Checked
 from roofline.expectations.judging import check_results
+from roofline.expectations.outcome import Checked
 from roofline.machine.published import DeviceTable
 from roofline.schema.expected_file import NAME, ExpectedFileError, beside, read
 from roofline.show.export import records

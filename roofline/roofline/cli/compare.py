@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, show
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
 from roofline.cli.parameters import Output, table_options, verbose_option
-from roofline.cli.two_sides import TwoSides, comparison_of, judging_options, show
 from roofline.comparison.comparison import Settings
 from roofline.comparison.gate import nothing_judged
-from roofline.comparison.sides import By
+from roofline.comparison.session_observations import By
 from roofline.comparison.verdict_table import sentence
 from roofline.text.printable import printable
 

@@ -260,7 +260,7 @@ def _draw(points: Sequence[Point], path: Path) -> None:
             printable(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
         )
     # matplotlib takes half a second to load.
-    from roofline.plots.operations import step_figure
+    from roofline.plots.operation_bars import step_figure
     from roofline.plots.style import save
 
     try:

@@ -17,7 +17,7 @@ from roofline.comparison.effect import Effect, effect_of
 from roofline.comparison.matching import MatchedCase, OneMachine, match
 from roofline.comparison.observation import Observation
 from roofline.comparison.runs import Identity, Run, changed_roofs
-from roofline.comparison.sides import By, SessionResult, Side, read_side
+from roofline.comparison.session_observations import By, SessionResult, Side, read_side
 from roofline.comparison.verdict import (
     CONFIDENCE,
     LEAST_CONFIDENCE,

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Literal
 
 from roofline.comparison.runs import Identity, Run, machine_difference
-from roofline.comparison.sides import By, SessionResult, Side, without_known_marks, without_marks
+from roofline.comparison.session_observations import By, SessionResult, Side, without_known_marks, without_marks
 from roofline.comparison.workload import counted_otherwise, declared, parameter_changes, workload_changes
 from roofline.text.units import scaled, significant, some_of
 

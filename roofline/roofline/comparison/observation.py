@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from roofline.machine.roofs import Roofs
-from roofline.model.flags import bimodal, disproved, faster_than_peak, oversubscribed, usable_step_times
+from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import Placement
+from roofline.model.point_flags import bimodal, disproved, faster_than_peak, oversubscribed, usable_step_times
 from roofline.results.reader import ResultFile
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Flag, Record, Rounds
-from roofline.schema.statistics import Stats
+from roofline.schema.round_statistics import Stats
 from roofline.text.units import scaled, significant
 from roofline.timing.margin import LARGEST, LEAST_ROUNDS, MEDIAN_OVER_MEAN, MarginEstimator
 from roofline.timing.step_time import AGREEMENT, mostly_disturbed, step_time, step_times_s, too_many

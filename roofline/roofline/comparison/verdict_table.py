@@ -24,7 +24,7 @@ from roofline.comparison.runs import (
     roofs_apart,
     setup_differences,
 )
-from roofline.comparison.sides import SessionResult
+from roofline.comparison.session_observations import SessionResult
 from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
 from roofline.schema.record_json import without_nonfinite
 from roofline.show.tables import Column, Table, number, words

@@ -18,7 +18,7 @@ from dataclasses import fields
 from typing import Any
 
 from roofline.comparison.runs import setup_differences
-from roofline.comparison.sides import Counted, SessionResult
+from roofline.comparison.session_observations import Counted, SessionResult
 from roofline.schema.record import Case
 from roofline.text.units import scaled
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.counters.quantities import LEVELS
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.bounds import FAR_BELOW, KNEE_MARGIN
 from roofline.model.counter_values import TENSOR, counters_of, lacks_flop, roof_name, tensor_share
 from roofline.model.operations import Limit

@@ -17,7 +17,7 @@ from typing import Literal
 
 from roofline.counters.counted_kernels import CountedKernel, without_flop
 from roofline.model.counter_values import counters_of
-from roofline.model.sol import WINOGRAD_SAVING, compiled
+from roofline.model.speed_of_light import WINOGRAD_SAVING, compiled
 from roofline.schema.amounts import total_of, usable_amount
 from roofline.schema.record import Operation, Record
 from roofline.text.units import counted, scaled

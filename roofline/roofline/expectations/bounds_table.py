@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from roofline.comparison.gate import Found, lines_of_unreadable
 from roofline.comparison.runs import rate
-from roofline.expectations.checked import Checked, CheckedBound, Claim, Verdict
 from roofline.expectations.fraction import bounding, of_several_commits, why_disturbed
 from roofline.expectations.judging import at_least, bounded
-from roofline.machine.roofs import LOUD_SPREAD
+from roofline.expectations.outcome import Checked, CheckedBound, Claim, Verdict
+from roofline.machine.roof_choice import LOUD_SPREAD
 from roofline.model.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.model.points import Point
 from roofline.schema.expected import Expected

@@ -25,10 +25,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from roofline.comparison.observation import disturbed_session, rounds_of
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import place
 from roofline.model.points import Point
-from roofline.model.sol import speed_of_light
+from roofline.model.speed_of_light import speed_of_light
 from roofline.schema.amounts import usable
 from roofline.schema.record import Roof
 from roofline.text.units import percent, some_of

@@ -29,7 +29,8 @@ from typing import Literal
 
 from roofline.comparison.matching import TOO_MANY
 from roofline.comparison.runs import rate
-from roofline.expectations.checked import (
+from roofline.expectations.fraction import Fraction, bounding, of_roof, of_speed_of_light
+from roofline.expectations.outcome import (
     Checked,
     CheckedBound,
     Claim,
@@ -40,7 +41,6 @@ from roofline.expectations.checked import (
     not_measured,
     unknown_devices,
 )
-from roofline.expectations.fraction import Fraction, bounding, of_roof, of_speed_of_light
 from roofline.machine.published import DeviceTable
 from roofline.model.counter_values import counters_of
 from roofline.model.points import Point, cases, place_all, points_of

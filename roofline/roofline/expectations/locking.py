@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from roofline.expectations.checked import lost
 from roofline.expectations.fraction import (
     Fraction,
     bounding,
@@ -24,6 +23,7 @@ from roofline.expectations.fraction import (
     of_speed_of_light,
     why_disturbed,
 )
+from roofline.expectations.outcome import lost
 from roofline.model.points import Point, cases
 from roofline.results.reader import ResultFile
 from roofline.schema.expected import ANY, Expected

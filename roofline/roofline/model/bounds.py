@@ -25,9 +25,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, Placement
-from roofline.model.sol import SpeedOfLight
+from roofline.model.speed_of_light import SpeedOfLight
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.expected import BoundClass
 from roofline.schema.record import Flag, Record

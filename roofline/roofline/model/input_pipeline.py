@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from roofline.model.bounds import INPUT_SHARE, input_share
-from roofline.model.flags import throughput
+from roofline.model.point_flags import throughput
 from roofline.results.reader import ResultFile
 from roofline.schema.record import Record
 from roofline.text.units import counted, percent, significant

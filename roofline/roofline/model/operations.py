@@ -21,9 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.bounds import FAR_BELOW, KNEE_MARGIN
-from roofline.model.sol import Least, SpeedOfLight, least
+from roofline.model.speed_of_light import Least, SpeedOfLight, least
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import Device, Operation, OutsideTime, Profile, Record
 

@@ -18,9 +18,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.counter_values import counters_of, unit_fails
-from roofline.model.sol import memory_byte_per_s, winograd_saving
+from roofline.model.speed_of_light import memory_byte_per_s, winograd_saving
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record, Timing
 from roofline.timing.step_time import undisturbed

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from roofline.machine.published import DeviceTable
-from roofline.machine.roofs import Roofs, roofs_of
+from roofline.machine.roof_choice import Roofs, roofs_of
 from roofline.model.bounds import Bound, judge
-from roofline.model.flags import cliffs, derived, series_flags, throughput
 from roofline.model.placement import Placement, place
-from roofline.model.sol import SpeedOfLight, speed_of_light
+from roofline.model.point_flags import cliffs, derived, series_flags, throughput
+from roofline.model.speed_of_light import SpeedOfLight, speed_of_light
 from roofline.results.reader import Benchmark, ResultFile
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Device, Flag, Mode, Record

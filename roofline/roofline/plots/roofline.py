@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point, runs_of
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_axes import Spot, draw_roofs

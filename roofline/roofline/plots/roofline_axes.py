@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.plots.style import DARK, FAINT, number_axis, spread, tidy
 from roofline.schema.record import Roof
 from roofline.text.units import scaled, significant

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.model.input_pipeline import TEST
-from roofline.model.sol import compiled
+from roofline.model.speed_of_light import compiled
 from roofline.schema.record import Record
 from roofline.text.printable import printable
 from roofline.text.units import scaled, significant

@@ -20,10 +20,10 @@ import msgspec
 from roofline.files.paths import files_under, folders_without
 from roofline.files.text import ReadError, content_of, decoded
 from roofline.results import journal
-from roofline.results.loose_json import strict
+from roofline.results.nonfinite_json import strict
 from roofline.schema.record import KEY, Machine, Record, Session
 from roofline.schema.record_json import RecordError, decode, without_nonfinite
-from roofline.schema.statistics import Stats
+from roofline.schema.round_statistics import Stats
 from roofline.timing.step_time import by_median
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."

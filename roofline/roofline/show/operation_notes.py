@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from roofline.model.operations import DISAGREEMENT, Breakdown, TimedOperation, lines_outside
 from roofline.model.points import Point
-from roofline.model.sol import compiled
+from roofline.model.speed_of_light import compiled
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Profile
 from roofline.text.units import counted, percent, scaled, shares, significant

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from roofline.counters.quantities import QUANTITIES
-from roofline.machine.roofs import Roofs, doubts
+from roofline.machine.roof_choice import Roofs, doubts
 from roofline.model import input_pipeline
 from roofline.model.bounds import NEAR_KNEE, STRADDLES
 from roofline.model.points import Point

@@ -15,7 +15,7 @@ from functools import cache
 
 from roofline.schema.amounts import usable
 from roofline.schema.record import Flag, Record, Rounds, Timing
-from roofline.schema.statistics import Stats
+from roofline.schema.round_statistics import Stats
 from roofline.timing.margin import MarginEstimator
 
 LEAST_QUIET_SHARE = 0.5

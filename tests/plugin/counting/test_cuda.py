@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pytest_roofline.counting import Counted, count_step
-from pytest_roofline.counting.memory import held_before, stored_byte
+from pytest_roofline.counting.step_memory import held_before, stored_byte
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

@@ -9,7 +9,7 @@ import torch
 
 from pytest_roofline.profilers.kineto import recording
 from pytest_roofline.profilers.kineto.recording import Kernel, ProfilerBusyError, Recording
-from pytest_roofline.proof.observing import kernel_names
+from pytest_roofline.proof.passes import kernel_names
 
 CUDA = torch.device("cuda")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline import exit_codes
+from pytest_roofline import pytest_exit_codes
 from pytest_roofline.session import analysis
 from roofline.cli import program
 from tests.roofline.comparison import sessions
@@ -49,6 +49,6 @@ def test_a_fault_of_the_analysis_is_told_and_raises_nothing(monkeypatch: pytest.
     before = dict(os.environ)
     answer = analysis.ask("check", "new.json")
     assert answer.code == analysis.CRASHED
-    assert exit_codes.of_check(answer.code) == exit_codes.USAGE_ERROR
+    assert pytest_exit_codes.of_check(answer.code) == pytest_exit_codes.USAGE_ERROR
     assert answer.err.endswith("ZeroDivisionError: by nobody")
     assert dict(os.environ) == before

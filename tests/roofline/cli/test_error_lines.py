@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from roofline.cli import interleaved
+from roofline.cli import ab_options
 from roofline.cli.inputs import NoData
 from roofline.cli.output import tell, tell_error
 from tests.roofline import build
@@ -114,8 +114,8 @@ def test_an_error_without_a_command_is_told_as_it_is(capsys: pytest.CaptureFixtu
 def test_how_far_a_trial_has_come_is_told_in_the_width_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     """Where it was asked for none, as outside of a command, it is one line."""
     line = "word " * 12 + "end"
-    interleaved.tell(line)
+    ab_options.tell(line)
     with click.Context(click.Command("ab")) as context:
         context.params["width"] = 40
-        interleaved.tell(line)
+        ab_options.tell(line)
     assert capsys.readouterr().err.splitlines() == [line, "word " * 6 + "word", "  word word word word word end"]

@@ -8,7 +8,7 @@ import pytest
 
 from roofline.comparison.comparison import OUTCOMES, Comparison, Settings, compare
 from roofline.comparison.gate import gate, lines_of
-from roofline.comparison.sides import read_side
+from roofline.comparison.session_observations import read_side
 from roofline.machine.published import load
 from tests.roofline import build
 from tests.roofline.comparison import sessions

@@ -21,10 +21,10 @@ from roofline.comparison.observation import (
     spread_of_roof,
     why_kept_out,
 )
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import Placement, place
 from roofline.schema.record import Check, Flag, Record, Rounds
-from roofline.schema.statistics import Stats
+from roofline.schema.round_statistics import Stats
 from tests.roofline import build
 
 

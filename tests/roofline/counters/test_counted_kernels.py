@@ -8,7 +8,7 @@ import pytest
 
 from roofline.counters.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
 from roofline.counters.quantities import LEVELS
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.schema.record import Counters
 from tests.roofline import build
 from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, counters, kernel

@@ -9,7 +9,7 @@ import pytest
 
 from roofline.counters.counted_kernels import counted_kernels
 from roofline.counters.reconciliation import Reconciled, reconcile
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.schema.record import Counters, KernelCounters, Operation, Record
 from tests.roofline import build
 from tests.roofline.kernels import ADD, CONVOLUTION, DEVICE, TENSOR_GEMM, WINOGRAD, counted, kernel

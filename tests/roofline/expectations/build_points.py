@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline.comparison.gate import judge
 from roofline.expectations.bounds_table import found_in
-from roofline.expectations.checked import Checked
+from roofline.expectations.outcome import Checked
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
 from roofline.schema.record import Record, Roof, Work

@@ -9,8 +9,8 @@ import pytest
 
 from roofline.comparison.gate import Gate, judge
 from roofline.expectations.bounds_table import found_in, message, reason, table
-from roofline.expectations.checked import Checked
 from roofline.expectations.judging import check_expectations
+from roofline.expectations.outcome import Checked
 from roofline.schema.expected import Expected
 from roofline.schema.record import Flag, Memory, Record, Rounds
 from roofline.show.render import render

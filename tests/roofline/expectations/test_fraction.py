@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roofline.expectations.fraction import from_the_top, lowest, of_roof, of_speed_of_light, why_disturbed
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
 from roofline.schema.record import RoofSample, Rounds
 from tests.roofline import build

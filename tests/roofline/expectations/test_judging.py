@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from roofline.expectations.bounds_table import in_short, message, table
-from roofline.expectations.checked import Checked, CheckedBound
 from roofline.expectations.fraction import of_roof
 from roofline.expectations.judging import by_counted_work, check_expectations, otherwise_by_counters
+from roofline.expectations.outcome import Checked, CheckedBound
 from roofline.machine.published import load
 from roofline.model.points import Point, place_all
 from roofline.results.reader import ResultFile

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roofline.expectations.checked import unknown_devices
+from roofline.expectations.outcome import unknown_devices
 from roofline.machine.published import load
 from roofline.schema.expected import Expected
 from tests.roofline import build

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.bounds import Bound, judge
-from roofline.model.flags import derived
 from roofline.model.placement import place
-from roofline.model.sol import speed_of_light
+from roofline.model.point_flags import derived
+from roofline.model.speed_of_light import speed_of_light
 from roofline.schema.record import Device, Flag, Memory, Record, Rounds
 from tests.roofline import build
 

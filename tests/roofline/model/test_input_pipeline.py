@@ -11,7 +11,7 @@ import pytest
 from roofline.model.input_pipeline import Verdict, verdicts
 from roofline.results.reader import Benchmark, Host, ResultFile
 from roofline.schema.record import Case, Device, Flag, Record, Rounds, Timing
-from roofline.schema.statistics import Stats
+from roofline.schema.round_statistics import Stats
 
 CPU = Device(kind="cpu", name="x")
 

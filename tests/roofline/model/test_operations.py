@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.operations import Breakdown, TimedOperation, break_down, why_untimed
 from roofline.model.placement import place
-from roofline.model.sol import least, speed_of_light
+from roofline.model.speed_of_light import least, speed_of_light
 from roofline.schema.record import Device, Operation, OutsideTime, Record
 from tests.roofline import build
 

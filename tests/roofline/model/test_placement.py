@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import Placement, is_cache_resident, place
 from roofline.schema.record import Counters, Device, Record, Rounds
 from tests.roofline import build

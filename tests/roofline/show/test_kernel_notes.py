@@ -6,7 +6,7 @@ import pytest
 
 from roofline.counters.counted_kernels import counted_kernels
 from roofline.counters.reconciliation import Reconciled
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.schema.record import Counters, Record
 from roofline.show.kernel_notes import about_counted, about_reasons, about_status, plain
 from tests.roofline import build

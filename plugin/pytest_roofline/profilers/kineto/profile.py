@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline.counting import Counted
 from pytest_roofline.counting.dispatch import compiling_nothing
-from pytest_roofline.counting.step import Leaf
+from pytest_roofline.counting.step_work import Leaf
 from pytest_roofline.missing import told
 from pytest_roofline.profilers.kineto.attribution import (
     StepTimes,

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 
 from pytest_roofline.device.system import unwound_when_terminated
 from pytest_roofline.profilers.check import Status
-from pytest_roofline.profilers.ncu import counters as ncu_counters
+from pytest_roofline.profilers.ncu import counter_reading as ncu_counters
 from pytest_roofline.profilers.ncu import unit_check as ncu_check
+from pytest_roofline.profilers.ncu.child_request import Answer, Order
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
-from pytest_roofline.profilers.ncu.order import Answer, Order
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.counters.quantities import byte_metrics, flop_metrics, instead

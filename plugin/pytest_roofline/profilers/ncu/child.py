@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from pytest_roofline.profilers.ncu.order import CHILD, Answer, Order, order
+from pytest_roofline.profilers.ncu.child_request import CHILD, Answer, Order, order
 
 if TYPE_CHECKING:
     from pytest_roofline.session.run import Run

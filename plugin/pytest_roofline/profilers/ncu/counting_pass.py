@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_roofline.device import memory as device_memory
+from pytest_roofline.device import device_memory
 from pytest_roofline.device import selection as devices
 from pytest_roofline.device.nvml import NoNvml
 from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu.case_counter import FOR_ALL, CaseCounter, Command
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted
-from pytest_roofline.profilers.preflight import check_ncu
+from pytest_roofline.profilers.profiler_access import check_ncu
 from pytest_roofline.rerun import arguments_of, started_as
 from roofline.schema.record import KEY, Counters, Record
 from roofline.schema.record_json import from_json

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers.check import Check, Status
-from pytest_roofline.profilers.ncu.order import CHILD, Answer
+from pytest_roofline.profilers.ncu.child_request import CHILD, Answer
 from pytest_roofline.profilers.ncu.status import judge
 
 TOLD_LINES = 5

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from roofline.audits.known_models import KnownModel
 from roofline.audits.row import Mode, Number, StatedRow, agree, difference, exact, gap, shown
 from roofline.audits.rule import Contradiction, Known, rule
-from roofline.model.flags import CLIFF, FULL_MEMORY_SHARE
+from roofline.model.point_flags import CLIFF, FULL_MEMORY_SHARE
 from roofline.text.units import percent, significant
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from pytest_roofline.counting import count_step
 from pytest_roofline.profilers.kineto import profile_step
-from pytest_roofline.proof.observing import kernel_names
+from pytest_roofline.proof.passes import kernel_names
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

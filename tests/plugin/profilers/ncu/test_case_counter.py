@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from pytest_roofline.profilers.ncu import case_counter as ncu_case
-from pytest_roofline.profilers.ncu import counters as ncu_counters
+from pytest_roofline.profilers.ncu import counter_reading as ncu_counters
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, Command, UnitCheck
+from pytest_roofline.profilers.ncu.child_request import VARIABLE
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted
-from pytest_roofline.profilers.ncu.order import VARIABLE
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.profilers.ncu.unit_check import FLOP
 from roofline.counters.quantities import TIME, byte_metrics, flop_metrics

@@ -10,7 +10,7 @@ import torch
 
 from pytest_roofline.profilers.ncu import child as ncu_child
 from pytest_roofline.profilers.ncu.child import MOST_WARMUP_STEPS, WARMUP_STEPS, count_step, warm_up
-from pytest_roofline.profilers.ncu.order import CHILD, Answer, Order
+from pytest_roofline.profilers.ncu.child_request import CHILD, Answer, Order
 from tests.plugin.fake_run import workload
 from tests.plugin.foreign import MEASURES, QUICK
 from tests.plugin.measuring.fakes import Lab

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_roofline.device.system import Ended
+from pytest_roofline.profilers.ncu.child_request import Answer
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, ncu_command, pytest_command
-from pytest_roofline.profilers.ncu.order import Answer
 from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
 
 COUNTED = Answer(problem=None)

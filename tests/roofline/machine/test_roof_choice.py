@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roofline.machine.published import DeviceTable, load
-from roofline.machine.roofs import Roofs, doubts, roofs_of
+from roofline.machine.roof_choice import Roofs, doubts, roofs_of
 from roofline.schema.record import Device, Roof
 from tests.roofline import build
 

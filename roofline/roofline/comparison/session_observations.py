@@ -32,7 +32,7 @@ from roofline.comparison.runs import Run, run_of
 from roofline.files.paths import from_here, real_path
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
-from roofline.machine.roofs import Roofs, roofs_of
+from roofline.machine.roof_choice import Roofs, roofs_of
 from roofline.model.placement import Placement, place
 from roofline.model.points import Point, points_of
 from roofline.results.reader import (

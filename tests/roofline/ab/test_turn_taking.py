@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from roofline.ab.alternate import BUILDS, HANGING, HANGING_S, LEAST_TURNS, TurnsOfTest, alternate
 from roofline.ab.messages import Message, Took
 from roofline.ab.process import PREPARING_S
+from roofline.ab.turn_taking import BUILDS, HANGING, HANGING_S, LEAST_TURNS, TurnsOfTest, alternate
 from tests.roofline.ab.fakes import FakeProcess, Table
 
 

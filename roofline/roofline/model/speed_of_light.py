@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Device, Operation, Record, Work
 

@@ -18,12 +18,12 @@ from pytest_roofline.config import options_of
 from pytest_roofline.device.selection import CpuInstruments
 from pytest_roofline.measuring.telemetry import Reading
 from pytest_roofline.profilers.ncu import child as ncu_child
-from pytest_roofline.profilers.ncu.order import Order
-from pytest_roofline.roofs import kept as kept_roofs
-from pytest_roofline.roofs import measured as roofs
-from pytest_roofline.roofs import needed as machine_roofs
+from pytest_roofline.profilers.ncu.child_request import Order
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs import required as machine_roofs
+from pytest_roofline.roofs import stored as kept_roofs
 from pytest_roofline.roofs.command import command
-from pytest_roofline.roofs.kept import KeptRoofs
+from pytest_roofline.roofs.stored import KeptRoofs
 from roofline.ab.messages import PIPES
 from roofline.schema.record import KEY, Device, Roof, RoofKind, Session
 from roofline.schema.record_json import from_json
@@ -34,8 +34,8 @@ SMALL = """
     import os
     import torch
     from torch import nn
-    from pytest_roofline.roofs import needed as machine_roofs
-    from pytest_roofline.roofs import measured as roofs
+    from pytest_roofline.roofs import required as machine_roofs
+    from pytest_roofline.roofs import kernels as roofs
 
     roofs.find_best = lambda plan, *_, **__: plan.candidates[0]
     roofs.sample = lambda *_: 1e9
@@ -142,7 +142,7 @@ def test_a_roof_that_can_not_be_measured_ends_no_run(project: pytest.Pytester, c
     cache.write_text("a file")
     project.makeconftest(
         """
-        from pytest_roofline.roofs import measured as roofs
+        from pytest_roofline.roofs import kernels as roofs
         plan = roofs.plan
         def failing(name, *rest):
             if name == "dram":

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from pytest_roofline.counting import count_step
-from pytest_roofline.device.memory import is_out_of_memory
+from pytest_roofline.device.device_memory import is_out_of_memory
 from pytest_roofline.missing import told
 from pytest_roofline.profilers.kineto import Profiled, profile_step
 from pytest_roofline.proof import claims as proof

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from pytest_roofline import bench
 from pytest_roofline.fixture import Disproved, judge
-from pytest_roofline.proof.onlookers import INJECTION, onlookers, profilers
+from pytest_roofline.proof.attached_profilers import INJECTION, onlookers, profilers
 from roofline.schema.record import Case
 from tests.plugin.fake_run import WINDOW, run_on, workload
 from tests.plugin.foreign import MEASURES, QUICK

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline.profilers.ncu.counters import of_flops, of_step
+from pytest_roofline.profilers.ncu.counter_reading import of_flops, of_step
 from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from roofline.counters.counted_kernels import counted_kernels
 from roofline.counters.quantities import TIME, byte_metrics, flop_metrics
-from roofline.machine.roofs import Roofs
+from roofline.machine.roof_choice import Roofs
 from roofline.schema.record import Counters, KernelCounters
 from tests.roofline import build
 from tests.roofline.profilers.ncu_made import details, raw

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.rounds import Stopwatch
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
-from pytest_roofline.roofs import measured as roofs
+from pytest_roofline.roofs import kernels as roofs
 from roofline.schema.record import Device, Record, Roof
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def needed(records: Iterable[Record], device: Device) -> tuple[str, ...]:
 def doubts(found: Iterable[Roof], device: Device) -> dict[str, str]:
     """Why roofs of a device may be wrong, by their names; nothing of a sound one."""
     from roofline.machine import published
-    from roofline.machine import roofs as judging
+    from roofline.machine import roof_choice as judging
 
     row = published.load().find(device.name)
     return judging.doubts(found, row.best() if row is not None else ())

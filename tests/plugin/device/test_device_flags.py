@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.device.flags import device_flags
+from pytest_roofline.device.device_flags import device_flags
 from pytest_roofline.device.system import System
 from roofline.schema.record import Flag, Memory, Process, Rounds
 

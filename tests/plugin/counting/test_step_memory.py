@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytest_roofline.counting import Counted, count_step
-from pytest_roofline.counting.memory import held_before, stored_byte
+from pytest_roofline.counting.step_memory import held_before, stored_byte
 
 IN, OUT, BATCH = 32, 16, 8
 WEIGHT, BIAS = 4 * IN * OUT, 4 * OUT

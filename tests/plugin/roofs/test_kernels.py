@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from pytest_roofline.device.selection import CpuInstruments
-from pytest_roofline.roofs import measured as roofs
-from pytest_roofline.roofs.measured import Candidate, Ledger, RoofPlan, RoofUnavailable
+from pytest_roofline.roofs import kernels as roofs
+from pytest_roofline.roofs.kernels import Candidate, Ledger, RoofPlan, RoofUnavailable
 from roofline.schema.record import RoofSample
 
 CPU = torch.device("cpu")

@@ -31,9 +31,9 @@ import statistics
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from roofline.machine.roofs import BEYOND_PUBLISHED, Roofs
+from roofline.machine.roof_choice import BEYOND_PUBLISHED, Roofs
 from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, Placement
-from roofline.model.sol import SpeedOfLight
+from roofline.model.speed_of_light import SpeedOfLight
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Flag, Record, Timing, Work
 from roofline.text.units import percent, scaled, significant

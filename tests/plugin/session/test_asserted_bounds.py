@@ -13,11 +13,11 @@ import torch
 
 from pytest_roofline import plugin
 from pytest_roofline.device import host as machine
-from pytest_roofline.session import bounds as expecting
+from pytest_roofline.session import asserted_bounds as expecting
 from pytest_roofline.session.run import Run
 from roofline.cli import program
 from roofline.expectations import judging
-from roofline.expectations.checked import Checked
+from roofline.expectations.outcome import Checked
 from roofline.results.reader import ResultFile
 from roofline.schema.expected import Expected
 from roofline.schema.expected_file import ExpectedFileError

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from roofline.machine.roofs import Roofs
-from roofline.model.flags import cliffs, derived, drift, series_flags
+from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import place
-from roofline.model.sol import speed_of_light
+from roofline.model.point_flags import cliffs, derived, drift, series_flags
+from roofline.model.speed_of_light import speed_of_light
 from roofline.schema.record import Check, Device, Flag, Memory, Record, Rounds, Uncovered
 from tests.roofline import build
 

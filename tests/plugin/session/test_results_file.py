@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from pytest_roofline.session import results
-from pytest_roofline.session.results import ResultsError, ResultsFile
+from pytest_roofline.session import results_file
+from pytest_roofline.session.results_file import ResultsError, ResultsFile
 from roofline.schema.record import Device, Machine, Roof, Session
 from roofline.schema.record_json import to_json
 from tests.roofline.full_disk import nearly_full
@@ -130,7 +130,7 @@ def test_json_is_strict() -> None:
     def refuse(name: str) -> Any:
         raise AssertionError(name)
 
-    text = results.dumps({"nan": float("nan"), "deep": [{"inf": -float("inf")}], "object": object()})
+    text = results_file.dumps({"nan": float("nan"), "deep": [{"inf": -float("inf")}], "object": object()})
     assert json.loads(text, parse_constant=refuse) == {
         "nan": None,
         "deep": [{"inf": None}],
@@ -143,7 +143,7 @@ def test_a_parameter_takes_little_room() -> None:
     values = {"batch": 4, "lr": 0.1, "on": True, "none": None, "name": "x" * 200, "list": [0] * 200_000, "o": object()}
     bare = {"name": "t", "params": None}
     document = {"benchmarks": [{"name": "s", "params": {**values, "long": "y" * 201}}, bare], "version": "5"}
-    (row, same) = results.with_short_parameters(document)["benchmarks"]
+    (row, same) = results_file.with_short_parameters(document)["benchmarks"]
     assert same == bare
     assert {name: row["params"][name] for name in ("batch", "lr", "on", "none", "name")} == {
         name: values[name] for name in ("batch", "lr", "on", "none", "name")
@@ -178,7 +178,7 @@ class Unnamed:
 )
 def test_a_value_that_json_does_not_know_is_named(value: Any, text: Any) -> None:
     """Two dtypes are two texts, and so are two classes; no text differs from run to run."""
-    assert results.shown(value) == text
+    assert results_file.shown(value) == text
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_value_that_json_does_not_know_is_named(value: Any, text: Any) -> None
 )
 def test_the_commit_of_the_file_name(info: dict[str, Any], name: str) -> None:
     """Changed files show; outside git it says so."""
-    assert results.commit_of(info) == name
+    assert results_file.commit_of(info) == name
 
 
 def document(fingerprint: str, *roofs: Roof) -> str:
@@ -240,10 +240,10 @@ def test_the_last_roofs_are_those_measured_on_the_same_machine(tmp_path: Path) -
             "a/20260109T000000Z-c.json": document("here", dram(-1.0)),
         },
     )
-    found = results.last_roofs(tmp_path, "here")
+    found = results_file.last_roofs(tmp_path, "here")
     assert [(roof.value, roof.from_file) for roof in found] == [(2.0, "20260102T000000Z-c.json")]
-    assert results.last_roofs(tmp_path, "nowhere") == ()
-    assert results.last_roofs(tmp_path / "missing", "here") == ()
+    assert results_file.last_roofs(tmp_path, "nowhere") == ()
+    assert results_file.last_roofs(tmp_path / "missing", "here") == ()
 
 
 def test_a_cpu_has_other_roofs_with_other_threads(tmp_path: Path) -> None:
@@ -252,8 +252,8 @@ def test_a_cpu_has_other_roofs_with_other_threads(tmp_path: Path) -> None:
         content = json.loads(document("here", dram(float(threads))))
         content["machine_info"]["roofline"]["threads"] = {"intra_op": threads}
         put(tmp_path, {f"a/2026010{threads}T000000Z-c.json": json.dumps(content)})
-    assert [roof.value for roof in results.last_roofs(tmp_path, "here", 1)] == [1.0]
-    assert results.last_roofs(tmp_path, "here", 4) == ()
+    assert [roof.value for roof in results_file.last_roofs(tmp_path, "here", 1)] == [1.0]
+    assert results_file.last_roofs(tmp_path, "here", 4) == ()
 
 
 def test_roofs_measured_under_a_profiler_are_no_roofs(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_roofs_measured_under_a_profiler_are_no_roofs(tmp_path: Path) -> None:
             "a/20260103T000000Z-c.json": json.dumps(broken),
         },
     )
-    assert [roof.value for roof in results.last_roofs(tmp_path, "here")] == [1.0]
+    assert [roof.value for roof in results_file.last_roofs(tmp_path, "here")] == [1.0]
 
 
 def test_a_folder_that_cannot_be_looked_into_has_no_roofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,14 +279,14 @@ def test_a_folder_that_cannot_be_looked_into_has_no_roofs(tmp_path: Path, monkey
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "glob", refused)
-    assert results.last_roofs(tmp_path, "here") == ()
+    assert results_file.last_roofs(tmp_path, "here") == ()
 
 
 def test_roofs_are_not_looked_for_in_a_pipe(tmp_path: Path) -> None:
     """Reading one would wait for its writer."""
     put(tmp_path, {"a/20260101T000000Z-c.json": document("here", dram(1.0))})
     os.mkfifo(tmp_path / "a" / "20260102T000000Z-c.json")
-    assert [roof.value for roof in results.last_roofs(tmp_path, "here")] == [1.0]
+    assert [roof.value for roof in results_file.last_roofs(tmp_path, "here")] == [1.0]
 
 
 def test_a_run_of_one_roof_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -299,5 +299,5 @@ def test_a_run_of_one_roof_does_not_hide_the_others(tmp_path: Path) -> None:
             "a/20260102T000000Z-c.json": document("here", replace(launch, value=2e-6)),
         },
     )
-    found = {roof.name: (roof.value, roof.from_file) for roof in results.last_roofs(tmp_path, "here")}
+    found = {roof.name: (roof.value, roof.from_file) for roof in results_file.last_roofs(tmp_path, "here")}
     assert found == {"launch": (2e-6, "20260102T000000Z-c.json"), "dram": (1.0, "20260101T000000Z-c.json")}

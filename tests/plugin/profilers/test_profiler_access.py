@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System
-from pytest_roofline.profilers import preflight
+from pytest_roofline.profilers import profiler_access as access
 from pytest_roofline.profilers.check import CountersStatus
 from pytest_roofline.profilers.ncu import probe_kernel
-from pytest_roofline.profilers.preflight import check_all, check_ncu, check_perf, check_permission
+from pytest_roofline.profilers.profiler_access import check_all, check_ncu, check_perf, check_permission
 from tests.plugin.profilers.stubs import NCU_VERSION, Stubs
 
 WSL = {"kernel_release": "6.6.87.2-microsoft-standard-WSL2"}
@@ -82,7 +82,7 @@ def test_ncu_does_not_count(stubs: Stubs, behaviour: Any, status: str, why: str)
 
 def test_a_probe_that_hangs_is_stopped(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pre-flight never keeps anybody waiting."""
-    monkeypatch.setattr(preflight, "PROBE_S", 0.5)
+    monkeypatch.setattr(access, "PROBE_S", 0.5)
     stubs.ncu("hang")
     found = check_ncu(machine(stubs))
     assert found.line == (
@@ -94,10 +94,20 @@ def test_a_probe_that_hangs_is_stopped(stubs: Stubs, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("values", "absent", "status", "why"),
     [
-        ({preflight.PROBE_METRIC: "n/a"}, (), "missing_metric", "ncu has no value for gpu__time_duration.sum: 'n/a'"),
-        ({preflight.PROBE_METRIC: "nan"}, (), "missing_metric", "ncu has no value for gpu__time_duration.sum: 'nan'"),
-        ({preflight.PROBE_METRIC: ""}, (), "missing_metric", "ncu has no value for gpu__time_duration.sum: ''"),
-        ({preflight.PROBE_METRIC: "1,234"}, (), "ok", "it counted a kernel (gpu__time_duration.sum)"),
+        (
+            {access.PROBE_METRIC: "n/a"},
+            (),
+            "missing_metric",
+            "ncu has no value for gpu__time_duration.sum: 'n/a'",
+        ),
+        (
+            {access.PROBE_METRIC: "nan"},
+            (),
+            "missing_metric",
+            "ncu has no value for gpu__time_duration.sum: 'nan'",
+        ),
+        ({access.PROBE_METRIC: ""}, (), "missing_metric", "ncu has no value for gpu__time_duration.sum: ''"),
+        ({access.PROBE_METRIC: "1,234"}, (), "ok", "it counted a kernel (gpu__time_duration.sum)"),
     ],
 )
 def test_a_counter_without_a_value(stubs: Stubs, values: Any, absent: Any, status: str, why: str) -> None:
@@ -264,7 +274,7 @@ def test_perf_in_a_container(stubs: Stubs) -> None:
 
 def test_perf_hangs(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stopped as ncu is."""
-    monkeypatch.setattr(preflight, "PROBE_S", 0.5)
+    monkeypatch.setattr(access, "PROBE_S", 0.5)
     stubs.perf("hang")
     found = check_perf(machine(stubs))
     assert (found.status, found.why) == ("timeout", "perf had not counted a program that does nothing after 0.5 s")

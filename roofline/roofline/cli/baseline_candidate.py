@@ -14,7 +14,7 @@ from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Command, Confidence, Output, Seconds, Share
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate
-from roofline.comparison.sides import By
+from roofline.comparison.session_observations import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.verdict_table import judgement, table
 from roofline.files.text import ReadError

@@ -14,7 +14,7 @@ from roofline.comparison.paired import SideName, least_detectable
 from roofline.show.tables import Table, number, words
 from roofline.text.units import counted, percent, signed
 
-SMALL_CASES = "pytest_roofline.ab.small_cases"
+SMALL_CASES = "pytest_roofline.ab.selftest_cases"
 """Shipped with the plugin; a name and not a file, for the analysis knows nothing of where that lies."""
 
 

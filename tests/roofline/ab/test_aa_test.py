@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from roofline.ab.aa_test import not_compared, selftest_cases, selftest_table, slowed, small_case_arguments, unchanged
 from roofline.ab.cases import AbCase, Rules
-from roofline.ab.selftest import not_compared, selftest_cases, selftest_table, slowed, small_case_arguments, unchanged
 from roofline.show.render import render
 from tests.roofline.ab.made import case, trial, turns
 from tests.roofline.conftest import Run
@@ -160,4 +160,4 @@ def test_the_shipped_cases_are_run_without_any_project_s_settings(tmp_path: Path
     arguments = small_case_arguments(tmp_path)
     assert (tmp_path / "pytest.ini").read_text() == "[pytest]\n"
     assert "--noconftest" in arguments
-    assert arguments[-2:] == ("--pyargs", "pytest_roofline.ab.small_cases")
+    assert arguments[-2:] == ("--pyargs", "pytest_roofline.ab.selftest_cases")

@@ -56,7 +56,7 @@ def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = Fals
     :raises NoData: ``levels``, and no case has hardware counters.
     """
     # matplotlib takes half a second to load.
-    from roofline.plots.files import draw, draw_levels
+    from roofline.plots.image_files import draw, draw_levels
 
     try:
         paths, notes = (draw_levels if levels else draw)(points, folder)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from roofline.machine.roofs import Roofs
-from roofline.model.sol import SpeedOfLight, speed_of_light
+from roofline.machine.roof_choice import Roofs
+from roofline.model.speed_of_light import SpeedOfLight, speed_of_light
 from roofline.schema.record import Device, Operation, Record
 from tests.roofline import build
 

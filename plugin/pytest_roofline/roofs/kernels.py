@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from pytest_roofline.device.memory import is_out_of_memory
+from pytest_roofline.device.device_memory import is_out_of_memory
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.schema.record import Roof, RoofKind, RoofSample

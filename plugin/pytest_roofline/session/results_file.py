@@ -204,6 +204,6 @@ def last_roofs(folder: Path, fingerprint: str, cpu_threads: int | None = None) -
 
 
 def _profiled(document: Mapping[str, Any]) -> bool:
-    """Whether a profiler was around the process that wrote it, as `onlookers.profilers` says of each row."""
+    """Whether a profiler was around the process that wrote it, as `attached_profilers.profilers` says of each row."""
     records = (row.get("extra_info", {}).get(KEY, {}) for row in document.get("benchmarks", ()))
     return any(flag.get("name") == "profiled" for record in records for flag in record.get("flags", ()))
