@@ -10,8 +10,9 @@ from pathlib import Path
 import click
 
 from pytest_roofline.device.system import System
-from roofline.cli import plain
+from roofline.cli.output import emit
 from roofline.cli.parameters import Command, Output, table_options
+from roofline.show.tables import Table, words
 
 _LEAST_ROOM = 30
 
@@ -55,17 +56,16 @@ def doctor(
 
     found = checks(System.here(), {"ncu": ncu_path, "nsys": nsys_path, "perf": perf_path}, results)
     room = max(_LEAST_ROOM, (output.width or shutil.get_terminal_size().columns) - _BESIDE)
-    plain.show(
-        "Doctor",
-        [
-            ("what", "what", None),
-            ("state", "state", None),
-            ("why", "why", lambda text: textwrap.fill(text, room, break_on_hyphens=False)),
-            ("remedy", "remedy", None),
-        ],
-        [check.row for check in found],
+    display = [
+        words("what"),
+        words("state"),
+        words("why", show=lambda text: textwrap.fill(text, room, break_on_hyphens=False)),
+    ]
+    table = Table(
+        title="Doctor",
+        columns=[*display, words("remedy")],
+        display=display,
+        rows=[check.row for check in found],
         notes=[f"{check.name}: {check.remedy}" for check in found if check.remedy],
-        left=("why",),
-        undisplayed=("remedy",),
-        output=output,
     )
+    emit([table], output)

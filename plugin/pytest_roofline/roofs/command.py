@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +14,11 @@ from pytest_roofline.device import selection as devices
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
 from pytest_roofline.roofs import stored as kept_roofs
-from roofline.cli import plain
-from roofline.cli.parameters import Command, table_options
+from roofline.cli.output import emit
+from roofline.cli.parameters import Command, Output, table_options
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.printable import say
+from roofline.text.units import percent, scaled
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +55,7 @@ def command() -> None:
     help="Compute roof to measure; may be repeated. Default: all that the device has.",
 )
 @table_options
-def measure(device: str, precisions: tuple[str, ...], **shown: Any) -> None:
+def measure(device: str, precisions: tuple[str, ...], output: Output) -> None:
     """Measure the roofs of compute, memory and launches, in about a minute at most, and keep them for later runs.
 
     Exit code: 0 measured and kept, 2 they can't be kept, 3 none could be measured.
@@ -80,7 +82,7 @@ def measure(device: str, precisions: tuple[str, ...], **shown: Any) -> None:
         told += f", kept in {kept.path}"
     except kept_roofs.CacheError as error:
         unkept = click.UsageError(f"they are not kept for later runs: {error}")
-    _show(machine, measured.roofs, [told, *missing], shown)
+    _show(machine, measured.roofs, [told, *missing], output)
     if unkept is not None:
         raise unkept
 
@@ -88,14 +90,14 @@ def measure(device: str, precisions: tuple[str, ...], **shown: Any) -> None:
 @command.command("show")
 @_device_option
 @table_options
-def show_kept(device: str, **shown: Any) -> None:
+def show_kept(device: str, output: Output) -> None:
     """Show the roofs that are kept of this machine, with their age, and which of them are doubtful."""
     _, machine = _machine(device)
     with _cache_errors():
         kept = kept_roofs.KeptRoofs.of(machine)
         found = kept.read()
     notes = [f"kept in {kept.path}"] if found else ["None are kept. `roofline roofs measure` measures them."]
-    _show(machine, found, notes, shown)
+    _show(machine, found, notes, output)
 
 
 @command.command()
@@ -143,38 +145,30 @@ def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractCont
     return lambda plan: conditions(PRECISIONS[plan.precision], defaults, device, f"roof-{plan.name}")
 
 
-def _show(machine: Machine, found: Sequence[Roof], notes: list[str], shown: dict[str, Any]) -> None:
-    from roofline.text.units import percent, scaled
-
+def _show(machine: Machine, found: Sequence[Roof], notes: list[str], output: Output) -> None:
     doubtful = machine_roofs.doubts(found, machine.device)
-    notes = [*notes, *(f"doubtful, the next run measures it again: {name} ({why})" for name, why in doubtful.items())]
-    plain.show(
-        f"Roofs of {machine.device.name}",
-        [
-            ("roof", "roof", None),
-            ("value", "value", None),
-            ("unit", "unit", None),
-            ("reads", "value", None),
-            ("spread", "spread", percent),
-            ("kernel", "kernel", None),
-            ("measured_at", "when (UTC)", None),
-            ("doubtful", "doubtful", None),
+    display: list[Column[Roof]] = [
+        words("roof", get="name"),
+        number("reads", "value", lambda roof: scaled(roof.value, _UNITS[roof.kind])),
+        number("spread", show=percent),
+        words("kernel"),
+        words("measured_at", "when (UTC)"),
+    ]
+    unit = words("unit", get=lambda roof: _UNITS[roof.kind])
+    table = Table(
+        title=f"Roofs of {machine.device.name}",
+        columns=[
+            display[0],
+            number("value"),
+            unit,
+            *display[1:],
+            words("doubtful", get=lambda r: doubtful.get(r.name)),
         ],
-        [
-            {
-                "roof": roof.name,
-                "value": roof.value,
-                "unit": _UNITS[roof.kind],
-                "reads": scaled(roof.value, _UNITS[roof.kind]),
-                "spread": roof.spread,
-                "kernel": roof.kernel,
-                "measured_at": roof.measured_at,
-                "doubtful": doubtful.get(roof.name),
-            }
-            for roof in found
+        display=display,
+        rows=found,
+        notes=[
+            *notes,
+            *(f"doubtful, the next run measures it again: {name} ({why})" for name, why in doubtful.items()),
         ],
-        notes=notes,
-        left=("roof", "kernel", "measured_at"),
-        undisplayed=("value", "unit", "doubtful"),
-        **shown,
     )
+    emit([table], output)

@@ -1,7 +1,7 @@
 """The ``roofline`` program: which commands there are. Each is loaded when it is called, so that ``--help`` is quick.
 
 Other packages add commands through the entry-point group ``roofline.commands`` (name = "module:command"). With
-`roofline.cli.plain.show` they show their tables as ours are shown.
+`roofline.cli.output.emit` they show their tables as ours are shown.
 
 Exit codes: 0 pass; 1 regression or violated expectation; 2 usage error; 3 cannot compare (nothing matched, another
 machine, a changed workload, invalid or missing data). A file or folder to read that is missing or unreadable is missing
