@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from perftests import image_folder, sample_images
 from perftests.data_options import DataError, DataSpec, LoaderOptions, check_shared_memory
 from perftests.models import ModelSpec
-from pytest_roofline.device import cpus
 from pytest_roofline.roofs import stored as kept_roofs
 from pytest_roofline.workload.step import Batches, ReadyBatches
 
@@ -30,12 +29,10 @@ _FLOAT32_BYTE = 4
 def check(spec: DataSpec, model: ModelSpec, batch: int, cache_folder: Path | None = None) -> tuple[str, ...]:
     """Make sure, before anything is timed, that the source can feed the model. Builds the sample images if need be.
 
-    Every image is decoded once; later runs only look whether it changed.
-
-    :param cache_folder: where sample images and verdicts are kept; None is the user's cache folder.
+    :param cache_folder: where sample images are kept; None is the user's cache folder.
     :returns: what a reader of the numbers should know, such as classes left out.
-    :raises DataError: no such folder, nothing in it, an image that can't be decoded, fewer images than a batch, or more
-        classes than the model has outputs.
+    :raises DataError: no such folder, nothing in it, fewer images than a batch, or more classes than the model has
+        outputs.
     """
     folder = _folder(spec, cache_folder)
     if folder is None:
@@ -51,8 +48,6 @@ def check(spec: DataSpec, model: ModelSpec, batch: int, cache_folder: Path | Non
             f"{spec.source}: {spec.label} has {len(folder.classes)} classes, and {model.name} has {model.classes} "
             "outputs. Use a folder with fewer classes or another --model."
         )
-    if spec.path is not None:
-        _verify(spec.path, spec.source, cache_folder or user_cache())
     return folder.notes
 
 
@@ -122,7 +117,7 @@ def _folder(spec: DataSpec, cache_folder: Path | None) -> image_folder.Folder | 
 
 
 def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """The plugin's cache folder, where sample images and verdicts on images are kept. It may not exist yet.
+    """The plugin's cache folder, where sample images are kept. It may not exist yet.
 
     :raises DataError: it is in a home folder that isn't known.
     """
@@ -143,11 +138,6 @@ def _built(cache_folder: Path) -> image_folder.Folder:
 @functools.cache
 def _found(path: Path, source: str) -> image_folder.Folder:
     return image_folder.find(path, source)
-
-
-@functools.cache
-def _verify(path: Path, source: str, cache_folder: Path) -> None:
-    image_folder.verify(_found(path, source), source, cache_folder, cpus.effective_cpus())
 
 
 def _synthetic(

@@ -1,19 +1,14 @@
-"""An image folder on disk: what is in it, and whether every image can be decoded.
+"""An image folder on disk: what is in it.
 
-Works on the folder alone, without torch. Reading stays with torchvision's ImageFolder (see `loader`); this
-module decides which files it gets.
+Works on the folder alone, without torch. Reading stays with torchvision's ImageFolder (see `loader`); this module
+decides which files it gets.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
 import os
 import stat
-import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +16,6 @@ from perftests.data_options import DataError
 
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 """What torchvision's ImageFolder takes for an image."""
-
-_SHOWN = 3
-"""So many bad images are named; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,91 +105,3 @@ def _identity(folder: str | Path) -> tuple[int, int]:
 
 def _is_image(name: str) -> bool:
     return name.lower().endswith(EXTENSIONS)
-
-
-def verify(folder: Folder, source: str, cache: Path, threads: int) -> None:
-    """Decode every image once, and remember in ``cache`` which were good, by path, size and time of change.
-
-    :param threads: how many images are decoded at a time.
-    :raises DataError: at least one can't be decoded; the first are named.
-    """
-    ledger = _Ledger.of(folder, cache)
-    unknown = [path for path, _ in folder.samples if not ledger.knows(path)]
-    with warnings.catch_warnings(), ThreadPoolExecutor(threads) as pool:
-        warnings.simplefilter("ignore")  # Pillow warns of odd metadata in images that decode well
-        defects = [(path, defect) for path, defect in zip(unknown, pool.map(_defect, unknown), strict=True) if defect]
-    bad = {path for path, _ in defects}
-    ledger.remember(path for path in unknown if path not in bad)
-    if defects:
-        shown = "; ".join(f"{os.path.relpath(path, folder.root)}: {defect}" for path, defect in defects[:_SHOWN])
-        more = f"; and {len(defects) - _SHOWN} more" if len(defects) > _SHOWN else ""
-        raise DataError(
-            f"{source}: {len(defects)} of {len(folder.samples)} images in {folder.root} can't be read: {shown}{more}. "
-            "Repair or remove them."
-        )
-
-
-def _defect(path: str) -> str | None:
-    """Why the image can't be decoded, or None."""
-    from PIL import Image
-
-    try:
-        if os.path.getsize(path) == 0:
-            return "the file is empty"
-        with open(path, "rb") as file, Image.open(file) as image:
-            image.convert("RGB")
-    # What Pillow raises for damaged files of every kind above (found by damaging thousands).
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        text = (getattr(error, "strerror", None) or str(error) or type(error).__name__).replace(path, "it")
-        return text.splitlines()[0]
-    return None
-
-
-@dataclass(slots=True)
-class _Ledger:
-    """Which images of one folder were found good: relative path -> [size, time of change in ns]."""
-
-    file: Path
-    root: Path
-    good: dict[str, list[int]]
-
-    @classmethod
-    def of(cls, folder: Folder, cache: Path) -> _Ledger:
-        import PIL
-
-        # Another Pillow may decode less: it gets a ledger of its own.
-        key = hashlib.sha256(f"{PIL.__version__}\0{folder.root.resolve()}".encode()).hexdigest()[:16]
-        file = cache / "verified" / f"{key}.json"
-        try:
-            good = json.loads(file.read_text())
-        except (OSError, ValueError, RecursionError):
-            good = {}
-        return cls(file, folder.root, good if isinstance(good, dict) else {})
-
-    def knows(self, path: str) -> bool:
-        known = self.good.get(self._name(path))
-        return known is not None and known == self._state(path)
-
-    def remember(self, paths: Iterator[str]) -> None:
-        """Write the ledger with ``paths`` added. Without a place to write, the next run decodes again."""
-        added = {self._name(path): state for path in paths if (state := self._state(path))}
-        if not added:
-            return
-        temporary = self.file.with_suffix(f".{os.getpid()}")
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(self.good | added))
-            temporary.replace(self.file)
-        except OSError:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-
-    def _name(self, path: str) -> str:
-        return os.path.relpath(path, self.root)
-
-    def _state(self, path: str) -> list[int] | None:
-        try:
-            status = os.stat(path)
-        except OSError:
-            return None
-        return [status.st_size, status.st_mtime_ns]

@@ -13,19 +13,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from torch.utils.data import DataLoader, Sampler
-
-from perftests.data_options import DataError, LoaderOptions
-
-if TYPE_CHECKING:
-    from torch import Tensor
-    from torch.utils.data import Dataset
-from torch.utils.data import Dataset
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset, Sampler
 from torchvision import transforms
 from torchvision.datasets import FakeData, ImageFolder
 from torchvision.datasets.folder import default_loader
 
+from perftests.data_options import DataError, LoaderOptions
 from perftests.image_folder import Folder
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _SILENT_WORKER_S = 300.0
 """A worker that delivers nothing for so long hangs. A forked one can, and would hold the run forever."""
@@ -164,7 +162,7 @@ _GRAY = transforms.Normalize(mean=[0.5], std=[0.25])
 
 
 class ScannedImageFolder(ImageFolder):  # type: ignore[misc]
-    """torchvision's ImageFolder on the classes and images that were found and checked before."""
+    """torchvision's ImageFolder on the classes and images that `image_folder` found."""
 
     def __init__(self, folder: Folder, transform: Any) -> None:
         self._folder = folder
@@ -180,15 +178,15 @@ class ScannedImageFolder(ImageFolder):  # type: ignore[misc]
 def load_image(path: str) -> Any:
     """torchvision's loader without Pillow's warnings: odd metadata in a good image is nobody's business here.
 
-    :raises OSError: the image can't be decoded any more, though it could when the run began.
+    :raises OSError: the image can't be decoded.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\.")
         try:
             return default_loader(path)
-        except (OSError, SyntaxError, ValueError) as error:
-            told = str(error).replace(path, "it")
-            raise OSError(f"{path} can't be decoded any more ({told}): keep images as they are during a run") from error
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            reason = str(error).replace(path, "it")
+            raise OSError(f"{path} can't be decoded ({reason}): repair or remove it") from error
 
 
 def folder_images(folder: Folder, input_shape: tuple[int, ...], augment: bool) -> Dataset[Any]:

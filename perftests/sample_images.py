@@ -7,9 +7,7 @@ of about 110 kB, the means of ImageNet's training set. The same packages give th
 from __future__ import annotations
 
 import importlib.util
-import json
 import random
-import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 VERSION = 1
-"""Raised with every change of what is built; a folder of another version is built anew."""
+"""Raised with every change of what is built; each version has a folder of its own."""
 
 IMAGES_PER_CLASS = 32
 LONG_SIDE, SHORT_SIDE = 500, 375
@@ -32,7 +30,6 @@ TARGET_BYTE = 110_000
 _QUALITY = 90
 _PORTRAITS = 0.25
 """Share of images that stand upright."""
-_MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ PHOTOGRAPHS = (
 
 
 def folder(cache: Path, images_per_class: int) -> Path:
-    """The image folder, built in ``cache`` unless it stands there complete.
+    """The image folder, built in ``cache`` unless it stands there.
 
     It is built beside its place and moved there whole, so that a run that is cut off leaves no half folder.
 
@@ -67,54 +64,25 @@ def folder(cache: Path, images_per_class: int) -> Path:
     found = _installed(PHOTOGRAPHS)
     if not found:
         raise DataError("--data sample: its photographs are missing: python -m pip install scikit-image scikit-learn")
-    place = cache / f"sample-{images_per_class}"
-    recipe = {"version": VERSION, "images_per_class": images_per_class, "classes": sorted(p.name for p in found)}
-    if _complete(place, recipe):
+    # Its name holds what it was built from.
+    place = cache / f"sample-{VERSION}-{len(found)}x{images_per_class}"
+    if place.is_dir():
         return place
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f"{place.name}.", dir=cache))
-        try:
-            sizes = _build(building, found, images_per_class)
-            (building / _MANIFEST).write_text(json.dumps({**recipe, "sizes": sizes}))
-            _put(building, place, recipe)
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=f"{place.name}.", dir=cache) as building:
+            _build(Path(building, place.name), found, images_per_class)
+            try:
+                Path(building, place.name).rename(place)
+            except OSError:
+                if not place.is_dir():  # another process was not faster
+                    raise
     except OSError as error:
         raise DataError(
             f"--data sample: the images can't be built in {cache}: {error.strerror or error}. "
             "Set ROOFLINE_CACHE to a folder that can be written and has room."
         ) from error
     return place
-
-
-def _put(building: Path, place: Path, recipe: Mapping[str, object]) -> None:
-    """Move the finished folder to its place, unless another process has put one there meanwhile."""
-    if _complete(place, recipe):
-        return
-    if place.exists():
-        stale = building.with_name(f"{building.name}.stale")
-        place.rename(stale)
-        shutil.rmtree(stale, ignore_errors=True)
-    try:
-        building.rename(place)
-    except OSError:
-        if not _complete(place, recipe):
-            raise
-
-
-def _complete(place: Path, recipe: Mapping[str, object]) -> bool:
-    """Whether the folder was built by this recipe and every image still has the size it was written with."""
-    try:
-        manifest = json.loads((place / _MANIFEST).read_text())
-        if not isinstance(manifest, dict) or {**manifest, "sizes": None} != {**recipe, "sizes": None}:
-            return False
-        sizes = manifest.get("sizes")
-        if not isinstance(sizes, dict) or not sizes:
-            return False
-        return all((place / name).stat().st_size == size for name, size in sizes.items())
-    except (OSError, ValueError, RecursionError):
-        return False
 
 
 def _installed(photographs: tuple[Photograph, ...]) -> dict[Photograph, Path]:
@@ -129,23 +97,18 @@ def _installed(photographs: tuple[Photograph, ...]) -> dict[Photograph, Path]:
     return found
 
 
-def _build(root: Path, photographs: Mapping[Photograph, Path], images_per_class: int) -> dict[str, int]:
-    """Write the images, one folder a class, and return the size of each by its path relative to ``root``."""
+def _build(root: Path, photographs: Mapping[Photograph, Path], images_per_class: int) -> None:
+    """Write the images, one folder a class."""
     from PIL import Image
 
-    sizes = {}
     for photograph, path in photographs.items():
         with Image.open(path) as opened:
             picture = opened.convert("RGB")
         crops = [_crop(picture, random.Random(f"{photograph.name} {number}")) for number in range(images_per_class)]
         grain = _grain_for(crops[:4])
-        (root / photograph.name).mkdir()
+        (root / photograph.name).mkdir(parents=True)
         for number, crop in enumerate(crops):
-            name = f"{photograph.name}/{number:04}.jpg"
-            data = _jpeg(crop, grain, seed=number)
-            (root / name).write_bytes(data)
-            sizes[name] = len(data)
-    return sizes
+            (root / photograph.name / f"{number:04}.jpg").write_bytes(_jpeg(crop, grain, seed=number))
 
 
 def _crop(picture: Image, chance: random.Random) -> Image:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,7 +52,6 @@ CASES = [
     wrong("data", "--device cpu --data imagenet", "--data: 'imagenet' is not allowed", "imagefolder:PATH"),
     wrong("no folder", "--device cpu --data imagefolder:nowhere", "--data", "nowhere"),
     wrong("empty folder", "--device cpu --data imagefolder:{images}/empty", "--data: ", "empty"),
-    wrong("corrupt image", "--device cpu --data imagefolder:{images}/corrupt", "--data: ", "a/5.jpg"),
     wrong("few images", "--device cpu --batch 7 --data imagefolder:{images}/few", "--data: 6 images < batch 7"),
     wrong("workers", "--device cpu --workers -1", "--workers: '-1' is not allowed: use a whole number from 0 to 1024"),
     wrong("many workers", "--device cpu --workers 100000", "--workers: '100000' is not allowed", "at most 1024"),
@@ -103,12 +101,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
     results, images = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("images")
     (images / "empty").mkdir()
     (images / "circle").symlink_to("circle")
-    for folder, count in (("corrupt", 40), ("few", 6)):
-        (images / folder / "a").mkdir(parents=True)
-        for number in range(count):
-            Image.new("RGB", (64, 48), (number, 99, 0)).save(images / folder / "a" / f"{number}.jpg")
-    broken = images / "corrupt" / "a" / "5.jpg"
-    broken.write_bytes(broken.read_bytes()[:300])
+    (images / "few" / "a").mkdir(parents=True)
+    for number in range(6):
+        (images / "few" / "a" / f"{number}.jpg").touch()
     asked = json.dumps(
         [
             [*(argument.format(images=images) for argument in case.arguments), "--results", str(results)]
