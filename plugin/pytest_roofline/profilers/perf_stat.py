@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import os
 import re
-import selectors
 import signal
+import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,73 +29,6 @@ class PerfFailed(RuntimeError):
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
         self.status = status
-
-
-class Gone(RuntimeError):
-    """perf has ended: what it wrote says why."""
-
-
-class PerfControl:
-    """A pipe for commands, and one for their acknowledgements (perf-stat(1), ``--control``). A context manager.
-
-    :param answer_s: how long to wait for each acknowledgement.
-    """
-
-    def __init__(self, answer_s: float) -> None:
-        self._answer_s = answer_s
-        command_end, self._commands = os.pipe()
-        self._answers, answer_end = os.pipe()
-        self._theirs: tuple[int, ...] = (command_end, answer_end)
-
-    def __enter__(self) -> PerfControl:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.started()
-        os.close(self._commands)
-        os.close(self._answers)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Begin with counting switched off, and take commands."""
-        return ("-D", "-1", "--control", "fd:" + ",".join(map(str, self._theirs)))
-
-    @property
-    def inherited(self) -> tuple[int, ...]:
-        """The ends that are perf's."""
-        return self._theirs
-
-    def started(self) -> None:
-        """perf has its ends: close them here, so that its end is seen."""
-        for end in self._theirs:
-            os.close(end)
-        self._theirs = ()
-
-    def tell(self, command: str) -> None:
-        """Give a command and wait until perf has carried it out.
-
-        :raises PerfFailed: it does not say so in time.
-        :raises Gone: it has ended.
-        """
-        try:
-            os.write(self._commands, f"{command}\n".encode())
-        except BrokenPipeError as error:
-            raise Gone(command) from error
-        deadline = time.monotonic() + self._answer_s
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._answers, selectors.EVENT_READ)
-            # A zero byte follows each answer, and may come with the next.
-            while selector.select(max(0.0, deadline - time.monotonic())):
-                answer = os.read(self._answers, 64)
-                if b"ack" in answer:
-                    return
-                if not answer:
-                    raise Gone(command)
-        raise _late(self._answer_s)
-
-
-def _late(answer_s: float) -> PerfFailed:
-    return PerfFailed("timeout", f"perf was ended: it had not answered for {answer_s:g} s")
 
 
 EVENTS: Mapping[str, str] = {
@@ -188,30 +120,13 @@ MOST_STEPS = 100_000
 ANSWER_S = 10.0
 """perf attaches, answers and ends within it, or is ended."""
 
-ATTACH_S = 0.5
-"""For a perf that can't be told when to begin: it has attached by then. This process sleeps meanwhile, and only what it
-does itself is counted."""
-
-_CONTROL_FROM = (5, 10)
-"""Version of perf from which on ``--control`` takes descriptors with acknowledgements in the form used here."""
-
 
 class PerfStat:
-    """Counts steps of this process, all its threads and what they start, with the perf that was found.
+    """Counts steps of this process, all its threads and what they start, with the perf that was found."""
 
-    :param sleep: waits for so many seconds.
-    """
-
-    def __init__(
-        self,
-        check: Check,
-        system: System,
-        sleep: Callable[[float], None] = time.sleep,
-        answer_s: float = ANSWER_S,
-    ) -> None:
+    def __init__(self, check: Check, system: System, answer_s: float = ANSWER_S) -> None:
         self.check = check
         self._system = system
-        self._sleep = sleep
         self._answer_s = answer_s
 
     @classmethod
@@ -248,70 +163,72 @@ class PerfStat:
             return HostCounters(status=error.status, source=program, reason=str(error))
 
     def _attached(self, perf: Path, run: Callable[[], None]) -> str:
-        """What perf wrote of all that happened during ``run``.
+        """What perf wrote of all that happened during ``run``. It starts with counting switched off, is told to begin
+        (perf-stat(1), ``--control``), and ends by SIGINT.
 
         :raises PerfFailed: it could not.
         """
-        with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            control = stack.enter_context(PerfControl(self._answer_s)) if self._takes_commands() else None
-            output, said = folder / "events.csv", folder / "said.txt"
-            process = self._start(perf, control, output, said)
-            try:
-                self._begin(process, control)
-                run()
-                if control is not None:
-                    control.tell("disable")
-                process.send_signal(signal.SIGINT)
-                process.wait(self._answer_s)
-            except subprocess.TimeoutExpired as error:
-                raise _late(self._answer_s) from error
-            except Gone:
-                output.unlink(missing_ok=True)
-            finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        with tempfile.TemporaryDirectory() as folder:
+            output, said = Path(folder, "events.csv"), Path(folder, "said.txt")
+            ours, theirs = socket.socketpair()
+            with ours:
+                with theirs:
+                    process = self._start(perf, theirs.fileno(), output, said)
+                try:
+                    if self._begun(ours):
+                        run()
+                        process.send_signal(signal.SIGINT)
+                        process.wait(self._answer_s)
+                    else:
+                        output.unlink(missing_ok=True)
+                except subprocess.TimeoutExpired as error:
+                    raise self._late() from error
+                finally:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
             if not output.exists():
                 raise PerfFailed(*why(said.read_text(errors="replace")))
             return output.read_text(errors="replace")
 
-    def _start(self, perf: Path, control: PerfControl | None, output: Path, said: Path) -> subprocess.Popen[bytes]:
+    def _begun(self, control: socket.socket) -> bool:
+        """Tell perf to begin. False where it has ended: what it wrote says why.
+
+        :raises PerfFailed: it does not answer in time.
+        """
+        control.settimeout(self._answer_s)
+        try:
+            control.sendall(b"enable\n")
+            return b"ack" in control.recv(64)
+        except ConnectionError:
+            return False
+        except TimeoutError as error:
+            raise self._late() from error
+
+    def _late(self) -> PerfFailed:
+        return PerfFailed("timeout", f"perf was ended: it had not answered for {self._answer_s:g} s")
+
+    def _start(self, perf: Path, control: int, output: Path, said: Path) -> subprocess.Popen[bytes]:
+        """:param control: the descriptor from which perf takes commands, and to which it answers."""
         command = (
             *(str(perf), "stat", "-x", ",", "-o", str(output), "-e", ",".join(EVENTS), "-p", str(os.getpid())),
-            *(() if control is None else control.options),
+            *("-D", "-1", "--control", f"fd:{control},{control}"),
         )
         try:
             with said.open("wb") as file:
-                process = subprocess.Popen(
+                return subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=file,
                     stderr=file,
                     # In other locales perf groups digits.
                     env={**self._system.environment, "LC_ALL": "C"},
-                    pass_fds=() if control is None else control.inherited,
+                    pass_fds=(control,),
                     # Ctrl-C at the terminal is meant for this process, which ends perf.
                     start_new_session=True,
                 )
         except OSError as error:
             raise PerfFailed("failed", f"perf can't be started: {error.strerror}") from error
-        if control is not None:
-            control.started()
-        return process
-
-    def _begin(self, process: subprocess.Popen[bytes], control: PerfControl | None) -> None:
-        """:raises Gone: perf has ended."""
-        if control is not None:
-            control.tell("enable")
-            return
-        self._sleep(ATTACH_S)
-        if process.poll() is not None:
-            raise Gone("it did not attach")
-
-    def _takes_commands(self) -> bool:
-        found = re.match(r"([0-9]+)\.([0-9]+)", self.check.version or "")
-        return found is not None and (int(found[1]), int(found[2])) >= _CONTROL_FROM
 
 
 def steps_of(step_time_s: float) -> int:

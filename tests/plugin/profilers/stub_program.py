@@ -265,16 +265,12 @@ def perf_options(arguments):
 
 
 def obey(control):
-    """Take commands as ``--control fd:CTL,ACK`` and ``--control fifo:CTL,ACK`` have them."""
-    kind, _, names = control.partition(":")
-    inward, _, outward = names.partition(",")
-    read, write = (int(inward), int(outward or -1)) if kind == "fd" else (inward, outward or os.devnull)
-    with open(read, encoding="utf-8") as commands, open(os.devnull if write == -1 else write, "w") as answers:
-        for line in commands:
-            answers.write("ack\n")
-            answers.flush()
-            if line.strip() == "stop":
-                return
+    """Acknowledge commands as ``--control fd:CTL,ACK`` has them."""
+    commands, answers = map(int, control.removeprefix("fd:").split(","))
+    while command := os.read(commands, 64):
+        with HERE.with_name("told").open("ab") as told:
+            told.write(command)
+        os.write(answers, b"ack\n\0")
 
 
 def event_line(event, behaviour):

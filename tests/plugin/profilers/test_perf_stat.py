@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -40,22 +39,22 @@ def _perf(stubs: Stubs, *behaviours: PerfBehaviour, answer_s: float = 60.0, **an
 
 
 def test_as_many_steps_as_fill_a_second_are_counted(stubs: Stubs) -> None:
-    """Between two synchronisations, and divided by their number."""
-    lab = Lab(0.25)
-    counters = _perf(stubs, "ok", values={"cycles": 8e6, "branch-misses": 10}).count(lab.step, QUARTER, lab)
+    """Between two synchronisations, and divided by their number. perf is attached to this process, in the C locale,
+    and switched on before the first step.
+    """
+    perf, during, lab = _perf(stubs, "ok", values={"cycles": 8e6, "branch-misses": 10}), list[str](), Lab(0.25)
+
+    def step() -> None:
+        during.append((stubs.folder / "told").read_text())
+        lab.step()
+
+    counters = perf.count(step, QUARTER, lab)
     assert lab.calls == ["synchronize", *4 * ["step"], "synchronize"]
+    assert during == 4 * ["enable\n"]
     assert (counters.status, counters.reason, counters.source, counters.steps) == ("ok", None, "perf 6.8.12", 4)
     assert (counters.cycles, counters.instructions, counters.branch_misses) == (2e6, 250_000.0, 2.5)
-
-
-def test_perf_is_attached_to_this_process_and_begins_when_told(stubs: Stubs) -> None:
-    """All its threads, in the C locale, with counting switched off at first."""
-    lab = Lab(0.25)
-    _perf(stubs, "ok").count(lab.step, QUARTER, lab)
     (call,) = stubs.calls("perf")
-    assert call.arguments[:4] == ["stat", "-x", ",", "-o"]
     assert call.arguments[5:11] == ["-e", ",".join(EVENTS), "-p", str(os.getpid()), "-D", "-1"]
-    assert call.arguments[11] == "--control"
     assert call.environment["LC_ALL"] == "C"
 
 
@@ -74,7 +73,7 @@ def test_how_many_steps(step_s: float, steps: int) -> None:
             "perf counted nothing: Access to performance monitoring and observability operations is limited.",
         ),
         ("crash", "failed", "perf counted nothing: it said nothing"),
-        ("silent", "failed", "perf counted nothing: it said nothing"),
+        ("garbage", "failed", 'perf counted nothing: ,,,"'),
         ("hang", "timeout", "perf was ended: it had not answered for 0.3 s"),
     ],
 )
@@ -87,15 +86,6 @@ def test_a_perf_that_fails(stubs: Stubs, behaviour: PerfBehaviour, status: str, 
     assert lab.steps == 0
 
 
-def test_garbage_is_no_reason(stubs: Stubs) -> None:
-    """What can't be printed is not put into a record."""
-    lab = Lab(0.25)
-    counters = _perf(stubs, "garbage").count(lab.step, QUARTER, lab)
-    assert counters.status == "failed"
-    assert counters.reason is not None
-    assert counters.reason.isprintable()
-
-
 def test_a_program_that_cannot_be_started(stubs: Stubs, tmp_path: Path) -> None:
     """It was there when it was looked for."""
     lab = Lab(0.25)
@@ -104,30 +94,23 @@ def test_a_program_that_cannot_be_started(stubs: Stubs, tmp_path: Path) -> None:
     assert counters.reason == "perf can't be started: No such file or directory"
 
 
-def test_data_that_ends_within_the_pass(stubs: Stubs) -> None:
-    """No counts of a number of steps that nobody took."""
-    lab = Lab(0.25)
+@pytest.mark.parametrize("end", [InputEnded("the data ended after 9 batches"), MemoryError("no room")])
+def test_a_step_that_raises(stubs: Stubs, end: Exception) -> None:
+    """No counts of a number of steps that nobody took; perf, which would count on, is ended."""
+    lab, perf = Lab(0.25), _perf(stubs, "ok")
 
     def step() -> None:
         if lab.steps == 2:
-            raise InputEnded("the data ended after 9 batches")
+            raise end
         lab.step()
 
-    counters = _perf(stubs, "ok").count(step, QUARTER, lab)
-    assert counters.status == "failed"
-    assert counters.reason == "the data ended after 9 batches, before all steps had been counted"
-    assert _has_ended(stubs.calls("perf")[0].pid)
-
-
-def test_perf_is_ended_with_a_step_that_raises(stubs: Stubs) -> None:
-    """It would count on."""
-    lab = Lab(0.25)
-
-    def step() -> None:
-        raise MemoryError("no room")
-
-    with pytest.raises(MemoryError, match=r"^no room$"):
-        _perf(stubs, "ok").count(step, QUARTER, lab)
+    if isinstance(end, InputEnded):
+        counters = perf.count(step, QUARTER, lab)
+        assert counters.status == "failed"
+        assert counters.reason == "the data ended after 9 batches, before all steps had been counted"
+    else:
+        with pytest.raises(MemoryError, match=r"^no room$"):
+            perf.count(step, QUARTER, lab)
     assert _has_ended(stubs.calls("perf")[0].pid)
 
 
@@ -137,83 +120,6 @@ def _has_ended(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return False
-
-
-OBEDIENT = """\
-import os, pathlib, signal, sys
-def stop(*_):
-    pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).write_text("4000,,cycles,5,100.00,,")
-    sys.exit(130)
-signal.signal(signal.SIGINT, stop)
-commands, answers = map(int, sys.argv[sys.argv.index("--control") + 1].removeprefix("fd:").split(","))
-while command := os.read(commands, 64):
-    with pathlib.Path(__file__).with_name("told").open("ab") as told:
-        told.write(command)
-    os.write(answers, b"ack\\n\\0")
-"""
-"""Answers as perf does, with a zero byte behind each word."""
-
-
-def test_counting_is_switched_on_before_the_first_step_and_off_after_the_last(stubs: Stubs) -> None:
-    """What perf does while it starts and ends is not counted."""
-    path = stubs.perf("ok")
-    path.write_text(f"#!{sys.executable} -IS\n{OBEDIENT}")
-    told, during = path.with_name("told"), list[str]()
-    lab = Lab(0.25)
-
-    def step() -> None:
-        during.append(told.read_text())
-        lab.step()
-
-    counters = PerfStat(_found(path), stubs.system()).count(step, QUARTER, lab)
-    assert counters.cycles == 1000.0
-    assert during == 4 * ["enable\n"]
-    assert told.read_text() == "enable\ndisable\n"
-
-
-OLD = """\
-import pathlib, signal, sys
-def stop(*_):
-    pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).write_text("4000,,cycles,5,100.00,,")
-    sys.exit(130)
-signal.signal(signal.SIGINT, stop)
-pathlib.Path(__file__).with_name("attached").write_text(" ".join(sys.argv))
-while True:
-    signal.pause()
-"""
-
-
-def test_a_perf_that_takes_no_commands_counts_from_when_it_is_attached(stubs: Stubs) -> None:
-    """Before 5.10: this process sleeps until then, since what it does itself is what is counted."""
-    path = stubs.perf("ok")
-    path.write_text(f"#!{sys.executable} -IS\n{OLD}")
-    lab, attached = Lab(0.25), path.with_name("attached")
-
-    def sleep(_seconds: float) -> None:
-        lab.calls.append("sleep")
-        while not attached.exists() or not attached.read_text():
-            time.sleep(0.01)
-
-    counters = PerfStat(_found(path, "5.4.0"), stubs.system(), sleep).count(lab.step, QUARTER, lab)
-    assert lab.calls == ["synchronize", "sleep", *4 * ["step"], "synchronize"]
-    assert (counters.status, counters.cycles) == ("missing_metric", 1000.0)
-    assert "--control" not in attached.read_text()
-
-
-def test_an_old_perf_that_ends_before_it_is_attached(stubs: Stubs) -> None:
-    """Its words are the reason."""
-    lab, path = Lab(0.25), stubs.perf("denied")
-
-    def sleep(_seconds: float) -> None:
-        while not stubs.calls("perf") or not _is_zombie(stubs.calls("perf")[0].pid):
-            time.sleep(0.01)
-
-    counters = PerfStat(_found(path, "4.19"), stubs.system(), sleep).count(lab.step, QUARTER, lab)
-    assert (counters.status, lab.steps) == ("permission_denied", 0)
-
-
-def _is_zombie(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 WHOLE = """\
@@ -262,30 +168,24 @@ def test_a_count_of_zero_that_was_counted_stands() -> None:
 
 def test_a_machine_that_counts_nothing() -> None:
     """As most virtual machines: no number at all."""
-    text = "".join(f"<not supported>,,{name},0,100.00,,\n" for name in EVENTS)
-    counters = of_a_step(parse(text), 4, "perf 6.1")
-    assert counters.status == "missing_metric"
+    counters = of_a_step(parse("".join(f"<not supported>,,{name},0,100.00,,\n" for name in EVENTS)), 4, "perf 6.1")
+    assert (counters.status, counters.steps) == ("missing_metric", None)
     assert counters.reason == f"the machine counts none of {', '.join(EVENTS)}: most virtual machines don't"
-    assert counters.steps is None
     assert all(getattr(counters, name) is None for name in EVENTS.values())
 
 
-def test_counters_that_took_turns() -> None:
-    """perf scales what was counted for a part of the time; the least part is told."""
-    text = WHOLE.replace("cycles,2000000,100.00", "cycles,1500000,75.00").replace(
-        "branches,2000000,100.00", "branches,1333333,66.67"
-    )
-    counters = of_a_step(parse(text), 4, "perf 6.8.12")
-    assert counters.source == "perf 6.8.12 (scaled from 67 % of the time)"
-    assert counters.status == "ok"
-
-
-def test_user_mode_only() -> None:
-    """Where perf_event_paranoid keeps the kernel's part from the user, the counts are of less."""
-    events = parse(WHOLE.replace("cycles", "cycles:u").replace("instructions", "instructions:u"))
-    assert events.user_only
-    assert events.counts["cycles"] == 8e6
-    assert of_a_step(events, 4, "perf 5.15").source == "perf 5.15 (user mode only)"
+@pytest.mark.parametrize(
+    ("old", "new", "source"),
+    [
+        ("cycles,2000000,100.00", "cycles,1500000,66.67", "perf 5.15 (scaled from 67 % of the time)"),
+        ("cycles,2000000,100.00", "cycles,1500000,99.50", "perf 5.15"),
+        ("cycles,2000000,100.00", "cycles,1500000,99.40", "perf 5.15 (scaled from 99 % of the time)"),
+        ("cycles", "cycles:u", "perf 5.15 (user mode only)"),
+    ],
+)
+def test_counts_of_less_say_so(old: str, new: str, source: str) -> None:
+    """perf scales what took turns, by the least part; the kernel's part may be kept from the user."""
+    assert of_a_step(parse(WHOLE.replace(old, new)), 4, "perf 5.15").source == source
 
 
 def test_two_kinds_of_cores_are_added_up() -> None:
