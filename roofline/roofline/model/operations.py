@@ -105,15 +105,14 @@ class Group:
 class Breakdown:
     """One step taken apart. ``step_s`` is the timed step; ``operations`` have the most time above their bound first.
 
-    ``launch_s`` is calls x launch latency of the whole step, None where the latency isn't known; ``input_wait_s`` the
-    part of the step spent waiting for the next batch, None where batches lay ready or it is no usable number.
+    ``input_wait_s`` is the part of the step spent waiting for the next batch, None where batches lay ready or it is no
+    usable number.
     """
 
     step_s: float
     sol: SpeedOfLight
     profile: Profile
     operations: tuple[TimedOperation, ...]
-    launch_s: float | None
     input_wait_s: float | None
 
     @property
@@ -206,14 +205,12 @@ def break_down(record: Record, roofs: Roofs, sol: SpeedOfLight) -> Breakdown | N
         return None
     latency = roofs.value("latency", "launch")
     timed = [_timed(operation, record.device, roofs, sol, latency) for operation in record.operations]
-    calls = sum(operation.calls for operation in record.operations)
     wait = record.timing.input_wait_s
     return Breakdown(
         step_s=record.timing.step_time_s,
         sol=sol,
         profile=record.profile,
         operations=tuple(sorted(timed, key=_worst)),
-        launch_s=None if latency is None else latency * calls,
         input_wait_s=wait if wait is not None and usable(wait) else None,
     )
 

@@ -10,11 +10,7 @@ from roofline.counters.reconciliation import Reconciled
 from roofline.model.counter_values import counters_of, tensor_share, unit_fails
 from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters, Record
-from roofline.show.operation_notes import kernel
-from roofline.text.units import counted, percent, scaled, shares, significant, some_of
-
-_LISTED = 3
-_NAME = 40
+from roofline.text.units import counted, percent, scaled, shares, significant
 
 
 def plain(name: str) -> str:
@@ -35,7 +31,7 @@ def about_status(record: Record) -> list[str]:
     why = f"({counters.status}): {counters.reason or 'no reason is given'}"
     if counters_of(record) is not None:
         return [f"Counters are incomplete {why}"]
-    return [f"No counters {why}", *_held(counters)]
+    return [f"No counters {why}"]
 
 
 def about_counted(record: Record, kernels: Sequence[CountedKernel]) -> list[str]:
@@ -49,11 +45,10 @@ def about_counted(record: Record, kernels: Sequence[CountedKernel]) -> list[str]
     launches = sum(one.launches for one in kernels)
     read = f"Read by {counters.source}: " if counters.source else "Read: "
     read += f"{counted(len(kernels), 'kernel')} in {launches} launch{'' if launches == 1 else 'es'}"
-    read += _replayed(counters)
     time_s = total_of(one.time_s for one in kernels)
     together = "" if time_s is None else f" of {scaled(time_s, 's')}"
     read += f". Their time{together} is under that profiler, and no timing"
-    return [read, *_tensor_cores(kernels), *_unit_check(record, counters), *_held(counters)]
+    return [read, *_tensor_cores(kernels), *_unit_check(record, counters)]
 
 
 def about_reasons(rows: Sequence[Reconciled]) -> list[str]:
@@ -61,15 +56,8 @@ def about_reasons(rows: Sequence[Reconciled]) -> list[str]:
     return [f"{row.name[0].upper()}{row.name[1:]}: {reason}" for row in rows for reason in row.reasons]
 
 
-def _replayed(counters: Counters) -> str:
-    """How often each kernel ran, in each of the runs of which that is known."""
-    known = ((counters.passes, "for the bytes"), (counters.flop_passes, "for the FLOPs"))
-    replayed = [f"{counted(passes, 'time')} {what}" for passes, what in known if passes is not None]
-    return f", each replayed at most {' and '.join(replayed)}" if replayed else ""
-
-
 def _tensor_cores(kernels: Sequence[CountedKernel]) -> list[str]:
-    """Whether tensor cores were used, for how much of the FLOPs, and by which kernels most."""
+    """Whether tensor cores were used, for how much of the FLOPs, and by how many kernels."""
     known = [one for one in kernels if one.flop_by_pipe is not None]
     if not known:
         return ["Tensor cores: not known, for no FLOPs were read"]
@@ -79,10 +67,8 @@ def _tensor_cores(kernels: Sequence[CountedKernel]) -> list[str]:
         return [
             f"Tensor cores: not used{'' if len(known) == len(kernels) else ' by the kernels whose FLOPs were read'}"
         ]
-    users = sorted((one for one in known if one.tensor_share), key=lambda one: -(one.flop or 0.0))
-    named = some_of([kernel(plain(one.name), _NAME) for one in users], _LISTED)
-    users_named = f"{counted(len(users), 'kernel')}: {named}"
-    return [f"Tensor cores: {percent(share, 3)} of the FLOPs ({shares(by_pipe)}), in {users_named}"]
+    users = counted(sum(bool(one.tensor_share) for one in known), "kernel")
+    return [f"Tensor cores: {percent(share, 3)} of the FLOPs ({shares(by_pipe)}), in {users}"]
 
 
 def _unit_check(record: Record, counters: Counters) -> list[str]:
@@ -97,12 +83,3 @@ def _unit_check(record: Record, counters: Counters) -> list[str]:
     if not unit_fails(counters):
         return [checked]
     return [f"{checked}: the counters' FLOPs are not to be trusted on this machine"]
-
-
-def _held(counters: Counters) -> list[str]:
-    """What was not free of the device's memory."""
-    byte = counters.context_byte
-    if byte is None or not usable(byte):
-        return []
-    held = scaled(byte, "B")
-    return [f"The process that had measured still held {held} of the device's memory while the step was counted"]

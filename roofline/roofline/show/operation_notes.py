@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from roofline.model.operations import DISAGREEMENT, Breakdown, TimedOperation, lines_outside
+from roofline.model.operations import DISAGREEMENT, Breakdown, lines_outside
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Profile
-from roofline.text.units import counted, percent, scaled, shares, significant
+from roofline.text.units import counted, percent, scaled
 from roofline.text.wrapping import begin_of
 
 OUTSIDE = "outside of operations"
@@ -48,8 +48,9 @@ def kernel(name: str, width: int) -> str:
 
 def about_step(point: Point, step: Breakdown) -> list[str]:
     """Below the table of bounds."""
-    lines = [*_invalid(point), *_reservations(point), *_one_point(point, step), *_light(step), *_dtypes(step)]
-    return [*lines, *_outside(step), *_uncovered(point), *about_profile(step.profile, step.step_s)]
+    flags = [flag for flag in point.flags if flag.invalid or flag.name in (*RESERVATIONS, "uncovered")]
+    lines = [f"{'The row is invalid: ' if flag.invalid else ''}{flag.name}: {flag.evidence}" for flag in flags]
+    return [*lines, *_light(step), *_outside(step), *about_profile(step.profile, step.step_s)]
 
 
 def about_operations(step: Breakdown) -> list[str]:
@@ -63,7 +64,10 @@ def about_operations(step: Breakdown) -> list[str]:
         f" {part_of_step(step, time_s)}. There a roof or a count is wrong, or a nearer cache held"
         " the data:"
     )
-    lines = [f"  {short(one.operation.name)} {one.operation.shape}: {_why_too_fast(one)}" for one in fast[:_LISTED]]
+    lines = [
+        f"  {short(one.operation.name)} {one.operation.shape}: {scaled(one.time_s, 's')} for {scaled(one.least_s, 's')}"
+        for one in fast[:_LISTED]
+    ]
     if len(fast) > _LISTED:
         lines.append(f"  and {len(fast) - _LISTED} more (--format csv has all)")
     return [head, *lines]
@@ -114,56 +118,10 @@ def disagreement(profile: Profile, step_s: float) -> list[str]:
     apart = total / step_s - 1
     if abs(apart) <= DISAGREEMENT:
         return []
-    both = (
-        f"The profiler's times add up to {scaled(total, 's')}, the timed step took {scaled(step_s, 's')}"
-        f" ({'+' if apart > 0 else '-'}{percent(abs(apart))}):"
-    )
-    reasons = [*_pace(profile, step_s), *_inside(profile, total)]
-    return [f"{both} {'; '.join(reasons) or 'partly another pace there, partly the host'}"]
-
-
-def _pace(profile: Profile, step_s: float) -> list[str]:
-    """Where the whole step took another time under the profiler than it was timed at."""
-    there = f"the whole step took {scaled(profile.step_s, 's')} there"
-    if profile.step_s < (1 - DISAGREEMENT) * step_s:
-        return [f"{there}, so the machine was busier while it was timed"]
-    if profile.step_s > (1 + DISAGREEMENT) * step_s:
-        return [f"{there}, for the profiler slows small operations down, or other programs did"]
-    return []
-
-
-def _inside(profile: Profile, total: float) -> list[str]:
-    """What of the step under the profiler its operations don't explain, or explain twice."""
-    rest = profile.step_s - total
-    if rest > DISAGREEMENT * profile.step_s:
-        return [f"{scaled(rest, 's')} of that step were the host's (Python, gaps between operations, waiting)"]
-    if rest >= 0:
-        return []
-    if profile.source == "kernels":
-        return ["more than the step there, so kernels overlapped (streams)"]
-    return ["more than the step there: each is a median by itself, and the steps' pace changed"]
-
-
-def _invalid(point: Point) -> list[str]:
-    return [f"The row is invalid: {flag.name}: {flag.evidence}" for flag in point.flags if flag.invalid]
-
-
-def _reservations(point: Point) -> list[str]:
-    return [f"{flag.name}: {flag.evidence}" for flag in point.flags if flag.name in RESERVATIONS]
-
-
-def _one_point(point: Point, step: Breakdown) -> list[str]:
-    """What the whole step's single point says, against what its operations say."""
-    place = point.placement
-    if place.intensity_low is None or place.intensity_high is None or place.fraction_of_compute is None:
-        return []
-    low, high = significant(place.intensity_low, 2), significant(place.intensity_high, 2)
-    knee = "" if place.knee is None else f", knee {significant(place.knee, 2)}"
-    by = "" if place.work_source in ("analytic", "time_only") else f" by {place.work_source}"
     return [
-        f"As one point: {point.bound.kind} ({low if low == high else f'{low} to {high}'} FLOP/byte{by}{knee}), at"
-        f" {percent(place.fraction_of_compute)} of its compute roof. Taken apart:"
-        f" {part_of_step(step, step.time_of('compute'))} is in operations bound by compute"
+        f"The profiler's times add up to {scaled(total, 's')}, the timed step took {scaled(step_s, 's')}"
+        f" ({'+' if apart > 0 else '-'}{percent(abs(apart))}): another pace there, kernels that overlap, or time of the"
+        " host"
     ]
 
 
@@ -171,22 +129,8 @@ def _light(step: Breakdown) -> list[str]:
     compute, memory, total = step.light_s("compute"), step.light_s("memory"), step.sol.time_s
     if compute is None or memory is None or not total:
         return [f"No speed of light: {step.sol.why_none}"]
-    launches = ""
-    if step.launch_s is not None:
-        share = percent(step.launch_s / step.step_s)
-        launches = f"; launches alone take {scaled(step.launch_s, 's')} ({share} of the step)"
     arithmetic, traffic = percent(compute / total), percent(memory / total)
-    return [
-        f"Speed of light: {arithmetic} of it for arithmetic, {traffic} for traffic{launches}",
-        *step.sol.reservations,
-    ]
-
-
-def _dtypes(step: Breakdown) -> list[str]:
-    flop: dict[str, float] = {}
-    for one in step.operations:
-        flop[one.operation.dtype] = flop.get(one.operation.dtype, 0.0) + one.operation.flop
-    return [f"FLOPs: {text}"] if (text := shares(flop)) else []
+    return [f"Speed of light: {arithmetic} of it for arithmetic, {traffic} for traffic", *step.sol.reservations]
 
 
 def _outside(step: Breakdown) -> list[str]:
@@ -206,25 +150,6 @@ def _outside(step: Breakdown) -> list[str]:
             f"Seen by the profiler in no counted operation: {scaled(step.outside_operations_s, 's')}: {listed}{more}"
         )
     return lines
-
-
-def _uncovered(point: Point) -> list[str]:
-    return [f"uncovered: {flag.evidence}" for flag in point.flags if flag.name == "uncovered"]
-
-
-def _why_too_fast(one: TimedOperation) -> str:
-    took = f"{scaled(one.time_s, 's')} for {scaled(one.least_s, 's')}"
-    if one.time_s == 0 or one.least is None:
-        return f"{took}: the profiler saw no time of it"
-    compute_s, memory_s = one.least.compute_s or 0.0, one.least.memory_s or 0.0
-    if one.time_s < compute_s:
-        dtype = one.operation.dtype
-        return f"{took} of arithmetic: the {dtype} roof is too low, or it takes fewer operations than counted"
-    if one.least.level == "llc":
-        return f"{took} of traffic: the last-level cache's roof is too low, or its data lay in a nearer cache"
-    if one.time_s >= memory_s * one.byte_low / one.operation.byte:
-        return f"{took} of traffic: part of its data may have lain in the last-level cache"
-    return f"{took} of traffic, more than the last-level cache can hide: the DRAM roof is too low"
 
 
 NO_SHARES = (

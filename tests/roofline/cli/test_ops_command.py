@@ -173,7 +173,7 @@ def test_csv_and_json_have_every_operation(run: Run, tmp_path: Path) -> None:
     assert {key: rows[1][key].removesuffix(".0") if key == "flop" else rows[1][key] for key in expected} == expected
     _, out, err = run("ops", path, "--format", "json")
     assert json.loads(out)[2]["attained_flop_per_s"] == pytest.approx(5e11)
-    assert "As one point: " in err
+    assert "Speed of light: 50 % of it for arithmetic, " in err
 
 
 def test_csv_by_kind_and_of_several_cases(run: Run, tmp_path: Path) -> None:

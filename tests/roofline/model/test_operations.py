@@ -135,7 +135,7 @@ def test_without_roofs_the_longest_comes_first() -> None:
     step = _step(_operation(0.012, shape="short"), _operation(0.025, shape="long"), roofs=roofs)
     assert [one.operation.shape for one in step.operations] == ["long", "short"]
     assert {one.why for one in step.operations} == {"no speed of light"}
-    assert (step.fraction, step.light_s("compute"), step.launch_s, step.by_kind()[0].above_s) == (None,) * 4
+    assert (step.fraction, step.light_s("compute"), step.by_kind()[0].above_s) == (None,) * 3
     assert step.operations[0].fraction is None
 
 
@@ -160,7 +160,6 @@ def test_what_lies_outside_is_told_apart() -> None:
     step = _step(_operation(calls=7), _operation(calls=3), profile=profile, timing=build.timing(0.1, input_wait_s=0.02))
     assert step.outside_operations_s == pytest.approx(3e-3)
     assert step.input_wait_s == 0.02
-    assert step.launch_s == pytest.approx(1e-4)
 
 
 def test_limits_are_grouped_in_their_order_and_the_undetermined_by_reason() -> None:

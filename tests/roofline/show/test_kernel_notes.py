@@ -40,13 +40,8 @@ def test_where_the_numbers_are_from() -> None:
     """The program, kernels, launches, passes of each run, and that its times are none."""
     record = build.record(counters=counters(kernel(launches=3), kernel(ADD, time_s=0.002), passes=5))
     assert _about(record)[0] == (
-        "Read by ncu 2025.3.1: 2 kernels in 4 launches, each replayed at most 5 times for the bytes."
-        " Their time of 12.0 ms is under that profiler, and no timing"
+        "Read by ncu 2025.3.1: 2 kernels in 4 launches. Their time of 12.0 ms is under that profiler, and no timing"
     )
-    both = build.record(counters=counters(kernel(), passes=1, flop_passes=5))
-    assert ", each replayed at most 1 time for the bytes and 5 times for the FLOPs. Their" in _about(both)[0]
-    flops = build.record(counters=counters(kernel(), flop_passes=5))
-    assert ", each replayed at most 5 times for the FLOPs. Their" in _about(flops)[0]
 
 
 def test_where_less_is_known() -> None:
@@ -55,17 +50,14 @@ def test_where_less_is_known() -> None:
     assert _about(record)[0] == "Read: 1 kernel in 1 launch. Their time is under that profiler, and no timing"
 
 
-def test_tensor_cores_and_who_uses_them() -> None:
-    """The share of all FLOPs, by pipe, and the kernels with most of them."""
+def test_tensor_cores() -> None:
+    """The share of all FLOPs, by pipe."""
     record = counted(
         kernel(flop_by_pipe={"fp32": 1e11}),
         kernel(TENSOR_GEMM, flop_by_pipe={"tensor_bf16": 3e11}),
         *(kernel(f"hmma_{number}", flop_by_pipe={"tensor_bf16": 1e10 * number}) for number in (1, 2, 3, 4)),
     )
-    assert _about(record)[1] == (
-        "Tensor cores: 80.0 % of the FLOPs (80.0 % tensor_bf16, 20.0 % fp32), in 5 kernels:"
-        " cutlass_80_tensorop_bf16_s1681…tn_align8, hmma_4, hmma_3 and 2 more"
-    )
+    assert _about(record)[1] == ("Tensor cores: 80.0 % of the FLOPs (80.0 % tensor_bf16, 20.0 % fp32), in 5 kernels")
 
 
 def test_tensor_cores_that_nobody_uses() -> None:
@@ -103,19 +95,6 @@ def test_why_the_unit_of_the_counters_is_not_known() -> None:
     assert _about(record)[2:] == [
         "A matrix product of known size, which would show what a counted FLOP is, was not counted: fp32: it hung"
     ]
-
-
-HELD = "The process that had measured still held 500 MB of the device's memory while the step was counted"
-
-
-@pytest.mark.parametrize(("byte", "told"), [(500_000_000, [HELD]), (0, []), (None, [])])
-def test_memory_that_was_not_free(byte: int | None, told: list[str]) -> None:
-    """It stands below the counters, and below the reason that there are none: a process may have found no room."""
-    assert _about(build.record(counters=counters(kernel(), context_byte=byte)))[2:] == told
-    failed = Counters(status="failed", reason="out of memory", context_byte=byte)
-    assert about_status(build.record(counters=failed)) == ["No counters (failed): out of memory", *told]
-    lacking = counters(kernel(), status="missing_metric", reason="no FLOPs", context_byte=byte)
-    assert about_status(build.record(counters=lacking)) == ["Counters are incomplete (missing_metric): no FLOPs"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import points_of
-from roofline.schema.record import Counters, Device, Flag, Operation, OutsideTime, Record, Uncovered
+from roofline.schema.record import Device, Flag, Operation, OutsideTime, Record, Uncovered
 from roofline.show import operation_notes
 from roofline.show.operation_tables import Taken, taken_apart
 from tests.roofline import build
@@ -39,42 +39,13 @@ def _step_notes(tmp_path: Path, *operations: Operation, roofs: Any = _ROOFS, **c
 
 
 def test_a_plain_step(tmp_path: Path) -> None:
-    """5e9 FLOP in 100 ms are 5 % of 1e12; 0.1 to 1.25 FLOP/byte against a knee of 100."""
-    work = build.work(5e9, 4e9, 5e10)
-    notes = _step_notes(tmp_path, _operation(), work=work, profile=build.profile(operations_s=0.095, step_s=0.102))
+    """What its speed of light is for, and how the times came about."""
+    notes = _step_notes(tmp_path, _operation(), profile=build.profile(operations_s=0.095, step_s=0.102))
     assert notes == [
-        "As one point: memory (0.10 to 1.2 FLOP/byte, knee 100), at 5.0 % of its compute roof. Taken apart: 95 % of"
-        " the step is in operations bound by compute",
-        "Speed of light: 100 % of it for arithmetic, 0 % for traffic; launches alone take 10.0 µs (0.010 % of the"
-        " step)",
-        "FLOPs: 100 % fp32",
+        "Speed of light: 100 % of it for arithmetic, 0 % for traffic",
         "Times of operators on the host: medians of 3 steps under the profiler, in a pass of its own (102 ms a step"
         " there)",
     ]
-
-
-@pytest.mark.parametrize(
-    ("counters", "told"),
-    [
-        (Counters(status="ok", flop=5e9, dram_byte=1e10), "(0.50 FLOP/byte by counters, knee 100)"),
-        (Counters(status="missing_metric", dram_byte=1e10), "(0.50 FLOP/byte by counters (FLOP analytic), knee 100)"),
-    ],
-)
-def test_the_one_point_says_what_of_it_is_by_counters(tmp_path: Path, counters: Counters, told: str) -> None:
-    """FLOPs that were counted are not passed off as read."""
-    work = build.work(5e9, 4e9, 5e10)
-    assert told in _step_notes(tmp_path, _operation(), work=work, counters=counters)[0]
-
-
-def test_flops_by_dtype(tmp_path: Path) -> None:
-    """3 : 1, as observed; an operation without FLOPs has no share."""
-    operations = (
-        _operation(0.05, flop=1e9),
-        _operation(0.04, flop=3e9, dtype="bf16"),
-        _operation(0.005, flop=0, dtype="int64"),
-    )
-    assert "FLOPs: 75.0 % bf16, 25.0 % fp32" in _step_notes(tmp_path, *operations)
-    assert not any("FLOPs" in note for note in _step_notes(tmp_path, _operation(flop=0)))
 
 
 def test_what_makes_it_less_certain(tmp_path: Path) -> None:
@@ -112,37 +83,14 @@ def test_what_the_profiler_saw_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operations_s", "profiled_s", "meaning"),
-    [
-        (0.110, 0.2, None),
-        (0.090, 0.2, None),
-        (0.089, 0.1, "(-11 %): 11.0 ms of that step were the host's"),
-        (0.089, 0.0899, "(-11 %): the whole step took 89.9 ms there, so the machine was busier while it was timed"),
-        (
-            0.03,
-            0.06,
-            "(-70 %): the whole step took 60.0 ms there, so the machine was busier while it was timed; 30.0 ms",
-        ),
-        (0.089, 0.094, "(-11 %): partly another pace there, partly the host"),
-        (0.111, 0.12, "(+11 %): the whole step took 120 ms there, for the profiler slows small operations down"),
-        (0.111, 0.11, "(+11 %): more than the step there: each is a median by itself"),
-    ],
+    ("operations_s", "apart"),
+    [(0.109, None), (0.091, None), (0.089, "89.0 ms, the timed step took 100 ms (-11 %)"), (0.111, "(+11 %)")],
 )
-def test_disagreement(operations_s: float, profiled_s: float, meaning: str | None) -> None:
-    """Above 10 % either way, with both numbers and what it means: of the pass, and of what it left to the host."""
-    found = operation_notes.disagreement(build.profile(operations_s=operations_s, step_s=profiled_s), 0.1)
-    assert [meaning in note for note in found if meaning] == ([] if meaning is None else [True])
-    if meaning:
-        assert f"add up to {operations_s * 1e3:.3g}" in found[0]
-        assert "the timed step took 100 ms" in found[0]
-
-
-def test_only_kernels_overlap() -> None:
-    """Operators on the host run one after the other; kernels have streams."""
-    profile = build.profile(source="kernels", operations_s=0.12, step_s=0.1)
-    assert operation_notes.disagreement(profile, 0.1)[0].endswith(
-        "more than the step there, so kernels overlapped (streams)"
-    )
+def test_disagreement(operations_s: float, apart: str | None) -> None:
+    """Above 10 % either way, with both numbers."""
+    found = operation_notes.disagreement(build.profile(operations_s=operations_s), 0.1)
+    assert bool(found) == (apart is not None)
+    assert all(apart in note for note in found if apart)
 
 
 def test_what_lies_outside_counts_as_seen() -> None:
@@ -158,30 +106,12 @@ def test_a_sum_above_the_step_is_negative_outside(tmp_path: Path) -> None:
     assert any("add up to 120 ms" in note for note in notes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"flop": 5e9, "time_s": 4e-3}, "4.00 ms for 5.00 ms of arithmetic: the fp32 roof is too low"),
-        ({"flop": 0, "byte": 1e7, "working_set_byte": 1e6, "time_s": 9e-5}, "the last-level cache's roof is too low"),
-        # 1e7 B from DRAM take 1 ms; a cache of 1 MB can hide 2 MB of them, 0.2 ms.
-        ({"flop": 0, "byte": 1e7, "time_s": 0.81e-3}, "part of its data may have lain in the last-level cache"),
-        ({"flop": 0, "byte": 1e7, "time_s": 0.79e-3}, "more than the last-level cache can hide: the DRAM roof is too"),
-        ({"flop": 5e9, "time_s": 0.0}, "0 s for 5.00 ms: the profiler saw no time of it"),
-    ],
-)
-def test_faster_than_light_has_its_reason(tmp_path: Path, changes: dict[str, Any], why: str) -> None:
-    """By which of both terms it beats, and whether a cache can explain it."""
-    case = _taken(tmp_path, build.timed(_operation(name="aten::x", **changes), _operation(), device=_DEVICE))
-    head, line = operation_notes.about_operations(case.step)
-    assert head.startswith("Faster than their own speed of light: 1 operation with ")
-    assert why in line
-
-
 def test_many_that_are_too_fast_are_counted(tmp_path: Path) -> None:
     """Four are listed, with the share of the time in all of them: 6 x 4 ms of 100 ms."""
     fast = [_operation(4e-3, shape=str(index)) for index in range(6)]
     notes = operation_notes.about_operations(_taken(tmp_path, build.timed(*fast, device=_DEVICE)).step)
     assert "6 operations with 24 % of the step. There" in notes[0]
+    assert notes[1] == "  mm 0: 4.00 ms for 5.00 ms"
     assert len(notes) == 6
     assert "and 2 more" in notes[-1]
 
