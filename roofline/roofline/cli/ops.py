@@ -17,9 +17,7 @@ from roofline.model.operations import lines_outside
 from roofline.model.points import Point, cases, newest, place_all
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
-from roofline.show.kernel_notes import about_status
 from roofline.show.kernel_tables import kernel_kind_table, kernel_table, kernels_table, reconciliation_table
-from roofline.show.operation_notes import NO_SHARES, RESERVATIONS
 from roofline.show.operation_tables import (
     cases_table,
     kinds_table,
@@ -29,6 +27,7 @@ from roofline.show.operation_tables import (
     taken_apart,
     worst_table,
 )
+from roofline.show.step_notes import NO_SHARES, RESERVATIONS, about_status
 from roofline.show.tables import Table
 from roofline.text.printable import printable, say
 from roofline.text.units import counted, some_of

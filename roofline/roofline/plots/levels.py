@@ -20,8 +20,7 @@ from roofline.plots.roofline_axes import Spot, draw_roofs
 from roofline.plots.style import DARK, FAINT, handle
 from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters
-from roofline.show.kernel_notes import plain
-from roofline.show.operation_notes import heading, kernel
+from roofline.show.step_notes import heading, kernel, plain_kernel
 from roofline.text.units import counted, percent
 
 if TYPE_CHECKING:
@@ -224,7 +223,7 @@ def _legend(whole: _Series, drawn: Sequence[_Kernel]) -> list[Line2D]:
 def _footer(point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[_Kernel]) -> list[str]:
     lines = [
         f"{number}  {percent(one.share)}  {one.kernel.kind} ({one.kernel.limit}: {one.kernel.why}):"
-        f" {kernel(plain(one.kernel.name), _NAME)}"
+        f" {kernel(plain_kernel(one.kernel.name), _NAME)}"
         for number, one in enumerate(drawn, 1)
     ]
     shown = {id(one.kernel) for one in drawn}

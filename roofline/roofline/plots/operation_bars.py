@@ -18,8 +18,8 @@ from roofline.plots.roofline_axes import Spot, draw_roofs
 from roofline.plots.style import DARK, FAINT, handle, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
-from roofline.show.operation_notes import OUTSIDE, kernel, part_of_step
-from roofline.show.operation_notes import heading as title_of
+from roofline.show.step_notes import OUTSIDE, kernel, part_of_step
+from roofline.show.step_notes import heading as title_of
 from roofline.text.printable import printable
 from roofline.text.units import counted, percent, scaled
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from roofline.profilers.timeline import KernelRow, OperatorRow, RangeRow, Section, Timeline
 from roofline.schema.record_json import without_nonfinite
-from roofline.show import kernel_notes, operation_notes
+from roofline.show import step_notes
 from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import percent, scaled
 
@@ -174,12 +174,12 @@ def _topped(rows: Sequence[Any], top: int) -> Sequence[Any]:
     return [*rows[:top], RangeRow(**values) if isinstance(rows[0], RangeRow) else KernelRow(**values, others=True)]
 
 
-def _name(plain: Callable[[str], str] = kernel_notes.plain) -> Column[Any]:
+def _name(plain: Callable[[str], str] = step_notes.plain_kernel) -> Column[Any]:
     """:param plain: leaves out of a name what a reader has no use for."""
     return words(
         "name",
-        show=lambda name: operation_notes.kernel(plain(name), _WIDE),
-        narrow=lambda name: operation_notes.kernel(plain(name), _NARROW),
+        show=lambda name: step_notes.kernel(plain(name), _WIDE),
+        narrow=lambda name: step_notes.kernel(plain(name), _NARROW),
     )
 
 

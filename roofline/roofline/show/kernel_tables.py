@@ -14,8 +14,8 @@ from roofline.model.operations import exceeds
 from roofline.model.points import Point
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import KernelTime, Record
-from roofline.show import kernel_notes
-from roofline.show.operation_notes import about_busy, kernel
+from roofline.show import step_notes
+from roofline.show.step_notes import about_busy, kernel
 from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import prefixed, scaled, shares, significant
 
@@ -84,7 +84,7 @@ def kernels_table(points: Sequence[Point], *, by_kind: bool = False) -> Table[Ke
         title="Kinds of kernels" if by_kind else "Kernels",
         columns=_KINDS if by_kind else _KERNELS,
         rows=[row for own in lines for row in (_kinds(own) if by_kind else own)],
-        notes=[note for point in points for note in kernel_notes.about_status(_record(point))],
+        notes=[note for point in points for note in step_notes.about_status(_record(point))],
     )
 
 
@@ -99,7 +99,7 @@ def reconciliation_table(point: Point) -> Table[Reconciled] | None:
         columns=_RECONCILED,
         rows=rows,
         display=[column for column in _RECONCILED if column.name in _RECONCILED_SHOWN],
-        notes=kernel_notes.about_reasons(rows),
+        notes=step_notes.about_reasons(rows),
     )
 
 
@@ -166,7 +166,7 @@ def _about(point: Point, source: Source, rows: Sequence[KernelLine]) -> list[str
     kernels = [row.counted for row in rows if row.counted is not None]
     why = without_flop(kernels)
     unread = [] if why is None else [f"{why[0].upper()}{why[1:]}"]
-    return [*kernel_notes.about_counted(record, kernels), *unread]
+    return [*step_notes.about_counted(record, kernels), *unread]
 
 
 def _topped(rows: Sequence[KernelLine], top: int) -> list[KernelLine]:
@@ -253,8 +253,8 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     words(
         "kernel",
         get="name",
-        show=lambda name: kernel(kernel_notes.plain(name), _WIDE),
-        narrow=lambda name: kernel(kernel_notes.plain(name), _NARROW),
+        show=lambda name: kernel(step_notes.plain_kernel(name), _WIDE),
+        narrow=lambda name: kernel(step_notes.plain_kernel(name), _NARROW),
     ),
     words("kind", narrow=lambda kind: kind.replace("convolution", "conv"), drop=2),
     number("launches", show=lambda launches: f"{launches:g}", drop=4),

@@ -18,7 +18,7 @@ from roofline.model.operations import (
 )
 from roofline.model.points import Point
 from roofline.schema.record import OutsideTime, Profile
-from roofline.show import kernel_notes, operation_notes
+from roofline.show import step_notes
 from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import percent_of, prefixed, significant
 from roofline.text.wrapping import cut
@@ -84,11 +84,11 @@ def limits_table(case: Taken) -> Table[Line]:
     """Where the time of the step goes, by what bounds its operations; the rows add up to the step."""
     rows = [_group(case, group) for group in case.step.by_limit()]
     return Table(
-        title=operation_notes.heading(case.point),
+        title=step_notes.heading(case.point),
         columns=_KINDS,
         rows=[*rows, _outside(case), _whole(case)],
         display=[_named("bound by"), *_pick("operations", "calls", *_TIMES)],
-        notes=[*operation_notes.about_step(case.point, case.step), *_counters(case.point)],
+        notes=[*step_notes.about_step(case.point, case.step), *_counters(case.point)],
     )
 
 
@@ -104,7 +104,7 @@ def worst_table(case: Taken, top: int, *, by_kind: bool) -> Table[Line]:
         columns=_KINDS if by_kind else _OPERATIONS,
         rows=[*lines[:top], *(others if rest.operations else []), _outside(case), _whole(case)],
         display=[_named(what), *_pick("calls", *_TIMES, "bound")],
-        notes=operation_notes.about_operations(case.step),
+        notes=step_notes.about_operations(case.step),
     )
 
 
@@ -126,18 +126,18 @@ def outside_table(
         words(
             "name",
             "kernel" if profile.source == "kernels" else "operator",
-            show=lambda name: operation_notes.kernel(name, 2 * _WIDE),
-            narrow=lambda name: operation_notes.kernel(name, 54),
+            show=lambda name: step_notes.kernel(name, 2 * _WIDE),
+            narrow=lambda name: step_notes.kernel(name, 54),
         ),
         number("calls", show=lambda calls: f"{calls:g}"),
         seconds("time_s", "time"),
         share("share_of_step", "% of\nstep", lambda one: None if whole_s is None else one.time_s / whole_s),
     ]
     return Table(
-        title=operation_notes.heading(point),
+        title=step_notes.heading(point),
         columns=columns,
         rows=rows,
-        notes=operation_notes.about_untimed(profile, step_s, why),
+        notes=step_notes.about_untimed(profile, step_s, why),
     )
 
 
@@ -159,13 +159,13 @@ def cases_table(taken: Sequence[Taken], notes: Sequence[str]) -> Table[Taken]:
 
 def _counters(point: Point) -> list[str]:
     record = point.benchmark.record
-    return [] if record is None else kernel_notes.about_status(record)
+    return [] if record is None else step_notes.about_status(record)
 
 
 def _operation(case: Taken, one: TimedOperation) -> Line:
     return Line(
         case=case,
-        name=operation_notes.short(one.operation.name),
+        name=step_notes.short(one.operation.name),
         time_s=one.time_s,
         least_s=one.least_s,
         above_s=one.above_s,
@@ -195,7 +195,7 @@ def _outside(case: Taken) -> Line:
     outside_s = case.step.outside_s
     bounded = case.step.sol.time_s is not None
     # No operation has to run there: all of it is above the speed of light.
-    return Line(case=case, name=operation_notes.OUTSIDE, time_s=outside_s, above_s=outside_s if bounded else None)
+    return Line(case=case, name=step_notes.OUTSIDE, time_s=outside_s, above_s=outside_s if bounded else None)
 
 
 def _whole(case: Taken) -> Line:
@@ -359,7 +359,7 @@ _CASES: tuple[Column[Taken], ...] = (
     words(
         "worst_operation",
         "most above\nSOL",
-        lambda case: operation_notes.short(case.step.operations[0].operation.name),
+        lambda case: step_notes.short(case.step.operations[0].operation.name),
         narrow=lambda name: cut(name, 13),
         drop=1,
     ),

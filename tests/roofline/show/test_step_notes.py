@@ -1,0 +1,261 @@
+"""What is said of a step taken apart and of its kernels, with its numbers, and when it is not said."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.counters.counted_kernels import counted_kernels
+from roofline.counters.reconciliation import Reconciled
+from roofline.machine.published import load
+from roofline.machine.roof_choice import Roofs
+from roofline.model.points import points_of
+from roofline.schema.record import Counters, Device, Flag, Operation, OutsideTime, Record, Uncovered
+from roofline.show import step_notes
+from roofline.show.operation_tables import Taken, taken_apart
+from tests.roofline import build
+from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, counters, kernel
+
+_DEVICE = Device(kind="cpu", name="cpu", last_level_cache_byte=10**6)
+_ROOFS = (
+    build.roof("flop", "fp32", 1e12),
+    build.roof("flop", "bf16", 2e12),
+    build.roof("byte", "dram", 1e10),
+    build.roof("byte", "llc", 1e11),
+    build.roof("latency", "launch", 1e-5),
+)
+
+
+def _operation(time_s: float = 0.095, **changes: Any) -> Operation:
+    return build.operation(**{"flop": 5e9, "byte": 1e6, "working_set_byte": 1e9, "time_s": time_s, **changes})
+
+
+def _taken(tmp_path: Path, record: Record, roofs: Any = _ROOFS) -> Taken:
+    points = points_of(build.result(tmp_path / "a.json", [record], of=build.session(roofs)), load())
+    taken, left_out = taken_apart(points)
+    assert left_out == []
+    return taken[0]
+
+
+def _step_notes(tmp_path: Path, *operations: Operation, roofs: Any = _ROOFS, **changes: Any) -> list[str]:
+    case = _taken(tmp_path, build.timed(*operations, **{"device": _DEVICE, **changes}), roofs)
+    return step_notes.about_step(case.point, case.step)
+
+
+def test_a_plain_step(tmp_path: Path) -> None:
+    """What its speed of light is for, and how the times came about."""
+    notes = _step_notes(tmp_path, _operation(), profile=build.profile(operations_s=0.095, step_s=0.102))
+    assert notes == [
+        "Speed of light: 100 % of it for arithmetic, 0 % for traffic",
+        "Times of operators on the host: medians of 3 steps under the profiler, in a pass of its own (102 ms a step"
+        " there)",
+    ]
+
+
+def test_what_makes_it_less_certain(tmp_path: Path) -> None:
+    """An invalid row, an operation without formula, a wait, a cache of unknown size."""
+    text = "\n".join(
+        _step_notes(
+            tmp_path,
+            _operation(),
+            device=Device(kind="cuda", name="x"),
+            work=build.work(uncovered=(Uncovered(name="my::op", calls=2, time_s=0.03),)),
+            timing=build.timing(0.1, input_wait_s=0.02),
+            flags=(Flag(name="wrong_device", evidence="parameters on cpu", invalid=True),),
+        )
+    )
+    assert "The row is invalid: wrong_device: parameters on cpu" in text
+    assert "uncovered: no formula for my::op (2 calls, 30 % of the time): not in the FLOPs" in text
+    assert "Outside of operations: 20.0 ms (20 % of the step) waiting for the next batch" in text
+    assert "the cache's size is not known" in text
+
+
+def test_without_a_speed_of_light(tmp_path: Path) -> None:
+    """The reason stands in place of the shares."""
+    notes = _step_notes(tmp_path, _operation(), roofs=_ROOFS[:1])
+    assert "No speed of light: no DRAM roof" in notes
+
+
+def test_what_the_profiler_saw_elsewhere(tmp_path: Path) -> None:
+    """The longest four, how many more, and their sum."""
+    outside = tuple(OutsideTime(name=f"k{index}", calls=1.0, time_s=1e-4) for index in range(6))
+    notes = _step_notes(tmp_path, _operation(), profile=build.profile(operations_s=0.095, outside=outside))
+    assert (
+        "Seen by the profiler in no counted operation: 600 µs: k0 1 x, 100 µs; k1 1 x, 100 µs; k2 1 x, 100 µs;"
+        " k3 1 x, 100 µs; and 2 more" in notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("operations_s", "apart"),
+    [(0.109, None), (0.091, None), (0.089, "89.0 ms, the timed step took 100 ms (-11 %)"), (0.111, "(+11 %)")],
+)
+def test_disagreement(operations_s: float, apart: str | None) -> None:
+    """Above 10 % either way, with both numbers."""
+    found = step_notes.disagreement(build.profile(operations_s=operations_s), 0.1)
+    assert bool(found) == (apart is not None)
+    assert all(apart in note for note in found if apart)
+
+
+def test_what_lies_outside_counts_as_seen() -> None:
+    """80 ms of operations and 15 ms of other kernels: the profiler saw 95 of 100 ms."""
+    outside = (OutsideTime(name="k", calls=1.0, time_s=0.015),)
+    assert step_notes.disagreement(build.profile(operations_s=0.08, outside=outside), 0.1) == []
+
+
+def test_a_sum_above_the_step_is_negative_outside(tmp_path: Path) -> None:
+    """Shown and explained, not clipped."""
+    notes = _step_notes(tmp_path, _operation(0.12))
+    assert any(note.startswith("Outside of operations: negative") for note in notes)
+    assert any("add up to 120 ms" in note for note in notes)
+
+
+def test_many_that_are_too_fast_are_counted(tmp_path: Path) -> None:
+    """Four are listed, with the share of the time in all of them: 6 x 4 ms of 100 ms."""
+    fast = [_operation(4e-3, shape=str(index)) for index in range(6)]
+    notes = step_notes.about_operations(_taken(tmp_path, build.timed(*fast, device=_DEVICE)).step)
+    assert "6 operations with 24 % of the step. There" in notes[0]
+    assert notes[1] == "  mm 0: 4.00 ms for 5.00 ms"
+    assert len(notes) == 6
+    assert "and 2 more" in notes[-1]
+
+
+def test_none_too_fast_says_nothing(tmp_path: Path) -> None:
+    """No line without a finding."""
+    assert step_notes.about_operations(_taken(tmp_path, build.timed(_operation(), device=_DEVICE)).step) == []
+
+
+def test_a_kernels_name_keeps_its_end() -> None:
+    """Inductor numbers its kernels; many of a step begin alike."""
+    name = "triton_red_fused_convolution_backward_17"
+    assert step_notes.kernel(name, 40) == name
+    assert step_notes.kernel(name, 39) == "triton_red_fused_convolution_…ckward_17"
+    assert len(step_notes.kernel(name, 24)) == 24
+
+
+def test_a_kernels_name_is_as_wide_as_a_terminal_shows_it() -> None:
+    """Of characters that take two columns half as many are left, of those that take none all."""
+    assert step_notes.kernel("核" * 30, 24) == "核" * 7 + "…" + "核" * 4
+    assert step_notes.kernel("核" * 12, 24) == "核" * 12
+    assert step_notes.kernel("a\u0301" * 24, 24) == "a\u0301" * 24
+
+
+_KERNEL_ROOFS = Roofs(roofs=build.roofs())
+
+
+def _about(record: Record) -> list[str]:
+    return step_notes.about_counted(record, counted_kernels(record, _KERNEL_ROOFS))
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (ADD, "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>"),
+        (GEMM, GEMM),
+        ("void at::native::(anonymous namespace)::softmax_warp<float, 4>(float*, int)", "softmax_warp<float, 4>"),
+        ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"),
+        ("void f<(int)4>(float*)", "f<(int)4>"),
+        ("(anonymous namespace)::", "(anonymous namespace)::"),
+        ("", ""),
+    ],
+)
+def test_names_without_what_all_have(name: str, shown: str) -> None:
+    """A kernel is told by what is left; a copy's direction is no argument list."""
+    assert step_notes.plain_kernel(name) == shown
+
+
+def test_where_the_numbers_are_from() -> None:
+    """The program, kernels, launches, passes of each run, and that its times are none."""
+    record = build.record(counters=counters(kernel(launches=3), kernel(ADD, time_s=0.002), passes=5))
+    assert _about(record)[0] == (
+        "Read by ncu 2025.3.1: 2 kernels in 4 launches. Their time of 12.0 ms is under that profiler, and no timing"
+    )
+
+
+def test_where_less_is_known() -> None:
+    """Neither program nor passes nor every time."""
+    record = build.record(counters=counters(kernel(time_s=None), source=None))
+    assert _about(record)[0] == "Read: 1 kernel in 1 launch. Their time is under that profiler, and no timing"
+
+
+def test_tensor_cores() -> None:
+    """The share of all FLOPs, by pipe."""
+    record = counted(
+        kernel(flop_by_pipe={"fp32": 1e11}),
+        kernel(TENSOR_GEMM, flop_by_pipe={"tensor_bf16": 3e11}),
+        *(kernel(f"hmma_{number}", flop_by_pipe={"tensor_bf16": 1e10 * number}) for number in (1, 2, 3, 4)),
+    )
+    assert _about(record)[1] == ("Tensor cores: 80.0 % of the FLOPs (80.0 % tensor_bf16, 20.0 % fp32), in 5 kernels")
+
+
+def test_tensor_cores_that_nobody_uses() -> None:
+    """Nor known of those whose FLOPs weren't read."""
+    assert _about(counted(kernel()))[1] == "Tensor cores: not used"
+    some = counted(kernel(), kernel(ADD, flop_by_pipe=None))
+    assert _about(some)[1] == "Tensor cores: not used by the kernels whose FLOPs were read"
+    none = counted(kernel(flop_by_pipe=None))
+    assert _about(none)[1] == "Tensor cores: not known, for no FLOPs were read"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"),
+    [
+        (1.0, ["A matrix product of known size was counted at 1.000 of its FLOPs"]),
+        (
+            0.5,
+            [
+                "A matrix product of known size was counted at 0.5000 of its FLOPs: the counters' FLOPs are not to be"
+                " trusted on this machine"
+            ],
+        ),
+        (None, []),
+        (0.0, []),
+    ],
+)
+def test_the_unit_of_the_counters(ratio: float | None, told: list[str]) -> None:
+    """A product of known size shows it."""
+    assert _about(build.record(counters=counters(kernel(), unit_check=ratio)))[2:] == told
+
+
+def test_why_the_unit_of_the_counters_is_not_known() -> None:
+    """Where the record tells it."""
+    record = build.record(counters=counters(kernel()), missing={"counters.unit_check": "fp32: it hung"})
+    assert _about(record)[2:] == [
+        "A matrix product of known size, which would show what a counted FLOP is, was not counted: fp32: it hung"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counters", "told"),
+    [
+        (None, []),
+        (Counters(status="ok"), []),
+        (Counters(status="not_requested"), []),
+        (
+            Counters(status="permission_denied", reason="ERR_NVGPUCTRPERM"),
+            ["No counters (permission_denied): ERR_NVGPUCTRPERM"],
+        ),
+        (Counters(status="timeout"), ["No counters (timeout): no reason is given"]),
+        (
+            Counters(status="missing_metric", reason="no DRAM counter on this chip"),
+            ["Counters are incomplete (missing_metric): no DRAM counter on this chip"],
+        ),
+    ],
+)
+def test_why_there_are_none(counters: Counters | None, told: list[str]) -> None:
+    """Only where they were asked for."""
+    assert step_notes.about_status(build.record(counters=counters)) == told
+
+
+def test_reasons_stand_under_their_quantity() -> None:
+    """A line each; abbreviations keep their letters."""
+    rows = [
+        Reconciled(name=name, unit="B", counted_low=1, counted_high=1, counters=2, launches=1, reasons=("a", "b"))
+        for name in ("other arithmetic", "DRAM bytes")
+    ]
+    assert step_notes.about_reasons(rows) == [
+        "Other arithmetic: a",
+        "Other arithmetic: b",
+        "DRAM bytes: a",
+        "DRAM bytes: b",
+    ]
