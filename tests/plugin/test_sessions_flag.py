@@ -122,8 +122,8 @@ def refused(project: pytest.Pytester, *arguments: str) -> str:
         ),
         (
             [*KEPT, "--roofline-gate", "base.json", "--roofline-gate-options", "--least-effect x"],
-            "--roofline-gate-options: roofline check says: Invalid value for '--least-effect': 'x' is no share above 0 "
-            "and below 1. Write 2% or 0.02.",
+            "--roofline-gate-options: roofline check says: Invalid value for '--least-effect': 'x' is not a valid "
+            "number, such as 2% or 0.02.",
         ),
         (
             [*KEPT, "--roofline-gate", "base.json", "--roofline-gate-options", "--devices none.toml"],

@@ -19,7 +19,7 @@ from roofline.ab.side import CannotMeasure, WrongOptions
 from roofline.ab.worktrees import PREFIX
 from roofline.cli import output
 from roofline.cli.inputs import NoData
-from roofline.cli.parameters import Command, Confidence, Seconds, Share
+from roofline.cli.parameters import CONFIDENCE_SHARE, SECONDS, SHARE, Command
 
 
 def rule_options(function: Command) -> Command:
@@ -36,16 +36,20 @@ def rule_options(function: Command) -> Command:
         ),
         click.option(
             "--max-time",
-            type=Seconds(),
+            type=SECONDS,
             default=rules.max_time_s,
             show_default=True,
             help="Seconds of turns for each case, both sides and all pairs together.",
         ),
         click.option(
-            "--least-effect", type=Share(), default="2%", show_default=True, help="The least difference that matters."
+            "--least-effect", type=SHARE, default="2%", show_default=True, help="The least difference that matters."
         ),
         click.option(
-            "--confidence", type=Confidence(), default="99%", show_default=True, help="How sure to be, over all cases."
+            "--confidence",
+            type=CONFIDENCE_SHARE,
+            default="99%",
+            show_default=True,
+            help="How sure to be, over all cases.",
         ),
     ]
     for option in reversed(options):

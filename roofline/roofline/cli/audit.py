@@ -10,7 +10,7 @@ from roofline.audits import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audits.findings import findings_table, rules_table
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
 from roofline.cli.output import emit
-from roofline.cli.parameters import Output, table_options, verbose_option
+from roofline.cli.parameters import Number, Output, table_options, verbose_option
 from roofline.machine.published import DeviceTable
 from roofline.text.printable import printable, say
 
@@ -113,12 +113,7 @@ def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
             raise click.UsageError(
                 f"--tolerance {one}: {name!r} is no rule with a tolerance; those are {', '.join(sorted(settable))}."
             )
-        try:
-            share = float(text)
-        except ValueError:
-            share = -1.0
-        if not 0 <= share < 1:
-            raise click.UsageError(f"--tolerance {one}: {text!r} is no share from 0 to below 1, for example 0.03.")
+        share = Number("share", 0, 1, max_open=True).convert(text, None, None)
         tolerances |= {name: share} if equals else dict.fromkeys(settable, share)
     return tolerances
 

@@ -11,7 +11,7 @@ import click
 
 from roofline.cli.inputs import NoData
 from roofline.cli.output import emit, emit_text
-from roofline.cli.parameters import Command, Confidence, Output, Seconds, Share
+from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, Output
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate
 from roofline.comparison.session_observations import By
@@ -76,7 +76,7 @@ def judging_options(function: Command) -> Command:
     options = (
         click.option(
             "--least-effect",
-            type=Share(),
+            type=SHARE,
             default=f"{LEAST_EFFECT:.0%}",
             show_default=True,
             metavar="SHARE",
@@ -84,7 +84,7 @@ def judging_options(function: Command) -> Command:
         ),
         click.option(
             "--confidence",
-            type=Confidence(),
+            type=CONFIDENCE_SHARE,
             default=f"{CONFIDENCE:.0%}",
             show_default=True,
             metavar="SHARE",
@@ -92,7 +92,7 @@ def judging_options(function: Command) -> Command:
         ),
         click.option(
             "--floor",
-            type=Seconds(zero=True),
+            type=Number("seconds", 0),
             default="0",
             show_default=True,
             metavar="SECONDS",

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import click
 
 from roofline.cli.inputs import NoData, device_table, devices_option, read_sessions, results_argument
 from roofline.cli.output import emit_text, tell, write_text
-from roofline.cli.parameters import OutputFile
+from roofline.cli.parameters import Number, OutputFile
 from roofline.expectations.fraction import of_several_commits
 from roofline.expectations.judging import by_counted_work, otherwise_by_counters
 from roofline.expectations.lock_file import text_of
-from roofline.expectations.locking import LEAST_SAFETY, LeftOut, Locked, lock
+from roofline.expectations.locking import LEAST_SAFETY, lock
 from roofline.files.text import ReadError
 from roofline.files.text import text_of as text_at
 from roofline.model.points import place_all
 from roofline.schema.expected_file import ExpectedFileError
 from roofline.text.printable import printable, say
-
-
-def _finite(_context: click.Context, _option: click.Parameter, value: float) -> float:
-    # Not a number lies in any range of click's.
-    if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is no share: use a number from 0 and below 0.5.")
-    return value
+from roofline.text.units import counted
 
 
 @click.command(name="lock")
@@ -39,11 +32,10 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float) -> 
 )
 @click.option(
     "--safety",
-    type=click.FloatRange(0, 0.5, max_open=True),
+    type=Number("share", 0, 0.5, max_open=True),
     default=LEAST_SAFETY,
     show_default=True,
     metavar="SHARE",
-    callback=_finite,
     help="A floor lies at least this share below the lowest fraction measured: more where the scatter asks for it, or"
     " where there is only one session.",
 )
@@ -63,7 +55,8 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
     for one in left_out:
         tell(printable(f"left out {one.case} on {one.machine}: {one.why}"), None)
     if not locked:
-        raise NoData(f"nothing to lock: {_why_nothing(left_out)}")
+        why = f"all of the {len(left_out)} cases were left out" if left_out else "no case in the results, only roofs"
+        raise NoData(f"nothing to lock: {why}.")
     for found in locked:
         if found.warning:
             warning = f"Warning: {found.expected.case} on {found.expected.device}: {found.warning}."
@@ -79,17 +72,7 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
         emit_text(text, None)
         return
     write_text(output, text)
-    say(f"wrote {_told(locked)} to {output}", err=True)
-
-
-def _why_nothing(left_out: tuple[LeftOut, ...]) -> str:
-    if not left_out:
-        return "no case in the results, only roofs."
-    return f"all of the {len(left_out)} cases were left out."
-
-
-def _told(locked: tuple[Locked, ...]) -> str:
-    return f"{len(locked)} expectation{'s' if len(locked) > 1 else ''}"
+    say(f"wrote {counted(len(locked), 'expectation')} to {output}", err=True)
 
 
 def _before(output: Path | None) -> str:

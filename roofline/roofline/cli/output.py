@@ -41,36 +41,12 @@ def tell(text: str, width: int | None) -> None:
 
 def tell_error(error: click.ClickException) -> None:
     """What click says of an error, as `tell` does, in the width that its command was asked for."""
-    if isinstance(error, click.MissingParameter) and not error.message:
-        error = click.MissingParameter(_example(error), error.ctx, error.param, error.param_hint, error.param_type)
     said = io.StringIO()
     error.show(said)
     context = error.ctx if isinstance(error, click.UsageError | NoData) else None
     width = None if context is None else context.params.get("width")
     # An option that click hadn't come to holds a mark of its own.
     tell(said.getvalue().removesuffix("\n"), width if isinstance(width, int) else None)
-
-
-_EXAMPLES = {
-    "compare": "OLD --with NEW",
-    "check": "NEW --baseline OLD",
-    "recover": "results/RUN.journal",
-    "audit": "results/ published.csv",
-    "ncu": "counters.csv",
-    "nsys": "report.nsys-rep",
-    "trace": "trace.json",
-    "complexity": "--model resnet50 --batch 32",
-}
-"""What the commands are given that don't take a folder of results alone."""
-
-
-def _example(error: click.MissingParameter) -> str:
-    """What to give a command that lacks it, where it is one of those known here."""
-    if error.ctx is None or error.param is None:
-        return ""
-    name, metavar = error.ctx.info_name or "", error.param.make_metavar(error.ctx)
-    given = _EXAMPLES.get(name) or ("results/" if metavar.startswith("RESULT") else "")
-    return f"For example: roofline {name} {given}" if given else ""
 
 
 def _broken(line: str, columns: int) -> list[str]:
@@ -161,9 +137,10 @@ def write_bytes(path: Path, data: bytes) -> None:
 
     :raises click.UsageError: the file can't be written, is one of those that the running command reads, or is a result.
     """
-    if path.is_file() and any(one.exists() and path.samefile(one) for one in _inputs()):
-        raise click.UsageError(
-            printable(f"-o {path} is one of the files to read, which it would overwrite. Name another.")
+    if (context := click.get_current_context(silent=True)) is not None:
+        given = [context.params.get(one.name or "") for one in context.command.params if one.type is INPUT]
+        refuse_overwriting(
+            path, [one for some in given for one in (some if isinstance(some, tuple) else (some,)) if one]
         )
     if _is_result(path):
         raise click.UsageError(printable(f"-o {path} is a result, which it would overwrite. Name another."))
@@ -187,13 +164,12 @@ def _is_result(path: Path) -> bool:
     return True
 
 
-def _inputs() -> list[Path]:
-    """The files and folders that the running command was given to read."""
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return []
-    given = [context.params.get(one.name or "") for one in context.command.params if one.type is INPUT]
-    return [path for value in given for path in (value if isinstance(value, tuple) else (value,)) if path is not None]
+def refuse_overwriting(path: Path, inputs: Iterable[Path]) -> None:
+    """:raises click.UsageError: the file to write is one of those to read."""
+    if path.is_file() and any(os.path.exists(one) and path.samefile(one) for one in inputs):
+        raise click.UsageError(
+            printable(f"-o {path} is one of the files to read, which it would overwrite. Name another.")
+        )
 
 
 def try_to_write(path: Path) -> None:

@@ -1,13 +1,13 @@
-"""Options that several commands have, and their types: a share, a confidence, a time, a file or a folder to write."""
+"""Options that several commands have, and their types: a number in a range, a file or a folder to write."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -15,73 +15,37 @@ from roofline.comparison.verdict import LEAST_CONFIDENCE, MOST_CONFIDENCE
 from roofline.show.tables import FORMATS, Format
 from roofline.text.printable import printable
 
-if TYPE_CHECKING:
-    FloatType = click.ParamType[float]
-else:
-    FloatType = click.ParamType
-
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 LEAST_WIDTH = 40
 """Columns of a terminal, at the least."""
 
 
-class Share(FloatType):
-    """A share, as ``2%`` or ``0.02``: above 0 and below 1."""
+class Number(click.FloatRange):
+    """A finite number in a range of click's; of a range that ends, also as a percentage: ``2%`` for ``0.02``."""
 
-    name = "share"
-    _allowed = "share above 0 and below 1"
-    _example = 0.02
+    def __init__(
+        self, name: str, least: float, most: float | None = None, *, min_open: bool = False, max_open: bool = False
+    ) -> None:
+        super().__init__(least, most, min_open=min_open, max_open=max_open)
+        self.name = name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
         text = str(value).strip()
+        percentage = self.max is not None and text.endswith("%")
         try:
-            number = float(text.removesuffix("%"))
+            number = float(text.removesuffix("%") if percentage else text) / (100 if percentage else 1)
         except ValueError:
             number = math.nan
-        share = number / 100 if text.endswith("%") else number
-        if not self._allows(share):
-            # Whoever writes 99 may mean 99%.
-            meant = share / 100 if self._allows(share / 100) and not text.endswith("%") else self._example
-            self.fail(f"{value!r} is no {self._allowed}. Write {100 * meant:g}% or {meant:g}.", param, ctx)
-        return share
-
-    def _allows(self, share: float) -> bool:
-        return 0 < share < 1
+        # Not a number lies in any range of click's.
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a valid number{', such as 2% or 0.02' if self.max is not None else ''}.")
+        return super().convert(number, param, ctx)
 
 
-class Confidence(Share):
-    """How sure to be: a share of at least `LEAST_CONFIDENCE` and at most `MOST_CONFIDENCE`."""
-
-    name = "confidence"
-    _allowed = f"confidence from {100 * LEAST_CONFIDENCE:g}% to {100 * MOST_CONFIDENCE:g}%"
-    _example = 0.99
-
-    def _allows(self, share: float) -> bool:
-        return LEAST_CONFIDENCE <= share <= MOST_CONFIDENCE
-
-
-class Seconds(FloatType):
-    """A time that ends: above 0 s, or with ``zero`` from 0 s on."""
-
-    name = "seconds"
-
-    def __init__(self, *, zero: bool = False) -> None:
-        self._zero = zero
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            seconds = float(value)
-        except ValueError:
-            seconds = math.nan
-        if not (math.isfinite(seconds) and (seconds > 0 or (self._zero and seconds == 0))):
-            allowed = "of 0 seconds or more. Write 10e-6 for 10 µs." if self._zero else "above 0 seconds. Write 60."
-            self.fail(f"{value!r} is no time {allowed}", param, ctx)
-        return seconds
-
+SHARE = Number("share", 0, 1, min_open=True, max_open=True)
+CONFIDENCE_SHARE = Number("share", LEAST_CONFIDENCE, MOST_CONFIDENCE)
+SECONDS = Number("seconds", 0, min_open=True)
 
 FORM_BY_ENDING: dict[str, Format] = {
     "": "table",
@@ -120,76 +84,44 @@ _ENDINGS_OF_FILES = {*FORM_BY_ENDING, ".html", ".pdf", ".png", ".svg", ".toml", 
 """What somebody has in mind who wants a table or a figure in a file."""
 
 
-class _Output(click.Path):
-    """A file or folder to write. ``-`` is standard output elsewhere, and would here be a file of that name."""
-
-    def __init__(self, *, folder: bool = False) -> None:
-        super().__init__(dir_okay=folder, file_okay=not folder, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not str(value):
-            self.fail("an empty name is no path: name what is to be written (is a variable unset?).", param, ctx)
-        if str(value) == "-":
-            self.fail(self._refusal(), param, ctx)
-        return super().convert(value, param, ctx)
-
-    def _refusal(self) -> str:
-        if not self.file_okay:
-            return "'-' is no folder: several files are written. Name a folder, or ./- for one of that name."
-        return "'-' is no file: without -o it is shown. Leave -o out, or write ./- for a file of that name."
-
-
-class OutputFile(_Output):
+class OutputFile(click.Path):
     """A file to write, with one of ``endings``; or without any, such as ``/dev/stdout``.
 
-    :param or_else: what to give instead, as the end of a sentence.
+    Where ``--format`` was given, which has to be eager and passed on as ``form``, the ending may be any.
     """
 
-    def __init__(self, *endings: str, or_else: str = "") -> None:
-        super().__init__()
+    def __init__(self, *endings: str) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
         self._endings = endings
-        self._or_else = or_else
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path: Any = super().convert(value, param, ctx)
-        if path.suffix and path.suffix.lower() not in self._endings:
-            raise click.UsageError(f"{unknown_ending(path, self._endings)}{self._or_else}.", ctx)
+        path: Any = super().convert(_named(self, value, param, ctx), param, ctx)
+        # An option that wasn't given holds a mark of click's own.
+        has_format = ctx is not None and isinstance(ctx.params.get("form"), str)
+        if path.suffix and path.suffix.lower() not in self._endings and not has_format:
+            known = ", ".join(filter(None, self._endings))
+            self.fail(printable(f"{path}: {path.suffix} is no known ending. Use {known}."), param, ctx)
         return path
 
 
-class TableFile(OutputFile):
-    """A file to write a table to: its ending says the form, where ``--format`` doesn't.
-
-    The option ``--format`` has to be eager, and passed on as ``form``.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(*FORM_BY_ENDING, or_else=", or give --format")
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        # An option that wasn't given holds a mark of click's own.
-        if ctx is not None and isinstance(ctx.params.get("form"), str):
-            return _Output.convert(self, value, param, ctx)
-        return super().convert(value, param, ctx)
-
-
-class OutputFolder(_Output):
+class OutputFolder(click.Path):
     """A folder to write into. One that isn't there yet has no name of a file, such as ``x.csv``."""
 
     def __init__(self) -> None:
-        super().__init__(folder=True)
+        super().__init__(file_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path: Any = super().convert(value, param, ctx)
+        path: Any = super().convert(_named(self, value, param, ctx), param, ctx)
         if path.suffix.lower() in _ENDINGS_OF_FILES and not path.exists():
-            option = "" if param is None else f"{param.opts[0]} "
-            instead = f"Name a folder, such as {path.with_suffix('')}, or make this one first."
-            raise click.UsageError(printable(f"{option}{path}: it is to be a folder. {instead}"), ctx)
+            self.fail(printable(f"{path} is to be a folder, and has the name of a file."), param, ctx)
         return path
 
 
-def unknown_ending(path: Path, known: Iterable[str]) -> str:
-    return printable(f"{path}: {path.suffix} is no known ending. Use {', '.join(filter(None, known))}")
+def _named(kind: click.Path, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    # Of an empty name, as of an unset variable, a path makes the current folder.
+    if str(value) in ("", "-"):
+        kind.fail(f"{str(value)!r} is no name of a file or folder to write.", param, ctx)
+    return value
 
 
 def width_option(function: Command) -> Command:
@@ -225,7 +157,7 @@ def table_options(function: Command) -> Command:
     option = click.option(
         "-o",
         "--output",
-        type=TableFile(),
+        type=OutputFile(*FORM_BY_ENDING),
         help="File to write to. Without --format its ending decides: .csv, .json, .parquet, .md, or .txt for a table.",
     )
     return format_option(option(width_option(cast("Command", with_output))))

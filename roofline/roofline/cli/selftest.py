@@ -14,14 +14,14 @@ from roofline.ab.side import check_arguments
 from roofline.cli.ab_options import failures, interruptible, rule_options, tell, temporary_folder
 from roofline.cli.inputs import NoData
 from roofline.cli.output import emit, try_to_write
-from roofline.cli.parameters import Output, Share, table_options
+from roofline.cli.parameters import SHARE, Output, table_options
 
 FAILED = 1
 
 
 @click.command()
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST ARGS...]")
-@click.option("--slowdown", type=Share(), default="5%", show_default=True, help="Put into every step of one side.")
+@click.option("--slowdown", type=SHARE, default="5%", show_default=True, help="Put into every step of one side.")
 @rule_options
 @table_options
 def selftest(

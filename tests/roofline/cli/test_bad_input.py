@@ -20,12 +20,8 @@ from tests.roofline.conftest import Run
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("nonsense",), 2, "No such command 'nonsense'"),
-        (("points",), 2, "Missing argument 'RESULTS...'. For example: roofline points results/"),
-        (("ops",), 2, "For example: roofline ops results/"),
-        (("compare", "{one}"), 2, "Missing option '--with'. For example: roofline compare OLD --with NEW"),
-        (("check",), 2, "For example: roofline check NEW --baseline OLD"),
-        (("ncu",), 2, "For example: roofline ncu counters.csv"),
+        (("points",), 2, "Missing argument 'RESULTS...'"),
+        (("compare", "{one}"), 2, "Missing option '--with'"),
         (("points", "{one}", "--format", "xml"), 2, "'xml' is not one of 'table', 'csv', 'json', 'markdown'"),
         (("points", "{one}", "--width", "10"), 2, "10 is not in the range x>=40"),
         (("points", "{one}", "--devices", "{one}"), 3, "--devices: {one}: not TOML"),
@@ -33,21 +29,15 @@ from tests.roofline.conftest import Run
         (("plot", "{one}", "-o", "{one}/x"), 2, "can't be written"),
         (("points", "{one}", "-o", "{one}"), 2, "is one of the files to read"),
         (("points", "{results}", "-o", "{one}"), 2, "-o {one} is a result, which it would overwrite"),
-        (("points", "{one}", "-o", ""), 2, "an empty name is no path: name what is to be written"),
-        (("report", "{one}", "-o", ""), 2, "an empty name is no path: name what is to be written"),
-        (("points", "{one}", "--format", "csv", "-o", "-"), 2, "without -o it is shown"),
-        (("lock", "{one}", "-o", "-"), 2, "without -o it is shown"),
-        (("env", "{one}", "-o", "-"), 2, "without -o it is shown"),
-        (("plot", "{one}", "-o", "-"), 2, "'-' is no folder"),
-        (("report", "{one}", "-o", "-"), 2, "'-' is no folder"),
-        (("roofs", "show", "-o", "-"), 2, "without -o it is shown"),
-        (("doctor", "-o", "-"), 2, "without -o it is shown"),
+        (("points", "{one}", "-o", ""), 2, "'' is no name of a file or folder to write"),
+        (("report", "{one}", "-o", ""), 2, "'' is no name"),
+        (("lock", "{one}", "-o", "-"), 2, "'-' is no name"),
+        (("plot", "{one}", "-o", "-"), 2, "'-' is no name"),
         (("summary", "{broken}"), 3, "{broken}: empty."),
-        (("points", "{broken}"), 3, "{broken}: empty."),
-        (("machines", "{text}"), 3, "{text}:1: not JSON"),
         (("env", "{text}"), 3, "{text}:1: not JSON"),
-        (("plot", "{text}"), 3, "{text}:1: not JSON"),
         (("report", "{nothing}"), 3, "no result file to read"),
+        (("ab", "--base-path", "{one}"), 3, "--base-path: {one}: no such folder."),
+        (("ab", "--base-path", ".", "--new-path", "none"), 3, "--new-path: none: no such folder."),
     ],
 )
 def test_errors(
@@ -83,22 +73,6 @@ def test_data_that_cannot_be_read_has_one_exit_code(run: Run, one: Path, line: s
     code, _, err = run(*line.format(name, one=one).split())
     assert code == 3
     assert name in err
-
-
-@pytest.mark.parametrize("option", ["--base-path", "--new-path"])
-def test_a_tree_that_is_missing_has_it_too(run: Run, one: Path, option: str) -> None:
-    """And a file that is no tree."""
-    for path in ("missing", one):
-        code, _, err = run("ab", "--base-path", ".", "--new-path", ".", option, path)
-        assert (code, err) == (3, f"Error: {option}: {path}: no such folder.\n")
-
-
-def test_a_broken_file_in_a_folder_is_named(run: Run, results: Path) -> None:
-    """The others are used, and what was left out stands on stderr."""
-    (results / "crashed.json").write_text("")
-    code, _, err = run("machines", results)
-    assert code == 0
-    assert err.startswith(f"skipped {results / 'crashed.json'}: empty.")
 
 
 def test_nonfinite_values_are_told(run: Run, tmp_path: Path) -> None:
@@ -140,64 +114,45 @@ def test_half_a_surrogate_pair_is_written(run: Run, tmp_path: Path) -> None:
 def test_a_terminal_without_other_letters_is_shown_like_ones(tmp_path: Path, form: str) -> None:
     """Rules and units of a table stay aligned, and a name is escaped: whoever parses JSON gets it as it was."""
     path = build.write(tmp_path / "a.json", build.document([build.record(case=build.case(id="日😀é"))]))
-    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1]), "PYTHONIOENCODING": "ascii"}
-    command = [sys.executable, "-m", "roofline", "points", str(path), "--format", form]
-    answer = subprocess.run(command, capture_output=True, env=environment, check=False)
-    out = answer.stdout.decode("ascii")
-    assert (answer.returncode, answer.stderr) == (0, b"")
+    answer = _shell(f'-m roofline points "{path}" --format {form}', PYTHONIOENCODING="ascii")
+    assert (answer.returncode, answer.stderr) == (0, "")
     if form == "json":
-        assert json.loads(out)[0]["case"] == "日😀é"
+        assert json.loads(answer.stdout)[0]["case"] == "日😀é"
     else:
-        assert "~ margin" in out
-        assert "-----" in out
-        assert r"\u65e5\ud83d\ude00\u00e9" in out
+        assert "~ margin" in answer.stdout
+        assert "-----" in answer.stdout
+        assert r"\u65e5\ud83d\ude00\u00e9" in answer.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "out", "err"),
-    [
-        (["points", "-o", "é.csv"], "", "wrote \\u00e9.csv\n"),
-        (["plot", "-o", "é"], "\\u00e9/roofline-", ""),
-    ],
-    ids=lambda one: one[0] if isinstance(one, list) else "",
-)
-def test_a_path_at_such_a_terminal_is_escaped(
-    one: Path, tmp_path: Path, arguments: list[str], out: str, err: str
-) -> None:
-    """It is shown as in the tables, not in letters of an encoding that the terminal doesn't have."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1]), "PYTHONIOENCODING": "ascii"}
-    command = [sys.executable, "-m", "roofline", *arguments, str(one)]
-    answer = subprocess.run(command, capture_output=True, env=environment, cwd=tmp_path, check=False)
-    assert answer.returncode == 0
-    assert answer.stdout.decode("ascii").startswith(out)
-    assert answer.stderr.decode("ascii") == err
+def _shell(line: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with what a shell makes of this line."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1]), **variables}
+    return subprocess.run(
+        f'"{sys.executable}" {line}', shell=True, capture_output=True, text=True, env=environment, check=False
+    )
 
 
-@pytest.mark.skipif(os.name == "nt", reason="closed in a shell of POSIX")
 def test_closed_standard_error(one: Path, tmp_path: Path) -> None:
     """What would be told there isn't mixed into the output, which a program may read."""
     (tmp_path / "empty").mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
-    said = []
-    for more in ("empty", "none"):
-        line = f'"{sys.executable}" -m roofline points --format json "{one}" {more} 2>&-'
-        said.append(subprocess.run(line, shell=True, capture_output=True, env=environment, cwd=tmp_path, check=False))
-    assert json.loads(said[0].stdout)
-    assert (said[1].returncode, said[1].stdout) == (3, b"")
+    shown = _shell(f'-m roofline points --format json "{one}" "{tmp_path / "empty"}" 2>&-')
+    assert json.loads(shown.stdout)
+    nothing = _shell("-m roofline points --format json none 2>&-")
+    assert (nothing.returncode, nothing.stdout) == (3, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize(
-    ("target", "code", "told"),
-    [("> /dev/full", 3, "standard output: can't be written (No space left"), (">&-", 2, "closed")],
+    ("line", "code", "told"),
+    [
+        ("summary {} > /dev/full", 3, "standard output: can't be written (No space left"),
+        ("summary {} >&-", 2, "Standard output is closed: nothing can be shown."),
+        ("lock {} >&-", 2, "Standard output is closed"),
+    ],
 )
-def test_output_that_takes_nothing(one: Path, target: str, code: int, told: str) -> None:
+def test_output_that_takes_nothing(one: Path, line: str, code: int, told: str) -> None:
     """A full disk and a closed standard output give a message, not a traceback."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
-    command = f'"$0" -m roofline summary "$1" {target}'
-    answer = subprocess.run(
-        ["sh", "-c", command, sys.executable, str(one)], stderr=subprocess.PIPE, text=True, env=environment, check=False
-    )
+    answer = _shell(f"-m roofline {line.format(one)}")
     assert answer.returncode == code
     assert told in answer.stderr
     assert "Traceback" not in answer.stderr
@@ -205,16 +160,13 @@ def test_output_that_takes_nothing(one: Path, target: str, code: int, told: str)
 
 def test_a_closed_pipe_is_no_error(one: Path) -> None:
     """``roofline points ... | head`` ends in silence."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
-    command = [sys.executable, "-m", "roofline", "metrics", str(one), "--format", "json"]
     reader, writer = os.pipe()
     os.close(reader)  # before anything is written: one that goes later may come too late to matter
-    try:
-        process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, check=False)
-    finally:
-        os.close(writer)
-    assert process.stderr == b""
-    assert process.returncode == 0
+    environment = {**os.environ, "PYTHONPATH": str(Path(roofline.__file__).parents[1])}
+    command = [sys.executable, "-m", "roofline", "metrics", str(one), "--format", "json"]
+    process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(writer)
+    assert (process.returncode, process.stderr) == (0, b"")
 
 
 def test_a_limit_beyond_floats_is_shown_as_it_stands(run: Run, tmp_path: Path) -> None:
@@ -239,13 +191,8 @@ def test_strange_numbers_never_give_a_traceback(run: Run, tmp_path: Path, data: 
         for form in ("table", "csv", "json"):
             code, _, err = run(command, path, "--format", form)
             assert code in (0, 3), err
-
-
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_strange_numbers_never_break_a_figure(run: Run, tmp_path: Path, data: st.DataObject) -> None:
-    """The same, drawn."""
-    assert run("plot", _strange(tmp_path, data))[0] in (0, 3)
+    if data.draw(st.booleans()):  # drawing takes longest
+        assert run("plot", path)[0] in (0, 3)
 
 
 def _numbers(value: Any, places: list[tuple[Any, Any]]) -> None:
@@ -265,12 +212,3 @@ def _strange(tmp_path: Path, data: st.DataObject) -> Path:
     for place, key in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=4, unique_by=id)):
         place[key] = data.draw(_NUMBERS)
     return build.write(tmp_path / "a.json", content)
-
-
-@pytest.mark.parametrize("command", ["lock", "env"])
-def test_closed_standard_output_is_told(run: Run, one: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    """What was asked for was shown to nobody."""
-    monkeypatch.setattr(sys, "stdout", None)
-    code, _, err = run(command, one)
-    assert code == 2
-    assert "Standard output is closed: nothing can be shown. Write to a file with -o FILE." in err

@@ -172,7 +172,7 @@ def test_bad_input_is_a_message(run: Run, tmp_path: Path) -> None:
     assert code == 2
     assert "e.toml: not UTF-8 text (byte 0). Lock into another file." in err
     code, _, err = run("lock", cpu, "--safety", "nan")
-    assert (code, "nan is no share" in err) == (2, True)
+    assert (code, "'nan' is not a valid number" in err) == (2, True)
     code, _, err = run("lock", cpu, "--safety", "0.5")
     assert code == 2
     assert "0<=x<0.5" in err

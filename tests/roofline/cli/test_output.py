@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -85,11 +84,3 @@ def test_who_lacks_pyarrow_is_told_what_to_install(run: Run, one: Path, monkeypa
     assert code == 2
     assert "pip install 'pytest-roofline[store]'" in " ".join(err.split())
     assert not Path("points.parquet").exists()
-
-
-@pytest.mark.parametrize("form", ["table", "json", "markdown"])
-def test_a_table_is_shown_without_pandas(one: Path, form: str) -> None:
-    """It takes longer to load than most commands run; CSV and Parquet are of its frame."""
-    code = f"import sys; from roofline.cli.program import main; main(['points', {str(one)!r}, '--format', {form!r}])"
-    code += "; sys.exit('pandas' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

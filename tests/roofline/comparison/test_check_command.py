@@ -260,14 +260,14 @@ def test_by_roof_a_side_is_one_machine(run: Run, tmp_path: Path, base: list[Path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--least-effect", "2"), "'2' is no share above 0 and below 1. Write 2% or 0.02."),
-        (("--least-effect", "nan"), "'nan' is no share"),
-        (("--confidence", "1"), "'1' is no confidence from 50% to 99.9999%. Write 99% or 0.99."),
-        (("--least-effect", "100%"), "'100%' is no share above 0 and below 1. Write 2% or 0.02."),
-        (("--confidence", "0.9999991"), "'0.9999991' is no confidence"),
-        (("--confidence", "49.9%"), "'49.9%' is no confidence"),
-        (("--floor", "-1"), "'-1' is no time of 0 seconds or more. Write 10e-6 for 10 µs."),
-        (("--floor", "inf"), "'inf' is no time"),
+        (("--least-effect", "2"), "2.0 is not in the range 0<x<1"),
+        (("--least-effect", "nan"), "'nan' is not a valid number, such as 2% or 0.02"),
+        (("--confidence", "1"), "1.0 is not in the range 0.5<=x<=0.999999"),
+        (("--least-effect", "100%"), "1.0 is not in the range 0<x<1"),
+        (("--confidence", "0.9999991"), "is not in the range"),
+        (("--confidence", "49.9%"), "is not in the range"),
+        (("--floor", "-1"), "-1.0 is not in the range x>=0"),
+        (("--floor", "inf"), "'inf' is not a valid number"),
         (("--by", "mean"), "'mean' is not one of 'time', 'roof'"),
     ],
 )
