@@ -10,12 +10,11 @@ import difflib
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
-from operator import ne
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+import msgspec
 
 from roofline.files.text import ReadError, text_of
 from roofline.schema.record import Roof
@@ -23,35 +22,36 @@ from roofline.schema.record import Roof
 BYTE_ROOFS = ("dram", "llc", "host_to_device")
 """Names of roofs in byte/s; every other name is a compute dtype in FLOP/s."""
 
-_COMPUTE = ("fp64", "fp32", "tf32", "bf16", "fp16")
-_DEVICE_KEYS = {"name", "aliases", "source", "date", "note", "roofs"}
-_ROOF_KEYS = {"name", "value", "accumulate", "tensor", "dense"}
-
 
 class DeviceFileError(ReadError):
-    """A device table that can't be used. The message names file, device and key."""
+    """A device table that can't be used. The message names file, place and what is allowed there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedRoof:
-    """One printed figure. ``value`` in FLOP/s or byte/s; ``accumulate`` and ``tensor`` are None for bandwidths."""
-
-    name: str
-    value: float
-    accumulate: str | None
-    tensor: bool | None
-    dense: bool
+Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedDevice:
+class PublishedRoof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One printed figure. ``value`` in FLOP/s or byte/s; bandwidths have neither ``accumulate`` nor ``tensor``."""
+
+    name: Literal["fp64", "fp32", "tf32", "bf16", "fp16", "dram", "llc", "host_to_device"]
+    value: Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max)]
+    accumulate: Name | None = None
+    tensor: bool | None = None
+    dense: bool = True
+
+    def __post_init__(self) -> None:
+        if self.name not in BYTE_ROOFS and (self.accumulate is None or self.tensor is None):
+            raise ValueError("accumulate (such as 'fp32') and tensor (true or false) belong to a compute roof")
+
+
+class PublishedDevice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The figures of one device in one document. No ``roofs``: ``note`` tells why there is none for this name."""
 
-    name: str
-    aliases: tuple[str, ...]
-    source: str
-    date: str
-    note: str | None
+    name: Name
+    aliases: tuple[Name, ...] = ()
+    source: Name
+    date: Name
+    note: Name | None = None
     roofs: tuple[PublishedRoof, ...]
 
     @property
@@ -66,7 +66,7 @@ class PublishedDevice:
         chosen: dict[str, PublishedRoof] = {}
         for roof in self.roofs:
             wanted = None if roof.name in BYTE_ROOFS else "fp64" if roof.name == "fp64" else "fp32"
-            if roof.dense and roof.accumulate == wanted:
+            if roof.dense and (wanted is None or roof.accumulate == wanted):
                 current = chosen.get(roof.name)
                 chosen[roof.name] = roof if current is None or roof.value > current.value else current
         return tuple(
@@ -81,11 +81,10 @@ class PublishedDevice:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceTable:
+class DeviceTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All known devices. Of two rows with one name the later one counts: a user's file comes after ours."""
 
-    devices: tuple[PublishedDevice, ...]
+    devices: Annotated[tuple[PublishedDevice, ...], msgspec.Meta(min_length=1)] = msgspec.field(name="device")
 
     def find(self, name: str) -> PublishedDevice | None:
         """The row of exactly this device, or None."""
@@ -104,18 +103,13 @@ class DeviceTable:
         """Up to three names that are spelled most like the text: first those that have it but for one character."""
         wanted = normalised(text)
         spelled = {normalised(name): name for device in self.devices for name in device.names}
-        slips = [name for name in spelled if _contains_but_for_one(name, wanted)]
+        # A part of the name is the text with one other character in it. Of two characters one says nothing.
+        one_off = re.compile(
+            "|".join(f"{re.escape(wanted[:at])}.{re.escape(wanted[at + 1 :])}" for at in range(len(wanted)))
+        )
+        slips = [name for name in spelled if len(wanted) > 2 and wanted not in name and one_off.search(name)]
         near = dict.fromkeys([*slips, *difflib.get_close_matches(wanted, spelled, cutoff=0.55)])
-        return tuple(spelled[name] for name in near)[:_NEAREST]
-
-
-_NEAREST = 3
-
-
-def _contains_but_for_one(name: str, text: str) -> bool:
-    """True if a part of the name is the text with one other character in it. Of two characters one says nothing."""
-    parts = (name[start : start + len(text)] for start in range(len(name) - len(text) + 1))
-    return len(text) > 2 and any(sum(map(ne, part, text)) == 1 for part in parts)
+        return tuple(spelled[name] for name in near)[:3]
 
 
 def normalised(name: str) -> str:
@@ -133,83 +127,20 @@ def load(extra: Path | None = None) -> DeviceTable:
 
     :raises DeviceFileError: the user's file can't be read, or a row of it is not of the form.
     """
-    shipped = _parse(files("roofline.machine").joinpath("devices.toml").read_text(encoding="utf-8"), "devices.toml")
+    shipped = _parse(files("roofline.machine").joinpath("devices.toml").read_text(encoding="utf-8"))
     if extra is None:
-        return DeviceTable(devices=shipped)
+        return shipped
     try:
-        text = text_of(extra, "Give a TOML file in the form of the package's devices.toml.")
+        own = _parse(text_of(extra, "Give a TOML file in the form of the package's devices.toml."))
     except ReadError as error:
         raise DeviceFileError(str(error)) from error
-    try:
-        return DeviceTable(devices=shipped + _parse(text, str(extra)))
-    except (ValueError, RecursionError) as error:
-        # A number of thousands of digits, or thousands of brackets, can be neither read nor shown.
-        raise DeviceFileError(f"{extra}: TOML that can't be read ({error}).") from error
-
-
-def _parse(text: str, where: str) -> tuple[PublishedDevice, ...]:
-    try:
-        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DeviceFileError(f"{where}: not TOML ({error}).") from error
-    rows = content.pop("device", None)
-    if content or not isinstance(rows, list) or not rows:
-        found = ", ".join(sorted(content)) or "none"
-        raise DeviceFileError(f"{where}: expected [[device]] tables and nothing else, found {found}.")
-    return tuple(_device(row, f"{where}: device {index + 1}") for index, row in enumerate(rows))
+        raise DeviceFileError(f"{extra}: not TOML ({error}).") from error
+    except (ValueError, RecursionError) as error:
+        # Not of the form; or a number of thousands of digits, or thousands of brackets.
+        raise DeviceFileError(f"{extra}: no table of devices ({error}).") from error
+    return DeviceTable(devices=shipped.devices + own.devices)
 
 
-def _device(row: object, where: str) -> PublishedDevice:
-    table = _known(row, _DEVICE_KEYS, where)
-    name = _text(table, "name", where)
-    where = f"{where} ({name})"
-    aliases = table.get("aliases", [])
-    roofs = table.get("roofs")
-    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
-        raise DeviceFileError(f"{where}: aliases must be a list of names.")
-    if not isinstance(roofs, list):
-        raise DeviceFileError(f"{where}: roofs must be a list of tables such as {{ name = 'dram', value = 936e9 }}.")
-    return PublishedDevice(
-        name=name,
-        aliases=tuple(aliases),
-        source=_text(table, "source", where),
-        date=_text(table, "date", where),
-        note=_text(table, "note", where) if "note" in table else None,
-        roofs=tuple(_roof(roof, f"{where}: roof {index + 1}") for index, roof in enumerate(roofs)),
-    )
-
-
-def _roof(row: object, where: str) -> PublishedRoof:
-    table = _known(row, _ROOF_KEYS, where)
-    name = _text(table, "name", where)
-    if name not in BYTE_ROOFS + _COMPUTE:
-        raise DeviceFileError(f"{where}: name is {name!r}; allowed are {', '.join(_COMPUTE + BYTE_ROOFS)}.")
-    value = table.get("value")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
-        raise DeviceFileError(f"{where}: value is {value!r}; expected FLOP/s or byte/s above 0, for example 312e12.")
-    dense = table.get("dense", True)
-    if not isinstance(dense, bool):
-        raise DeviceFileError(f"{where}: dense is {dense!r}; expected true or false.")
-    tensor = table.get("tensor")
-    if name in BYTE_ROOFS:
-        return PublishedRoof(name=name, value=float(value), accumulate=None, tensor=None, dense=dense)
-    if not isinstance(tensor, bool):
-        raise DeviceFileError(f"{where}: tensor is {tensor!r}; expected true (tensor cores) or false.")
-    return PublishedRoof(
-        name=name, value=float(value), accumulate=_text(table, "accumulate", where), tensor=tensor, dense=dense
-    )
-
-
-def _known(row: object, allowed: set[str], where: str) -> Mapping[str, Any]:
-    if not isinstance(row, Mapping):
-        raise DeviceFileError(f"{where}: expected a table, found {row!r}.")
-    if unknown := sorted(set(row) - allowed):
-        raise DeviceFileError(f"{where}: unknown key {', '.join(unknown)}; allowed are {', '.join(sorted(allowed))}.")
-    return row
-
-
-def _text(table: Mapping[str, Any], key: str, where: str) -> str:
-    value = table.get(key)
-    if not isinstance(value, str) or not value:
-        raise DeviceFileError(f"{where}: {key} is {value!r}; expected text.")
-    return value
+def _parse(text: str) -> DeviceTable:
+    return msgspec.convert(tomllib.loads(text), DeviceTable)

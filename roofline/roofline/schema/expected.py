@@ -7,7 +7,7 @@ their words and values and imports nothing, for the record and everybody's pytes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -19,14 +19,6 @@ ANY = "*"
 FLOORS = ("min_fraction_of_roof", "min_fraction_of_speed_of_light")
 MARKER_KEYS = ("bound", *FLOORS, "device", "precision")
 FILE_KEYS = ("case", *MARKER_KEYS, "fingerprint", "workload_hash", "roofs", "roofs_source")
-_PATTERNS = {
-    "case": "'resnet18-train-*'",
-    "device": "'cuda' or 'NVIDIA A100*'",
-    "precision": "'fp32'",
-    "fingerprint": "'9f2c0d5ae1b34877', the machine's in its results",
-    "workload_hash": "'4b1d7a90c3e85f26', the case's in its results",
-}
-"""Keys that hold a pattern, and an example of each."""
 
 
 class ExpectationError(ValueError):
@@ -102,26 +94,36 @@ def expectation(values: Mapping[str, Any], allowed: tuple[str, ...], source: str
     unknown = sorted(set(values) - set(allowed))
     if unknown:
         raise ExpectationError(f"unknown key {unknown[0]!r}; allowed are {', '.join(allowed)}")
-    bound = values.get("bound")
-    if bound is not None and bound not in get_args(BoundClass):
-        raise ExpectationError(f"bound is {_shown(bound)}; use one of {', '.join(get_args(BoundClass))}")
-    floors = {key: _fraction(key, values[key]) for key in FLOORS if values.get(key) is not None}
-    if bound is None and not floors:
+    given = {key: value for key, value in values.items() if value is not None}
+    for key, value in given.items():
+        is_right, what = _VALUES[key]
+        if not is_right(value):
+            raise ExpectationError(f"{key} is {value!r:.60}; use {what}")
+    if not given.keys() & {"bound", *FLOORS}:
         raise ExpectationError(f"nothing is expected; give a bound, {' or '.join(FLOORS)}")
-    patterns = {key: _pattern(key, values[key]) for key in _PATTERNS if values.get(key) is not None}
-    return Expected(
-        bound=bound,
-        min_fraction_of_roof=floors.get("min_fraction_of_roof"),
-        min_fraction_of_speed_of_light=floors.get("min_fraction_of_speed_of_light"),
-        case=patterns.get("case", ANY),
-        device=patterns.get("device", ANY),
-        precision=patterns.get("precision", ANY),
-        fingerprint=patterns.get("fingerprint", ANY),
-        workload_hash=patterns.get("workload_hash", ANY),
-        roofs=_roofs(values.get("roofs") or {}),
-        roofs_source=str(values.get("roofs_source") or ""),
-        source=source,
-    )
+    return Expected(**{**given, "roofs": tuple(given.get("roofs", {}).items())}, source=source)
+
+
+def _is_number(value: object, most: float) -> bool:
+    # Compared, not converted: a whole number may be beyond every float. Of what is no number no comparison is true.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= most
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "bound": (lambda value: value in get_args(BoundClass), f"one of {', '.join(get_args(BoundClass))}"),
+    **dict.fromkeys(FLOORS, (lambda value: _is_number(value, 1), "a number above 0 and at most 1, 0.4 for 40 %")),
+    **dict.fromkeys(("case", "device", "precision", "fingerprint", "workload_hash"), (_is_text, "a text; * is any")),
+    "roofs": (
+        lambda value: isinstance(value, Mapping) and all(_is_number(one, 1e30) for one in value.values()),
+        "values above 0, such as { fp32 = 1e13, dram = 1e11 }",
+    ),
+    "roofs_source": (lambda value: isinstance(value, str), "a text"),
+}
+"""By key, whether a value is allowed, and which are."""
 
 
 def why_none(expected: Expected) -> str | None:
@@ -133,43 +135,6 @@ def why_none(expected: Expected) -> str | None:
     except ExpectationError as error:
         return str(error)
     return None
-
-
-def _fraction(key: str, value: object) -> float:
-    # Compared, not converted: a whole number may be beyond every float. Of what is no number no comparison is true.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise ExpectationError(f"{key} is {_shown(value)}; use a number above 0 and at most 1, such as 0.4 for 40 %")
-    return float(value)
-
-
-def _roofs(value: object) -> tuple[tuple[str, float], ...]:
-    usable = isinstance(value, Mapping) and all(
-        isinstance(one, int | float) and not isinstance(one, bool) and 0 < one < _NO_ROOF for one in value.values()
-    )
-    if not isinstance(value, Mapping) or not usable:
-        raise ExpectationError(f"roofs is {_shown(value)}; use values above 0, such as {{ fp32 = 1e13, dram = 1e11 }}")
-    return tuple((str(name), float(one)) for name, one in value.items())
-
-
-_NO_ROOF = 1e30
-
-
-def _pattern(key: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ExpectationError(f"{key} is {_shown(value)}; use a text such as {_PATTERNS[key]}")
-    return value
-
-
-def _shown(value: object) -> str:
-    """What somebody wrote, for a message: not the whole of hundreds of digits."""
-    try:
-        text = repr(value)
-    except ValueError:  # Python writes no number of more than sys.get_int_max_str_digits()
-        return f"an {type(value).__name__} that is too long to show"
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
-
-
-_LONGEST_SHOWN = 60
 
 
 def matches(pattern: str, text: str) -> bool:
