@@ -154,12 +154,13 @@ def write(
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
     *,
     strings: Mapping[int, str] | None = None,
-    schema: str | None = SCHEMA,
+    schema: str | Mapping[str, str] | None = SCHEMA,
     tables: Mapping[str, str] | None = None,
 ) -> Path:
     """Make an export.
 
     :param rows: by table; an empty list makes an empty table, as ``nsys export --lazy=false`` does.
+    :param schema: its version, or what META_DATA_EXPORT has of it.
     :param strings: of StringIds; by default two kernels' names.
     :param tables: the columns of tables that differ from `TABLES`.
     """
@@ -170,7 +171,8 @@ def write(
         connection.executemany("INSERT INTO StringIds VALUES (?, ?)", names.items())
         if schema is not None:
             connection.execute("CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT)")
-            told = {"EXPORT_PRODUCT_VERSION": PRODUCT, "EXPORT_SCHEMA_VERSION": schema}
+            version = {"EXPORT_SCHEMA_VERSION": schema} if isinstance(schema, str) else schema
+            told = {"EXPORT_PRODUCT_VERSION": PRODUCT, **version}
             connection.executemany("INSERT INTO META_DATA_EXPORT VALUES (?, ?)", told.items())
         for table, content in rows.items():
             connection.execute(f"CREATE TABLE {table} ({columns[table]})")

@@ -14,7 +14,6 @@ from tests.roofline.profilers import nsys_build as build
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
-GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 
 
 @pytest.fixture
@@ -127,15 +126,6 @@ def test_an_empty_capture(run: Run, tmp_path: Path, form: str) -> None:
         assert out == ""
 
 
-def test_an_unknown_schema(run: Run, tmp_path: Path) -> None:
-    """NSYS-02: exit code 3, which it is, and the way out."""
-    path = build.write(tmp_path / "a.sqlite", {KERNELS: [build.kernel(0, 1)]}, schema="9.0.0")
-    code, out, err = run("nsys", path, "--format", "json")
-    assert (code, out) == (3, "")
-    assert err.startswith(f"Error: {path}: unknown schema 9.0.0.")
-    assert "nsys stats" in err
-
-
 def test_prints_of_nsys_stats(run: Run, tmp_path: Path) -> None:
     """Copies with their numbers, no kernel time, and what is missing on stderr. Exit code 3: no kernel was recorded."""
     path = tmp_path / "a.txt"
@@ -166,82 +156,6 @@ def test_windows_writes_utf_16(run: Run, tmp_path: Path) -> None:
     assert parsed(run("nsys", path, "--format", "json")[1])["gpu_time_s"] == pytest.approx(1.5e-6)
 
 
-@pytest.mark.parametrize("suffix", [".nsys-rep", ".qdrep", ".qdstrm"])
-def test_the_report_itself(run: Run, tmp_path: Path, suffix: str) -> None:
-    """Only nsys reads it: the command that exports it is given."""
-    path = tmp_path / f"a{suffix}"
-    path.write_bytes(b"\x00\x01\x02")
-    code, out, err = run("nsys", path)
-    assert (code, out) == (3, "")
-    assert f"nsys export --type sqlite --output {tmp_path / 'a.sqlite'} {path}" in err
-
-
-def test_an_export_by_any_name(run: Run, export: Path) -> None:
-    """Its first bytes tell what it is."""
-    path = export.rename(export.with_suffix(".nsys-rep"))
-    assert run("nsys", path)[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (b"", "empty. Was nsys stats let to finish?"),
-        (b'{"traceEvents": []}', "A trace of torch.profiler is read by roofline trace"),
-        (b"\xff\x00\xfe\x80", "nothing that nsys stats prints"),
-        (b"SQLite format 3\x00rubbish", "the database can't be read"),
-        (b"SQLite format 3\x00", "the database can't be read"),
-    ],
-)
-def test_other_files(run: Run, tmp_path: Path, content: bytes, told: str) -> None:
-    """Exit code 3, and what is wrong."""
-    path = tmp_path / "a.sqlite"
-    path.write_bytes(content)
-    code, out, err = run("nsys", path)
-    assert (code, out) == (3, "")
-    assert told in err
-    assert "Traceback" not in err
-
-
-def test_usage(run: Run) -> None:
-    """Exit code 2, as with every command; 3 where there is nothing to read."""
-    assert run("nsys")[0] == 2
-    assert run("nsys", "none.sqlite")[0] == 3
-    assert run("nsys", "--help")[0] == 0
-
-
-def test_ranges_in_a_table(run: Run, export: Path) -> None:
-    """As nsys stats has them, with the kernels launched in them; the name is whole, and its domain is left out where
-    there is none. What must be known of them stands below.
-    """
-    table = run("nsys", export, "--width", 160)[1].split("\nNVTX ranges\n")[1]
-    head = next(line for line in table.splitlines() if "total" in line)
-    for title in ("total", "instances", "avg", "med", "min", "max", "style", "kernels", "name"):
-        assert title in head.split()
-    assert "domain" not in table
-    step = next(line for line in table.splitlines() if line.endswith("step(32)"))
-    assert step.split()[:2] == ["77", "1.00"]
-    assert "PushPop" in step
-    assert step.split("PushPop")[1].split() == ["1", "2.00", "µs", "6.00", "µs", "step(32)"]
-    assert "NVTX: kernels that other threads" in table
-
-
-def test_domains_are_shown_where_there_are_some(run: Run, tmp_path: Path) -> None:
-    """Two libraries may have a range of one name."""
-    rows = {
-        KERNELS: [build.kernel(1000, 3000)],
-        "NVTX_EVENTS": [
-            build.marked(0, None, "NCCL", kind=75, domain=1),
-            build.marked(500, 1500, "AllReduce", domain=1),
-            build.marked(100, 400, "AllReduce"),
-        ],
-    }
-    out = run("nsys", build.write(tmp_path / "a.sqlite", rows), "--width", 160)[1]
-    assert [line.split()[-2:] for line in out.splitlines() if line.endswith("AllReduce")] == [
-        ["NCCL", "AllReduce"],
-        ["-", "AllReduce"],
-    ]
-
-
 def test_top_of_ranges(run: Run, tmp_path: Path) -> None:
     """The others stand in one row, whose kernels can't be added up: ranges lie inside of each other."""
     marks = [build.marked(0, 100 - place, f"range {place}") for place in range(5)]
@@ -255,3 +169,46 @@ def test_top_of_ranges(run: Run, tmp_path: Path) -> None:
     assert others.split()[-6:] == ["-", "-", "-", "-", "3", "others"]
     assert "range 4" not in out
     assert len(parsed(run("nsys", tmp_path / "a.sqlite", "--format", "json")[1])["nvtx"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.sqlite", b"", "empty. Was nsys stats let to finish?"),
+        ("a.sqlite", b'{"traceEvents": []}', "A trace of torch.profiler is read by roofline trace"),
+        ("a.sqlite", b"\xff\x00\xfe\x80", "nothing that nsys stats prints"),
+        ("a.sqlite", b"SQLite format 3\x00rubbish", "the database can't be read"),
+        ("a.sqlite", b"SQLite format 3\x00", "the database can't be read"),
+        # Only nsys reads its own reports: the command that exports them is given.
+        *((f"a.{end}", b"\x00\x01", "nsys export --type sqlite --output") for end in ("nsys-rep", "qdrep", "qdstrm")),
+    ],
+)
+def test_other_files(run: Run, tmp_path: Path, name: str, content: bytes, told: str) -> None:
+    """Exit code 3, and what is wrong."""
+    (tmp_path / name).write_bytes(content)
+    code, out, err = run("nsys", tmp_path / name)
+    assert (code, out) == (3, "")
+    assert told in err
+    assert "Traceback" not in err
+
+
+def test_usage(run: Run, export: Path) -> None:
+    """Exit code 2, as with every command; 3 where there is nothing to read. Its first bytes tell what a file is."""
+    assert [run("nsys", *words)[0] for words in ([], ["none.sqlite"], ["--help"])] == [2, 3, 0]
+    assert run("nsys", export.rename(export.with_suffix(".nsys-rep")))[0] == 0
+
+
+def test_ranges_in_a_table(run: Run, export: Path, tmp_path: Path) -> None:
+    """The name is whole, and domains are there where there are some. What must be known of them stands below."""
+    table = run("nsys", export, "--width", 160)[1].split("\nNVTX ranges\n")[1]
+    assert "domain" not in table
+    step = next(line for line in table.splitlines() if line.endswith("step(32)"))
+    assert step.split()[:2] == ["77", "1.00"]
+    assert step.split("PushPop")[1].split() == ["1", "2.00", "µs", "6.00", "µs", "step(32)"]
+    assert "NVTX: kernels that other threads" in table
+    marks = [build.marked(0, None, "NCCL", kind=75, domain=1), build.marked(500, 1500, "AllReduce", domain=1)]
+    marks.append(build.marked(100, 400, "AllReduce"))
+    rows = {KERNELS: [build.kernel(1000, 3000)], "NVTX_EVENTS": marks}
+    out = run("nsys", build.write(tmp_path / "b.sqlite", rows), "--width", 160)[1]
+    shown = [line.split()[-2:] for line in out.splitlines() if line.endswith("AllReduce")]
+    assert shown == [["NCCL", "AllReduce"], ["-", "AllReduce"]]

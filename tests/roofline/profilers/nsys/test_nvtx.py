@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.profilers.nsys.export_timeline import read_export
-from roofline.profilers.timeline import OK, RangeRow, Section, Timeline
-from roofline.profilers.timeline_tables import records
+from roofline.profilers.timeline import OK, RangeRow, Section, State, Timeline
 from tests.roofline.profilers import nsys_build as build
-from tests.roofline.profilers.strange_cells import loose, spoiled
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
@@ -105,100 +102,175 @@ def test_domains_have_the_names_of_their_process(tmp_path: Path) -> None:
     assert content.sections["nvtx"] == OK
 
 
-def test_a_kernel_is_in_the_range_that_launched_it(tmp_path: Path) -> None:
-    """Also where it ran later; what merely ran, or was launched as the range was closed, isn't in it."""
-    rows = usual()
-    rows[CALLS] = [*rows[CALLS], build.call(4, 200), build.call(5, 50)]
-    rows[KERNELS] = [*rows[KERNELS], build.kernel(500, 900, call=4), build.kernel(110, 190, call=5)]
-    content = read(tmp_path, rows)
-    (row,) = content.ranges
-    assert (row.kernels, row.kernel_s) == (2, pytest.approx(100e-9))
-    assert (row.process_kernels, row.process_kernel_s) == (2, pytest.approx(100e-9))
-    assert content.sections["nvtx"] == OK
-    assert content.notes == ()
+_USUAL_CALLS, _USUAL_KERNELS = usual()[CALLS], usual()[KERNELS]
+_UNCALLED = "kernels are in no range: the export lacks the calls that launched them"
 
 
-def test_other_threads_have_figures_of_their_own(tmp_path: Path) -> None:
-    """A backward pass is launched from another thread of the process: told, and not the range's own thread's."""
-    rows = usual()
-    rows[CALLS] = [build.call(1, 110), build.call(2, 190, tid=2), build.call(3, 150, pid=9)]
-    rows[KERNELS] = [
-        build.kernel(120, 150, call=1),
-        build.kernel(300, 370, call=2),
-        build.kernel(300, 990, call=3, pid=9),
-    ]
-    content = read(tmp_path, rows)
-    (row,) = content.ranges
-    assert (row.kernels, row.kernel_s) == (1, pytest.approx(30e-9))
-    assert (row.process_kernels, row.process_kernel_s) == (2, pytest.approx(100e-9))
-    (note,) = (note for note in content.notes if note.startswith("NVTX"))
-    assert "process_kernel_s" in note
-    assert "backward" in note
+@pytest.mark.parametrize(
+    ("change", "found", "reason"),
+    [
+        # What merely ran meanwhile, or was launched as the range was closed, isn't in it.
+        (
+            {
+                CALLS: [*_USUAL_CALLS, build.call(4, 200), build.call(5, 50), build.call(6, 100)],
+                KERNELS: [
+                    *_USUAL_KERNELS,
+                    build.kernel(500, 900, call=4),
+                    build.kernel(110, 190, call=5),
+                    build.kernel(500, 501, call=6),
+                ],
+            },
+            {STEP: (3, 101, 3, 101)},
+            None,
+        ),
+        # A backward pass is launched from another thread of the process.
+        (
+            {
+                CALLS: [build.call(1, 110), build.call(2, 190, tid=2), build.call(3, 150, pid=9)],
+                KERNELS: [*_USUAL_KERNELS[:2], build.kernel(300, 990, call=3, pid=9)],
+            },
+            {STEP: (1, 30, 2, 100)},
+            None,
+        ),
+        # Where ranges of one name lie inside of each other or overlap a kernel counts once; each name has it whole.
+        *(
+            (
+                {
+                    RANGES: [
+                        build.marked(start, end, name, kind=kind)
+                        for start, end, name in ((100, 200, "a"), (105, 120, "a"), (180, 260, "a"), (105, 120, "b"))
+                    ]
+                },
+                {"a": (3, 101, 3, 101), "b": (1, 30, 1, 30)},
+                None,
+            )
+            for kind in (59, 60)
+        ),
+        # Each thread's ranges of one name have its own launches; for the process a kernel counts once.
+        (
+            {
+                RANGES: [build.marked(100, 200, "a", tid=tid) for tid in (1, 2)],
+                CALLS: [build.call(1, 110), build.call(2, 190, tid=2), build.call(3, 150, tid=3)],
+            },
+            {"a": (2, 100, 3, 101)},
+            None,
+        ),
+        # Runtime, driver and backtrace have one number: the call began where the first of them does.
+        (
+            {
+                CALLS: [build.call(1, 201, kind=67), build.call(1, 199), build.call(1, 200, kind=1)],
+                KERNELS: [build.kernel(300, 310, call=1)],
+            },
+            {STEP: (1, 10, 1, 10)},
+            None,
+        ),
+        # Traced node by node all kernels of a graph have the number of its launch.
+        (
+            {KERNELS: [build.kernel(300 + 10 * place, 305 + 10 * place, call=1) for place in range(4)]},
+            {STEP: (4, 20, 4, 20)},
+            None,
+        ),
+        # Each process numbers its own calls.
+        (
+            {
+                RANGES: [build.marked(100, 200, "one", pid=1), build.marked(0, 200, "two", pid=2)],
+                CALLS: [build.call(1, 110, pid=1), build.call(1, 10, pid=2)],
+                KERNELS: [build.kernel(300, 310, call=1, pid=1), build.kernel(300, 370, call=1, pid=2)],
+            },
+            {"two": (1, 70, 1, 70), "one": (1, 10, 1, 10)},
+            None,
+        ),
+        # Here 0 is a count: all calls are known, and none was in it.
+        ({RANGES: [build.marked(0, 50, "load")]}, {"load": (0, 0, 0, 0)}, None),
+        ({CALLS: _USUAL_CALLS[:1]}, {STEP: (1, 30, 1, 30)}, f"2 of 3 {_UNCALLED}"),
+        # Nor is a call whose number is -1 that of kernels that have none, or -1 as well.
+        *(
+            (
+                {
+                    CALLS: [*_USUAL_CALLS, build.call(-1, 150)],
+                    KERNELS: [*_USUAL_KERNELS, {**build.kernel(500, 600), "correlationId": number}],
+                },
+                {STEP: (2, 100, 2, 100)},
+                f"1 of 4 {_UNCALLED}",
+            )
+            for number in (-1, None)
+        ),
+        (
+            {GRAPHS: [build.graph(500, 600)]},
+            {STEP: (2, 100, 2, 100)},
+            "the kernels of graphs that were recorded whole (1) are in no range",
+        ),
+        # A sum of which one is a part isn't known either.
+        (
+            {
+                RANGES: [
+                    build.marked(100, 200, "a"),
+                    {**build.marked(100, 200, "a"), "globalTid": None},
+                    build.marked(100, 150, "b"),
+                ]
+            },
+            {"a": None, "b": (1, 30, 1, 30)},
+            "no kernels of 1 of 3 ranges: their thread isn't told",
+        ),
+        # Nobody knows how long a range without an end was open.
+        (
+            {RANGES: [build.marked(100, 200, STEP), build.marked(0, None, STEP), build.marked(50, 40, "b")]},
+            {STEP: (2, 100, 2, 100)},
+            "1 of 3 ranges left out: still open when the recording ended. nsys stats counts them up to its last"
+            " event; 1 of 3 ranges left out: without a start and an end after it, a range has no time",
+        ),
+    ],
+)
+def test_kernels_are_in_the_range_that_launched_them(
+    tmp_path: Path, change: Rows, found: dict[str, tuple[int, int, int, int] | None], reason: str | None
+) -> None:
+    """Also where they ran later; the section says what is missing.
+
+    :param found: number and time in ns of the kernels of its threads, then of all threads, by name.
+    """
+    content = read(tmp_path, {**usual(), **change})
+    assert [row.name for row in content.ranges] == [*found]
+    for row in content.ranges:
+        own = found[row.name]
+        if own is None:
+            assert (row.kernels, row.kernel_s, row.process_kernels, row.process_kernel_s) == (None,) * 4
+        else:
+            assert (row.kernels, row.process_kernels) == own[::2]
+            assert (row.kernel_s, row.process_kernel_s) == pytest.approx((own[1] * 1e-9, own[3] * 1e-9))
+    assert content.sections["nvtx"] == (OK if reason is None else Section(state="partial", reason=reason))
+    differ = any(row.kernels != row.process_kernels for row in content.ranges)
+    assert any("process_kernel_s" in note for note in content.notes) == differ
 
 
-@pytest.mark.parametrize("kind", [59, 60])
-def test_a_kernel_counts_once_for_a_name(tmp_path: Path, kind: int) -> None:
-    """Where ranges of one name lie inside of each other or overlap; each of several names has it whole."""
-    marks = [
-        build.marked(100, 200, "a", kind=kind),
-        build.marked(105, 120, "a", kind=kind),
-        build.marked(180, 260, "a", kind=kind),
-        build.marked(105, 120, "b", kind=kind),
-    ]
-    a, b = read(tmp_path, {**usual(), RANGES: marks}).ranges
-    assert (a.instances, a.total_s, a.kernels, a.kernel_s) == (
-        3,
-        pytest.approx(195e-9),
-        3,
-        pytest.approx(101e-9),
-    )
-    assert (b.kernels, b.kernel_s) == (1, pytest.approx(30e-9))
+def _only(*names: str) -> dict[str, str]:
+    return {RANGES: ", ".join(f"{name} {'TEXT' if name == 'text' else 'INTEGER'}" for name in names)}
 
 
-def test_one_name_on_several_threads(tmp_path: Path) -> None:
-    """Each thread's ranges have its own launches; for the process a kernel counts once."""
-    marks = [build.marked(100, 200, "a", tid=1), build.marked(100, 200, "a", tid=2)]
-    rows = {**usual(), RANGES: marks}
-    rows[CALLS] = [build.call(1, 110), build.call(2, 190, tid=2), build.call(3, 150, tid=3)]
-    (row,) = read(tmp_path, rows).ranges
-    assert (row.instances, row.kernels, row.kernel_s) == (2, 2, pytest.approx(100e-9))
-    assert (row.process_kernels, row.process_kernel_s) == (3, pytest.approx(101e-9))
-
-
-def test_a_call_in_several_rows_is_one(tmp_path: Path) -> None:
-    """Runtime, driver and backtrace have one number: it began where the first of them does."""
-    rows = usual()
-    rows[CALLS] = [build.call(1, 201, kind=67), build.call(1, 199), build.call(1, 200, kind=1)]
-    rows[KERNELS] = [build.kernel(300, 310, call=1)]
-    (row,) = read(tmp_path, rows).ranges
-    assert (row.kernels, row.kernel_s) == (1, pytest.approx(10e-9))
-
-
-def test_a_graph_launches_all_of_its_kernels(tmp_path: Path) -> None:
-    """Traced node by node they have the number of the graph's launch."""
-    rows = usual()
-    rows[KERNELS] = [build.kernel(300 + 10 * place, 305 + 10 * place, call=1) for place in range(4)]
-    (row,) = read(tmp_path, rows).ranges
-    assert (row.kernels, row.kernel_s) == (4, pytest.approx(20e-9))
-
-
-def test_each_process_numbers_its_own_calls(tmp_path: Path) -> None:
-    """Two ranks have calls of the same number."""
-    rows = {
-        RANGES: [build.marked(100, 200, "one", pid=1), build.marked(0, 200, "two", pid=2)],
-        CALLS: [build.call(1, 110, pid=1), build.call(1, 10, pid=2)],
-        KERNELS: [build.kernel(300, 310, call=1, pid=1), build.kernel(300, 370, call=1, pid=2)],
-    }
-    two, one = read(tmp_path, rows).ranges
-    assert (one.kernels, one.kernel_s) == (1, pytest.approx(10e-9))
-    assert (two.kernels, two.kernel_s) == (1, pytest.approx(70e-9))
-
-
-def test_a_range_without_a_kernel_has_none(tmp_path: Path) -> None:
-    """Here 0 is a count: all calls are known, and none was in it."""
-    content = read(tmp_path, {**usual(), RANGES: [build.marked(0, 50, "load")]})
-    assert [(row.kernels, row.kernel_s) for row in content.ranges] == [(0, 0.0)]
-    assert content.sections["nvtx"] == OK
+@pytest.mark.parametrize(
+    ("columns", "names", "state", "reason"),
+    [
+        # Without thread and domain there are names and times.
+        (("start", "end", "eventType", "text"), ["a"], "partial", "no kernels of 2 of 2 ranges"),
+        (("start", "end", "eventType", "text", "globalTid"), ["a"], "partial", f"{RANGES} has no column domainId"),
+        (("end", "eventType", "text"), [], "failed", f"{RANGES} has no column start"),
+        (("start", "eventType", "text"), [], "failed", f"{RANGES} has no column end"),
+        (("start", "end", "text"), [], "failed", f"{RANGES} has no column eventType"),
+        (("start", "end", "eventType"), [], "failed", f"{RANGES} has no column text or textId"),
+    ],
+)
+def test_columns_that_are_gone(
+    tmp_path: Path, columns: tuple[str, ...], names: list[str], state: State, reason: str
+) -> None:
+    """A range without its name, its time or its style can't be summed up. Without their numbers domains aren't told
+    apart: the one that was created need not be the one of the range.
+    """
+    marks = [build.marked(0, None, "NCCL", kind=75, domain=1), build.marked(0, 40, "a")]
+    marks.append(build.marked(0, 30, "a", domain=1))
+    rows = [{name: mark[name] for name in columns} for mark in marks]
+    content = read(tmp_path, {**usual(), RANGES: rows}, tables=_only(*columns))
+    assert [(row.name, row.domain, row.instances) for row in content.ranges] == [(name, None, 2) for name in names]
+    assert content.sections["nvtx"].state == state
+    assert reason in str(content.sections["nvtx"].reason)
 
 
 @pytest.mark.parametrize(
@@ -238,67 +310,6 @@ def test_kernels_that_cant_be_had_are_none(
     assert content.sections["nvtx"] == Section(state="partial", reason=f"no kernels of ranges: {told}")
 
 
-def test_kernels_without_their_call_are_counted(tmp_path: Path) -> None:
-    """They may belong to any range, or to none."""
-    rows = usual()
-    rows[CALLS] = rows[CALLS][:1]
-    content = read(tmp_path, rows)
-    assert content.ranges[0].kernels == 1
-    assert content.sections["nvtx"] == Section(
-        state="partial", reason="2 of 3 kernels are in no range: the export lacks the calls that launched them"
-    )
-
-
-@pytest.mark.parametrize("number", [-1, None])
-def test_a_kernel_without_a_number_has_no_call(tmp_path: Path, number: int | None) -> None:
-    """Nor is a call whose number is -1 that of kernels that have none, or -1 as well."""
-    rows = usual()
-    rows[CALLS] = [*rows[CALLS], build.call(-1, 150)]
-    rows[KERNELS] = [*rows[KERNELS], {**build.kernel(500, 600), "correlationId": number}]
-    content = read(tmp_path, rows)
-    assert content.ranges[0].kernels == 2
-    assert content.sections["nvtx"] == Section(
-        state="partial", reason="1 of 4 kernels are in no range: the export lacks the calls that launched them"
-    )
-
-
-def test_graphs_recorded_whole_are_told(tmp_path: Path) -> None:
-    """Their kernels are in no row, and so in no range."""
-    content = read(tmp_path, {**usual(), GRAPHS: [build.graph(500, 600)]})
-    assert content.sections["nvtx"] == Section(
-        state="partial", reason="the kernels of graphs that were recorded whole (1) are in no range"
-    )
-
-
-def test_ranges_whose_thread_isnt_told_have_no_kernels(tmp_path: Path) -> None:
-    """Nor has a sum of which one is a part."""
-    marks = [
-        build.marked(100, 200, "a"),
-        {**build.marked(100, 200, "a"), "globalTid": None},
-        build.marked(100, 150, "b"),
-    ]
-    content = read(tmp_path, {**usual(), RANGES: marks})
-    assert [(row.name, row.instances, row.kernels) for row in content.ranges] == [("a", 2, None), ("b", 1, 1)]
-    assert content.sections["nvtx"] == Section(
-        state="partial", reason="no kernels of 1 of 3 ranges: their thread isn't told"
-    )
-
-
-def test_ranges_without_an_end_are_left_out_and_counted(tmp_path: Path) -> None:
-    """Nobody knows how long they would have been open. What ends before it starts is none."""
-    marks = [build.marked(100, 200, "a"), build.marked(0, None, "a"), build.marked(50, 40, "b")]
-    content = read(tmp_path, {**usual(), RANGES: marks})
-    assert [(row.name, row.instances) for row in content.ranges] == [("a", 1)]
-    assert content.sections["nvtx"] == Section(
-        state="partial",
-        reason="1 of 3 ranges left out: still open when the recording ended. nsys stats counts them up to its last"
-        " event; 1 of 3 ranges left out: without a start and an end after it, a range has no time",
-    )
-    only = read_export(build.write(tmp_path / "b.sqlite", {**usual(), RANGES: marks[1:2]}))
-    assert only.ranges == ()
-    assert only.sections["nvtx"].state == "failed"
-
-
 @pytest.mark.parametrize("declared", ["TEXT", "REAL", ""])
 def test_styles_in_a_column_of_another_type(tmp_path: Path, declared: str) -> None:
     """They are the same numbers; rows in which it is none are told, whatever it begins with."""
@@ -331,43 +342,6 @@ def test_no_range_is_told(tmp_path: Path, marks: list[dict[str, Any]] | None) ->
     assert content.state == "ok"
 
 
-@pytest.mark.parametrize("gone", [("start",), ("end",), ("eventType",), ("text", "textId")])
-def test_columns_that_are_gone_are_named(tmp_path: Path, gone: tuple[str, ...]) -> None:
-    """A range without its name, its time or its style can't be summed up."""
-    there = [name for name in build.marked(0, 1, "a") if name not in gone]
-    row = {name: value for name, value in build.marked(0, 1, "a").items() if name in there}
-    columns = ", ".join(f"{name} INTEGER" for name in there)
-    content = read(tmp_path, {**usual(), RANGES: [row]}, tables={RANGES: columns})
-    assert content.ranges == ()
-    assert content.sections["nvtx"] == Section(
-        state="failed", reason=f"{RANGES} has no column {' or '.join(gone)}, by which this version reads a range"
-    )
-
-
-def test_few_columns_are_enough(tmp_path: Path) -> None:
-    """Without thread and domain there are names and times."""
-    row = {"start": 0, "end": 10, "eventType": 59, "text": "a"}
-    tables = {RANGES: "start INTEGER, end INTEGER, eventType INTEGER, text TEXT"}
-    content = read(tmp_path, {**usual(), RANGES: [row]}, tables=tables)
-    assert [(row.name, row.total_s, row.kernels) for row in content.ranges] == [("a", pytest.approx(10e-9), None)]
-    assert content.sections["nvtx"].state == "partial"
-
-
-def test_without_their_numbers_domains_are_not_told_apart(tmp_path: Path) -> None:
-    """None has a name then, and that is told: the one that was created need not be the one of the range."""
-    marks = [
-        build.marked(0, None, "NCCL", kind=75, domain=1),
-        build.marked(0, 40, "a"),
-        build.marked(0, 30, "a", domain=1),
-    ]
-    tables = {RANGES: "start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER"}
-    rows = [{name: mark[name] for name in ("start", "end", "eventType", "text", "globalTid")} for mark in marks]
-    content = read(tmp_path, {**usual(), RANGES: rows}, tables=tables)
-    assert [(row.name, row.domain, row.instances) for row in content.ranges] == [("a", None, 2)]
-    assert content.sections["nvtx"].state == "partial"
-    assert f"{RANGES} has no column domainId" in (content.sections["nvtx"].reason or "")
-
-
 _SPAN = st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(1, 2), st.sampled_from("ab"))
 _LAUNCH = st.tuples(st.integers(0, 12), st.integers(1, 9), st.integers(1, 2))
 
@@ -393,17 +367,3 @@ def test_kernels_of_ranges_are_those_of_a_search_one_by_one(
         assert (row.kernels, row.process_kernels) == (len(by_thread), len(by_any))
         assert row.kernel_s == pytest.approx(sum(by_thread) * 1e-9)
         assert row.process_kernel_s == pytest.approx(sum(by_any) * 1e-9)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_strange_cells_give_no_traceback_and_no_silent_0(tmp_path: Path, data: st.DataObject) -> None:
-    """Whatever stands in a row of ranges, calls or kernels: it counts, or it is told that it doesn't."""
-    path = tmp_path / "a.sqlite"
-    path.unlink(missing_ok=True)
-    timeline = read_export(build.write(path, spoiled(data, usual()), tables=loose(usual())))
-    state = timeline.sections["nvtx"].state
-    assert state == "ok" or timeline.sections["nvtx"].reason
-    assert (not timeline.ranges) == (state in ("skipped", "failed"))
-    assert state != "ok" or all(row.kernels is not None and row.process_kernels is not None for row in timeline.ranges)
-    json.dumps(records(timeline), allow_nan=False)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from roofline.files.text import ReadError
 from roofline.profilers.nsys.stats import read_stats
-from roofline.profilers.timeline import OK, CopyRow, KernelRow, Section, Timeline
+from roofline.profilers.timeline import OK, CopyRow, KernelRow, Section, State, Timeline
 
 PATH = Path("stats.txt")
 
@@ -186,67 +184,98 @@ def test_what_early_versions_print() -> None:
     assert content.notes[0].startswith("nsys cut long names")
 
 
+_HEADER = "Time (%),Total Time ({0}),Instances,Avg ({0}),Min ({0}),Max ({0}),Name\n"
+
+
 @pytest.mark.parametrize(
-    ("unit", "factor"), [("us", 1e-6), ("\u00b5s", 1e-6), ("ms", 1e-3), ("s", 1.0), ("nsec", 1e-9)]
+    ("unit", "second"),
+    [("us", 1e-6), ("\u00b5s", 1e-6), ("ms", 1e-3), ("s", 1.0), ("nsec", 1e-9), ("fortnights", None)],
 )
-def test_units_are_those_of_the_header(unit: str, factor: float) -> None:
-    """``nsys stats --timeunit`` changes them."""
-    header = f"Time (%),Total Time ({unit}),Instances,Avg ({unit}),Min ({unit}),Max ({unit}),Name\n"
-    content = read(f"{header}100.0,3.5,2,1.75,1.5,2.0,k\n")
-    assert content.gpu_time_s == pytest.approx(3.5 * factor)
+def test_units_are_those_of_the_header(unit: str, second: float | None) -> None:
+    """``nsys stats --timeunit`` changes them. An unknown one fails, rather than be taken for nanoseconds."""
+    content = read(_HEADER.format(unit) + "100.0,3.5,2,1.75,1.5,2.0,k\n")
+    assert content.gpu_time_s == (None if second is None else pytest.approx(3.5 * second))
+    assert content.sections["kernels"].state == ("failed" if second is None else "ok")
 
 
-def test_an_unknown_unit_is_no_number() -> None:
-    """It fails, rather than be taken for nanoseconds."""
-    header = "Time (%),Total Time (fortnights),Instances,Avg (ns),Min (ns),Max (ns),Name\n"
-    content = read(f"{header}100.0,3.5,2,1.75,1.5,2.0,k\n")
-    assert (content.gpu_time_s, content.sections["kernels"].state) == (None, "failed")
+SKIPPED = "SKIPPED: x.sqlite does not contain CUDA kernel data."
+FAILURES = (
+    "ERROR: Report 'cuda_gpu_kern_sum' failed: database disk image is malformed",
+    "FAILED: kernel summary",
+    "Traceback (most recent call last):",
+)
+BEGIN, _, TAIL = CSV.partition("Time (%)")
+WITHOUT_KERNELS = f"Processing {TAIL.partition('Processing ')[2]}"
+NO_TABLE = "no table of kernels in it."
+EMPTY = "no kernel was recorded: nsys's table of them is empty."
+NOT_PRINTED = "[a.sqlite] with [cuda_gpu_kern_sum.py]..."
 
 
-def test_a_skipped_report_is_no_kernel() -> None:
-    """NSYS-04: no row, no time of 0, and the section says that it was skipped."""
-    content = read("Processing [x.sqlite] ...\nSKIPPED: x.sqlite does not contain CUDA kernel data.\n")
-    assert content.kernels == ()
-    assert content.gpu_time_s is None
-    assert content.sections["kernels"] == Section(
-        state="skipped", reason="SKIPPED: x.sqlite does not contain CUDA kernel data."
-    )
-    assert content.state == "skipped"
+def step(number: int, report: str) -> str:
+    """What ``nsys profile --stats=true`` says before each of its seven steps."""
+    return f"[{number}/7] Executing '{report}' stats report\n"
+
+
+COPIED = COLUMNS.partition(" ** CUDA GPU MemOps Summary (by Time) (cuda_gpu_mem_time_sum):\n")[2].partition(" **")[0]
+STEPS = step(5, "cuda_gpu_kern_sum") + step(6, "cuda_gpu_mem_time_sum")
 
 
 @pytest.mark.parametrize(
-    "failure",
+    ("text", "state", "reason", "whole", "error"),
     [
-        "ERROR: Report 'cuda_gpu_kern_sum' failed: database disk image is malformed",
-        "FAILED: kernel summary",
-        "Traceback (most recent call last):",
+        (f"Processing [x.sqlite] ...\n{SKIPPED}\n", "skipped", SKIPPED, "skipped", "empty_capture"),
+        *((f"{BEGIN}{failure}\n\n{WITHOUT_KERNELS}", "failed", failure, "partial", None) for failure in FAILURES),
+        # Its progress and then nothing: it wasn't printed.
+        (f"Processing {NOT_PRINTED}\n\n{WITHOUT_KERNELS}", "skipped", NO_TABLE, "partial", None),
+        # A folder may be called kernels.
+        (
+            "SKIPPED: /kernels/x.sqlite does not contain GPU memory data.\n",
+            "skipped",
+            NO_TABLE,
+            "skipped",
+            None,
+        ),
+        # A summary that has no kernel is skipped by nsys: this one was cut off.
+        (
+            _table("kernels").splitlines()[0],
+            "failed",
+            "line 1: a header of kernels and no row under it",
+            "failed",
+            None,
+        ),
+        # nsys made the summary: no kernel was recorded, and to make it again is no advice.
+        (STEPS + COPIED, "skipped", EMPTY, "partial", "empty_capture"),
+        (f"epoch 1\n{STEPS}Generated:\n    p.nsys-rep\n", "skipped", EMPTY, "skipped", "empty_capture"),
+        (step(7, "cuda_gpu_kern_sum"), "skipped", EMPTY, "skipped", "empty_capture"),
+        # Whether there were any isn't known: nsys says which step of how many it was.
+        (
+            step(3, "osrt_sum") + step(5, "cuda_gpu_kern_sum"),
+            "failed",
+            "the print ends in line 2, where nsys makes the table of kernels.",
+            "failed",
+            None,
+        ),
     ],
 )
-def test_a_report_that_failed_beside_one_that_didnt(failure: str) -> None:
-    """NSYS-04: the copies have their numbers, the kernels' time is null, the whole is partial."""
-    head, _, tail = CSV.partition("Time (%)")
-    content = read(f"{head}{failure}\n\nProcessing {tail.partition('Processing ')[2]}")
-    assert content.gpu_time_s is None
-    assert content.sections["kernels"] == Section(state="failed", reason=failure)
-    assert [row.count for row in content.copies] == [1, 2]
-    assert content.state == "partial"
+def test_no_kernels(text: str, state: State, reason: str, whole: State, error: str | None) -> None:
+    """NSYS-04: no row, no time of 0, and the section says why. The copies have their numbers."""
+    content = read(text)
+    assert (content.kernels, content.gpu_time_s, content.state, content.error) == ((), None, whole, error)
+    assert content.sections["kernels"].state == state
+    assert str(content.sections["kernels"].reason).startswith(reason)
+    assert [row.count for row in content.copies] == ([1, 2] if "memcpy" in text else [])
 
 
-def test_a_report_that_ends_without_a_word() -> None:
-    """Its progress and then nothing: it wasn't printed, and the way to print it is told."""
-    head = "Processing [a.sqlite] with [cuda_gpu_kern_sum.py]...\n\n"
-    content = read(f"{head}Processing {CSV.split('Processing ')[2]}")
-    assert content.sections["kernels"].state == "skipped"
-    assert content.state == "partial"
-
-
-def test_the_words_of_a_message_and_not_of_its_path_tell_what_it_is_about() -> None:
-    """A folder may be called kernels."""
-    content = read("SKIPPED: /kernels/x.sqlite does not contain GPU memory data.\n")
-    assert content.sections["kernels"].state == "skipped"
-    assert content.sections["kernels"].reason is not None
-    assert content.sections["kernels"].reason.startswith("no table of kernels in it.")
-    assert content.sections["memcpy"].reason == "SKIPPED: /kernels/x.sqlite does not contain GPU memory data."
+def test_tables_below_steps_are_read() -> None:
+    """As without them."""
+    reports = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum")
+    parts = [
+        step(5 + place, report) + "\n" + text.partition("\n")[2]
+        for place, (report, text) in enumerate(zip(reports, CSV.partition("\n")[2].split("\n\n"), strict=True))
+    ]
+    content, whole = read("\n\n".join(parts)), read(CSV)
+    assert (content.kernels, content.copies, content.sections) == (whole.kernels, whole.copies, whole.sections)
+    assert content.error is None
 
 
 def test_other_reports_are_left_alone() -> None:
@@ -263,92 +292,16 @@ def test_other_reports_are_left_alone() -> None:
         read(other)
 
 
-def test_a_section_that_wasnt_asked_for_is_skipped() -> None:
-    """Kernels alone are a whole file; the copies are null, with the command that prints them."""
+def test_each_table_may_stand_alone() -> None:
+    """Kernels are a whole file; sizes alone have no times, and times alone no sizes."""
     content = read(_table("kernels"))
-    assert content.state == "ok"
-    assert content.sections["memcpy"].state == "skipped"
-    assert content.kernels[0] == KernelRow(
-        name="k",
-        instances=3,
-        total_s=pytest.approx(1.5e-6),
-        avg_s=pytest.approx(5e-7),
-        min_s=pytest.approx(4e-7),
-        max_s=pytest.approx(6e-7),
-    )
-
-
-def test_sizes_alone_have_no_times() -> None:
-    """And times alone no sizes."""
+    (kernel,) = content.kernels
+    assert (kernel.instances, kernel.total_s, kernel.med_s) == (3, pytest.approx(1.5e-6), None)
+    assert (content.state, content.sections["memcpy"].state) == ("ok", "skipped")
     sizes = read(_table("copies by size")).copies
     assert sizes == (CopyRow(kind="memset", count=3, total_s=None, byte=pytest.approx(1.5e6)),)
     times = read(_table("copies by time")).copies
     assert times == (CopyRow(kind="memset", count=3, total_s=pytest.approx(1.5e-6), byte=None),)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "20.5,1788",
-        "20.5,1788,two,10876.0,12192.0,7328,15072,81.2,k",
-        "20.5,1788,0,10876.0,12192.0,7328,15072,81.2,k",
-        "20.5,-1788,1,10876.0,12192.0,7328,15072,81.2,k",
-        "20.5,1788,1,nan,12192.0,7328,15072,81.2,k",
-        "20.5,1.788,5,1,10876.0,12192.0,7328,15072,81.2,k",
-        "20.5,1788,1,10876.0,12192.0,7328,15072,81.2,",
-        'epoch 1, loss "0.5',
-    ],
-)
-def test_a_line_that_is_no_row_makes_the_table_partial(line: str) -> None:
-    """Cut off, or of the program's own output: the others count, and the line is named."""
-    content = read(CSV.replace("25.0,5960000", f"{line}\n25.0,5960000"))
-    assert [row.instances for row in content.kernels] == [1644, 2]
-    assert content.sections["kernels"] == Section(state="partial", reason="no rows of the table of kernels: line 5")
-
-
-def test_progress_in_between_is_no_row_and_no_end() -> None:
-    """nsys's own words may come between two rows."""
-    content = read(CSV.replace("25.0,5960000", "[3/7] Executing report\nWARNING: slow disk\n25.0,5960000"))
-    assert [row.instances for row in content.kernels] == [1644, 2]
-    assert content.sections["kernels"] == OK
-
-
-def test_a_header_without_a_row_fails() -> None:
-    """A summary that has no kernel is skipped by nsys; this one was cut off."""
-    content = read(_table("kernels").splitlines()[0])
-    assert content.sections["kernels"] == Section(
-        state="failed", reason="line 1: a header of kernels and no row under it"
-    )
-    assert content.gpu_time_s is None
-
-
-def test_two_summaries_of_one_kind_are_refused() -> None:
-    """Those of two runs, one after the other: their sum would be of neither."""
-    with pytest.raises(ReadError) as refused:
-        read(CSV + CSV)
-    assert str(refused.value) == (
-        "stats.txt:18: a second table of kernels; the first is in line 3. Give the summaries of one report at a time."
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("", "stats.txt: empty."),
-        ("\n \n", "stats.txt: empty."),
-        ('{"traceEvents": []}', "stats.txt:1: JSON. A trace of torch.profiler is read by roofline trace"),
-        ('"ID","Kernel Name","Metric Name"\n', "by its words of ncu, not of nsys. It is read by roofline ncu."),
-        ("==PROF== Connected to process 1\n", "by its words of ncu"),
-        ("kernel,time\na,3\n", "stats.txt:1: nothing that nsys stats prints"),
-        ("Time (%),Total Time (ns),Instances,Mood,Name\n100,3,1,good,a\n", "Tables made by hand aren't read."),
-        ("hello", "It begins with 'hello'."),
-    ],
-)
-def test_other_files_are_refused(text: str, told: str) -> None:
-    """With what they seem to be, and what to give."""
-    with pytest.raises(ReadError) as refused:
-        read(text)
-    assert told in str(refused.value)
 
 
 @pytest.mark.parametrize("what", WHOLE)
@@ -360,127 +313,85 @@ def test_figures_that_early_versions_dont_print_may_be_there(what: str) -> None:
         assert OK in read(f"{name},{header}\n{value},{row}\n").sections.values()
 
 
-def outcome(text: str) -> Timeline | str:
-    """What was read, or why nothing was."""
-    try:
-        return read(text)
-    except ReadError as error:
-        return str(error)
-
-
-@settings(max_examples=80, deadline=None)
-@given(data=st.data())
-def test_changed_text_gives_no_traceback_and_no_silent_0(data: st.DataObject) -> None:
-    """Lines and characters changed anywhere: rows that add up, or a reason."""
-    lines = data.draw(st.sampled_from([CSV, COLUMNS, BOX, OLD])).splitlines()
-    for _ in range(data.draw(st.integers(1, 6))):
-        place = data.draw(st.integers(0, len(lines) - 1))
-        line = lines[place]
-        cut = data.draw(st.integers(0, len(line)))
-        lines[place] = line[:cut] + data.draw(st.text(max_size=4)) + line[cut + data.draw(st.integers(0, 3)) :]
-    content = outcome("\n".join(lines))
-    if isinstance(content, str):
-        assert content.startswith("stats.txt")
-        return
-    assert all(row.instances > 0 and row.total_s >= 0 for row in content.kernels)
-    assert (content.gpu_time_s is None) == (content.kernels == ())
-    for section in content.sections.values():
-        assert (section.reason is None) == (section.state == "ok")
-
-
-HEADER = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
-
-
-def test_a_table_cut_off_between_two_rows_is_partial() -> None:
-    """Its own shares tell that rows are missing; those that are there would have 100 %."""
-    section = read_stats(PATH, f"{HEADER}75.0,600,3,200.0,200.0,100,300,10.0,f\n").sections["kernels"]
-    assert section.state == "partial"
-    assert "adds up to 75, not 100" in str(section.reason)
-
-
-def test_rounded_shares_are_whole() -> None:
-    """Each of many rows may be off by half of the last digit."""
-    rows = "".join(f"3.3,100,1,100.0,100.0,100,100,0.0,k{place}\n" for place in range(30))
-    assert read_stats(PATH, HEADER + rows).sections["kernels"] == OK
-
-
-@pytest.mark.parametrize("row", ["999999999999999999,3", "600,999999999999999999"])
-def test_figures_that_cant_be(row: str) -> None:
-    """Thirty years of time, more launches than were ever made: told by the line, not shown."""
-    content = read_stats(PATH, f"{HEADER}100.0,{row},200.0,200.0,100,300,10.0,f\n")
-    assert content.kernels == ()
-    assert content.sections["kernels"] == Section(state="failed", reason="no rows of the table of kernels: line 2")
-
-
-def step(number: int, report: str) -> str:
-    """What ``nsys profile --stats=true`` says before each of its seven steps."""
-    return f"[{number}/7] Executing '{report}' stats report\n"
-
-
-COPIED = "".join(COLUMNS.partition(" ** CUDA GPU MemOps Summary (by Time) (cuda_gpu_mem_time_sum):\n")[2]).partition(
-    " **"
-)[0]
+_NO_ROW = "no rows of the table of kernels: line"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("line", "reason"),
     [
-        step(5, "cuda_gpu_kern_sum") + step(6, "cuda_gpu_mem_time_sum") + COPIED,
-        "epoch 1\n" + step(5, "cuda_gpu_kern_sum") + step(6, "cuda_gpu_mem_time_sum") + "Generated:\n    p.nsys-rep\n",
-        step(7, "cuda_gpu_kern_sum"),
+        ("20.5,1788", f"{_NO_ROW} 5"),
+        ("20.5,1788,two,10876.0,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
+        ("20.5,1788,0,10876.0,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
+        ("20.5,-1788,1,10876.0,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
+        ("20.5,1788,1,nan,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
+        ("20.5,1.788,5,1,10876.0,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
+        ("20.5,1788,1,10876.0,12192.0,7328,15072,81.2,", f"{_NO_ROW} 5"),
+        # Thirty years, and more launches than were ever made.
+        ("20.5,999999999999999999,3,10876.0,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
+        ("20.5,1788,999999999999999999,10876.0,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
+        ('epoch 1, loss "0.5', f"{_NO_ROW} 5"),
+        ("[3/7] Executing report\nWARNING: slow disk", None),
     ],
 )
-def test_an_empty_summary_of_kernels(text: str) -> None:
-    """nsys made it: no kernel was recorded, and to make it again is no advice."""
-    content = read(text)
-    assert (content.error, content.gpu_time_s) == ("empty_capture", None)
-    section = content.sections["kernels"]
-    assert section.state == "skipped"
-    assert str(section.reason).startswith("no kernel was recorded")
-    assert "cuda_gpu_kern_sum" not in str(section.reason)
-    assert [row.count for row in content.copies] == ([1, 2] if COPIED in text else [])
+def test_a_line_that_is_no_row_makes_the_table_partial(line: str, reason: str | None) -> None:
+    """Cut off, or of the program's own output: the others count, and the line is named. nsys's progress is no row."""
+    content = read(CSV.replace("25.0,5960000", f"{line}\n25.0,5960000"))
+    assert [row.instances for row in content.kernels] == [1644, 2]
+    assert content.sections["kernels"] == (OK if reason is None else Section(state="partial", reason=reason))
 
 
-def test_a_print_that_ends_where_the_kernels_begin() -> None:
-    """Whether there were any isn't known: nsys says which step of how many it was."""
-    content = read(step(3, "osrt_sum") + step(5, "cuda_gpu_kern_sum"))
-    assert content.sections["kernels"].state == "failed"
-    assert content.error is None
+def test_a_table_cut_off_between_two_rows_is_partial() -> None:
+    """Its own shares tell that rows are missing. Each of many rows may be off by half of the last digit."""
+    section = read(_table("kernels").replace("100.0", "75.0")).sections["kernels"]
+    assert section.state == "partial"
+    assert "adds up to 75, not 100" in str(section.reason)
+    rows = "".join(f"3.3,100,1,100.0,100,100,k{place}\n" for place in range(30))
+    assert read(_HEADER.format("ns") + rows).sections["kernels"] == OK
 
 
-def test_tables_below_steps_are_read() -> None:
-    """As without them."""
-    kernels, times, sizes = CSV.partition("\n")[2].split("\n\n")
-    reports = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum")
-    parts = [
-        step(5 + place, report) + "\n" + text.partition("\n")[2]
-        for place, (report, text) in enumerate(zip(reports, (kernels, times, sizes), strict=True))
-    ]
-    content, whole = read("\n\n".join(parts)), read(CSV)
-    assert (content.kernels, content.copies, content.sections) == (whole.kernels, whole.copies, whole.sections)
-    assert content.error is None
-
-
-def test_sizes_that_are_rounded_to_0() -> None:
+@pytest.mark.parametrize(
+    ("what", "unit", "row", "below"),
+    [
+        ("copies by size", "MB", "0.000,2,0.000,0.000,0.000", "below 500 B"),
+        ("copies by size", "B", "0,2,0,0,0", None),
+        ("kernels", "s", "100.0,0.000,3,0.000,0.000,0.000", "below 500 \u00b5s"),
+    ],
+)
+def test_figures_that_are_rounded_to_0(what: str, unit: str, row: str, below: str | None) -> None:
     """Two copies of a few bytes stand there as 0.000 MB: less than 500 B together, and not 0."""
-    content = read(_table("copies by size").replace("1.5,3,0.5,0.4,0.6", "0.000,2,0.000,0.000,0.000"))
-    assert content.copies == (CopyRow(kind="memset", count=2, total_s=None, byte=None),)
-    section = content.sections["memcpy"]
-    assert (section.state, "below 500 B" in str(section.reason)) == ("partial", True)
-    exact = read(_table("copies by size").replace("(MB)", "(B)").replace("1.5,3,0.5,0.4,0.6", "0,2,0,0,0"))
-    assert (exact.copies[0].byte, exact.sections["memcpy"]) == (0.0, OK)
+    header, values = _table(what).splitlines()
+    content = read(
+        f"{header.replace('(MB)', f'({unit})').replace('(ns)', f'({unit})')}\n{row},{values.split(',')[-1]}\n"
+    )
+    section = content.sections["kernels" if what == "kernels" else "memcpy"]
+    assert (section.state, (below or "") in str(section.reason)) == ("partial" if below else "ok", True)
+    if what == "copies by size":
+        assert content.copies == (CopyRow(kind="memset", count=2, total_s=None, byte=None if below else 0.0),)
 
 
-def test_times_that_are_rounded_to_0() -> None:
-    """Likewise in seconds."""
-    text = _table("kernels").replace("(ns)", "(s)").replace("1500,3,500.0,400,600", "0.000,3,0.000,0.000,0.000")
-    section = read(text).sections["kernels"]
-    assert (section.state, "below 500 µs" in str(section.reason)) == ("partial", True)
+def test_two_summaries_of_one_kind_are_refused() -> None:
+    """Those of two runs, one after the other: their sum would be of neither."""
+    with pytest.raises(ReadError, match=r"^stats\.txt:18: a second table of kernels; the first is in line 3\."):
+        read(CSV + CSV)
 
 
-@pytest.mark.parametrize("begin", ["[OS Runtime Summary]", "[3/7] Executing 'osrt_sum' stats report", "{'loss': 0.5}"])
-def test_what_begins_with_a_bracket_is_no_json(begin: str) -> None:
-    """Titles, progress, and what Python programs print."""
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "stats.txt: empty."),
+        ("\n \n", "stats.txt: empty."),
+        ('{"traceEvents": []}', "stats.txt:1: JSON. A trace of torch.profiler is read by roofline trace"),
+        ('"ID","Kernel Name","Metric Name"\n', "by its words of ncu, not of nsys. It is read by roofline ncu."),
+        ("==PROF== Connected to process 1\n", "by its words of ncu"),
+        ("kernel,time\na,3\n", "stats.txt:1: nothing that nsys stats prints"),
+        ("Time (%),Total Time (ns),Instances,Mood,Name\n100,3,1,good,a\n", "stats.txt:1: nothing that nsys stats"),
+        ("[OS Runtime Summary]\nnothing\n", "stats.txt:1: nothing that nsys stats prints"),
+        ("{'loss': 0.5}\nnothing\n", "stats.txt:1: nothing that nsys stats prints"),
+        ("[3/7] Executing 'osrt_sum' stats report\nnothing\n", "no summary of kernels or copies in it, only osrt_sum"),
+    ],
+)
+def test_other_files_are_refused(text: str, told: str) -> None:
+    """With what they seem to be. What begins with a bracket may be a title, progress, or a program's own print."""
     with pytest.raises(ReadError) as refused:
-        read(f"{begin}\nnothing\n")
-    assert "JSON" not in str(refused.value)
+        read(text)
+    assert told in str(refused.value)
