@@ -24,7 +24,7 @@ Status = CountersStatus | Literal["warning", "no", "not reported"]
 """Of a check. ``no``: the thing isn't there or can't be used; ``not reported``: the system doesn't say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """What was looked at, and what came of it.
 
@@ -59,8 +59,8 @@ class Check:
     @property
     def row(self) -> dict[str, str | None]:
         """The row of ``roofline doctor``: its ``state`` is ok, warning, no or not reported."""
-        why = f"{self.version} ({self.path}): {self.why}" if self.version else self.why
-        if self.status in ("ok", "warning", "no", "not reported"):
-            return {"what": self.name, "state": self.status, "why": why, "remedy": self.remedy}
-        named = f"{self.version} ({self.path}): " if self.version else ""
-        return {"what": self.name, "state": "no", "why": f"{named}{self.status}: {self.why}", "remedy": self.remedy}
+        is_state = self.status in ("ok", "warning", "no", "not reported")
+        why = self.why if is_state else f"{self.status}: {self.why}"
+        if self.version:
+            why = f"{self.version} ({self.path}): {why}"
+        return {"what": self.name, "state": self.status if is_state else "no", "why": why, "remedy": self.remedy}

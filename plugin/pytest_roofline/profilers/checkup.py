@@ -8,11 +8,10 @@ import platform
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from pytest_roofline.device import cgroup, cpu_frequency, nvml
 from pytest_roofline.device import cpus as usable
@@ -21,7 +20,7 @@ from pytest_roofline.measuring.telemetry import cpu_times
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL
-from pytest_roofline.profilers.profiler_access import check_all, check_permission
+from pytest_roofline.profilers.profiler_access import check_ncu, check_nsys, check_perf, check_permission
 from roofline.text.units import percent, scaled
 
 TORCH_S = 120.0
@@ -30,37 +29,36 @@ TORCH_S = 120.0
 OLDEST_TORCH = (2, 9)
 """The oldest version that is supported."""
 
+MOST_STOLEN = 0.01
+"""Share of CPU time taken by the hypervisor above which results scatter with what others do."""
 
-def checks(system: System, paths: Mapping[str, Path | None], results: Path) -> list[Check]:
-    """All that is looked at, in the order in which it is shown; the first line of each check is its question.
+LEAST_FREE_BYTE = 10**9
+
+
+def checks(system: System, paths: Mapping[str, Path | None], results: Path) -> Iterator[Check]:
+    """All that is looked at, in the order in which it is shown.
 
     :param paths: of ``ncu``, ``nsys`` and ``perf``, where one was given.
     :param results: the folder that results would go to.
     """
-    driver = check_driver(system)
-    has_driver = driver.usable
-    cpus = usable.affinity()
-    profilers = check_all(system, **paths)
-    ncu = profilers[0]
-    return [
-        Check(name="python", status="ok", why=f"{platform.python_version()} ({system.python})"),
-        *check_torch(system, has_driver=has_driver),
-        driver,
-        check_nvml(system, has_driver=has_driver),
-        *check_injection(system),
-        *profilers,
-        # What has ncu's name and is another program isn't one that a command should name.
-        check_permission(system, ncu.path if ncu.version or ncu.status != "failed" else None),
-        check_platform(system),
-        check_quota(cgroup.quota_cpus(system.root / "sys/fs/cgroup", system.proc / "self/cgroup"), len(cpus)),
-        check_affinity(len(cpus), os.cpu_count()),
-        check_governor(cpus, system.root / "sys/devices/system/cpu"),
-        check_steal(frozenset(cpus), system.proc),
-        check_disk(results),
-    ]
+    driver = _driver(system)
+    yield Check("python", "ok", f"{platform.python_version()} ({system.python})")
+    yield from _torch(system, driver.usable)
+    yield driver
+    yield _nvml(system, driver.usable)
+    if library := system.environment.get(INJECTION):
+        why = f"{INJECTION} has CUDA load {library}, which may record kernels: rows measured so are invalid (profiled)"
+        yield Check("injection", "warning", why, f"Measure with {INJECTION} unset.")
+    ncu = check_ncu(system, paths.get("ncu"))
+    yield from (ncu, check_nsys(system, paths.get("nsys")), check_perf(system, paths.get("perf")))
+    # What has ncu's name and is another program isn't one that a command should name.
+    yield check_permission(system, ncu.path if ncu.version else None)
+    yield _platform(system)
+    yield from _cpus(system)
+    yield _disk(results.absolute())
 
 
-def check_torch(system: System, *, has_driver: bool) -> list[Check]:
+def _torch(system: System, has_driver: bool) -> Iterator[Check]:
     """Which torch is this, which devices can it use, and which libraries of models are there?
 
     CUDA without a driver is no device.
@@ -79,16 +77,37 @@ def check_torch(system: System, *, has_driver: bool) -> list[Check]:
         found = {"problem": why, "installed": True}
     if "problem" in found and not found["installed"]:
         why = "it is not installed: results can be read, and nothing measured"
-        return [Check(name="torch", status="no", why=why, remedy=_install("torch", system))]
+        yield Check("torch", "no", why, _install("torch", system))
+        return
     if "problem" in found:
-        why = f"it can't be loaded: {found['problem']}"
-        return [Check(name="torch", status="no", why=why, remedy="Install it anew.")]
-    return [
-        _check_version(found),
-        *_check_binding(found),
-        *_check_devices(found, has_driver),
-        *map(_check_library, found["libraries"]),
-    ]
+        yield Check("torch", "no", f"it can't be loaded: {found['problem']}", "Install it anew.")
+        return
+    version = str(found["torch"])
+    built = f"{version}, built for CUDA {found['cuda']}" if found["cuda"] else f"{version}, built without CUDA"
+    if tuple(int(number) for number in re.findall(r"\d+", version)[:2]) < OLDEST_TORCH:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        yield Check("torch", "warning", f"{built}: older than {oldest}", f"Install torch {oldest} or newer.")
+    else:
+        yield Check("torch", "ok", built)
+    if found["binding"] is not None:
+        remedy = "Measure without these variables, or choose the CPUs with taskset."
+        yield Check("torch's threads", "warning", found["binding"], remedy)
+    if has_driver and not found["cuda"]:
+        why = "there is an NVIDIA driver, and this torch was built without CUDA"
+        yield Check("cuda", "warning", why, "Install a CUDA build of torch.")
+    for device in found["devices"]:
+        if "problem" not in device:
+            capability, byte = device["compute_capability"], device["memory_byte"]
+            more = [f"compute capability {capability}"] if capability else []
+            more += [f"{scaled(byte, 'B')} of memory"] if byte else []
+            yield Check(device["name"], "ok", ", ".join([device["is"], *more]))
+        elif has_driver or not device["name"].startswith("cuda"):
+            yield Check(device["name"], "warning", device["problem"])
+    for library in found["libraries"]:
+        if library["problem"] is None:
+            yield Check(library["name"], "ok", library["version"])
+        else:
+            yield Check(library["name"], "no", f"its models are skipped: {library['problem']}")
 
 
 def _install(package: str, system: System) -> str:
@@ -96,179 +115,93 @@ def _install(package: str, system: System) -> str:
     return f"Install it: {quote(str(system.python))} -m pip install {package}."
 
 
-def _check_version(found: dict[str, Any]) -> Check:
-    version = str(found["torch"])
-    built = f"built for CUDA {found['cuda']}" if found["cuda"] else "built without CUDA"
-    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
-    if numbers < OLDEST_TORCH:
-        oldest = ".".join(map(str, OLDEST_TORCH))
-        why = f"{version}, {built}: older than {oldest}"
-        return Check(name="torch", status="warning", why=why, remedy=f"Install torch {oldest} or newer.")
-    return Check(name="torch", status="ok", why=f"{version}, {built}")
-
-
-def _check_binding(found: dict[str, Any]) -> list[Check]:
-    if found["binding"] is None:
-        return []
-    remedy = "Measure without these variables, or choose the CPUs with taskset."
-    return [Check(name="torch's threads", status="warning", why=found["binding"], remedy=remedy)]
-
-
-def _check_library(library: dict[str, Any]) -> Check:
-    """torchvision, timm or transformers: whether its models can be measured."""
-    problem = library["problem"]
-    if problem is None:
-        return Check(name=library["name"], status="ok", why=library["version"])
-    return Check(name=library["name"], status="no", why=f"its models are skipped: {problem}")
-
-
-def _check_devices(found: dict[str, Any], has_driver: bool) -> list[Check]:
-    lines = []
-    if has_driver and not found["cuda"]:
-        why = "there is an NVIDIA driver, and this torch was built without CUDA"
-        lines.append(Check(name="cuda", status="warning", why=why, remedy="Install a CUDA build of torch."))
-    for device in found["devices"]:
-        name, problem = str(device["name"]), device.get("problem")
-        if problem is None:
-            capability = device["compute_capability"]
-            more = [f"compute capability {capability}"] if capability else []
-            if device["memory_byte"]:
-                more.append(f"{scaled(device['memory_byte'], 'B')} of memory")
-            lines.append(Check(name=name, status="ok", why=", ".join([str(device["is"]), *more])))
-        elif has_driver or not name.startswith("cuda"):
-            lines.append(Check(name=name, status="warning", why=str(problem)))
-    return lines
-
-
-def check_driver(system: System) -> Check:
+def _driver(system: System) -> Check:
     """Is there a driver of NVIDIA's, by nvidia-smi and the kernel?"""
     smi = tools.find(tools.NVIDIA_SMI, system)
     if smi.usable:
         names = Counter(line.rpartition(",")[0].strip() for line in (smi.answer or "").splitlines() if "," in line)
         shown = ", ".join(name if count == 1 else f"{count} x {name}" for name, count in names.items())
-        return Check(name="driver", status="ok", why=f"{smi.version}: {shown}")
+        return Check("driver", "ok", f"{smi.version}: {shown}")
     loaded = re.search(r"\b\d{3,}\.\d[\d.]*", system.read("driver/nvidia/version") or "")
     if loaded is not None:
         why = f"{loaded.group()} is loaded, but nvidia-smi tells nothing: {smi.why}"
-        return Check(name="driver", status="warning", why=why, remedy=smi.remedy)
+        return Check("driver", "warning", why, smi.remedy)
     why = "no NVIDIA driver" if smi.status == "not_found" else f"no NVIDIA driver answers: {smi.why}"
-    return Check(name="driver", status="no", why=why, remedy="Where there is an NVIDIA GPU, install its driver.")
+    return Check("driver", "no", why, "Where there is an NVIDIA GPU, install its driver.")
 
 
-def check_nvml(system: System, *, has_driver: bool) -> Check:
+def _nvml(system: System, has_driver: bool) -> Check:
     """Can clocks, power and temperature be read during the rounds?"""
     try:
         first = nvml.open_nvml("")  # which every UUID contains
     except nvml.NoNvml as error:
-        why = f"no clocks, power or temperature of a GPU: {error}"
         installs = has_driver and find_spec("pynvml") is None
         remedy = _install("nvidia-ml-py", system) if installs else None
-        return Check(name="nvml", status="no", why=why, remedy=remedy)
+        return Check("nvml", "no", f"no clocks, power or temperature of a GPU: {error}", remedy)
     first.state()
     first.energy_j()
     if first.missing:
-        return Check(name="nvml", status="warning", why=f"the first GPU does not tell {', '.join(first.missing)}")
-    return Check(name="nvml", status="ok", why="clocks, power, temperature, memory and energy can be read")
+        return Check("nvml", "warning", f"the first GPU does not tell {', '.join(first.missing)}")
+    return Check("nvml", "ok", "clocks, power, temperature, memory and energy can be read")
 
 
-def check_injection(system: System) -> list[Check]:
-    """Does CUDA load a library into every process? Nothing is said where it doesn't."""
-    library = system.environment.get(INJECTION)
-    if not library:
-        return []
-    why = f"{INJECTION} has CUDA load {library}, which may record kernels: rows measured so are invalid (profiled)"
-    return [Check(name="injection", status="warning", why=why, remedy=f"Measure with {INJECTION} unset.")]
-
-
-MOST_STOLEN = 0.01
-"""Share of CPU time taken by the hypervisor above which results scatter with what others do."""
-
-LEAST_FREE_BYTE = 10**9
-
-
-def check_platform(system: System) -> Check:
+def _platform(system: System) -> Check:
     """Whose kernel is this: the machine's, a container's host's, a virtual machine's, Windows'?"""
     name = f"{platform.system() or system.platform} {system.kernel_release}"
     if system.wsl:
         why = f"{name}: WSL2, where Windows shares the devices; {IN_WSL}"
-        return Check(name="platform", status="warning", why=why, remedy=OUTSIDE_WSL)
+        return Check("platform", "warning", why, OUTSIDE_WSL)
     if system.container is not None:
         name = f"{name}, in a container ({system.container})"
     if any(line.startswith("flags") and " hypervisor" in line for line in (system.read("cpuinfo") or "").splitlines()):
         name = f"{name}, on a virtual machine"
-    return Check(name="platform", status="ok", why=name)
+    return Check("platform", "ok", name)
 
 
-def check_quota(quota: float | None, allowed: int) -> Check:
-    """Does the control group limit CPU time? Threads above the limit wait for the next period.
-
-    :param quota: in CPUs.
-    :param allowed: CPUs that the process may run on.
-    """
+def _cpus(system: System) -> Iterator[Check]:
+    """CPUs that this process may run on, their time, their clocks, and who else uses them."""
+    cpus = usable.affinity()
+    allowed, everywhere = len(cpus), os.cpu_count() or len(cpus)
+    quota = cgroup.quota_cpus(system.root / "sys/fs/cgroup", system.proc / "self/cgroup")
     if quota is None:
-        return Check(name="cpu quota", status="ok", why="none is set")
-    if quota >= allowed:
-        return Check(name="cpu quota", status="ok", why=f"{quota:g} CPUs, and the process may use {allowed}")
-    return Check(
-        name="cpu quota",
-        status="warning",
-        why=f"{quota:g} CPUs' time on {allowed} CPUs: threads are held back for a part of each period",
-        remedy="Limit the container by CPUs (docker run --cpuset-cpus) in place of their time (--cpus).",
-    )
-
-
-def check_affinity(allowed: int, all_of_them: int | None) -> Check:
-    """On how many CPUs may this process run?"""
-    if all_of_them is None or allowed >= all_of_them:
-        return Check(name="affinity", status="ok", why=f"all {allowed} CPUs")
-    return Check(name="affinity", status="ok", why=f"{allowed} of {all_of_them} CPUs")
-
-
-def check_governor(cpus: Iterable[int], folder: Path) -> Check:
-    """How are the CPUs' clocks set?"""
-    governor = cpu_frequency.settings(cpus, folder).get("cpu_governor")
+        yield Check("cpu quota", "ok", "none is set")
+    elif quota >= allowed:
+        yield Check("cpu quota", "ok", f"{quota:g} CPUs, and the process may use {allowed}")
+    else:
+        # Threads above the limit wait for the next period.
+        why = f"{quota:g} CPUs' time on {allowed} CPUs: threads are held back for a part of each period"
+        remedy = "Limit the container by CPUs (docker run --cpuset-cpus) in place of their time (--cpus)."
+        yield Check("cpu quota", "warning", why, remedy)
+    yield Check("affinity", "ok", f"all {allowed} CPUs" if allowed >= everywhere else f"{allowed} of {everywhere} CPUs")
+    governor = cpu_frequency.settings(cpus, system.root / "sys/devices/system/cpu").get("cpu_governor")
     if governor is None:
-        return Check(name="governor", status="not reported", why="by the system, as in most virtual machines")
-    if governor == "performance":
-        return Check(name="governor", status="ok", why="performance")
-    return Check(
-        name="governor",
-        status="warning",
-        why=f"{governor}: clocks follow the load, and times with them",
-        remedy="Run sudo cpupower frequency-set -g performance.",
-    )
-
-
-def check_steal(cpus: frozenset[int], folder: Path) -> Check:
-    """How much of these CPUs' time since the start did the hypervisor give to others?"""
-    times = cpu_times(cpus, folder)
+        yield Check("governor", "not reported", "by the system, as in most virtual machines")
+    elif governor == "performance":
+        yield Check("governor", "ok", governor)
+    else:
+        why = f"{governor}: clocks follow the load, and times with them"
+        yield Check("governor", "warning", why, "Run sudo cpupower frequency-set -g performance.")
+    times = cpu_times(frozenset(cpus), system.proc)
     if times is None or times.busy_s + times.stolen_s <= 0:
-        return Check(name="steal", status="not reported", why="by the system")
-    share = times.stolen_s / (times.busy_s + times.stolen_s)
-    why = f"{percent(share) if share else 'nothing'} of the CPU time since the start went to other machines"
-    if share <= MOST_STOLEN:
-        return Check(name="steal", status="ok", why=why)
-    return Check(
-        name="steal",
-        status="warning",
-        why=why,
-        remedy="Compare in turns (roofline ab), or measure on a machine of your own.",
-    )
+        yield Check("steal", "not reported", "by the system")
+    else:
+        share = times.stolen_s / (times.busy_s + times.stolen_s)
+        why = f"{percent(share) if share else 'nothing'} of the CPU time since the start went to other machines"
+        remedy = "Compare in turns (roofline ab), or measure on a machine of your own."
+        stolen = share > MOST_STOLEN
+        yield Check("steal", "warning" if stolen else "ok", why, remedy if stolen else None)
 
 
-def check_disk(results: Path) -> Check:
+def _disk(results: Path) -> Check:
     """Is there room for results? The folder need not be there yet."""
-    results = results.absolute()
     folder = next(folder for folder in (results, *results.parents) if os.path.exists(folder))
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        remedy = "Name another folder with --roofline-results."
-        return Check(name="disk", status="no", why=f"{folder} can't be written to", remedy=remedy)
+        return Check("disk", "no", f"{folder} can't be written to", "Name another folder with --roofline-results.")
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        return Check(name="disk", status="warning", why=f"{folder} does not tell how full it is ({error.strerror})")
+        return Check("disk", "warning", f"{folder} does not tell how full it is ({error.strerror})")
     why = f"{scaled(free, 'B')} left for {results}"
     if free < LEAST_FREE_BYTE:
-        remedy = "Make room, or name another folder with --roofline-results."
-        return Check(name="disk", status="warning", why=why, remedy=remedy)
-    return Check(name="disk", status="ok", why=why)
+        return Check("disk", "warning", why, "Make room, or name another folder with --roofline-results.")
+    return Check("disk", "ok", why)

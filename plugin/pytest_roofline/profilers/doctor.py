@@ -54,7 +54,7 @@ def doctor(
     """
     from pytest_roofline.profilers.checkup import checks
 
-    found = checks(System.here(), {"ncu": ncu_path, "nsys": nsys_path, "perf": perf_path}, results)
+    found = [*checks(System.here(), {"ncu": ncu_path, "nsys": nsys_path, "perf": perf_path}, results)]
     room = max(_LEAST_ROOM, (output.width or shutil.get_terminal_size().columns) - _BESIDE)
     display = [
         words("what"),

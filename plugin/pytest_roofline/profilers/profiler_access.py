@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System, unwound_when_terminated
 from pytest_roofline.profilers import tools
-from pytest_roofline.profilers.check import Check, Status
+from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu import probe_kernel
 from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL, judge, permission_remedy
 
@@ -45,7 +45,7 @@ def check_ncu(system: System, asked: Path | None = None) -> Check:
     """
     if system.platform == "darwin":
         why = "ncu counts NVIDIA GPUs, and macOS has none"
-        return Check(name="ncu", status="unsupported_platform", why=why)
+        return Check("ncu", "unsupported_platform", why)
     tool = tools.find(tools.NCU, system, asked)
     if tool.status == "not_found" and system.wsl:
         # Nobody should go and install it for nothing.
@@ -57,7 +57,7 @@ def check_nsys(system: System, asked: Path | None = None) -> Check:
     """Does nsys start? It needs no permission to follow CUDA."""
     if system.platform == "darwin":
         why = "nsys follows programs on Linux and Windows"
-        return Check(name="nsys", status="unsupported_platform", why=why)
+        return Check("nsys", "unsupported_platform", why)
     tool = tools.find(tools.NSYS, system, asked)
     return replace(tool, why="it starts") if tool.usable else tool
 
@@ -65,15 +65,8 @@ def check_nsys(system: System, asked: Path | None = None) -> Check:
 def check_perf(system: System, asked: Path | None = None) -> Check:
     """Does perf count the cycles and instructions of a program that does nothing?"""
     if not system.platform.startswith("linux"):
-        return Check(name="perf", status="unsupported_platform", why="perf is a part of Linux")
+        return Check("perf", "unsupported_platform", "perf is a part of Linux")
     return _tried(tools.find(tools.PERF, system, asked), _count_cycles, system)
-
-
-def check_all(
-    system: System, *, ncu: Path | None = None, nsys: Path | None = None, perf: Path | None = None
-) -> tuple[Check, ...]:
-    """All three, each with the path that was given for it."""
-    return check_ncu(system, ncu), check_nsys(system, nsys), check_perf(system, perf)
 
 
 def check_permission(system: System, ncu: Path | None = None) -> Check:
@@ -85,23 +78,20 @@ def check_permission(system: System, ncu: Path | None = None) -> Check:
     :param ncu: its path, which a remedy has to name.
     """
 
-    def check(status: Status, why: str, remedy: str | None = None) -> Check:
-        return Check(name="counters", status=status, why=why, remedy=remedy)
-
     text = system.read("driver/nvidia/params")
     if system.wsl:
-        return check("unsupported_platform", IN_WSL, OUTSIDE_WSL)
+        return Check("counters", "unsupported_platform", IN_WSL, OUTSIDE_WSL)
     if text is None:
-        return check("not_found", "no NVIDIA driver tells who may read them")
+        return Check("counters", "not_found", "no NVIDIA driver tells who may read them")
     found = re.search(r"^RmProfilingAdminOnly:\s*(\d+)", text, re.MULTILINE)
     if found is None or found.group(1) == "0":
         setting = f"RmProfilingAdminOnly: {found.group(1)}" if found else "the driver has no RmProfilingAdminOnly"
-        return check("ok", f"any user may read them ({setting})")
+        return Check("counters", "ok", f"any user may read them ({setting})")
     why = "administrators only (RmProfilingAdminOnly: 1)"
     for name, number in (("SYS_ADMIN", SYS_ADMIN), ("PERFMON, which drivers from 565 on accept", PERFMON)):
         if system.capable(number):
-            return check("ok", f"{why}; this process has the capability {name}")
-    return check("permission_denied", f"{why}, and this is none", permission_remedy(system, ncu))
+            return Check("counters", "ok", f"{why}; this process has the capability {name}")
+    return Check("counters", "permission_denied", f"{why}, and this is none", permission_remedy(system, ncu))
 
 
 def _tried(tool: Check, probe: Callable[[Path, System], Check], system: System) -> Check:
@@ -114,9 +104,6 @@ def _tried(tool: Check, probe: Callable[[Path, System], Check], system: System) 
 
 def _count_a_kernel(ncu: Path, system: System) -> Check:
     """What comes of `probe_kernel` under ncu."""
-
-    def check(status: Status, why: str, remedy: str | None = None) -> Check:
-        return Check(name="ncu", status=status, why=why, remedy=remedy)
 
     try:
         # ncu keeps its lock file in TMPDIR: one in a folder that all users share may belong to somebody else.
@@ -133,29 +120,29 @@ def _count_a_kernel(ncu: Path, system: System) -> Check:
             )
             said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     except OSError as error:
-        return check("failed", f"no temporary folder for ncu can be had ({error.strerror or error})")
+        return Check("ncu", "failed", f"no temporary folder for ncu can be had ({error.strerror or error})")
     if ended.fault == "timeout":
         remedy = "See in nvidia-smi whether another program holds the GPU."
-        return check("timeout", f"ncu had not counted one tiny kernel after {PROBE_S:g} s", remedy)
+        return Check("ncu", "timeout", f"ncu had not counted one tiny kernel after {PROBE_S:g} s", remedy)
     if ended.fault == "cannot_start":
-        return check("failed", f"ncu can't be started ({ended.reason})")
+        return Check("ncu", "failed", f"ncu can't be started ({ended.reason})")
     answers = list(_answers(said)) or list(_answers(ended.out))
     if any(map(_is_number, answers)):
-        return check("ok", f"it counted a kernel ({PROBE_METRIC})")
+        return Check("ncu", "ok", f"it counted a kernel ({PROBE_METRIC})")
     complaint = judge(f"{said}\n{ended.text}", system, ncu)
     if complaint.status in ("ok", "failed", "no_kernels"):
         # Of a probe that failed ncu says only that there was no kernel.
         for line in ended.err.splitlines():
             if line.startswith(probe_kernel.NO_GPU):
                 why = f"no GPU to count: {line.removeprefix(probe_kernel.NO_GPU)}"
-                return check("unsupported_platform", why)
+                return Check("ncu", "unsupported_platform", why)
             if line.startswith(probe_kernel.SAYS):
-                return check("failed", f"no kernel could be launched: {line.removeprefix(probe_kernel.SAYS)}")
+                return Check("ncu", "failed", f"no kernel could be launched: {line.removeprefix(probe_kernel.SAYS)}")
     if not complaint.usable:
         return complaint
     if answers:
-        return check("missing_metric", f"ncu has no value for {PROBE_METRIC}: {answers[0]!r}")
-    return check("failed", f"ncu ended with code {ended.code} and gave no counters{_in_its_words(ended)}")
+        return Check("ncu", "missing_metric", f"ncu has no value for {PROBE_METRIC}: {answers[0]!r}")
+    return Check("ncu", "failed", f"ncu ended with code {ended.code} and gave no counters{_in_its_words(ended)}")
 
 
 def _answers(text: str) -> Iterator[str]:
@@ -170,35 +157,33 @@ def _answers(text: str) -> Iterator[str]:
 def _count_cycles(perf: Path, system: System) -> Check:
     """What comes of a tiny program under ``perf stat``."""
 
-    def check(status: Status, why: str, remedy: str | None = None) -> Check:
-        return Check(name="perf", status=status, why=why, remedy=remedy)
-
     ended = system.run(
         [perf, "stat", "-x", ",", "-e", ",".join(_PERF_EVENTS), "--", system.python, "-I", "-S", "-c", ""],
         timeout_s=PROBE_S,
         environment={**system.environment, "LC_ALL": "C"},
     )
     if ended.fault == "timeout":
-        return check("timeout", f"perf had not counted a program that does nothing after {PROBE_S:g} s")
+        return Check("perf", "timeout", f"perf had not counted a program that does nothing after {PROBE_S:g} s")
     if ended.fault == "cannot_start":
-        return check("failed", f"perf can't be started ({ended.reason})")
+        return Check("perf", "failed", f"perf can't be started ({ended.reason})")
     counts = [line.split(",")[0] for line in ended.text.splitlines() if any(one in line for one in _PERF_EVENTS)]
     if any(map(_is_number, counts)):
-        return check("ok", "it counts cycles and instructions")
+        return Check("perf", "ok", "it counts cycles and instructions")
     if _PERF_DENIED.search(ended.text):
         level = (system.read("sys/kernel/perf_event_paranoid") or "unknown").strip()
         remedy = f"Run sudo sysctl kernel.perf_event_paranoid={_PARANOID_MOST}."
         if system.container is not None:
             remedy = "Start the container with --cap-add=PERFMON, or ask who runs its host to do so."
         why = f"the kernel lets this user count nothing (perf_event_paranoid is {level})"
-        return check("permission_denied", why, remedy)
+        return Check("perf", "permission_denied", why, remedy)
     if any(count in ("<not supported>", "<not counted>") for count in counts):
-        return check(
+        return Check(
+            "perf",
             "missing_metric",
             "this machine counts no processor events, as is usual in a virtual machine",
             "Measure on the machine itself, or have its host pass the counters on.",
         )
-    return check("failed", f"perf ended with code {ended.code}{_in_its_words(ended)}")
+    return Check("perf", "failed", f"perf ended with code {ended.code}{_in_its_words(ended)}")
 
 
 def _in_its_words(ended: Ended) -> str:

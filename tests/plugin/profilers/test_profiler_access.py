@@ -15,7 +15,7 @@ from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System
 from pytest_roofline.profilers import profiler_access as access
 from pytest_roofline.profilers.check import CountersStatus
 from pytest_roofline.profilers.ncu import probe_kernel
-from pytest_roofline.profilers.profiler_access import check_all, check_ncu, check_perf, check_permission
+from pytest_roofline.profilers.profiler_access import check_ncu, check_nsys, check_perf, check_permission
 from tests.plugin.profilers.stubs import NCU_VERSION, Stubs
 
 WSL = {"kernel_release": "6.6.87.2-microsoft-standard-WSL2"}
@@ -140,16 +140,6 @@ def test_what_kept_the_probe_from_launching(stubs: Stubs, probe: str, status: st
     assert (found.status, found.why) == (status, why)
 
 
-def test_wsl_is_told_as_such(stubs: Stubs) -> None:
-    """Its driver's answer is that of a missing permission; what helps there is of no use here."""
-    stubs.ncu("permission")
-    line = check_ncu(machine(stubs, **WSL)).line
-    assert line == (
-        "ncu 2025.3.1.0: unsupported_platform: a GPU's counters are not available in WSL2. Profile on Linux that runs "
-        "on the machine itself."
-    )
-
-
 def test_nobody_is_sent_to_install_ncu_in_wsl(stubs: Stubs) -> None:
     """It would most likely be for nothing."""
     found = check_ncu(machine(stubs, **WSL))
@@ -170,32 +160,12 @@ def test_no_ncu(stubs: Stubs) -> None:
     assert found.why == f"{ncu} is not NVIDIA Nsight Compute, or does not work: it says '16.14.20'"
 
 
-SCRIPTS = {
-    "permission_denied": "echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission'; \"$@\"; exit 0",
-    "no_kernels": "echo '==WARNING== No kernels were profiled.'",
-    "lock_conflict": "echo InterprocessLockFailed; exit 9",
-    "failed": "echo nonsense",
-}
-
-
-@pytest.mark.parametrize("status", SCRIPTS)
-def test_a_script_around_ncu_is_tried(stubs: Stubs, status: str) -> None:
-    """It need not tell a version: what it does with a program counts."""
-    ncu = stubs.ncu()
-    ncu.write_text(f"#!/bin/sh\n{SCRIPTS[status]}\n")
-    found = check_ncu(machine(stubs))
-    assert (found.status, found.path, found.version) == (status, ncu, None)
-
-
 def test_a_given_path_is_the_only_one(stubs: Stubs, tmp_path: Path) -> None:
     """Each tool's own."""
-    stubs.ncu()
-    stubs.nsys()
-    stubs.perf()
-    none = tmp_path / "none"
-    found = check_all(machine(stubs), ncu=none, nsys=none, perf=none)
-    assert [(one.name, one.status) for one in found] == [(name, "not_found") for name in ("ncu", "nsys", "perf")]
-    assert [one.usable for one in check_all(machine(stubs))] == [True, True, True]
+    for put, check in ((stubs.ncu, check_ncu), (stubs.nsys, check_nsys), (stubs.perf, check_perf)):
+        put()
+        assert check(machine(stubs)).usable
+        assert check(machine(stubs), tmp_path / "none").status == "not_found"
 
 
 def test_no_temporary_folder(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,11 +182,8 @@ def test_no_temporary_folder(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_other_platforms(stubs: Stubs) -> None:
     """macOS has none of them, Windows no perf; nothing is looked for."""
-    stubs.ncu()
-    stubs.nsys()
-    stubs.perf()
-    mac = check_all(machine(stubs, platform="darwin"))
-    assert [one.status for one in mac] == ["unsupported_platform"] * 3
+    for check in (check_ncu, check_nsys, check_perf):
+        assert check(machine(stubs, platform="darwin")).status == "unsupported_platform"
     assert check_perf(machine(stubs, platform="win32")).line == "perf: unsupported_platform: perf is a part of Linux"
 
 

@@ -77,7 +77,7 @@ def judge(text: str, system: System, ncu: Path | None = None) -> Check:
 
 
 def _ncu(status: CountersStatus, why: str = "", remedy: str | None = None) -> Check:
-    return Check(name="ncu", status=status, why=why, remedy=remedy)
+    return Check("ncu", status, why, remedy)
 
 
 def _first(errors: list[str]) -> str:

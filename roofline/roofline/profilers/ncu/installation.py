@@ -8,24 +8,30 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 VARIABLE = "ROOFLINE_NCU"
-"""The environment's variable that may hold the path of ncu, or of its folder."""
+"""The environment's variable that may hold the path of ncu."""
 
 ASK = "`roofline ncu --ask CC`, with the GPU's compute capability (8.9), lists those to ask for."
 """What to do where an ncu has no metric of a name."""
 
 _ROOT = Path("/")
-INSTALLED = (
+_FOLDERS = (
     "opt/nvidia/nsight-compute/*",
     "usr/local/cuda*/nsight-compute-*",
     "opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute",
     "opt/cuda/nsight_compute",
 )
-"""Folders below the root that installers put it into."""
+"""Patterns of folders below the root that installers put it into."""
+
+PLACES = (
+    *(f"{folder}/ncu" for folder in _FOLDERS),
+    "usr/local/cuda*/bin/ncu",
+    "Program Files/NVIDIA Corporation/Nsight Compute */ncu.bat",
+)
+"""The same of the program, for `candidates`."""
 
 _MODULE = Path("extras", "python")
 
@@ -33,16 +39,26 @@ _ANOTHER = "npm-check-updates"
 """Has an ncu, too."""
 
 
+def candidates(name: str, places: Sequence[str], search: str, root: Path = _ROOT) -> Iterator[Path]:
+    """Executable files of that name: those on PATH, then the installed ones, the newest first.
+
+    :param places: patterns of its path below the root.
+    :param search: PATH.
+    """
+    for found in (*(Path(folder, name) for folder in search.split(os.pathsep) if folder), *_newest(root, places)):
+        if executable := shutil.which(found.absolute()):
+            yield Path(executable)
+
+
 def program() -> Path | None:
-    """The absolute path of ncu: of that which is named, by itself or by its folder, else the first on PATH, else the
-    newest that is installed; None where there is none.
+    """The absolute path of ncu: of that which is named, else the first of its `candidates` that is known to be no other
+    program; None where there is none.
     """
     named = os.environ.get(VARIABLE)
     if named:
-        path = Path(named).absolute()
-        return _within(path) if path.is_dir() else _usable(shutil.which(str(path)))
-    on_path = (Path(folder) for folder in os.get_exec_path() if folder)
-    return next(filter(None, map(_within, chain(on_path, _installed()))), None)
+        return None if (found := shutil.which(Path(named).absolute())) is None else Path(found)
+    found_ones = candidates("ncu", PLACES, os.environ.get("PATH", ""), _ROOT)
+    return next((path for path in found_ones if _ANOTHER not in path.resolve().parts), None)
 
 
 def module_folders() -> tuple[Path, ...]:
@@ -51,10 +67,9 @@ def module_folders() -> tuple[Path, ...]:
     """
     folders: list[Path] = []
     for path in filter(None, (os.environ.get(VARIABLE), shutil.which("ncu"))):
-        resolved = Path(path).resolve()
-        home = resolved if resolved.is_dir() else resolved.parent
-        folders += [home, home.parent, *sorted(home.parent.glob("nsight-compute-*"), key=_numbers, reverse=True)]
-    beside = dict.fromkeys(folder / _MODULE for folder in (*folders, *_installed()))
+        home = Path(path).resolve().parent
+        folders += [home, home.parent, *_newest(home.parent, ["nsight-compute-*"])]
+    beside = dict.fromkeys(folder / _MODULE for folder in (*folders, *_newest(_ROOT, _FOLDERS)))
     return tuple(folder for folder in beside if folder.is_dir())
 
 
@@ -66,20 +81,11 @@ def print_command(report: str = "REPORT.ncu-rep", into: str = "FILE.csv") -> str
     return f"LC_ALL=C {shlex.join(words)} > {shlex.quote(into)}"
 
 
-def _installed() -> Iterator[Path]:
-    """Folders, the newest first of each place."""
-    for pattern in INSTALLED:
-        yield from sorted(_ROOT.glob(pattern), key=_numbers, reverse=True)
+def _newest(root: Path, patterns: Iterable[str]) -> list[Path]:
+    """What there is, by the last version in its path."""
+    return sorted((path for pattern in patterns for path in root.glob(pattern)), key=_version, reverse=True)
 
 
-def _within(folder: Path) -> Path | None:
-    return _usable(shutil.which("ncu", path=str(folder)))
-
-
-def _usable(found: str | None) -> Path | None:
-    """An executable file of that name, unless it is known to be another program."""
-    return None if found is None or _ANOTHER in Path(found).resolve().parts else Path(found).absolute()
-
-
-def _numbers(path: Path) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", str(path)))
+def _version(path: Path) -> tuple[int, ...]:
+    versions = re.findall(r"\d+(?:\.\d+)+", str(path))
+    return tuple(map(int, versions[-1].split("."))) if versions else ()

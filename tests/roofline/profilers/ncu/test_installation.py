@@ -47,7 +47,7 @@ def test_the_command_names_the_program_in_full(monkeypatch: pytest.MonkeyPatch, 
 def test_the_one_that_is_named_comes_before_path_and_installed_ones(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path
 ) -> None:
-    """As the program or its folder, from wherever; a named path is never replaced by another."""
+    """From wherever; a named path is never replaced by another."""
     installed = made(root / "opt/nvidia/nsight-compute/2025.1.1/ncu")
     assert program() == installed
     on_path = made(tmp_path / "bin" / "ncu")
@@ -55,7 +55,7 @@ def test_the_one_that_is_named_comes_before_path_and_installed_ones(
     assert program() == on_path
     named = made(tmp_path / "named" / "ncu")
     monkeypatch.chdir(tmp_path)
-    for given in (named, named.parent, "named/ncu", "named"):
+    for given in (named, "named/ncu"):
         monkeypatch.setenv("ROOFLINE_NCU", str(given))
         assert program() == named
     monkeypatch.setenv("ROOFLINE_NCU", "ncu")
@@ -87,10 +87,11 @@ def test_another_program_of_that_name_is_passed_over(monkeypatch: pytest.MonkeyP
             "opt/nvidia/hpc_sdk/Linux_x86_64/25.3/profilers/Nsight_Compute",
         ),
         ("opt/cuda/nsight_compute", "opt/nvidia/nsight-compute/2023.1.0"),
+        ("opt/nvidia/nsight-compute/2025.9.0", "usr/local/cuda-13.0/nsight-compute-2025.10.0"),
     ],
 )
 def test_of_several_installed_ones_the_newest_comes_first(root: Path, older: str, newer: str) -> None:
-    """By the numbers in its name, whatever order the file system has; of the program as of the module."""
+    """By the version in its path, whatever order the file system has; of the program as of the module."""
     for version in (older, newer):
         made(root / version / "ncu")
         (root / version / "extras" / "python").mkdir(parents=True)
