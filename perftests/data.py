@@ -98,7 +98,7 @@ def open_batches(
     return loaders.LoaderBatches(
         loaders.fake_images(model.input_shape, model.classes, batch)
         if folder is None
-        else loaders.folder_images(folder, model.input_shape, options.augment),
+        else loaders.folder_images(folder, model.input_shape, not options.no_augment),
         batch=batch,
         device=device,
         options=options,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -82,36 +83,30 @@ def _path(text: str, source: str) -> Path:
         ) from error
 
 
-StartMethod = Literal["fork", "spawn", "forkserver"]
-
-PREFETCH_FACTOR = 2
 _MOST_WORKERS = 16
 """The default never starts more: each holds its own batches in memory. A wish may be for so many on each CPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderOptions:
-    """How images are loaded.
+    """How images are loaded: a field for each setting of `suite_options.LOADER`.
 
     :param prefetch_factor: batches each worker prepares ahead; without workers nobody does.
-    :param augment: random crop and flip, as in training; else resize and centre crop.
-    :param start_method: how workers are started; None is Python's own way on this platform.
+    :param no_augment: resize and centre crop; else random crop and flip, as in training.
     """
 
     workers: int = 0
     pin_memory: bool = False
-    prefetch_factor: int = PREFETCH_FACTOR
-    augment: bool = True
-    start_method: StartMethod | None = None
+    prefetch_factor: int = 2
+    no_augment: bool = False
 
     def describe(self) -> dict[str, Any]:
         """What changes the work, as JSON values, for the workload's hash."""
-        return {
-            "workers": self.workers,
-            "pin_memory": self.pin_memory,
-            "prefetch_factor": self.prefetch_factor if self.workers else None,
-            "augment": self.augment,
-        }
+        values = asdict(self)
+        values["augment"] = not values.pop("no_augment")
+        if not self.workers:
+            values["prefetch_factor"] = None
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +122,20 @@ class LoaderPlan:
     notes: tuple[str, ...] = ()
 
 
-def plan(
-    *,
-    data: str,
-    device_kind: str,
-    effective_cpus: int,
-    workers: int | None = None,
-    pin_memory: bool = False,
-    prefetch_factor: int | None = None,
-    augment: bool = True,
-) -> LoaderPlan:
+def plan(wish: Mapping[str, Any], *, data: str, device_kind: str, effective_cpus: int) -> LoaderPlan:
     """Share the CPUs between workers and the main process's threads, so that together they are no more than there are.
 
     On a CPU the model computes with what the loader leaves: one CPU in eight loads, at least one of two. An accelerator
     needs one thread to be driven, so the rest loads, up to 16.
 
+    :param wish: fields of `LoaderOptions`. Of ``workers`` None chooses; more than there is room for are granted, and
+        noted.
     :param data: kind of the data source; ``synthetic`` needs no loader.
-    :param workers: the user's wish; None chooses. A wish for more than there is room for is granted, and noted.
-    :raises DataError: the wish is for more than can be started in reasonable time.
+    :raises DataError: the wish is for more workers than can be started in reasonable time.
     """
     if data == "synthetic":
         return LoaderPlan(LoaderOptions(), effective_cpus)
+    workers = wish.get("workers")
     if workers is None:
         spare = effective_cpus - 1
         workers = min(spare, max(1, effective_cpus // 8) if device_kind == "cpu" else _MOST_WORKERS)
@@ -155,19 +143,15 @@ def plan(
     if workers > most:
         raise DataError(f"--workers {workers}: too many to start on {effective_cpus} CPUs. Use at most {most}.")
     threads = max(1, effective_cpus - workers)
+    options = LoaderOptions(**{**wish, "workers": workers})
     notes = []
     if workers + threads > effective_cpus and workers > 0:
         notes.append(f"{workers} loader workers and {threads} thread compete for {effective_cpus} CPUs")
-    if pin_memory and device_kind != "cuda":
+    if options.pin_memory and device_kind != "cuda":
         notes.append(f"pinned memory only speeds up copies to CUDA devices; left off for {device_kind}")
-    if prefetch_factor not in (None, PREFETCH_FACTOR) and workers == 0:
+        options = replace(options, pin_memory=False)
+    if options.prefetch_factor != LoaderOptions().prefetch_factor and workers == 0:
         notes.append("without workers nobody prefetches; the prefetch factor has no effect")
-    options = LoaderOptions(
-        workers=workers,
-        pin_memory=pin_memory and device_kind == "cuda",
-        prefetch_factor=prefetch_factor or PREFETCH_FACTOR,
-        augment=augment,
-    )
     return LoaderPlan(options, threads, tuple(notes))
 
 

@@ -132,10 +132,9 @@ def _loader(dataset: Dataset[Any], batch: int, options: LoaderOptions, seed: int
         num_workers=workers,
         pin_memory=options.pin_memory,
         generator=torch.Generator().manual_seed(seed),
-        # torch takes these three only where there are workers
+        # torch takes these two only where there are workers
         prefetch_factor=options.prefetch_factor if workers else None,
         timeout=_SILENT_WORKER_S if workers else 0,
-        multiprocessing_context=options.start_method if workers else None,
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 from perftests import data, data_options, matrix, models
 from perftests.data_options import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
-from perftests.suite_options import SETTINGS
+from perftests.suite_options import LOADER, SETTINGS
 from pytest_roofline.config import idle_flags, options_of, spelled, taken_flags
 from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device import selection as devices
@@ -62,13 +62,10 @@ class Suite:
 
     def loader(self, case: CaseSpec) -> data_options.LoaderPlan:
         return data_options.plan(
+            {setting.name: self.values[setting.name] for setting in LOADER},
             data=self.data_of(case).kind,
             device_kind=self.kind,
             effective_cpus=cpus.effective_cpus(),
-            workers=self.values["workers"],
-            pin_memory=self.values["pin_memory"],
-            prefetch_factor=self.values["prefetch_factor"],
-            augment=not self.values["no_augment"],
         )
 
     def obstacle(self, case: CaseSpec, device: torch.device) -> str | None:
@@ -155,7 +152,7 @@ class Suite:
             config={
                 **model_of.config(),
                 "data": data.describe(self.data_of(case)),
-                "augment": loader.augment if has_loader else None,
+                "augment": not loader.no_augment if has_loader else None,
             },
             setting={
                 "loader": loader.describe() if has_loader else None,
@@ -225,8 +222,7 @@ def announce_idle(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     cases = [case for id, case in known.items() if id in ids]
     why = {}
     if all(suite.data_of(case).kind == "synthetic" for case in cases):
-        loading = ("workers", "pin_memory", "prefetch_factor", "no_augment")
-        why.update(dict.fromkeys(loading, "no case of this run loads data"))
+        why.update({setting.name: "no case of this run loads data" for setting in LOADER})
     if all(case.mode != "train" for case in cases):
         why["grad_accum_steps"] = "no case of this run trains"
     config.stash.setdefault(ANNOUNCED, []).extend(idle_flags(config, SETTINGS, why))

@@ -4,6 +4,31 @@ from __future__ import annotations
 
 from pytest_roofline.settings import Setting, truth, whole, words
 
+LOADER: tuple[Setting, ...] = (
+    Setting(
+        name="workers",
+        metavar="N",
+        parse=whole(0, 1024),
+        help="Data loader workers. Default: what the CPUs leave free.",
+    ),
+    Setting(name="pin_memory", parse=truth, default=False, switch=True, help="Load into pinned memory (CUDA)."),
+    Setting(
+        name="prefetch_factor",
+        metavar="N",
+        parse=whole(1, 1024),
+        default=2,
+        help="Batches each worker prepares ahead. Default: 2.",
+    ),
+    Setting(
+        name="no_augment",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Resize and centre crop instead of random crop and flip.",
+    ),
+)
+"""How data are loaded: each is a field of `data_options.LoaderOptions` by its name."""
+
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="matrix",
@@ -39,27 +64,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="synthetic (ready on the device), fake (torchvision's FakeData), sample (real photographs) "
         "or imagefolder:PATH.",
     ),
-    Setting(
-        name="workers",
-        metavar="N",
-        parse=whole(0, 1024),
-        help="Data loader workers. Default: what the CPUs leave free.",
-    ),
-    Setting(name="pin_memory", parse=truth, default=False, switch=True, help="Load into pinned memory (CUDA)."),
-    Setting(
-        name="prefetch_factor",
-        metavar="N",
-        parse=whole(1, 1024),
-        default=2,
-        help="Batches each worker prepares ahead. Default: 2.",
-    ),
-    Setting(
-        name="no_augment",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="Resize and centre crop instead of random crop and flip.",
-    ),
+    *LOADER,
     Setting(
         name="grad_accum_steps",
         metavar="N",

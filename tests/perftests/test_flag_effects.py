@@ -155,7 +155,7 @@ ROWS = (
     Row("workers", "--workers 3", lambda run: run.loader.workers == 3, beside=_FAKE),
     Row("pin_memory", "--pin-memory", lambda run: run.loader.pin_memory, beside=f"{_FAKE} --device cuda"),
     Row("prefetch_factor", "--prefetch-factor 4", lambda run: run.loader.prefetch_factor == 4, beside=_FAKE),
-    Row("no_augment", "--no-augment", lambda run: not run.loader.augment, beside=_FAKE),
+    Row("no_augment", "--no-augment", lambda run: run.loader.no_augment, beside=_FAKE),
     Row("grad_accum_steps", "--grad-accum-steps 2", lambda run: run.workload.grad_accum_steps == 2, "--model mlp"),
     # What it lets pass is held in test_suite.py.
     Row("no_memory_check", "--no-memory-check", lambda run: run.suite.values["no_memory_check"]),

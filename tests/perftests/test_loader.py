@@ -68,10 +68,6 @@ def test_batches_are_full_shuffled_and_without_end() -> None:
     assert all(len(set(epoch)) == 8 for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 50
     assert {image for epoch in epochs for image in epoch} == set(range(10))
-
-
-def test_a_batch_of_all_images_is_a_batch() -> None:
-    """The limit of ``N images < batch B``."""
     assert sorted(next(iter(EndlessBatches(4, 4, seed=0)))) == [0, 1, 2, 3]
 
 
@@ -84,33 +80,18 @@ def test_the_seed_decides_the_order() -> None:
     with_worker.close()
 
 
-def test_images_and_targets_belong_together() -> None:
-    """What comes out is ``((images,), classes)``."""
-    (images,), target = _open(Numbers()).next()
-    assert images.shape == (4, 3, 2, 2)
-    assert target is not None
-    assert torch.equal(images[:, 0, 0, 0].long(), target)
-
-
-def test_inference_gets_no_target() -> None:
-    """It has no use for one."""
-    assert _open(Numbers(), with_target=False).next()[1] is None
-
-
-def test_layout_and_dtype_are_the_cases() -> None:
-    """Channels-last in bfloat16; targets stay whole numbers."""
+def test_images_and_targets_belong_together_and_suit_the_case() -> None:
+    """Layout, dtype and device are the case's; targets stay whole numbers. Meta stands in for an accelerator."""
     (images,), target = _open(Numbers(), layout="channels_last", dtype=torch.bfloat16).next()
+    assert images.shape == (4, 3, 2, 2)
     assert images.is_contiguous(memory_format=torch.channels_last)
-    assert images.dtype == torch.bfloat16
     assert target is not None
-    assert target.dtype == torch.int64
-
-
-def test_batches_are_on_the_device() -> None:
-    """Inputs and targets; meta stands in for an accelerator."""
+    assert (images.dtype, target.dtype) == (torch.bfloat16, torch.int64)
+    assert torch.equal(images[:, 0, 0, 0].long(), target)
     (images,), target = _open(Numbers(), device=torch.device("meta")).next()
     assert target is not None
     assert (images.device.type, target.device.type) == ("meta", "meta")
+    assert _open(Numbers(), with_target=False).next()[1] is None
 
 
 def test_fewer_images_than_a_batch_is_refused() -> None:
@@ -150,21 +131,22 @@ def test_closing_stops_the_workers() -> None:
         batches.next()
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_an_image_that_can_not_be_read_any_more_ends_it_with_its_reason(workers: int) -> None:
-    """What a worker raised is told in one line, and the workers are gone."""
+@pytest.mark.parametrize(
+    ("fault", "workers", "reason"),
+    [
+        ({"bad": 0}, 0, "image 0 has gone$"),
+        ({"bad": 0}, 1, "OSError: image 0 has gone$"),
+        ({"deadly": 0}, 1, "DataLoader worker .* exited unexpectedly"),
+    ],
+)
+def test_a_worker_that_fails_ends_it_with_its_reason(fault: dict[str, int], workers: int, reason: str) -> None:
+    """What it raised is told in one line, and the workers are gone; so it is where starting fails."""
     before = _children()
-    batches = _open(Numbers(8, bad=0), LoaderOptions(workers=workers), seed=_seed_with_late(0))
-    with pytest.raises(DataError, match=r"^the data loader failed: (OSError: )?image 0 has gone$"):
-        _classes(batches, 8)
-    assert _children() - before == set()
-
-
-def test_a_worker_that_dies_ends_it_with_its_reason() -> None:
-    """As one does that runs out of shared memory."""
-    before = _children()
-    with pytest.raises(DataError, match=r"^the data loader failed: DataLoader worker .* exited unexpectedly"):
-        _classes(_open(Numbers(8, deadly=0), LoaderOptions(workers=1)), 8)
+    options = LoaderOptions(workers=workers)
+    with pytest.raises(DataError, match=f"^the data loader failed: {reason}"):
+        _classes(_open(Numbers(8, **fault), options, seed=_seed_with_late(0)), 8)
+    with pytest.raises(DataError, match=f"^the data loader failed: {reason}"):
+        _open(Numbers(4, **fault), options)
     assert _children() - before == set()
 
 
@@ -188,14 +170,6 @@ def _seed_with_late(image: int) -> int:
     return next(seed for seed in range(100) if image not in next(iter(EndlessBatches(8, 4, seed))))
 
 
-def test_a_failure_while_starting_leaves_no_worker() -> None:
-    """The same error, from the constructor."""
-    before = _children()
-    with pytest.raises(DataError, match="the data loader failed"):
-        _open(Numbers(4, bad=0), LoaderOptions(workers=1))
-    assert _children() - before == set()
-
-
 def test_more_workers_than_cpus_warn_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is in the plan's notes; here warnings are errors."""
     if hasattr(os, "sched_getaffinity"):
@@ -205,21 +179,6 @@ def test_more_workers_than_cpus_warn_nobody(monkeypatch: pytest.MonkeyPatch) -> 
         warnings.simplefilter("error")
         batches = _open(Numbers(), LoaderOptions(workers=2))
     batches.close()
-
-
-def test_real_images_come_through_a_spawned_worker(tmp_path: Path) -> None:
-    """Everything a worker needs can be pickled: so it works on macOS, Windows and Python 3.14 too."""
-    for number in range(3):
-        path = tmp_path / "ab"[number % 2] / f"{number}.jpg"
-        path.parent.mkdir(exist_ok=True)
-        Image.effect_noise((40, 30), 50).convert("RGB").save(path)
-    folder = image_folder.find(tmp_path, "--data")
-    dataset = loader.folder_images(folder, (3, 16, 16), augment=True)
-    batches = _open(dataset, LoaderOptions(workers=1, start_method="spawn"), batch=2)
-    (images,), _ = batches.next()
-    batches.close()
-    assert images.shape == (2, 3, 16, 16)
-    assert images.isfinite().all()
 
 
 def test_augmentation_in_workers_follows_the_seed(tmp_path: Path) -> None:
@@ -258,16 +217,6 @@ def test_it_is_torchvisions_image_folder_on_what_was_found(folder: image_folder.
     assert [dataset[index][1] for index in range(len(dataset))] == [0, 1, 1]
 
 
-@pytest.mark.parametrize("augment", [True, False])
-@pytest.mark.parametrize("shape", [(3, 24, 24), (1, 28, 28)])
-def test_images_come_in_the_models_shape(
-    folder: image_folder.Folder, augment: bool, shape: tuple[int, int, int]
-) -> None:
-    """Also gray ones; as float32."""
-    image, _ = loader.folder_images(folder, shape, augment)[0]
-    assert (image.shape, image.dtype) == (shape, torch.float32)
-
-
 def test_colours_are_normalised_as_imagenets(folder: image_folder.Folder) -> None:
     """(value / 255 - mean) / standard deviation, channel by channel; this image is one colour."""
     image, _ = loader.folder_images(folder, (3, 8, 8), augment=False)[1]
@@ -276,44 +225,30 @@ def test_colours_are_normalised_as_imagenets(folder: image_folder.Folder) -> Non
     assert image.std(dim=(1, 2)).max() < 1e-5
 
 
-@pytest.mark.parametrize(
-    ("augment", "expected"),
-    [
-        (True, ["RandomResizedCrop", "RandomHorizontalFlip", "ToTensor", "Normalize"]),
-        (False, ["Resize", "CenterCrop", "ToTensor", "Normalize"]),
-    ],
-)
-def test_transforms_are_those_of_the_imagenet_example(
-    folder: image_folder.Folder, augment: bool, expected: list[str]
-) -> None:
-    """In its order: what the workers spend their time on is what people's workers do."""
-    transform = loader.folder_images(folder, (3, 224, 224), augment).transform  # type: ignore[attr-defined]
-    assert [type(part).__name__ for part in transform.transforms] == expected
+def test_transforms_are_those_of_the_imagenet_example(folder: image_folder.Folder) -> None:
+    """In its order: what the workers spend their time on is what people's workers do. 256 is resized to for 224."""
+
+    def names(transform: Any) -> list[str]:
+        return [type(part).__name__ for part in transform.transforms]
+
+    trained = loader.folder_images(folder, (3, 224, 224), augment=True).transform  # type: ignore[attr-defined]
+    assert names(trained) == ["RandomResizedCrop", "RandomHorizontalFlip", "ToTensor", "Normalize"]
+    for size, resized in ((224, 256), (299, 342), (28, 32)):
+        evaluated = loader.folder_images(folder, (3, size, size), augment=False).transform  # type: ignore[attr-defined]
+        assert names(evaluated) == ["Resize", "CenterCrop", "ToTensor", "Normalize"]
+        assert evaluated.transforms[0].size == resized
 
 
-@pytest.mark.parametrize(("size", "resized"), [(224, 256), (299, 342), (28, 32)])
-def test_an_image_is_resized_in_proportion_to_its_crop(folder: image_folder.Folder, size: int, resized: int) -> None:
-    """256 for 224, as the ImageNet example evaluates."""
-    transform = loader.folder_images(folder, (3, size, size), False).transform  # type: ignore[attr-defined]
-    assert transform.transforms[0].size == resized
-
-
-@pytest.mark.parametrize("shape", [(3, 224, 224), (1, 28, 28)])
-def test_fake_images_have_the_models_shape(shape: tuple[int, int, int]) -> None:
-    """And targets the model has outputs for."""
-    dataset = loader.fake_images(shape, classes=3, batch=2000)
-    image, target = dataset[0]
-    assert (image.shape, image.dtype) == (shape, torch.float32)
-    assert 0 <= target < 3
-    assert len(dataset) == 2000  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("augment", [True, False])
-def test_data_sets_can_be_pickled(folder: image_folder.Folder, augment: bool) -> None:
-    """Spawned workers get them that way: no lambda, no local class."""
-    for dataset in (loader.folder_images(folder, (1, 28, 28), augment), loader.fake_images((3, 8, 8), 10, 4)):
-        copy = pickle.loads(pickle.dumps(dataset))
-        assert copy[0][0].shape == dataset[0][0].shape
+@pytest.mark.parametrize("shape", [(3, 24, 24), (1, 28, 28)])
+def test_images_come_in_the_models_shape(folder: image_folder.Folder, shape: tuple[int, int, int]) -> None:
+    """Also gray ones; as float32. Spawned workers get the data sets pickled: no lambda, no local class."""
+    fake = loader.fake_images(shape, classes=3, batch=2000)
+    assert len(fake) == 2000  # type: ignore[arg-type]
+    assert len(loader.fake_images(shape, classes=3, batch=2)) == loader.FAKE_IMAGES  # type: ignore[arg-type]
+    assert 0 <= fake[0][1] < 3
+    for dataset in (fake, *(loader.folder_images(folder, shape, augment) for augment in (True, False))):
+        image, _ = pickle.loads(pickle.dumps(dataset))[0]
+        assert (image.shape, image.dtype) == (shape, torch.float32)
 
 
 def test_pillows_warnings_are_not_heard(tmp_path: Path) -> None:
