@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
-from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from perftests import bert, models
@@ -23,22 +24,18 @@ def test_every_torchvision_classification_model_is_known() -> None:
     assert len(names) == len(set(names))
 
 
-def test_an_unknown_name_says_near_matches() -> None:
-    """The message holds the name and names like it."""
-    with pytest.raises(models.UnknownModel, match=r"unknown model 'resnet5'; near matches: .*resnet50"):
-        models.check("resnet5")
-
-
-def test_a_name_in_the_wrong_spelling_finds_the_right_one() -> None:
-    """Capitals and hyphens don't keep a near match away."""
-    with pytest.raises(models.UnknownModel, match="near matches: mobilenet_v2"):
-        models.find("MobileNet-V2")
-
-
-def test_a_name_like_no_other_says_what_is_built_in() -> None:
-    """Without a near match the message still says something that works."""
-    with pytest.raises(models.UnknownModel, match="built in are mlp, cnn, bert_base, lstm, transformer_encoder"):
-        models.check("zzzzzzzzzzzz")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("resnet5", r"unknown model 'resnet5'; near matches: .*resnet50"),
+        ("MobileNet-V2", "near matches: mobilenet_v2"),
+        ("zzzzzzzzzzzz", "built in are mlp, cnn, bert_base, lstm, transformer_encoder"),
+    ],
+)
+def test_an_unknown_name_says_near_matches(name: str, message: str) -> None:
+    """Capitals and hyphens don't keep one away; without any the message still says something that works."""
+    with pytest.raises(models.UnknownModel, match=message):
+        models.check(name)
 
 
 @pytest.mark.parametrize(
@@ -64,26 +61,18 @@ def test_a_torchvision_model_runs_and_its_loss_fits(name: str) -> None:
     assert logits.shape == (2, spec.classes)
 
 
-def test_inception_weighs_its_auxiliary_head() -> None:
-    """The loss is that of the logits plus 0.4 of the auxiliary logits'."""
+@pytest.mark.parametrize(("name", "weights"), [("inception_v3", (1.0, 0.4)), ("googlenet", (1.0, 0.3, 0.3))])
+def test_auxiliary_heads_are_weighed(name: str, weights: tuple[float, ...]) -> None:
+    """As published: the loss is that of the logits, plus a share of each auxiliary head's."""
+    from torchvision.models.googlenet import GoogLeNetOutputs
     from torchvision.models.inception import InceptionOutputs
 
-    target = torch.tensor([1])
+    outputs = InceptionOutputs if name == "inception_v3" else GoogLeNetOutputs
     sure, even = torch.tensor([[0.0, 50.0]]), torch.zeros(1, 2)
-    loss = models.find("inception_v3").loss
-    assert loss(InceptionOutputs(sure, even), target).item() == pytest.approx(0.4 * 0.6931472)
-    assert loss(InceptionOutputs(even, sure), target).item() == pytest.approx(0.6931472)
-
-
-def test_googlenet_weighs_both_auxiliary_heads() -> None:
-    """The loss is that of the logits plus 0.3 of each auxiliary head's."""
-    from torchvision.models.googlenet import GoogLeNetOutputs
-
-    target = torch.tensor([1])
-    sure, even = torch.tensor([[0.0, 50.0]]), torch.zeros(1, 2)
-    loss = models.find("googlenet").loss
-    assert loss(GoogLeNetOutputs(sure, even, sure), target).item() == pytest.approx(0.3 * 0.6931472)
-    assert loss(GoogLeNetOutputs(sure, sure, even), target).item() == pytest.approx(0.3 * 0.6931472)
+    for head, weight in enumerate(weights):
+        logits = outputs(*(even if head == number else sure for number in range(len(weights))))
+        loss = models.find(name).loss(logits, torch.tensor([1]))
+        assert loss.item() == pytest.approx(weight * 0.6931472)
 
 
 def _layers(name: str) -> list[str]:
@@ -114,15 +103,19 @@ def test_the_cnn_has_the_layers_of_report_004() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("mlp", 235_146), ("cnn", 2_762), ("resnet18", 11_689_512)])
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("mlp", 235_146), ("cnn", 2_762), ("resnet18", 11_689_512), ("bert_base", 107_721_218)],
+)
 def test_parameter_counts(name: str, parameters: int) -> None:
-    """Known counts, from the layers by hand (resnet18: as published)."""
+    """From the layers by hand (resnet18: as published).
+
+    BERT-base cased with a question-answering head and without a pooler: embeddings (28 996 + 512 + 2) x 768 and a norm;
+    12 layers of 7 087 872; a head of 768 x 2 + 2.
+    """
     with torch.device("meta"):
-        assert _parameters(models.find(name).build()) == parameters
-
-
-def _parameters(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
+        model = models.find(name).build()
+    assert sum(parameter.numel() for parameter in model.parameters()) == parameters
 
 
 @pytest.mark.parametrize("name", ["mlp", "cnn"])
@@ -179,38 +172,24 @@ def test_config_tells_what_changes_the_work() -> None:
     }
 
 
-def _obstacle(name: str, **changes: object) -> str | None:
+@pytest.mark.parametrize(
+    ("name", "changes", "obstacle"),
+    [
+        ("resnet18", {"layout": "channels_last", "data": "sample"}, None),
+        ("bert_base", {}, None),
+        ("bert_base", {"data": "sample"}, "bert_base takes tokens and sample data are images; use synthetic data"),
+        ("bert_base", {"layout": "channels_last"}, "bert_base takes tokens, which have no channels_last layout"),
+        ("inception_v3", {"batch": 1}, "inception_v3: train batch must be >= 2 (a batch norm sees a single value)"),
+        ("inception_v3", {"batch": 2}, None),
+        ("inception_v3", {"batch": 1, "mode": "infer"}, None),
+    ],
+)
+def test_what_makes_no_sense_is_skipped_with_its_reason(
+    name: str, changes: dict[str, Any], obstacle: str | None
+) -> None:
+    """Tokens have no layout and take no images; a batch norm needs more than one value, in training."""
     case = {"mode": "train", "batch": 8, "layout": "contiguous", "data": "synthetic"} | changes
-    return models.find(name).obstacle(**case)  # type: ignore[arg-type]
-
-
-def test_a_case_that_makes_sense_has_no_obstacle() -> None:
-    """Images in any layout, tokens in the plain one."""
-    assert _obstacle("resnet18", layout="channels_last", data="sample") is None
-    assert _obstacle("bert_base") is None
-
-
-def test_tokens_take_no_images() -> None:
-    """A token model on image data is skipped with the reason."""
-    assert (
-        _obstacle("bert_base", data="sample") == "bert_base takes tokens and sample data are images; use synthetic data"
-    )
-
-
-def test_tokens_have_no_layout() -> None:
-    """A token model channels-last is skipped with the reason."""
-    assert (
-        _obstacle("bert_base", layout="channels_last") == "bert_base takes tokens, which have no channels_last layout"
-    )
-
-
-def test_a_batch_norm_over_one_value_is_an_obstacle_in_training_only() -> None:
-    """inception_v3 trains from batch 2 up, and infers with any."""
-    assert _obstacle("inception_v3", batch=1) == (
-        "inception_v3: train batch must be >= 2 (a batch norm sees a single value)"
-    )
-    assert _obstacle("inception_v3", batch=2) is None
-    assert _obstacle("inception_v3", batch=1, mode="infer") is None
+    assert models.find(name).obstacle(**case) == obstacle
 
 
 def test_inception_really_can_not_train_on_one_image() -> None:
@@ -222,22 +201,6 @@ def test_inception_really_can_not_train_on_one_image() -> None:
 
 
 TINY = bert.BertConfig(layers=2, hidden=8, heads=2, intermediate=16, vocabulary=50, positions=12)
-
-
-def test_bert_base_has_the_published_number_of_parameters() -> None:
-    """BERT-base cased with a question-answering head and without a pooler: 107 721 218.
-
-    Embeddings (28 996 + 512 + 2) x 768 and a norm; 12 layers of 7 087 872; a head of 768 x 2 + 2.
-    """
-    with torch.device("meta"):
-        model = models.find("bert_base").build()
-    assert sum(parameter.numel() for parameter in model.parameters()) == 107_721_218
-
-
-def test_it_gives_a_start_and_an_end_for_every_token() -> None:
-    """Two logits a token."""
-    start, end = bert.BertForQuestionAnswering(TINY)(torch.randint(50, (3, 7)))
-    assert start.shape == end.shape == (3, 7)
 
 
 def test_attention_is_softmax_of_scaled_products() -> None:
