@@ -133,6 +133,8 @@ class Lines:
             elif header is None:
                 self._almost = self._almost or (number, cells)
             elif _is_row(header, cells):
+                if _lacks_end(header, line, cells):
+                    self._refuse_cut_off(number, "the last cell is missing", header)
                 yield header, number, cells
             elif line.strip():
                 if _begins_row(header, line, cells):
@@ -228,6 +230,14 @@ def _begins_row(header: Header, line: str, cells: Sequence[str]) -> bool:
     if header.quoted:
         return _ROW.match(line) is not None
     return len(cells) > 1 and integer(cells[0]) is not None
+
+
+def _lacks_end(header: Header, line: str, cells: Sequence[str]) -> bool:
+    """Whether a row of a quoted table ends with a comma in place of its last cell. Where columns of rules follow, the
+    comma behind a value is right: it makes a cell more.
+    """
+    last = header.column["Metric Value"] + 1 if header.page == "details" else len(header.cells)
+    return header.quoted and len(cells) == last and line.rstrip().endswith(",")
 
 
 def _is_row(header: Header, cells: Sequence[str]) -> bool:

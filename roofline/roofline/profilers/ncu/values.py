@@ -1,4 +1,5 @@
-"""How a file of Nsight Compute writes its numbers (``1,234.5`` or ``1.234,5``) and their units (``Mbyte``).
+"""How a file of Nsight Compute writes its numbers (``1,234.5`` or ``1.234,5``), their units (``Mbyte``), and what
+they are of (a metric's name, or the label that a section has for it).
 
 Profilers print in the language of the system they ran on, so ``117.344`` may be 117,344. That is decided once for the
 whole file: what a single number can't tell, its neighbours do; where none does, or two contradict each other, the file
@@ -8,11 +9,12 @@ is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from roofline.counters.quantities import Dimension
+from roofline.counters.quantities import BY_NAME, DRAM_RATE, OF_KERNEL, TIME, Dimension
 from roofline.profilers.ncu.installation import print_command
 
 Mark = Literal[".", ","]
@@ -222,3 +224,60 @@ def _times(text: str, words: tuple[str, ...]) -> float | None:
         if lower.endswith(word) and (factor := _LARGE.get(lower.removesuffix(word))) is not None:
             return factor
     return None
+
+
+# Labels. Which metric one stands for is said by NVIDIA's section files, which ncu delivers (``SpeedOfLight.section``,
+# ``SpeedOfLight_RooflineChart.section``, ``MemoryWorkloadAnalysis.section``).
+
+_CLOCK = "SM Frequency"
+_SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+_OPERATIONS = ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma")
+"""What the roofline chart has: single and double precision. Of half precision and tensor cores it prints nothing."""
+
+_METRICS: Mapping[str, str] = {
+    "Duration": TIME,
+    "Memory Throughput": DRAM_RATE,
+    "DRAM Bandwidth": DRAM_RATE,
+    _CLOCK: "smsp__cycles_elapsed.avg.per_second",
+    **{
+        f"Predicated-On {one.upper()} Thread Instructions Executed Per Cycle": f"{_SASS.format(one)}.per_cycle_elapsed"
+        for one in _OPERATIONS
+    },
+}
+
+_ACHIEVED = "Single Precision Achieved Value"
+"""The part of the roofline chart whose clock is that of the instructions; its roofs have the clock of another unit."""
+
+_AMOUNTS = tuple(BY_NAME[part].asked[0] for name in OF_KERNEL for part in BY_NAME[name].parts or (name,))
+"""The metrics of all quantities but FLOPs."""
+
+
+def is_label(printed: str) -> bool:
+    """Whether what stands for a metric is a label alone: names are in lower case, or have ``__``."""
+    return bool(printed) and "__" not in printed and not printed.islower()
+
+
+def metric_of(printed: str, unit: str, section: str | None = None, item: str | None = None) -> str:
+    """The metric's own name; what is printed, where that is a label of no quantity.
+
+    :param printed: name, label, or, by ``--print-metric-name label-name``, both.
+    :param section: the section it stands in; None where the table doesn't tell.
+    :param item: the part of the section.
+    """
+    if not is_label(printed):
+        last = printed.rpartition(" ")[2].strip("()[]")
+        return last if "__" in last else printed
+    # Two sections have a Memory Throughput: one is a rate, the other its share of the peak.
+    if unit == "%" or (printed == _CLOCK and "Roofline" in (section or "") and item != _ACHIEVED):
+        return printed
+    return _METRICS.get(printed, printed)
+
+
+def unprinted(had: Collection[str], print_command: str) -> dict[str, str]:
+    """Metrics that a page of labels may leave out, each with how to get it.
+
+    :param had: what a launch has. Where it has instructions, those are the ones that were collected.
+    """
+    why = f"not on this page; `{print_command}` prints it, where the report has it at all"
+    instructions = () if any("__sass_thread_inst_executed" in name for name in had) else (_SASS.format(_OPERATIONS[0]),)
+    return dict.fromkeys((*_AMOUNTS, *instructions), why)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -70,25 +69,6 @@ def test_details_page() -> None:
     assert (capture.source, capture.passes, capture.notes) == ("f.csv", None, ())
 
 
-def test_scaled_units() -> None:
-    """2,000.00 Mbyte in 10,000.00 usecond: 2e9 byte in 0.010 s."""
-    text = details([("k", [("dram__bytes.sum", "Mbyte", "2,000.00"), (TIME_NAME, "usecond", "10,000.00")])])
-    assert _one(text).metrics == {"dram__bytes.sum": 2e9, TIME_NAME: 0.01}
-
-
-def test_labels_of_the_details_page() -> None:
-    """Sections print labels: Duration is the time, and of two Memory Throughputs one is the DRAM's rate."""
-    rows: list[Metric] = [
-        ("Memory Throughput", "%", "61.84"),
-        ("Duration", "ns", "21,058,944"),
-        ("Memory Throughput", "byte/s", "196,456,177,859.63"),
-    ]
-    assert _one(details([("k", rows)])).metrics == {
-        TIME_NAME: 21058944e-9,
-        "dram__bytes.sum.per_second": 196456177859.63,
-    }
-
-
 LIGHT, CHART, ACHIEVED = "GPU Speed Of Light Throughput", "GPU Speed Of Light Roofline Chart", "Achieved Value"
 
 
@@ -130,11 +110,6 @@ def test_what_a_page_of_labels_lacks_is_told() -> None:
     (summed,) = _parsed(summary([("a", 2, [("Duration", "us", "4.90"), READ])])).launches
     assert summed.metrics[TIME_NAME] == pytest.approx(9.8e-6)
     assert "lts__t_bytes.sum" in summed.absent
-
-
-def test_label_and_name() -> None:
-    """Of both the name counts."""
-    assert _one(details([("k", [(f"Duration ({TIME_NAME})", "us", "6.75")])])).metrics == {TIME_NAME: 6.75e-6}
 
 
 def test_rules_end_rows_early_and_late() -> None:
@@ -186,54 +161,6 @@ def test_summary_page() -> None:
     assert second.absent == {"dram__bytes.sum.per_second": "a mean over launches, of which there is no sum"}
 
 
-@pytest.mark.parametrize("printed", ["n/a", "nan", "", "-nan", "(!) n/a", "inf", "N/A"])
-def test_no_value_is_missing(printed: str) -> None:
-    """And never 0; the rest of the row stays."""
-    text = raw({READ_NAME: "byte", TIME_NAME: "ns"}, [("k", (printed, "4896"))])
-    launch = _one(text)
-    assert launch.metrics == {TIME_NAME: 4896e-9}
-    assert launch.absent == {READ_NAME: f"ncu printed {printed!r}" if printed else "ncu printed nothing"}
-
-
-@pytest.mark.parametrize(
-    ("metric", "why"),
-    [
-        ((TIME_NAME, "cycle", "12"), "its unit 'cycle' is not one of time"),
-        ((TIME_NAME, "", "12"), "ncu printed no unit"),
-        ((READ_NAME, "ns", "12"), "its unit 'ns' is not one of bytes"),
-        ((READ_NAME, "byte", "-12"), "ncu printed -12, which can't be"),
-    ],
-)
-def test_a_value_that_can_not_be_is_missing(metric: Metric, why: str) -> None:
-    """A wrong unit is no reason to guess."""
-    launch = _one(details([("k", [metric])]))
-    assert (launch.metrics, launch.absent) == ({}, {metric[0]: why})
-
-
-@pytest.mark.parametrize(
-    ("unit", "value"),
-    [
-        ("byte", "1e999"),
-        ("byte", "1" + "0" * 308),
-        ("Gbyte", "1e22"),
-        ("byte", "1e-31"),
-        ("byte", "0." + "0" * 400 + "5"),
-    ],
-)
-def test_a_value_beyond_all_bounds_is_refused(unit: str, value: str) -> None:
-    """Sums and quotients of such are infinite, or 0. Line, column, value and bounds are named."""
-    said = _refused(details([("k", [TIME, (READ_NAME, unit, value)])]))
-    assert said.startswith(f"f.csv:3: Metric Value: '{value[:40]}")
-    assert f" {unit} can't be {READ_NAME} of a kernel: in base units it is not 0 and not from 1e-30 to 1e+30." in said
-    assert len(said) < 500
-
-
-@pytest.mark.parametrize("value", ["1e30", "1e-30", "0e999", "0.000", "1" + "0" * 30])
-def test_up_to_the_bounds_it_is_read(value: str) -> None:
-    """0 is 0, however it is written."""
-    assert _one(details([("k", [(READ_NAME, "byte", value)])])).metrics == {READ_NAME: float(value)}
-
-
 def test_names_hold_nothing_that_a_terminal_obeys() -> None:
     """Nor do ncu's messages and the columns of a foreign table: escapes stand there. Letters of all scripts stay."""
     text = details([("k\x1b[31mred\u202e", [TIME]), ("ядро日本", [TIME])]) + "==WARNING== a\x1b[2Jb\n"
@@ -241,51 +168,6 @@ def test_names_hold_nothing_that_a_terminal_obeys() -> None:
     assert [one.name for one in capture.launches] == [r"k\x1b[31mred\u202e", "ядро日本"]
     assert capture.notes == (r"ncu warned: a\x1b[2Jb",)
     assert r"Columns found: Kernel Name, a\x1b[2J." in _refused("Kernel Name,a\x1b[2J\nk,1\n")
-
-
-def test_instances_follow_in_parentheses() -> None:
-    """Of a metric with instances the value comes first."""
-    assert _one(details([("k", [(READ_NAME, "byte", "12 (1: 5; 2: 7)")])])).metrics == {READ_NAME: 12.0}
-
-
-def test_continental_numbers() -> None:
-    """117.344 ns is 117,344 ns where the file has a decimal comma elsewhere."""
-    rows: list[Metric] = [
-        (TIME_NAME, "ns", "117.344"),
-        ("dram__bytes.sum", "byte", "27.595.520"),
-        (THROUGHPUT, "%", "65,77"),
-    ]
-    assert _one(details([("k", rows)])).metrics == {TIME_NAME: 117344e-9, "dram__bytes.sum": 27595520.0}
-
-
-def test_a_single_whole_number_is_enough() -> None:
-    """Nanoseconds are counted whole: 1,000 can only be a thousand."""
-    assert _one(details([("k", [(TIME_NAME, "nsecond", "1,000")])])).metrics == {TIME_NAME: 1e-6}
-
-
-def test_the_size_of_a_block_is_whole() -> None:
-    """1,024 threads tell that 1,234 us are a thousand and more."""
-    rows: list[Metric] = [("launch__block_size", "", "1,024"), (TIME_NAME, "us", "1,234")]
-    assert _one(details([("k", rows)])).metrics == {TIME_NAME: 1234e-6}
-
-
-def test_launches_beyond_the_thousandth() -> None:
-    """Should a system set their numbers in groups, too."""
-    text = details([("k", [TIME])] * 2).replace('\n"0","77"', '\n"1,024","77"').replace('\n"1","77"', '\n"1,025","77"')
-    capture = _parsed(text)
-    assert (len(capture.launches), capture.notes) == (2, ())
-
-
-def test_a_raw_page_that_contradicts_itself() -> None:
-    """Any of its columns tells, whatever is made of it."""
-    text = raw({THROUGHPUT: "%", TIME_NAME: "ns"}, [("k", ("65.77", "4896")), ("l", ("6,70", "4896"))])
-    assert "'65.77' in line 3 has a decimal point, '6,70' in line 4 a decimal comma" in _refused(text)
-
-
-def test_a_value_that_is_no_number() -> None:
-    """Line, metric and value are named."""
-    said = _refused(details([("k", [(TIME_NAME, "us", "6.75"), (READ_NAME, "byte", "many")])]))
-    assert said.startswith(f"f.csv:3: {READ_NAME}: 'many' is no number")
 
 
 def test_mixed_with_the_output_of_the_program() -> None:
@@ -312,92 +194,6 @@ def test_mixed_with_the_output_of_the_program() -> None:
     )
 
 
-_UNQUOTED = "ID,Process ID,Process Name,Kernel Name,Context,Stream,Metric Name,Metric Unit,Metric Value\n"
-
-
-def test_a_table_without_quotes() -> None:
-    """As a spreadsheet or pandas saves it: cells are quoted only where they need to be."""
-    text = (
-        f'{_UNQUOTED}0,77,python,"void f<float, 256>(int, char*)",1,7,{TIME_NAME},us,6.75\n'
-        f"1,77,python,g,1,7,{TIME_NAME},us,1.50\n"
-    )
-    assert [one.name for one in _parsed(text).launches] == ["void f<float, 256>(int, char*)", "g"]
-
-
-def test_two_runs_in_one_file() -> None:
-    """Launch 0 of another process is another launch; of the same one it is the same, or the file is of two runs."""
-    page = details([("k", [TIME])])
-    assert len(_parsed(page + page.replace('"77"', '"78"')).launches) == 2
-    assert len(_parsed(page + page).launches) == 1
-    assert "Are these two runs in one file?" in _refused(page + details([("k", [(TIME_NAME, "ns", "5,896")])]))
-
-
-def test_windows_line_ends() -> None:
-    """CRLF ends a line as well."""
-    assert len(_parsed(details([("k", [TIME]), ("l", [TIME])]).replace("\n", "\r\n")).launches) == 2
-
-
-def test_lost_launches_are_told() -> None:
-    """ncu numbers them without gaps."""
-    text = line(*DETAILS) + row(0, TIME) + row(4, TIME)
-    assert _parsed(text).notes == ("Not in the file: 3 of the launches with IDs from 0 to 4. Sums are without them.",)
-
-
-def test_an_error_beside_kernels_is_told() -> None:
-    """The run ended early: what was counted is shown with ncu's word."""
-    text = details([("k", [TIME])]) + "==ERROR== The application returned an error code (9).\n"
-    assert _parsed(text).notes == ("ncu reported an error: The application returned an error code (9).",)
-    known = text.replace("The application returned an error code (9).", "ERR_NVGPUCTRPERM - no permission.")
-    assert "NVreg_RestrictProfilingToAdminUsers=0" in _parsed(known).notes[0]
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("", ("f.csv: empty.", "--csv --page raw")),
-        (
-            "==ERROR== Option '--section x' did not match.\n==ERROR== Use --list-sections.\n",
-            ("no kernels in it, for ncu failed: Option '--section x' did not match.; Use --list-sections.",),
-        ),
-        (
-            "==WARNING== No kernels were profiled.\n",
-            ("No kernels were profiled", "--target-processes all", "filter", "never used the GPU"),
-        ),
-        (line(*DETAILS), ("a header and no row of a kernel", "--target-processes all")),
-        (
-            "[77] python@127.0.0.1\n  kernel, Context 1, Stream 7\n    Section: Command line profiler metrics\n",
-            ("text page", "--csv --page raw"),
-        ),
-        (
-            "Kernel Name,time,flops\nsgemm,1,2\n",
-            ("f.csv:1: not a table that ncu printed", "Columns found: Kernel Name, time, flops.", "made by hand"),
-        ),
-        ("kernel;time\nsgemm;1,5\n", ("no table of ncu in it; it begins with 'kernel;time'", "made by hand")),
-    ],
-)
-def test_files_without_kernels(text: str, told: Sequence[str]) -> None:
-    """The reason, ncu's own where it gave one, and what to do."""
-    said = _refused(text)
-    for part in told:
-        assert part in said
-
-
-@pytest.mark.parametrize("gone", [1, 5, 20, 60])
-def test_a_file_that_was_cut_off(gone: int) -> None:
-    """Wherever the end is missing in the last row: half a number is no number."""
-    text = details([("k", [TIME]), ("l", [("dram__bytes.sum", "byte", "123456789")])])
-    said = _refused(text[: -1 - gone])
-    assert said.startswith("f.csv:3: ")
-    assert "cut off or edited" in said
-
-
-@pytest.mark.parametrize("after", [row(1, TIME), "==PROF== Disconnected from process 77\n"])
-def test_a_row_that_another_line_broke_off(after: str) -> None:
-    """Programs that share a stream may write into each other's lines."""
-    said = _refused(line(*DETAILS) + row(0, TIME)[:-20] + "\n" + after)
-    assert said.startswith("f.csv:2: a cell without its end. The file was cut off or edited")
-
-
 _VALID = {
     "details": details([("k", [TIME]), ("l", [TIME])]),
     "raw": raw({READ_NAME: "byte", TIME_NAME: "ns"}, [("k", ("1", "2")), ("l", ("1", "2"))]),
@@ -414,56 +210,176 @@ def test_columns_that_say_nothing_of_a_number_may_be_left_out(printed: str, colu
     assert [one.name for one in fewer.launches] == [one.name for one in whole.launches]
 
 
-@pytest.mark.parametrize("column", ["ID", "Kernel Name", "Metric Unit"])
-def test_what_tells_whose_a_number_is_must_be_there(column: str) -> None:
-    """A table without it is made by hand, and its numbers may be in any unit."""
-    said = _refused(details([("k", [TIME])]).replace(f'"{column}"', '"x"', 1))
-    assert "made by hand" in said
+@pytest.mark.parametrize(
+    ("rows", "metrics"),
+    [
+        # 2,000.00 Mbyte in 10,000.00 usecond: 2e9 byte in 0.010 s.
+        ([("dram__bytes.sum", "Mbyte", "2,000.00"), (TIME_NAME, "usecond", "10,000.00")], (2e9, 0.01)),
+        # Labels: Duration is the time, and of two Memory Throughputs one is the DRAM's rate.
+        (
+            [
+                ("Memory Throughput", "%", "61.84"),
+                ("Duration", "ns", "21,058,944"),
+                ("Memory Throughput", "byte/s", "196,456,177,859.63"),
+            ],
+            (21058944e-9, 196456177859.63),
+        ),
+        ([(f"Duration ({TIME_NAME})", "us", "6.75")], (6.75e-6,)),
+        ([(READ_NAME, "byte", "12 (1: 5; 2: 7)")], (12.0,)),
+        # 117.344 ns is 117,344 ns where the file has a decimal comma elsewhere.
+        (
+            [(TIME_NAME, "ns", "117.344"), ("dram__bytes.sum", "byte", "27.595.520"), (THROUGHPUT, "%", "65,77")],
+            (117344e-9, 27595520.0),
+        ),
+        # Nanoseconds and the threads of a block are counted whole: 1,000 can only be a thousand.
+        ([(TIME_NAME, "nsecond", "1,000")], (1e-6,)),
+        ([("launch__block_size", "", "1,024"), (TIME_NAME, "us", "1,234")], (1234e-6,)),
+        # The same again is the same.
+        ([TIME, ("Duration", "us", "4.90")], (4896e-9,)),
+        # Up to the bounds a value is read, and 0 is 0, however it is written.
+        *(
+            ([(READ_NAME, "byte", value)], (float(value),))
+            for value in ("1e30", "1e-30", "0e999", "0.000", "1" + "0" * 30)
+        ),
+        # A value that can't be is missing.
+        ([(TIME_NAME, "cycle", "12")], "its unit 'cycle' is not one of time"),
+        ([(TIME_NAME, "", "12")], "ncu printed no unit"),
+        ([(READ_NAME, "ns", "12")], "its unit 'ns' is not one of bytes"),
+        ([(READ_NAME, "byte", "-12")], "ncu printed -12, which can't be"),
+        ([(READ_NAME, "byte", "")], "ncu printed nothing"),
+        *(
+            ([(READ_NAME, "byte", printed)], f"ncu printed {printed!r}")
+            for printed in ("n/a", "nan", "-nan", "(!) n/a", "inf", "N/A")
+        ),
+    ],
+)
+def test_values(rows: list[Metric], metrics: tuple[float, ...] | str) -> None:
+    """In base units, in the language of the file; or why there is none, never 0.
+
+    :param metrics: the values, or why the one value is missing.
+    """
+    launch = _one(details([("kernel", rows)]))
+    if isinstance(metrics, str):
+        assert (launch.metrics, launch.absent) == ({}, {rows[0][0]: metrics})
+    else:
+        assert tuple(launch.metrics.values()) == metrics
 
 
-def test_a_raw_page_without_units() -> None:
-    """A value may be anything then."""
-    text = line(*IDENTITY, TIME_NAME) + line(*identity(0), "4896")
-    assert "f.csv:2: no row of units below the columns of line 1" in _refused(text)
+def test_a_cell_without_a_value_leaves_the_row() -> None:
+    """Of a raw page as well."""
+    launch = _one(raw({READ_NAME: "byte", TIME_NAME: "ns"}, [("k", ("n/a", "4896"))]))
+    assert (launch.metrics, launch.absent) == ({TIME_NAME: 4896e-9}, {READ_NAME: "ncu printed 'n/a'"})
+
+
+_TWO = details([("k", [TIME]), ("l", [TIME])])
+_ONE_RAW = raw({TIME_NAME: "ns"}, [("k", ("4896",))])
+_UNQUOTED = "ID,Process ID,Process Name,Kernel Name,Context,Stream,Metric Name,Metric Unit,Metric Value\n"
+_TWICE = "More than once in the file (same process and ID), counted once:"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "count", "notes"),
     [
-        details([("k", [TIME, READ]), ("l", [TIME, READ])]),
-        raw({TIME_NAME: "ns"}, [("k", ("4896",)), ("l", ("4896",))]),
-        summary([("k", 2, [TIME]), ("l", 1, [TIME])]),
+        (_TWO.replace("\n", "\r\n"), 2, []),
+        # Should a system set the numbers of launches in groups, too.
+        (_TWO.replace('\n"0","77"', '\n"1,024","77"').replace('\n"1","77"', '\n"1,025","77"'), 2, []),
+        # As a spreadsheet or pandas saves it: cells are quoted only where they need to be.
+        (
+            f'{_UNQUOTED}0,77,python,"f<float, 256>(int)",1,7,{TIME_NAME},us,6.75\n'
+            f"1,77,python,g,1,7,{TIME_NAME},us,1.50\n",
+            2,
+            [],
+        ),
+        # Launch 0 of another process is another launch; of the same one it is the same, as in a log appended to.
+        (_TWO + _TWO.replace('"77"', '"78"'), 4, []),
+        (_TWO + _TWO, 2, [f"{_TWICE} 2 launches of 2."]),
+        (_ONE_RAW + _ONE_RAW, 1, [f"{_TWICE} 1 launch of 1."]),
+        (_ONE_RAW + line(*identity(0, "k"), "4896"), 1, [f"{_TWICE} 1 launch of 1."]),
+        (summary([("k", 2, [TIME]), ("l", 1, [TIME])]) * 2, 2, [f"{_TWICE} 2 launches of 2."]),
+        # ncu numbers launches without gaps.
+        (
+            line(*DETAILS) + row(0, TIME) + row(4, TIME),
+            2,
+            ["Not in the file: 3 of the launches with IDs from 0 to 4. Sums are without them."],
+        ),
+        # The run ended early.
+        (
+            _TWO + "==ERROR== The application returned an error code (9).\n",
+            2,
+            ["ncu reported an error: The application returned an error code (9)."],
+        ),
     ],
 )
-def test_a_launch_that_stands_there_twice(text: str) -> None:
-    """As in a log that was appended to: it counts once, and that is told."""
-    again = text + text
-    assert [one.metrics for one in _parsed(again).launches] == [one.metrics for one in _parsed(text).launches]
-    assert _parsed(again).notes == ("More than once in the file (same process and ID), counted once: 2 launches of 2.",)
-    assert _parsed(text).notes == ()
+def test_launches(text: str, count: int, notes: list[str]) -> None:
+    """What was counted is shown, with what must be known of it."""
+    capture = _parsed(text)
+    assert (len(capture.launches), list(capture.notes)) == (count, notes)
 
 
-def test_a_row_of_a_raw_page_that_stands_there_twice() -> None:
-    """Likewise without a second header; with another value it is another run."""
-    text = raw({TIME_NAME: "ns"}, [("k", ("4896",))])
-    assert len(_parsed(text + line(*identity(0, "k"), "4896")).launches) == 1
-    assert "Are these two runs in one file?" in _refused(text + line(*identity(0, "k"), "9896"))
+_RUNS = "Are these two runs in one file?"
+_NO_END = "a cell without its end. The file was cut off or edited"
+_CUT = details([("k", [TIME]), ("l", [("dram__bytes.sum", "byte", "123456789")])])
+_BOUND = "in base units it is not 0 and not from 1e-30 to 1e+30."
 
 
-def test_one_id_with_two_kernels() -> None:
-    """Two files that were put together."""
-    said = _refused(line(*DETAILS) + row(0, TIME, "f") + row(0, READ, "g"))
-    assert "f.csv:3: launch 0 is 'g' here and 'f' in line 2" in said
-
-
-def test_one_metric_with_two_values() -> None:
-    """The same again is the same; another value is another run."""
-    assert _one(line(*DETAILS) + row(0, TIME) + row(0, ("Duration", "us", "4.90"))).metrics == {TIME_NAME: 4896e-9}
-    said = _refused(line(*DETAILS) + row(0, TIME) + row(0, ("Duration", "us", "5.90")))
-    assert f"f.csv:3: {TIME_NAME} of launch 'kernel' is 5.90 us here and another value before" in said
-
-
-def test_a_summary_without_invocations() -> None:
-    """Nothing to multiply with."""
-    said = _refused(summary([("a", 0, [TIME])]))
-    assert "f.csv:2: a kernel with no invocations" in said
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ("", "", "empty."),
+        ("==ERROR== Option 'x'.\n==ERROR== Use --list.\n", "", "for ncu failed: Option 'x'.; Use --list."),
+        ("==WARNING== No kernels were profiled.\n", "", "no kernels in it (ncu says: No kernels were profiled)"),
+        (line(*DETAILS), "", "no kernels in it (a header and no row of a kernel)"),
+        ("[77] python@127.0.0.1\n  kernel, Context 1\n    Section: Command line\n", "", "ncu's text page"),
+        ("Kernel Name,time\nsgemm,1\n", "1:", "not a table that ncu printed, though it names kernels."),
+        ("kernel;time\nsgemm;1,5\n", "", "no table of ncu in it; it begins with 'kernel;time'"),
+        # A table without what tells whose a number is was made by hand.
+        *(
+            (_TWO.replace(f'"{column}"', '"x"', 1), "", "made by hand")
+            for column in ("ID", "Kernel Name", "Metric Unit")
+        ),
+        # Half a number is no number, wherever the end is missing in the last row; nor is a row without its last cell.
+        *((_CUT[: -1 - gone], "3:", "cut off or edited") for gone in (1, 5, 11, 12, 20, 60)),
+        (
+            _ONE_RAW[:-7],
+            "3:",
+            "the last cell is missing under the 12 columns of line 1. The file was cut off or edited",
+        ),
+        (summary([("k", 7, [TIME])])[:-8], "2:", "the last cell is missing"),
+        # Programs that share a stream may write into each other's lines.
+        (line(*DETAILS) + row(0, TIME)[:-20] + "\n" + row(1, TIME), "2:", _NO_END),
+        (line(*DETAILS) + row(0, TIME)[:-20] + "\n==PROF== Disconnected from process 77\n", "2:", _NO_END),
+        (line(*IDENTITY, TIME_NAME) + line(*identity(0), "4896"), "2:", "no row of units below the columns of line 1"),
+        (summary([("a", 0, [TIME])]), "2:", "a kernel with no invocations"),
+        (_TWO + details([("k", [(TIME_NAME, "ns", "5,896")])]), "5:", _RUNS),
+        (_ONE_RAW + line(*identity(0, "k"), "9896"), "4:", _RUNS),
+        (line(*DETAILS) + row(0, TIME, "f") + row(0, READ, "g"), "3:", "launch 0 is 'g' here and 'f' in line 2"),
+        (
+            details([("kernel", [TIME, ("Duration", "us", "5.90")])]),
+            "3:",
+            f"{TIME_NAME} of launch 'kernel' is 5.90 us here and another value before",
+        ),
+        (
+            raw({THROUGHPUT: "%", TIME_NAME: "ns"}, [("k", ("65.77", "4896")), ("l", ("6,70", "4896"))]),
+            "",
+            "'65.77' in line 3 has a decimal point, '6,70' in line 4 a decimal comma",
+        ),
+        (details([("k", [TIME, (READ_NAME, "byte", "many")])]), "3:", f"{READ_NAME}: 'many' is no number"),
+        # Sums and quotients of such values are infinite, or 0.
+        *(
+            (details([("k", [TIME, (READ_NAME, unit, value)])]), "3:", _BOUND)
+            for unit, value in (
+                ("byte", "1e999"),
+                ("byte", "1" + "0" * 308),
+                ("Gbyte", "1e22"),
+                ("byte", "1e-31"),
+                ("byte", "0." + "0" * 400 + "5"),
+            )
+        ),
+    ],
+)
+def test_what_is_refused(text: str, place: str, told: str) -> None:
+    """With the line, what is wrong there, and, shortened, what stands there."""
+    said = _refused(text)
+    assert said.startswith(f"f.csv:{place}")
+    assert told in said
+    assert len(said) < 700

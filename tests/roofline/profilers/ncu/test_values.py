@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roofline.counters.quantities import DRAM_RATE, TIME, Dimension, dimension
-from roofline.profilers.ncu.csv_pages import metric_of
-from roofline.profilers.ncu.values import COMMA, POINT, Evidence, NumberFormat, NumberFormatError, factors
+from roofline.profilers.ncu.values import COMMA, POINT, Evidence, NumberFormat, NumberFormatError, factors, metric_of
 
 
 def _decided(texts: Sequence[str], *, whole: bool = False, told: NumberFormat | None = None) -> NumberFormat:
