@@ -118,17 +118,18 @@ def test_required_counters_that_can_not_be_had_end_the_run_before_any_test(
 
 
 def test_on_a_cpu_there_are_no_counters(project: pytest.Pytester, stubs: Stubs) -> None:
-    """Though ncu would work: the reason is the device. No case is repeated."""
+    """Though the ncu that is named would work: the reason is the device. No case is repeated."""
     stubs.ncu()
     project.makepyfile(MEASURES)
-    run = project.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu")
+    elsewhere = Stubs(project.path / "elsewhere").ncu(version="Nsight Compute\nVersion 7.1")
+    run = project.runpytest_subprocess(*QUICK, *KEPT, "--roofline-ncu", "--roofline-ncu-path", str(elsewhere))
     assert run.ret == 0
     (record,) = records(results(project)).values()
     assert record.counters == Counters(
         status="unsupported_platform", reason="ncu counts on NVIDIA GPUs; this run measures cpu"
     )
-    run.stdout.fnmatch_lines(["ncu *: unsupported_platform: ncu counts on NVIDIA GPUs; this run measures cpu"])
-    assert len(stubs.calls("ncu")) == 1  # the check before the run
+    run.stdout.fnmatch_lines(["ncu 7.1: unsupported_platform: ncu counts on NVIDIA GPUs; this run measures cpu"])
+    assert stubs.calls("ncu") == []
 
 
 def test_each_session_of_a_set_is_counted(counted: pytest.Pytester, stubs: Stubs) -> None:

@@ -57,14 +57,10 @@ def test_the_probe_is_tiny_and_alone(stubs: Stubs) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "status", "why"),
     [
+        # What ncu's words mean is test_status's; here, that they are read wherever they stand.
         ("permission", "permission_denied", "the driver gives its counters to administrators only (ERR_NVGPUCTRPERM)"),
         ("permission_on_stdout", "permission_denied", "the driver gives its counters to administrators only"),
-        ("locked", "lock_conflict", "ncu can't have its lock file"),
-        ("busy", "lock_conflict", "another program holds the GPU's counters"),
         ("no_kernels", "no_kernels", "ncu saw no kernel"),
-        ("unknown_metric", "missing_metric", "this ncu or this GPU lacks a metric that was asked for: Failed to find"),
-        ("old_driver", "failed", "ncu: Cuda driver is not compatible with Nsight Compute."),
-        ("wsl", "unsupported_platform", "ncu can't profile this GPU: Profiling is not supported on device 0"),
         ("crash", "failed", "ncu ended with code -9 and gave no counters"),
         ("garbage", "failed", "ncu ended with code 0 and gave no counters: "),
         ("silent", "failed", "ncu ended with code 0 and gave no counters"),
@@ -84,38 +80,19 @@ def test_a_probe_that_hangs_is_stopped(stubs: Stubs, monkeypatch: pytest.MonkeyP
     """A pre-flight never keeps anybody waiting."""
     monkeypatch.setattr(access, "PROBE_S", 0.5)
     stubs.ncu("hang")
-    found = check_ncu(machine(stubs))
-    assert found.line == (
-        "ncu 2025.3.1.0: timeout: ncu had not counted one tiny kernel after 0.5 s. See in nvidia-smi whether another "
-        "program holds the GPU."
-    )
+    stubs.perf("hang")
+    for found in (check_ncu(machine(stubs)), check_perf(machine(stubs))):
+        assert found.status == "timeout"
+        assert found.why.endswith(" after 0.5 s")
 
 
 @pytest.mark.parametrize(
-    ("values", "absent", "status", "why"),
-    [
-        (
-            {access.PROBE_METRIC: "n/a"},
-            (),
-            "missing_metric",
-            "ncu has no value for gpu__time_duration.sum: 'n/a'",
-        ),
-        (
-            {access.PROBE_METRIC: "nan"},
-            (),
-            "missing_metric",
-            "ncu has no value for gpu__time_duration.sum: 'nan'",
-        ),
-        ({access.PROBE_METRIC: ""}, (), "missing_metric", "ncu has no value for gpu__time_duration.sum: ''"),
-        ({access.PROBE_METRIC: "1,234"}, (), "ok", "it counted a kernel (gpu__time_duration.sum)"),
-    ],
+    ("value", "status"), [("n/a", "missing_metric"), ("nan", "missing_metric"), ("", "missing_metric"), ("1,234", "ok")]
 )
-def test_a_counter_without_a_value(stubs: Stubs, values: Any, absent: Any, status: str, why: str) -> None:
+def test_a_counter_without_a_value(stubs: Stubs, value: str, status: str) -> None:
     """A row is not enough: there has to be a number in it."""
-    stubs.ncu(values=values, absent=absent)
-    found = check_ncu(machine(stubs))
-    assert found.status == status
-    assert found.why.startswith(why)
+    stubs.ncu(values={access.PROBE_METRIC: value})
+    assert check_ncu(machine(stubs)).status == status
 
 
 @pytest.mark.parametrize(
@@ -149,15 +126,11 @@ def test_nobody_is_sent_to_install_ncu_in_wsl(stubs: Stubs) -> None:
 
 
 def test_no_ncu(stubs: Stubs) -> None:
-    """Not found, or found and broken: the line says what to do."""
+    """The line says what to do."""
     assert check_ncu(machine(stubs)).line == (
         "ncu: not_found: no ncu on PATH or where it is usually installed. Install Nsight Compute (it comes with the "
         "CUDA toolkit), or set ROOFLINE_NCU to its path."
     )
-    ncu = stubs.ncu("silent", version="16.14.20")
-    found = check_ncu(machine(stubs))
-    assert (found.status, found.path) == ("failed", ncu)
-    assert found.why == f"{ncu} is not NVIDIA Nsight Compute, or does not work: it says '16.14.20'"
 
 
 def test_a_given_path_is_the_only_one(stubs: Stubs, tmp_path: Path) -> None:
@@ -199,18 +172,8 @@ def test_perf_counts(stubs: Stubs) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "status", "reason"),
     [
-        (
-            "not_supported",
-            "missing_metric",
-            "this machine counts no processor events, as is usual in a virtual machine. Measure on the machine itself, "
-            "or have its host pass the counters on.",
-        ),
-        (
-            "not_counted",
-            "missing_metric",
-            "this machine counts no processor events, as is usual in a virtual machine. Measure on the machine itself, "
-            "or have its host pass the counters on.",
-        ),
+        ("not_supported", "missing_metric", "this machine counts no processor events"),
+        ("not_counted", "missing_metric", "this machine counts no processor events"),
         (
             "denied",
             "permission_denied",
@@ -229,7 +192,8 @@ def test_perf_does_not_count(stubs: Stubs, behaviour: Any, status: str, reason: 
     level.parent.mkdir(parents=True)
     level.write_text("4\n")
     found = check_perf(system)
-    assert (found.status, found.reason) == (status, reason)
+    assert found.status == status
+    assert found.reason.startswith(reason)
 
 
 def test_perf_in_a_container(stubs: Stubs) -> None:
@@ -237,14 +201,6 @@ def test_perf_in_a_container(stubs: Stubs) -> None:
     stubs.perf("denied")
     found = check_perf(machine(stubs, environment={"PATH": str(stubs.folder), "container": "podman"}))
     assert found.remedy == "Start the container with --cap-add=PERFMON, or ask who runs its host to do so."
-
-
-def test_perf_hangs(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is stopped as ncu is."""
-    monkeypatch.setattr(access, "PROBE_S", 0.5)
-    stubs.perf("hang")
-    found = check_perf(machine(stubs))
-    assert (found.status, found.why) == ("timeout", "perf had not counted a program that does nothing after 0.5 s")
 
 
 def test_what_is_gone_when_it_is_tried(stubs: Stubs) -> None:

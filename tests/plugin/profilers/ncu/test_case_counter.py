@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from pytest_roofline.device.system import Ended
+from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu import case_counter as ncu_case
 from pytest_roofline.profilers.ncu import counter_reading as ncu_counters
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, Command, UnitCheck
 from pytest_roofline.profilers.ncu.child_request import VARIABLE
-from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted
+from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.profilers.ncu.unit_check import FLOP
 from roofline.counters.quantities import TIME, byte_metrics, flop_metrics
@@ -28,8 +30,9 @@ import json, os, sys
 test, file, answer = json.loads(os.environ[{variable!r}])
 with open(answer, "w") as told:
     json.dump([{problem!r}], told)
+sys.exit(1)
 """
-"""In place of pytest: a process that carries the order out, or says why it can't."""
+"""In place of pytest: carries the order out, or says why it can't. That it fails after that is no matter."""
 
 TEST = "sub/test_x.py::test_x[a b]"
 TENSOR = "sm__ops_path_tensor_src_{}.sum"
@@ -113,24 +116,43 @@ def make(stubs: Stubs, tmp_path: Path) -> Make:
 def test_bytes_and_flops_are_counted_in_runs_of_their_own(
     make: Make, stubs: Stubs, reading: Reading, tmp_path: Path
 ) -> None:
-    """The first with what a single pass collects; the second with all pipes."""
-    found = make().count(TEST, tmp_path / "project" / "sub" / "test_x.py")
-    assert found == Counters(status="ok", source="ncu 2025.3", flop=1.0)
+    """The first with what a single pass collects; the second with all pipes. The test is repeated by its name, in its
+    folder, with the run's arguments; collecting its file alone, and with its own cache. ncu counts between start and
+    stop, holds neither clocks nor caches down, and prints in base units.
+    """
+    file = tmp_path / "project" / "sub" / "test_x.py"
+    assert make().count(TEST, file) == Counters(status="ok", source="ncu 2025.3", flop=1.0)
     assert metrics_of(stubs) == [list(byte_metrics("9.0")), list(flop_metrics("9.0", True))]
     assert reading.files == [("bytes.csv", "flop.csv")]
-
-
-def test_the_test_is_repeated_where_its_run_is(make: Make, stubs: Stubs, reading: Reading, tmp_path: Path) -> None:
-    """By its name, in its folder, with the run's arguments; collecting its file alone, and with its own cache."""
-    file = tmp_path / "project" / "sub" / "test_x.py"
-    make().count(TEST, file)
     for call in stubs.calls("ncu"):
-        assert call.cwd == str(tmp_path / "project")
-        assert json.loads(call.environment[VARIABLE])[:2] == [TEST, str(file)]
         private = call.environment["TMPDIR"]
+        assert " ".join(call.arguments).startswith(
+            "--profile-from-start off --target-processes all --replay-mode kernel --clock-control none "
+            f"--cache-control none --page raw --print-units base --csv --log-file {private}/"
+        )
+        assert call.cwd == str(tmp_path / "project")
+        assert call.environment["LC_ALL"] == "C"
+        assert json.loads(call.environment[VARIABLE])[:2] == [TEST, str(file)]
         assert call.wrapped[-5:] == ["-o", f"cache_dir={private}/cache", "-k", "x", "sub"]
         assert not Path(private).exists()
-    assert reading.files
+
+
+CHILD = ["-p", "pytest_roofline.profilers.ncu.child"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({}, []),
+        ({"PYTEST_ADDOPTS": "-m 'not slow'"}, ["-m", "not slow"]),
+        ({"PYTEST_PLUGINS": "one,two"}, ["-p", "one", "-p", "two"]),
+        ({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, ["--disable-plugin-autoload"]),
+    ],
+)
+def test_a_test_is_repeated_by_the_command_of_its_run(environment: dict[str, str], words: list[str]) -> None:
+    """What the environment added to it stands in it; the run's own arguments are last, and so count."""
+    command = pytest_command(("py", "-m", "pytest"), ["-k", "a b", "tests"], environment, cache=None)
+    assert list(command) == ["py", "-m", "pytest", *CHILD, *words, "-k", "a b", "tests"]
 
 
 @pytest.mark.parametrize("place", ["outside.py", "project", "project/gone.py"])
@@ -154,17 +176,46 @@ def refused(counter: CaseCounter, folder: Path) -> tuple[str, str]:
     return refusal.value.status, refusal.value.reason
 
 
-def test_after_a_first_failure_the_second_run_is_left_out(make: Make, stubs: Stubs, tmp_path: Path) -> None:
-    """It would fail as well."""
-    assert refused(make("permission"), tmp_path)[0] == "permission_denied"
-    assert len(stubs.calls("ncu")) == 1
+@pytest.mark.parametrize(
+    ("behaviour", "problem", "status", "reason"),
+    [
+        # What ncu was refused explains why a test failed; a test that failed, why ncu saw no kernel.
+        ("permission", "CUDA error", "permission_denied", "the driver gives its counters to administrators only"),
+        ("wsl", "CUDA error", "unsupported_platform", "ncu can't profile this GPU"),
+        ("busy", "CUDA error", "lock_conflict", "another program holds the GPU's counters"),
+        ("ok", "out of memory", "failed", "the test failed under ncu: out of memory"),
+        ("no_kernels", "out of memory", "failed", "the test failed under ncu: out of memory"),
+        ("no_kernels", None, "no_kernels", "ncu saw no kernel: "),
+        ("crash", None, "failed", "its process ended with exit code -9 before the step; it wrote last: nothing"),
+        (None, None, "not_found", "ncu can't be started: No such file or directory"),
+    ],
+)
+def test_what_can_not_be_counted_says_why(
+    make: Make,
+    stubs: Stubs,
+    tmp_path: Path,
+    behaviour: NcuBehaviour | None,
+    problem: str | None,
+    status: str,
+    reason: str,
+) -> None:
+    """After a first failure the second run is left out: it would fail as well."""
+    counter = make(behaviour or "ok", problem=problem)
+    if behaviour is None:
+        (stubs.folder / "ncu").unlink()
+    found, why = refused(counter, tmp_path)
+    assert found == status
+    assert why.startswith(reason)
+    assert why.endswith(". The test ran on cuda:0") == (status == "no_kernels")
+    assert len(stubs.calls("ncu")) == (behaviour is not None)
 
 
-def test_no_kernel_is_told_with_the_device_of_the_test(make: Make, tmp_path: Path) -> None:
-    """A test that ran on another one launches none."""
-    status, reason = refused(make("no_kernels"), tmp_path)
-    assert status == "no_kernels"
-    assert reason.endswith(". The test ran on cuda:0")
+def test_a_program_that_never_answered_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    """Its exit code, and the last lines it wrote."""
+    ended = Ended(code=3, out="\n".join(f"line {number}" for number in range(9)), err="end\n")
+    ran = Ran(ended=ended, log=tmp_path, limit_s=1.0, complaint=Check("ncu", "no_kernels"))
+    with pytest.raises(NotCounted, match=r"exit code 3 before the step; it wrote last: line 5 / .* / line 8 / end$"):
+        ran.refuse(None)
 
 
 def test_the_time_limit_is_for_both_runs_together(make: Make, reading: Reading, tmp_path: Path) -> None:

@@ -125,8 +125,7 @@ LIMITS = """
 """Finds a test's limit as pytest-timeout does: by the closest marker, else the option, else the configuration file."""
 
 
-@pytest.mark.parametrize("given", [("--timeout", "0.1"), ("-o", "timeout=0.2")])
-def test_a_limit_of_the_timed_test_is_none_of_this_one(project: pytest.Pytester, given: tuple[str, str]) -> None:
+def test_a_limit_of_the_timed_test_is_none_of_this_one(project: pytest.Pytester) -> None:
     """Under ncu it takes longer: the run has a limit of its own for that. Neither option nor markers count, wherever
     they are.
     """
@@ -149,7 +148,7 @@ def test_a_limit_of_the_timed_test_is_none_of_this_one(project: pytest.Pytester,
             roofline(nn.Linear(8, 4), torch.randn(2, 8))
 """
     )
-    for test in ("TestIt", "TestOther"):
+    for test, given in (("TestIt", ("--timeout", "0.1")), ("TestOther", ("-o", "timeout=0.2"))):
         assert told(project, f"test_it.py::{test}::test_mine", "-p", "no:timeout", *given) == COUNTED
         assert (project.path / "limit").read_text() == "0.0"
 
@@ -171,7 +170,7 @@ RANGES = """
 
 def test_a_loaders_workers_are_never_profiled(project: pytest.Pytester) -> None:
     """ncu follows them, for it follows all that the test starts; only the process with the step says from where on it
-    is to count.
+    is to count. Only the file of the test is collected where it is named: others may take long.
     """
     project.makeconftest(RANGES)
     project.makepyfile(
@@ -196,18 +195,13 @@ def test_a_loaders_workers_are_never_profiled(project: pytest.Pytester) -> None:
         roofline(nn.Linear(8, 4), next(batches))
 """
     )
-    assert told(project, "test_it.py::test_mine") == COUNTED
+    project.makepyfile(test_other="open('collected', 'w')")
+    assert told(project, "test_it.py::test_mine", file=project.path / "test_it.py") == COUNTED
+    assert not (project.path / "collected").exists()
     main, ranges, workers = ((project.path / name).read_text().split() for name in ("main", "ranges", "workers"))
     assert ranges == main
     assert len(set(workers)) == 1
     assert set(workers).isdisjoint(main)
-
-
-def test_only_the_file_of_the_test_is_collected(project: pytest.Pytester) -> None:
-    """Where it is named: others may take long."""
-    project.makepyfile(test_it=MEASURES, test_other="open('collected', 'w')")
-    assert told(project, "test_it.py::test_mine", file=project.path / "test_it.py") == COUNTED
-    assert not (project.path / "collected").exists()
 
 
 def test_a_test_outside_of_the_root_is_found_by_the_paths_of_the_run(

@@ -13,10 +13,9 @@ from typing import Any, cast
 import pytest
 import torch
 
-from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, UnitCheck
-from pytest_roofline.profilers.ncu.counting_pass import NcuPass, preflight, prepare, release
+from pytest_roofline.profilers.ncu.counting_pass import NcuPass, preflight, release
 from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY, Counters, Flag, Record
@@ -119,33 +118,30 @@ def test_a_case_is_counted_after_its_test_by_name_and_file() -> None:
     assert found.timing == record.timing
 
 
-@pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The measuring process holds 500 byte of the device."""
-    monkeypatch.setattr(ncu_pass, "release", lambda _device: (500, None))
-
-
 OUT_OF_MEMORY = NotCounted("failed", "the test failed under ncu: out of memory: no room")
 
 
-@pytest.mark.usefixtures("held")
-@pytest.mark.parametrize("answer", [OK, OUT_OF_MEMORY])
-def test_the_memory_that_is_still_held_stands_with_the_counters(answer: Counters | NotCounted) -> None:
-    """And with their refusal: a process that found no room had what this one left."""
+@pytest.mark.parametrize("answer", [OK, OUT_OF_MEMORY, DENIED])
+def test_the_memory_that_is_still_held_stands_with_the_counters(
+    answer: Counters | NotCounted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And with their refusal: a process that found no room had what this one left. A case that isn't tried has none."""
+    monkeypatch.setattr(ncu_pass, "release", lambda _device: (500, None))
     run = FakeRun()
-    take(passing(run, FakeCounter(answer)), lambda: run.measure(build.record()))
-    (found,) = run.records()
-    assert found.counters is not None
-    assert (found.counters.status, found.counters.context_byte) == (answer.status, 500)
-    assert "counters.context_byte" not in found.missing
+    counting = passing(run, FakeCounter(answer))
+    for _ in range(2):
+        take(counting, lambda: run.measure(build.record()))
+    assert [(one.status, one.context_byte) for one in run.counters() if one is not None] == [
+        (answer.status, 500),
+        (answer.status, None if answer is DENIED else 500),
+    ]
 
 
-def test_why_nothing_is_known_is_told() -> None:
+def test_why_nothing_is_known_is_reported() -> None:
     """Of the memory and of the product of known size, beside the reasons that the record has, and without folders."""
     run = FakeRun()
     counter = FakeCounter(OK, unit_check=UnitCheck(why="fp32: /tmp/x/check.csv: no header"))
-    record = build.record(missing={"profile": "not taken"})
-    take(passing(run, counter), lambda: run.measure(record))
+    take(passing(run, counter), lambda: run.measure(build.record(missing={"profile": "not taken"})))
     (found,) = run.records()
     assert found.counters == OK
     assert found.missing == {
@@ -155,48 +151,34 @@ def test_why_nothing_is_known_is_told() -> None:
     }
 
 
-@pytest.mark.usefixtures("held")
-def test_what_another_case_met_says_nothing_of_this_ones_memory() -> None:
-    """It isn't tried."""
-    run = FakeRun()
-    counting = passing(run, FakeCounter(DENIED))
-    for _ in range(2):
-        take(counting, lambda: run.measure(build.record()))
-    assert [counters.context_byte for counters in run.counters() if counters is not None] == [500, None]
-
-
-def test_what_measured_nothing_is_not_counted() -> None:
-    """Another test's record stays what it is."""
+def test_of_a_test_that_is_run_again_the_last_time_counts() -> None:
+    """It has a result for each; another test's record, and a test that measured nothing, stay what they are."""
     run, counter = FakeRun(), FakeCounter(OK)
     run.measure(build.record())
     take(passing(run, counter), lambda: None)
     assert counter.asked == []
-
-
-def test_of_a_test_that_is_run_again_the_last_time_counts() -> None:
-    """It has a result for each."""
-    run, counter = FakeRun(), FakeCounter(OK)
     take(passing(run, counter), lambda: [run.measure(build.record()) for _ in range(2)])
     assert len(counter.asked) == 1
-    assert [counters is not None and counters.status for counters in run.counters()][1] == "ok"
+    assert [counters is not None and counters.status == "ok" for counters in run.counters()] == [False, False, True]
 
 
-@pytest.mark.parametrize("mode", ["roof", "input"])
-def test_roofs_and_loaders_are_not_counted(mode: Any) -> None:
-    """There is no step of a model in them."""
+INVALID = (Flag(name="f", evidence="e", invalid=True),)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (build.record(case=build.case(mode="roof")), "ncu is asked about the steps of models"),
+        (build.record(case=build.case(mode="input")), "ncu is asked about the steps of models"),
+        (build.record(flags=INVALID), "nothing is counted for a row that is invalid"),
+    ],
+)
+def test_roofs_loaders_and_invalid_rows_are_not_counted(record: Record, reason: str) -> None:
+    """There is no step of a model in them, or nobody would look at it."""
     run, counter = FakeRun(), FakeCounter(OK)
-    take(passing(run, counter), lambda: run.measure(build.record(case=build.case(mode=mode))))
-    assert counter.asked == []
-    assert run.counters() == [Counters(status="not_requested", reason="ncu is asked about the steps of models")]
-
-
-def test_an_invalid_row_is_not_counted() -> None:
-    """Nobody would look at it."""
-    run, counter = FakeRun(), FakeCounter(OK)
-    record = build.record(flags=(Flag(name="f", evidence="e", invalid=True),))
     take(passing(run, counter), lambda: run.measure(record))
     assert counter.asked == []
-    assert run.counters() == [Counters(status="not_requested", reason="nothing is counted for a row that is invalid")]
+    assert run.counters() == [Counters(status="not_requested", reason=reason)]
 
 
 def test_where_nothing_can_be_counted_no_case_is_tried() -> None:
@@ -247,44 +229,27 @@ def test_where_counters_are_required_a_run_without_some_is_not_green(status: Any
     assert (error in run.printed) == (ends == 4)
 
 
-@pytest.mark.parametrize("kind", ["cpu", "mps"])
-@pytest.mark.parametrize("there", [True, False])
-def test_elsewhere_than_on_an_nvidia_gpu_nothing_is_counted(kind: str, there: bool, tmp_path: Path) -> None:
-    """The reason is the device, whether or not the program would work."""
+@pytest.mark.parametrize(
+    ("behaviour", "status", "reason"),
+    [
+        ("ok", "unsupported_platform", "ncu counts on NVIDIA GPUs; this run measures mps"),
+        (None, "unsupported_platform", "ncu counts on NVIDIA GPUs; this run measures mps"),
+        ("permission", "permission_denied", "(and ncu counts on NVIDIA GPUs; this run measures mps)"),
+    ],
+)
+def test_elsewhere_than_on_an_nvidia_gpu_nothing_is_counted(
+    behaviour: Any, status: str, reason: str, tmp_path: Path
+) -> None:
+    """The reason is the device; what a GPU would meet is said, too, for a small run on a CPU is how many try."""
     stubs = Stubs(tmp_path)
-    if there:
-        stubs.ncu()
-    finding = preflight(kind, stubs.system(), None)
-    assert not finding.usable
-    assert finding.status == "unsupported_platform"
-    assert finding.reason == f"ncu counts on NVIDIA GPUs; this run measures {kind}"
+    if behaviour is not None:
+        stubs.ncu(behaviour)
+    found = preflight("mps", stubs.system(), None)
+    assert found.status == status
+    assert reason in found.reason
 
 
-def test_what_a_gpu_would_meet_is_told_on_a_cpu_too(tmp_path: Path) -> None:
-    """A small run on the CPU is how many try whether counters are permitted."""
-    stubs = Stubs(tmp_path)
-    stubs.ncu("permission")
-    finding = preflight("cpu", stubs.system(), None)
-    assert finding.status == "permission_denied"
-    assert "(and ncu counts on NVIDIA GPUs; this run measures cpu)" in finding.reason
-    assert finding.remedy
-
-
-def config(*arguments: str, cache: bool = True) -> pytest.Config:
-    return cast(
-        pytest.Config,
-        SimpleNamespace(
-            invocation_params=SimpleNamespace(args=arguments, dir=Path("/p")),
-            rootpath=Path("/p"),
-            inipath=None,
-            pluginmanager=SimpleNamespace(
-                hasplugin=lambda name: name == "cacheprovider" and cache, get_plugin=lambda _name: None
-            ),
-        ),
-    )
-
-
-def test_a_record_is_told_no_folder_of_the_machine() -> None:
+def test_a_record_names_no_folder_of_the_machine() -> None:
     """It may be published; who runs it sees the whole command."""
     run = FakeRun()
     counting = passing(run, FakeCounter(NotCounted("permission_denied", "run sudo /opt/venv/bin/python -m pytest")))
@@ -292,22 +257,6 @@ def test_a_record_is_told_no_folder_of_the_machine() -> None:
     end(counting)
     assert run.counters() == [Counters(status="permission_denied", reason="run sudo python -m pytest")]
     assert run.printed == ["ncu: 1 case(s) permission_denied: run sudo /opt/venv/bin/python -m pytest"]
-
-
-def test_the_path_that_was_given_is_the_one_to_look_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """And no other."""
-    looked: list[Path | None] = []
-
-    def check(_system: object, asked: Path | None) -> Check:
-        looked.append(asked)
-        return Check(name="ncu", status="not_found", why="")
-
-    monkeypatch.setattr(ncu_pass, "check_ncu", check)
-    run = FakeRun()
-    run.device = torch.device("cuda", 0)
-    run.options.ncu_path = tmp_path / "ncu"
-    prepare(config(), cast(Run, run), Stubs(tmp_path).system(), required=None)
-    assert looked == [tmp_path / "ncu"]
 
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
