@@ -66,21 +66,29 @@ def launch_amounts(
     :param absent: metrics that were asked for and did not answer, with what was printed in their place.
     """
     useless = _useless(metrics)
-    unanswered = {**(absent or {}), **useless}
-    plan = _plan(frozenset(metrics).difference(useless), tuple(unanswered.items()), taken_for(compute_capability))
-    counted = {pipe: _amount(parts, metrics) for pipe, parts in plan.pipes.items()}
-    missing = plan.missing
-    if (begun := next((name for name in plan.begun if metrics[name]), None)) is not None and "flop" not in missing:
-        missing = {**missing, "flop": f"{begun} isn't 0, and the others of its pipe were not collected"}
-    amounts = {name: _amount(plan.sums[name], metrics) if name in plan.sums else None for name in NAMES}
-    amounts["flop"] = None if "flop" in missing else math.fsum(counted.values())
+    answers = _Answers(frozenset(metrics).difference(useless), {**(absent or {}), **useless})
+    capability = taken_for(compute_capability)
+    found = {one.name: answers.first(one.name, one.ways) for one in QUANTITIES if one.ways and not one.parts}
+    found |= {one.name: _whole(one, found, answers, capability) for one in QUANTITIES if one.parts}
+    pipes, not_counted, begun = _counted(answers, capability)
+    if (why := _why_no_flop(pipes, answers)) is not None:
+        answers.missing["flop"] = why
+        if not pipes:
+            answers.missing["flop_by_pipe"] = why
+    elif (busy := next((name for name in begun if metrics[name]), None)) is not None:
+        answers.missing["flop"] = f"{busy} isn't 0, and the others of its pipe were not collected"
+    counted = {pipe: _amount(parts, metrics) for pipe, parts in pipes.items()}
+    amounts: dict[str, float | None] = dict.fromkeys(NAMES)
+    amounts |= {name: _amount(((terms, 1.0),), metrics) for name, terms in found.items() if terms is not None}
+    amounts["flop"] = None if "flop" in answers.missing else math.fsum(counted.values())
+    own = [pipe.name for pipe in _pipes(capability) if pipe.certain and pipe.name in TENSOR]
     return LaunchAmounts(
         amounts=amounts,
         flop_by_pipe=counted or None,
-        tensor_cores=_tensor_cores(metrics, plan),
-        metrics=plan.used,
-        missing=missing,
-        not_counted=plan.not_counted,
+        tensor_cores=_tensor_cores(metrics, bool(own) and set(own) <= set(pipes)),
+        metrics=answers.used,
+        missing=answers.missing,
+        not_counted=not_counted,
     )
 
 
@@ -110,23 +118,6 @@ def _without_clock(metrics: Mapping[str, float]) -> dict[str, str]:
 
 _Parts = tuple[tuple[Sum, float], ...]
 """Sums of metrics, each with what one of it is worth."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What launches with certain metrics tell, whatever the values: worked out once for all of them.
-
-    ``sums`` by quantity, ``pipes`` by pipe; the rest as in `LaunchAmounts`. ``every_tensor_pipe``: all that the chip
-    has are counted. ``begun`` are metrics that answered of tensor pipes whose others nobody asked for.
-    """
-
-    sums: Mapping[str, _Parts]
-    pipes: Mapping[str, _Parts]
-    used: Mapping[str, str]
-    missing: Mapping[str, str]
-    not_counted: tuple[str, ...]
-    begun: tuple[str, ...]
-    every_tensor_pipe: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,29 +179,6 @@ class _Answers:
         begun = (terms for terms in alternatives if any(term.metric in self._answered for term in terms))
         lacking = next(name for name in metrics_of(next(begun, alternatives[0])) if name not in self._answered)
         return f"{lacking} was not collected"
-
-
-@lru_cache(maxsize=1024)
-def _plan(answered: frozenset[str], absent: tuple[tuple[str, str], ...], capability: str | None) -> _Plan:
-    """:param capability: a listed one, or None."""
-    answers = _Answers(answered, dict(absent))
-    found = {one.name: answers.first(one.name, one.ways) for one in QUANTITIES if one.ways and not one.parts}
-    found |= {one.name: _whole(one, found, answers, capability) for one in QUANTITIES if one.parts}
-    pipes, not_counted, begun = _counted(answers, capability)
-    if (why := _why_no_flop(pipes, answers)) is not None:
-        answers.missing["flop"] = why
-        if not pipes:
-            answers.missing["flop_by_pipe"] = why
-    own = [pipe.name for pipe in _pipes(capability) if pipe.certain and pipe.name in TENSOR]
-    return _Plan(
-        sums={name: ((terms, 1.0),) for name, terms in found.items() if terms is not None},
-        pipes=pipes,
-        used=answers.used,
-        missing=answers.missing,
-        not_counted=not_counted,
-        begun=begun,
-        every_tensor_pipe=bool(own) and all(name in pipes for name in own),
-    )
 
 
 def _whole(
@@ -288,7 +256,8 @@ def _amount(parts: _Parts, metrics: Mapping[str, float]) -> float:
     )
 
 
-def _tensor_cores(metrics: Mapping[str, float], plan: _Plan) -> bool | None:
+def _tensor_cores(metrics: Mapping[str, float], every_pipe: bool) -> bool | None:
+    """:param every_pipe: all that the chip has are counted."""
     activity = {
         name: value for name, value in metrics.items() if name.startswith((*TENSOR_ACTIVITY, TENSOR_OPERATIONS))
     }
@@ -296,7 +265,7 @@ def _tensor_cores(metrics: Mapping[str, float], plan: _Plan) -> bool | None:
         return True
     # That one kind of operation (hmma) didn't run tells nothing of the others.
     all_kinds = any(name.startswith(TENSOR_ACTIVITY) and "_op_" not in name for name in activity)
-    return False if all_kinds or plan.every_tensor_pipe else None
+    return False if all_kinds or every_pipe else None
 
 
 @lru_cache(maxsize=32)
