@@ -21,7 +21,7 @@ from pytest_roofline.measuring.process_usage import ProcessUsage
 from pytest_roofline.missing import explained
 from pytest_roofline.options import Options
 from pytest_roofline.proof import claims as proof
-from pytest_roofline.proof.attached_profilers import onlookers, profilers
+from pytest_roofline.proof.attached_profilers import attached, profilers
 from pytest_roofline.proof.passes import Observed, observe, unobserved
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.session.run import Run, without_folders
@@ -73,7 +73,7 @@ def measure_workload(
 
 def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Record, Measured, float]:
     options, device = run.options, run.device
-    looking_on = onlookers()
+    looking_on = attached()
     step = Step(workload)
     process = ProcessUsage()
     first = before = proof.snapshot(step)

@@ -38,16 +38,10 @@ def profilers(environment: Mapping[str, str], maps: Path = _MAPS) -> tuple[Flag,
 
     :param maps: what is mapped into the process, as Linux lists it.
     """
-    evidence = _around(environment) or _injected(environment.get(INJECTION), maps)
+    around = ((who, name) for who, variables in _PROFILERS for name in variables if environment.get(name))
+    profiler, name = next(around, (None, None))
+    evidence = _injected(environment.get(INJECTION), maps) if profiler is None else _under(profiler, f"{name} was set")
     return () if evidence is None else (Flag(name="profiled", evidence=evidence, invalid=True),)
-
-
-def _around(environment: Mapping[str, str]) -> str | None:
-    for profiler, variables in _PROFILERS:
-        found = next((name for name in variables if environment.get(name)), None)
-        if found is not None:
-            return _under(profiler, f"{found} was set")
-    return None
 
 
 def _under(profiler: str, seen: str) -> str:
@@ -82,7 +76,7 @@ def _may_be_loaded(library: str, maps: Path) -> bool:
     return f"/{os.path.basename(library)}" in mapped
 
 
-def onlookers() -> tuple[Flag, ...]:
+def attached() -> tuple[Flag, ...]:
     """Invalid flags for what is at work now: what is timed beside it is not the time of the step.
 
     The default device is a mode of torch's as well, but one that programs run with: it is left out.

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from pytest_roofline import bench
 from pytest_roofline.fixture import Disproved, judge
-from pytest_roofline.proof.attached_profilers import INJECTION, onlookers, profilers
+from pytest_roofline.proof.attached_profilers import INJECTION, attached, profilers
 from roofline.schema.record import Case
 from tests.plugin.fake_run import WINDOW, run_on, workload
 from tests.plugin.foreign import MEASURES, QUICK
@@ -29,25 +29,25 @@ class Looking(TorchFunctionMode):
 def test_modes_are_named() -> None:
     """Those of dispatch and those of functions; gone once they are left."""
     with FlopCounterMode(display=False), Looking():
-        (flag,) = onlookers()
+        (flag,) = attached()
     assert (flag.name, flag.invalid) == ("measured_under_mode", True)
     assert "FlopCounterMode" in flag.evidence
     assert "Looking" in flag.evidence
-    assert onlookers() == ()
+    assert attached() == ()
 
 
 @pytest.mark.parametrize("kineto", [True, False])
 def test_a_profiler_is_seen(kineto: bool) -> None:
     """The old one too."""
     with torch.autograd.profiler.profile(use_kineto=kineto):
-        (flag,) = onlookers()
+        (flag,) = attached()
     assert (flag.name, flag.invalid) == ("measured_under_profiler", True)
 
 
 def test_a_default_device_is_no_onlooker() -> None:
     """torch keeps it as a mode, but it belongs to the program."""
     with torch.device("cpu"):
-        assert onlookers() == ()
+        assert attached() == ()
 
 
 def test_a_row_measured_under_a_mode_is_invalid(lab: Lab) -> None:

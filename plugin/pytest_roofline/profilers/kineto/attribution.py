@@ -67,7 +67,13 @@ def _medians(steps: Sequence[Iterable[tuple[str, int]]], most: int) -> dict[str,
     A name that a step lacks counts as 0 there; one that most steps lack is left out. What comes after the longest
     ``most`` is one entry together.
     """
-    spent = [_by_name(calls) for calls in steps]
+    spent: list[dict[str, _Spent]] = []
+    for calls in steps:
+        spent.append({})
+        for name, time_ns in calls:
+            one = spent[-1].setdefault(name, _Spent())
+            one.calls += 1
+            one.time_ns += time_ns
     nothing = _Spent()
     medians = {
         name: _Spent(
@@ -83,15 +89,6 @@ def _medians(steps: Sequence[Iterable[tuple[str, int]]], most: int) -> dict[str,
             calls=sum(one.calls for one in rest), time_ns=sum(one.time_ns for one in rest)
         )
     return shown
-
-
-def _by_name(calls: Iterable[tuple[str, int]]) -> dict[str, _Spent]:
-    spent: dict[str, _Spent] = {}
-    for name, time_ns in calls:
-        one = spent.setdefault(name, _Spent())
-        one.calls += 1
-        one.time_ns += time_ns
-    return spent
 
 
 _DISPATCH = "PythonDispatchMode"
@@ -118,7 +115,11 @@ def by_operator(recording: Recording) -> StepTimes:
         if node.parent is not None and node.parent.accounted:
             node.accounted = True
         elif node.is_label:
-            _take_label(times, node)
+            if node.number is None:
+                times.outside.extend((child.name, child.duration_ns) for child in node.children)
+            else:
+                inside = sum(child.duration_ns for child in node.children)
+                times.leaf_ns[node.number] = inside or node.span.duration_ns
             node.accounted = True
         elif not node.holds_label and node.span.name != _DISPATCH:
             times.outside.append((node.span.name, node.span.duration_ns))
@@ -173,19 +174,16 @@ class _Node:
         return self.span.name.startswith(LABEL)
 
 
-def _take_label(times: StepTimes, node: _Node) -> None:
-    if node.number is not None:
-        times.leaf_ns[node.number] = sum(child.duration_ns for child in node.children) or node.span.duration_ns
-    else:
-        times.outside.extend((child.name, child.duration_ns) for child in node.children)
-
-
 def _nodes(spans: Sequence[Span]) -> list[_Node]:
     """The spans as they lie in one another, thread by thread, each after the one it lies in."""
     nodes: list[_Node] = []
     around: list[_Node] = []
     for span in sorted(spans, key=lambda span: (span.thread, span.start_ns, -span.end_ns)):
-        while around and not _inside(span, around[-1].span):
+        while around and not (
+            span.thread == around[-1].span.thread
+            and span.start_ns < around[-1].span.end_ns
+            and span.end_ns <= around[-1].span.end_ns
+        ):
             around.pop()
         parent = around[-1] if around else None
         node = _Node(span, parent, parent.number if parent else None)
@@ -198,7 +196,3 @@ def _nodes(spans: Sequence[Span]) -> list[_Node]:
         nodes.append(node)
         around.append(node)
     return nodes
-
-
-def _inside(span: Span, other: Span) -> bool:
-    return span.thread == other.thread and span.start_ns < other.end_ns and span.end_ns <= other.end_ns

@@ -99,7 +99,14 @@ def profile_step(
         if device.type not in ("cpu", "cuda"):
             raise _NotProfiledError(f"operators on the host tell nothing of the time on {device.type}")
         taken = _take_steps(step, device, compiled=compiled, clock=clock, all_threads=all_threads)
-        return _without_operations(counted, device, taken) if compiled else _with_operations(counted, device, taken)
+        if not compiled:
+            return _with_operations(counted, device, taken)
+        return Profiled(
+            profile=_profile(device, taken, 0.0, [one.times.outside for one in taken]),
+            operations=counted.operations,
+            work=counted.work,
+            missing={"operations.time_s": COMPILED, "work.uncovered.time_s": COMPILED},
+        )
     except _NotProfiledError as reason:
         return Profiled(
             profile=None,
@@ -188,15 +195,6 @@ def _outside(times: StepTimes, leaves: Sequence[Leaf]) -> Iterator[tuple[str, in
     for number, leaf in enumerate(leaves):
         if leaf.operation is None and (time_ns := times.leaf_ns.get(number)):
             yield leaf.name, time_ns
-
-
-def _without_operations(counted: Counted, device: torch.device, taken: Sequence[_Taken]) -> Profiled:
-    return Profiled(
-        profile=_profile(device, taken, 0.0, [one.times.outside for one in taken]),
-        operations=counted.operations,
-        work=counted.work,
-        missing={"operations.time_s": COMPILED, "work.uncovered.time_s": COMPILED},
-    )
 
 
 def _profile(

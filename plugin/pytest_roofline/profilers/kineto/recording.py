@@ -16,9 +16,6 @@ from roofline.text.units import some_of
 if TYPE_CHECKING:
     import torch
 
-_NAMED = 3
-"""So many operations are named, at most."""
-
 
 def followed(recording: Recording) -> Recording:
     """The same without the spans of threads that nobody follows."""
@@ -34,16 +31,13 @@ def escaped(recordings: Sequence[Recording]) -> str | None:
 
     :param recordings: of one step after the other, each of all threads.
     """
-    hidden = set.intersection(*map(_hidden_products, recordings)) if recordings else set()
-    if not hidden:
+    hidden: list[set[str]] = []
+    for one in recordings:
+        own = _followed_threads(one)
+        hidden.append({span.name for span in one.spans if span.thread not in own and span.name in MATRIX_OPERATIONS})
+    if not hidden or not (names := sorted(set.intersection(*hidden))):
         return None
-    names = sorted(hidden)
-    return f"{some_of(names, _NAMED)} ran in another thread in every step: what other threads run can't be seen"
-
-
-def _hidden_products(recording: Recording) -> set[str]:
-    own = _followed_threads(recording)
-    return {span.name for span in recording.spans if span.thread not in own and span.name in MATRIX_OPERATIONS}
+    return f"{some_of(names)} ran in another thread in every step: what other threads run can't be seen"
 
 
 def _followed_threads(recording: Recording) -> set[int]:
@@ -145,8 +139,12 @@ def record(
 
     if torch._C._autograd._profiler_enabled():
         raise ProfilerBusyError("another torch profiler is at work")
-    wait = _nothing if device.type == "cpu" else lambda: torch.accelerator.synchronize(device)
     walls: list[float] = []
+
+    def wait() -> None:
+        if device.type != "cpu":
+            torch.accelerator.synchronize(device)
+
     wait()
     # Not `torch.profiler.profile`: it is made for cycles of many steps, and warns that one cycle forgets another.
     with torch.autograd.profiler.profile(
@@ -198,7 +196,3 @@ def read(events: Iterable[Any], walls: Sequence[float]) -> list[Recording]:
         Recording(wall_s=wall_s, thread=thread, spans=tuple(own_spans), kernels=tuple(own_kernels))
         for wall_s, (_, thread), own_spans, own_kernels in zip(walls, marks, spans_of, kernels_of, strict=True)
     ]
-
-
-def _nothing() -> None:
-    """A host has nothing to wait for."""

@@ -43,6 +43,7 @@ def of_step(files: Sequence[Path], source: str, *, no_flop: str | None = None) -
     if first.passes is not None and first.passes > 1:
         replay = "replay changes what the caches hold"
         reasons.append(f"the bytes were counted in {first.passes} passes and not in one: {replay}")
+    passes = [counted.passes_by_file.get(str(file)) for file in files[1:]]
     values: dict[str, Any] = {name: amounts[name] for name in NAMES}
     return Counters(
         status="missing_metric" if lacking else "ok",
@@ -53,7 +54,7 @@ def of_step(files: Sequence[Path], source: str, *, no_flop: str | None = None) -
         kernels=tuple(_kernel(one, no_flop) for one in by_kernel(counted.kernels)),
         metrics=dict(counted.metrics),
         passes=first.passes,
-        flop_passes=_most_passes(counted, files[1:]),
+        flop_passes=max((number for number in passes if number is not None), default=None),
     )
 
 
@@ -75,12 +76,6 @@ def _counted(files: Sequence[Path]) -> CountedCapture:
         return count(read_all(files))
     except ReadError as error:
         raise NotCounted("failed", f"what ncu wrote can't be read: {error}") from error
-
-
-def _most_passes(counted: CountedCapture, files: Sequence[Path]) -> int | None:
-    """How often a kernel was replayed at most in the runs that these files are of, as far as they were read."""
-    passes = [counted.passes_by_file.get(str(file)) for file in files]
-    return max((number for number in passes if number is not None), default=None)
 
 
 def _kernel(kernel: CountedKernel, no_flop: str | None) -> KernelCounters:
