@@ -44,7 +44,7 @@ def test_a_profiler_is_seen(kineto: bool) -> None:
     assert (flag.name, flag.invalid) == ("measured_under_profiler", True)
 
 
-def test_a_default_device_is_no_onlooker() -> None:
+def test_a_default_device_is_none_of_them() -> None:
     """torch keeps it as a mode, but it belongs to the program."""
     with torch.device("cpu"):
         assert attached() == ()

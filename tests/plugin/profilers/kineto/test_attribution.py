@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from pytest_roofline.profilers.kineto.attribution import (
@@ -41,57 +43,39 @@ FORWARD = dispatched("aten::mm", 100, 200, f"{LABEL}0", first_id=10)
 """An operator of 60 ns in a label of 80."""
 
 
-def test_an_operation_takes_as_long_as_its_operator() -> None:
-    """Neither the label's nor the dispatch's own costs are in it, and what the operator calls is in it once."""
-    called = Span("aten::empty", 130, 140, MAIN, 99)
-    times = by_operator(recording(*FORWARD, called))
-    assert times.leaf_ns == {0: 60}
-    assert times.outside == []
+VIEW = dispatched("aten::t", 0, 100, LABEL)
+AROUND = Span("autograd::engine::evaluate_function: MmBackward0", 90, 210, MAIN, 1)
+FREE = (Span("AccumulateGrad", 300, 350, MAIN, 2), Span("aten::empty", 310, 320, MAIN, 3))
+BACK = dispatched("aten::add", 100, 200, f"{LABEL}1", thread=BACKWARD, first_id=50)
+TOGETHER = (Span(f"{LABEL}2", 0, 100, MAIN, 1), Span("aten::mm", 0, 90, MAIN, 2))
+SEVERAL = (Span(f"{LABEL}4", 0, 100, MAIN, 1), Span("aten::mm", 10, 30, MAIN, 2), Span("aten::add", 40, 45, MAIN, 3))
 
 
-def test_several_operators_in_one_label_are_added_up() -> None:
-    """A higher-order operator is one operation, whatever it calls in turn."""
-    label = Span(f"{LABEL}4", 0, 100, MAIN, 1)
-    times = by_operator(recording(label, Span("aten::mm", 10, 30, MAIN, 2), Span("aten::add", 40, 45, MAIN, 3)))
-    assert times.leaf_ns == {4: 25}
-
-
-def test_an_operation_without_an_operator_takes_as_long_as_its_label() -> None:
-    """One written in Python leaves no span of its own."""
-    assert by_operator(recording(Span(f"{LABEL}7", 10, 60, MAIN, 1))).leaf_ns == {7: 50}
-
-
-def test_a_view_is_outside_under_its_own_name() -> None:
-    """Its label has no number: it does no work that is counted, but takes its time."""
-    times = by_operator(recording(*dispatched("aten::t", 0, 100, LABEL)))
-    assert times.leaf_ns == {}
-    assert times.outside == [("aten::t", 60)]
-
-
-def test_only_spans_in_which_nothing_was_dispatched_are_outside() -> None:
-    """What is around labels is no work beside them; of the rest the outermost counts, with all that it calls."""
-    node = Span("autograd::engine::evaluate_function: MmBackward0", 90, 210, MAIN, 1)
-    free = [Span("AccumulateGrad", 300, 350, MAIN, 2), Span("aten::empty", 310, 320, MAIN, 3)]
-    times = by_operator(recording(node, *FORWARD, *free))
-    assert times.leaf_ns == {0: 60}
-    assert times.outside == [("AccumulateGrad", 50)]
-
-
-def test_threads_are_kept_apart() -> None:
-    """At the same time, on another thread, isn't inside."""
-    backward = dispatched("aten::add", 100, 200, f"{LABEL}1", thread=BACKWARD, first_id=50)
-    other = Span("other", 120, 180, 3, 90)
-    times = by_operator(recording(*FORWARD, *backward, other))
-    assert times.leaf_ns == {0: 60, 1: 60}
-    assert times.outside == [("other", 60)]
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_the_order_of_events_does_not_matter(order: int) -> None:
-    """Kineto's list is in no order that is promised; of two spans that start together the longer is around."""
-    label = Span(f"{LABEL}2", 0, 100, MAIN, 1)
-    operator = Span("aten::mm", 0, 90, MAIN, 2)
-    assert by_operator(recording(*[label, operator][::order])).leaf_ns == {2: 90}
+@pytest.mark.parametrize(
+    ("spans", "leaf_ns", "outside"),
+    [
+        # Neither the label's nor the dispatch's own costs are in it, and what the operator calls is in it once.
+        ((*FORWARD, Span("aten::empty", 130, 140, MAIN, 99)), {0: 60}, []),
+        # A higher-order operator is one operation, whatever it calls in turn.
+        (SEVERAL, {4: 25}, []),
+        # One written in Python leaves no span of its own: the label's.
+        ((Span(f"{LABEL}7", 10, 60, MAIN, 1),), {7: 50}, []),
+        # A view's label has no number: it does no work that is counted, but takes its time.
+        (VIEW, {}, [("aten::t", 60)]),
+        # What is around labels is no work beside them; of the rest the outermost counts, with all that it calls.
+        ((AROUND, *FORWARD, *FREE), {0: 60}, [("AccumulateGrad", 50)]),
+        # At the same time, on another thread, isn't inside.
+        ((*FORWARD, *BACK, Span("other", 120, 180, 3, 90)), {0: 60, 1: 60}, [("other", 60)]),
+        # Kineto's list is in no order that is promised; of two spans that start together the longer is around.
+        (TOGETHER, {2: 90}, []),
+        (TOGETHER[::-1], {2: 90}, []),
+    ],
+    ids=["operator", "several", "python", "view", "outermost", "threads", "together", "swapped"],
+)
+def test_time_of_operators(spans: Sequence[Span], leaf_ns: dict[int, int], outside: list[tuple[str, int]]) -> None:
+    """An operation takes as long as the operators in its label; spans in which nothing was dispatched are outside."""
+    times = by_operator(recording(*spans))
+    assert (times.leaf_ns, times.outside) == (leaf_ns, outside)
 
 
 def test_kernels_go_to_the_label_they_were_launched_in() -> None:
@@ -107,12 +91,6 @@ def test_kernels_go_to_the_label_they_were_launched_in() -> None:
     times = by_kernel(recording(*FORWARD, *backward, inner, kernels=kernels))
     assert times.leaf_ns == {0: 1070, 1: 5000}
     assert times.outside == []
-
-
-def test_an_operation_without_a_kernel_takes_no_time_on_the_device() -> None:
-    """Its operator on the host is not what is timed."""
-    times = by_kernel(recording(*FORWARD, kernels=(Kernel("other", 10, 15, launched_by=0),)))
-    assert times.leaf_ns == {0: 0}
 
 
 def test_kernels_launched_elsewhere_are_outside() -> None:
@@ -186,21 +164,12 @@ def test_what_most_steps_lack_is_in_none() -> None:
     assert [one.name for one in outside_times([[("often", 9)], [("often", 9)], []])] == ["often"]
 
 
-def test_the_rest_is_one_entry() -> None:
-    """Nothing is dropped for being short: what isn't listed is added up."""
-    calls = [(f"kernel {number}", 500_000_000 * (number + 1)) for number in range(MOST_OUTSIDE + 3)]
-    *listed, rest = outside_times([calls])
-    assert [one.name for one in listed][:2] == [f"kernel {MOST_OUTSIDE + 2}", f"kernel {MOST_OUTSIDE + 1}"]
-    assert len(listed) == MOST_OUTSIDE
-    assert (rest.name, rest.calls, rest.time_s) == ("3 others", 3.0, 0.5 + 1.0 + 1.5)
-
-
-def test_of_kernels_more_are_listed() -> None:
-    """A training step of a large model has about a hundred different ones."""
-    *listed, rest = kernel_times([[(f"kernel {number}", 500_000_000) for number in range(MOST_KERNELS + 2)]])
-    assert (len(listed), rest) == (MOST_KERNELS, KernelTime(name="2 others", launches=2.0, time_s=1.0))
-
-
-def test_exactly_as_many_as_fit_need_no_rest() -> None:
-    """The entry for the others stands only where there are some."""
-    assert len(outside_times([[(f"kernel {number}", 1) for number in range(MOST_OUTSIDE)]])) == MOST_OUTSIDE
+@pytest.mark.parametrize("more", [0, 3])
+def test_the_rest_is_one_entry(more: int) -> None:
+    """Nothing is dropped for being short: what isn't listed is added up. Of kernels more are listed."""
+    shortest = [0.5, 1.0, 1.5][:more]
+    for times, most in ((outside_times, MOST_OUTSIDE), (kernel_times, MOST_KERNELS)):
+        calls = [(f"kernel {number}", 500_000_000 * (number + 1)) for number in range(most + more)]
+        found = times([calls])
+        assert [one.name for one in found][:2] == [f"kernel {most + more - 1}", f"kernel {most + more - 2}"]
+        assert [(one.name, one.time_s) for one in found[most:]] == ([("3 others", sum(shortest))] if more else [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -40,7 +41,7 @@ def times_of(result: Profiled) -> dict[tuple[str, str], float | None]:
 
 
 def test_every_operation_of_a_step_has_a_time() -> None:
-    """Above zero each, and together no more than the step under the profiler."""
+    """Above zero each, and together no more than the step under the profiler; nothing else of the count changes."""
     small, large = torch.randn(8, 8), torch.randn(64, 64)
 
     def step() -> None:
@@ -59,17 +60,8 @@ def test_every_operation_of_a_step_has_a_time() -> None:
     assert (profile.source, profile.steps) == ("operators", 10)
     assert (profile.device_busy_s, profile.longest_gap_s, profile.kernels) == (None, None, ())
     assert result.missing == {}
-
-
-def test_the_count_is_kept() -> None:
-    """Only times are added to it."""
-    square = torch.randn(8, 8)
-    counted = counted_of(lambda: square @ square)
-    result = profiled(lambda: square @ square, counted)
     assert result.work == counted.work
-    assert [(one.name, one.shape, one.calls, one.flop, one.byte) for one in result.operations] == [
-        (one.name, one.shape, one.calls, one.flop, one.byte) for one in counted.operations
-    ]
+    assert [replace(one, time_s=None) for one in result.operations] == list(counted.operations)
 
 
 def test_uncovered_operations_have_a_time_too() -> None:
@@ -120,19 +112,6 @@ def test_what_cannot_be_seen_into_has_a_time_and_is_outside() -> None:
         ((20.0,), 1),
         ((20.0, 2.0), 3),
         ((9.0, 1 / 1024), 10),
-    ],
-    ids=[
-        "short",
-        "fill a second",
-        "at least three",
-        "of a second",
-        "longer than a second",
-        "three in the budget",
-        "two in the budget",
-        "one in the budget",
-        "beyond the budget",
-        "very slow start",
-        "slow start",
     ],
 )
 def test_as_many_steps_as_fill_a_second(step_s: tuple[float, ...], steps: int) -> None:
@@ -193,18 +172,6 @@ def test_an_interrupt_is_no_failed_pass() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         profiled(interrupt, counted_of(lambda: None))
-
-
-def test_another_profiler_costs_the_times_only() -> None:
-    """It is left at work."""
-    counted = counted_of(lambda: torch.ones(2).exp())
-    with torch.autograd.profiler.profile(use_kineto=True) as theirs:
-        result = profiled(lambda: torch.ones(2).exp(), counted)
-        torch.ones(2).sin()
-    assert result.missing == {
-        "profile": "no step could be taken under torch's profiler: another torch profiler is at work"
-    }
-    assert "aten::sin" in {event.name for event in theirs.function_events}
 
 
 def test_operators_tell_nothing_of_other_devices() -> None:
