@@ -78,8 +78,8 @@ def test_its_test_fails(lab: Lab) -> None:
     ],
 )
 def test_a_profiler_around_the_process_is_named(variable: str, profiler: str) -> None:
-    """By what it gave to the process, which the evidence shows."""
-    (flag,) = profilers({"PATH": "/usr/bin", variable: "1"})
+    """By what it gave to the process, rather than by what it has CUDA load."""
+    (flag,) = profilers({"PATH": "/usr/bin", INJECTION: "libmonitor.so", variable: "1"})
     assert (flag.name, flag.invalid) == ("profiled", True)
     assert f"ran under {profiler} ({variable} was set)" in flag.evidence
 
@@ -107,12 +107,6 @@ def test_a_library_that_cuda_has_loaded_may_record(tmp_path: Path, library: str,
     assert "/opt" not in flag.evidence
 
 
-def test_a_library_that_cuda_has_not_loaded_does_nothing(tmp_path: Path) -> None:
-    """As where a cluster sets the variable for good, and the case runs on the CPU."""
-    for library in ("/opt/site/libmonitor.so", "libmonitor.so"):
-        assert profilers({INJECTION: library}, _mapped(tmp_path, "/usr/lib/libc.so.6")) == ()
-
-
 def test_where_it_can_not_be_seen_the_library_is_taken_to_be_loaded(tmp_path: Path) -> None:
     """By its file behind a link; without a folder, in any; without a list of what is mapped."""
     library, link = tmp_path / "libmonitor.so.1", tmp_path / "libmonitor.so"
@@ -134,20 +128,19 @@ def test_it_is_said_once_for_all_rows(project: pytest.Pytester, monkeypatch: pyt
     assert run.stdout.str().count("rows are no measurement") == 1
 
 
-def test_the_profiler_is_told_rather_than_what_it_loads() -> None:
-    """Nsight Systems is loaded by CUDA as well: one flag, by its own name."""
-    (flag,) = profilers({INJECTION: "libmonitor.so", "NSYS_PROFILING_SESSION_ID": "7"})
-    assert "Nsight Systems (NSYS_PROFILING_SESSION_ID was set)" in flag.evidence
-
-
 @pytest.mark.parametrize(
     "environment",
-    [{}, {"NSYS_PROFILING_SESSION_ID": ""}, {"NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT": "1"}],
-    ids=["nothing", "empty", "a user's setting of ncu"],
+    [
+        {},
+        {"NSYS_PROFILING_SESSION_ID": ""},
+        {"NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT": "1"},  # a user's setting of ncu
+        {INJECTION: "/opt/site/libmonitor.so"},  # set for good by a cluster, and not loaded on a CPU
+        {INJECTION: "libmonitor.so"},
+    ],
 )
-def test_no_profiler_is_at_work(environment: dict[str, str]) -> None:
+def test_no_profiler_is_at_work(tmp_path: Path, environment: dict[str, str]) -> None:
     """An empty variable and the settings of a profiler that doesn't run are no profiler."""
-    assert profilers(environment) == ()
+    assert profilers(environment, _mapped(tmp_path, "/usr/lib/libc.so.6")) == ()
 
 
 def test_every_row_of_a_profiled_process_is_invalid(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,25 +168,32 @@ def test_one_that_did_not_answer_takes_only_its_own_pipe() -> None:
     assert found.missing["flop"] == f"fp16 is not counted: {SASS.format('hmul')}: ncu printed 'n/a'"
 
 
-def test_what_is_asked_for_instead_tells_the_same() -> None:
-    """Reads in sectors beside writes in bytes; halves of a sum on a chip that has the whole."""
-    read, write = {"dram__sectors_read.sum": 3.0}, {"dram__bytes_write.sum": 4.0}
-    assert launch_amounts({**read, **write}).amounts["dram_byte"] == 3 * 32 + 4
+@pytest.mark.parametrize(
+    ("metrics", "absent", "byte"),
+    [
+        ({"dram__sectors_read.sum": 3.0, "dram__bytes_write.sum": 4.0}, (), 3 * 32 + 4),
+        (
+            {"dram__bytes_read.sum": 3.0, "dram__bytes_write.sum": 4.0},
+            ("dram__bytes_op_read.sum", "dram__bytes_op_write.sum"),
+            7,
+        ),
+    ],
+)
+def test_what_is_asked_for_instead_tells_the_same(
+    metrics: dict[str, float], absent: tuple[str, ...], byte: float
+) -> None:
+    """Reads in sectors beside writes in bytes; of two names that were asked for, the one that isn't n/a."""
+    found = launch_amounts(metrics, absent=dict.fromkeys(absent, "ncu printed 'n/a'"), compute_capability="12.0")
+    assert found.amounts["dram_byte"] == byte
+    assert "dram_byte" not in found.missing
+
+
+def test_halves_of_a_sum_on_a_chip_that_has_the_whole() -> None:
+    """Are added up."""
     halves = _tensor("fp16_dst_fp16", "fp16_dst_fp32", fp16_dst_fp16=3, fp16_dst_fp32=4)
     found = launch_amounts({**_sass(), **halves}, compute_capability="9.0")
     assert found.flop_by_pipe is not None
     assert found.flop_by_pipe["tensor_fp16"] == 7
-
-
-def test_the_other_name_answers() -> None:
-    """Of two names that were asked for, one is n/a: the other counts."""
-    found = launch_amounts(
-        {"dram__bytes_read.sum": 3.0, "dram__bytes_write.sum": 4.0},
-        absent={"dram__bytes_op_read.sum": "ncu printed 'n/a'", "dram__bytes_op_write.sum": "ncu printed 'n/a'"},
-        compute_capability="12.0",
-    )
-    assert found.amounts["dram_byte"] == 7.0
-    assert "dram_byte" not in found.missing
 
 
 def test_tensor_types_that_an_unknown_chip_does_not_have() -> None:
@@ -306,10 +313,11 @@ def test_an_amount_of_its_own_needs_no_time() -> None:
     assert (found.amounts["dram_byte"], found.amounts["flop"]) == (5, 2)
 
 
-def test_a_tensor_rate_over_a_time_that_rounds_to_0_is_not_a_type_that_the_chip_lacks() -> None:
+@pytest.mark.parametrize(("time_s", "clock"), [(0.0, 1e9), (1e-6, 0.0)])
+def test_a_tensor_rate_over_nothing_is_not_a_type_that_the_chip_lacks(time_s: float, clock: float) -> None:
     """Where the chip isn't known, types that don't answer are taken for ones that it doesn't have."""
     tensor = {TENSOR.format("bf16_dst_fp32") + RATE: 1.0, TENSOR.format("tf32_dst_fp32") + RATE: 0.0}
-    found = launch_amounts({TIME: 0.0, "sm__cycles_elapsed.avg.per_second": 1e9, **_sass(), **tensor})
+    found = launch_amounts({TIME: time_s, "sm__cycles_elapsed.avg.per_second": clock, **_sass(), **tensor})
     assert found.amounts["flop"] is None
     assert "tensor_bf16 is not counted" in found.missing["flop"]
     assert found.flop_by_pipe is not None
@@ -338,11 +346,3 @@ def test_of_two_clocks_that_which_is_not_0_counts() -> None:
     amounts = [launch_amounts({TIME: 1e-6, **rates, **one}).amounts["flop"] for one in (both, either, swapped)]
     assert amounts == [pytest.approx(2e3 * (4 + 4 + 8))] * 3
     assert launch_amounts({TIME: 1e-6, **rates, **dict.fromkeys(clocks, 0.0)}).amounts["flop"] is None
-
-
-def test_a_tensor_rate_over_a_clock_of_0_is_not_a_type_that_the_chip_lacks() -> None:
-    """As with a time of 0."""
-    tensor = {TENSOR.format("bf16_dst_fp32") + RATE: 1.0, TENSOR.format("tf32_dst_fp32"): 4.0}
-    found = launch_amounts({TIME: 1e-6, CLOCK: 0.0, **_sass(), **tensor})
-    assert found.amounts["flop"] is None
-    assert "tensor_bf16 is not counted" in found.missing["flop"]
