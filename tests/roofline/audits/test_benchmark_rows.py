@@ -46,31 +46,6 @@ def test_a_foreign_benchmark_brings_its_statistics(tmp_path: Path) -> None:
     assert _rules((row,)) == set()
 
 
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"ops": 250.0}, "rate_times_time"),
-        ({"total": 2e-1}, "rate_times_time"),
-        ({"mean": 5e-3, "ops": 200.0, "total": 5e-2}, "mean_above_percentile"),
-        ({"q1": 2e-3, "median": 1.9e-3}, "out_of_order"),
-        ({"stddev": 0.0}, "zero_spread"),
-    ],
-)
-def test_each_statistic_that_was_changed_is_found(tmp_path: Path, changes: dict[str, float], rule: str) -> None:
-    assert _rules(_foreign(tmp_path, {"stats": {**STATS, **changes}})) == {rule}
-
-
-def test_one_round_has_no_spread(tmp_path: Path) -> None:
-    """pytest-benchmark writes 0 for it."""
-    one = {**STATS, "rounds": 1, "total": 2e-3, "stddev": 0.0}
-    assert _rules(_foreign(tmp_path, {"stats": one})) == set()
-
-
-def test_old_files_lack_statistics(tmp_path: Path) -> None:
-    (row,) = _foreign(tmp_path, {"stats": {"mean": 1.0, "min": 0.5, "max": 2.0}})
-    assert (row.steps_per_s, row.total_s, row.steps) == (None, None, None)
-
-
 def test_what_a_foreign_file_states_in_params_and_extra_info_is_read(tmp_path: Path) -> None:
     """1.7e13 FLOP in 1 ms are 630 times 27 TFLOP/s."""
     stats = {**STATS, "mean": 1e-3, "ops": 1e3, "total": 1e-2}
@@ -92,16 +67,6 @@ def test_names_that_differ_in_the_device_alone_are_the_same_work(tmp_path: Path)
     assert "2.0000 ms on cuda, 2.0000 ms on cpu (benchmark 1)" in one.arithmetic
 
 
-def test_the_same_times_on_two_machines_are_copied(tmp_path: Path) -> None:
-    rows = _foreign(tmp_path, {}, name="a.json", node="one") + _foreign(tmp_path, {}, name="b.json", node="two")
-    assert _rules(rows) == {"pooled"}
-
-
-def test_the_same_times_twice_on_one_machine_are_one_run(tmp_path: Path) -> None:
-    rows = _foreign(tmp_path, {}, name="a.json") + _foreign(tmp_path, {}, name="b.json")
-    assert _rules(rows) == set()
-
-
 def test_an_own_benchmark_brings_its_record(tmp_path: Path) -> None:
     checks = (Check(name="device", status="passed", evidence="all on cpu"),)
     (row,) = _own(tmp_path, build.record(checks=checks))
@@ -113,23 +78,6 @@ def test_an_own_benchmark_brings_its_record(tmp_path: Path) -> None:
     assert row.roof is not None
     assert (row.roof.flop_per_s.value, row.roof.source) == (pytest.approx(1e13), "the measured roof")
     assert row.speed_of_light_s is not None
-
-
-@pytest.mark.parametrize(
-    ("record", "rule"),
-    [
-        (build.record(timing=build.timing(0.1, rounds=build.Rounds(steps=5, wall_s=(1.0,)))), "rate_times_time"),
-        (build.record(timing=build.timing(0.1, step_time_sd_s=0.0)), "zero_spread"),
-        (build.record(work=build.work(flop=8.178e9 * 64)), "mixed_conventions"),
-    ],
-)
-def test_a_record_that_contradicts_itself(tmp_path: Path, record: Any, rule: str) -> None:
-    assert _rules(_own(tmp_path, record)) == {rule}
-
-
-def test_a_record_above_its_roof(tmp_path: Path) -> None:
-    """1e11 FLOP in 1 ms against 1e13 FLOP/s, and faster than its speed of light."""
-    assert _rules(_own(tmp_path, build.record(timing=build.timing(1e-3)))) == {"above_roof", "faster_than_light"}
 
 
 @pytest.mark.parametrize(
@@ -148,14 +96,6 @@ def test_the_size_of_a_sample_is_the_case_s(tmp_path: Path, shape: object, size:
     (row,) = _own(tmp_path, build.record(case=build.case(config={"input_shape": shape})))
     assert row.size_pixel == (None if size is None else exact(size))
     assert row.length_token == (None if length is None else exact(length))
-
-
-def test_a_record_of_images_of_another_size_is_not_held_against_the_usual_one(tmp_path: Path) -> None:
-    """64 x 4.089 GFLOP would be half of the work at 224 x 224; at 160 it is about right."""
-    work = build.work(flop=12.15e9 * 32)
-    for side, rules in ((224, {"mixed_conventions"}), (160, set())):
-        record = build.record(case=build.case(config={"input_shape": [3, side, side]}), work=work)
-        assert _rules(_own(tmp_path, record)) == rules
 
 
 def test_full_memory_explains_a_cliff(tmp_path: Path) -> None:
@@ -200,49 +140,6 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert rows_of(path, KNOWN.devices)[0].model == "a"
 
 
-@pytest.mark.parametrize(
-    ("info", "found"),
-    [
-        ({"device_time_ms": -0.002, "wall_time_ms": 4.0}, True),
-        ({"device_time_ms": 9.0, "wall_time_ms": 4.0}, True),
-        ({"busy_share": 1.2}, True),
-        ({"busy_share": -0.1}, True),
-        ({"device_time_ms": 3.9, "wall_time_ms": 4.0, "busy_share": 0.97, "delta": -1.0}, False),
-    ],
-)
-def test_a_time_or_share_that_cannot_be(tmp_path: Path, info: dict[str, float], found: bool) -> None:
-    """In what a test of another project noted."""
-    assert _rules(_foreign(tmp_path, {"extra_info": info})) == ({"impossible_time"} if found else set())
-
-
-@pytest.mark.parametrize("device_s", [(-0.1,) * 20, (1.0,) * 20], ids=["below 0", "above the wall's"])
-def test_a_record_s_device_time_that_cannot_be(tmp_path: Path, device_s: tuple[float, ...]) -> None:
-    rounds = build.Rounds(steps=5, wall_s=(0.5,) * 20, device_s=device_s)
-    assert "impossible_time" in _rules(_own(tmp_path, build.record(timing=build.timing(0.1, rounds=rounds))))
-
-
-@pytest.mark.parametrize(("wait_s", "found"), [(-0.1, True), (1.0, True), (0.4, False)])
-def test_a_record_s_wait_for_input_that_cannot_be(tmp_path: Path, wait_s: float, found: bool) -> None:
-    rounds = build.Rounds(steps=5, wall_s=(0.5,) * 20, input_wait_s=(wait_s,) * 20)
-    rules = _rules(_own(tmp_path, build.record(timing=build.timing(0.1, rounds=rounds))))
-    assert ("impossible_time" in rules) is found
-
-
-@pytest.mark.parametrize(("busy_s", "found"), [(-0.1, True), (0.2, True), (0.1, False)])
-def test_a_device_that_was_busy_for_longer_than_the_step(tmp_path: Path, busy_s: float, found: bool) -> None:
-    profile = Profile(source="kernels", steps=10, step_s=0.1, operations_s=0.1, device_busy_s=busy_s)
-    rules = _rules(_own(tmp_path, build.record(profile=profile)))
-    assert ("impossible_time" in rules) is found
-
-
-@pytest.mark.parametrize(("batch", "found"), [(8, True), (32, False)])
-def test_flop_of_another_batch(tmp_path: Path, batch: int, found: bool) -> None:
-    """Of a known model of this size: the batch stands in the shapes of its input."""
-    case = build.case(mode="infer", config={"input_shapes": [[32, 3, 224, 224]]})
-    record = build.record(case=case, work=build.work(flop=8.178e9 * batch, parameter_count=25_557_032))
-    assert ("mixed_conventions" in _rules(_own(tmp_path, record))) is found
-
-
 def test_what_no_rule_knows_is_named(tmp_path: Path) -> None:
     """Figures of another project's test."""
     content = build.document([None, build.record()])
@@ -251,7 +148,89 @@ def test_what_no_rule_knows_is_named(tmp_path: Path) -> None:
     assert read_one(path, KNOWN.devices).unknown == ("accuracy",)
 
 
-def test_what_is_not_finite_is_named(tmp_path: Path) -> None:
-    """No rule can look at it."""
-    (row,) = _foreign(tmp_path, {"stats": {**STATS, "stddev": float("nan")}})
-    assert row.nonfinite == ("stats.stddev",)
+@pytest.mark.parametrize(
+    ("stats", "info", "rules"),
+    [
+        ({"ops": 250.0}, {}, {"rate_times_time"}),
+        ({"total": 2e-1}, {}, {"rate_times_time"}),
+        ({"mean": 5e-3, "ops": 200.0, "total": 5e-2}, {}, {"mean_above_percentile"}),
+        ({"q1": 2e-3, "median": 1.9e-3}, {}, {"out_of_order"}),
+        ({"stddev": 0.0}, {}, {"zero_spread"}),
+        # One round has no spread: pytest-benchmark writes 0 for it.
+        ({"rounds": 1, "total": 2e-3, "stddev": 0.0}, {}, set()),
+        # In what a test of another project noted.
+        ({}, {"device_time_ms": -0.002, "wall_time_ms": 4.0}, {"impossible_time"}),
+        ({}, {"device_time_ms": 9.0, "wall_time_ms": 4.0}, {"impossible_time"}),
+        ({}, {"busy_share": 1.2}, {"impossible_time"}),
+        ({}, {"busy_share": -0.1}, {"impossible_time"}),
+        ({}, {"device_time_ms": 3.9, "wall_time_ms": 4.0, "busy_share": 0.97, "delta": -1.0}, set()),
+    ],
+)
+def test_a_foreign_benchmark_that_contradicts_itself(
+    tmp_path: Path, stats: dict[str, float], info: dict[str, float], rules: set[str]
+) -> None:
+    """By its statistics or by its extra_info."""
+    assert _rules(_foreign(tmp_path, {"stats": {**STATS, **stats}, "extra_info": info})) == rules
+
+
+def test_statistics_that_are_not_there(tmp_path: Path) -> None:
+    """Old files lack some; one that is not finite is named, for no rule can look at it."""
+    (row,) = _foreign(tmp_path, {"stats": {"mean": 1.0, "min": 0.5, "max": float("nan")}})
+    assert (row.steps_per_s, row.total_s, row.steps, row.nonfinite) == (None, None, None, ("stats.max",))
+
+
+@pytest.mark.parametrize(("other", "rules"), [("two", {"pooled"}), ("one", set())])
+def test_the_same_times_on_two_machines_are_copied(tmp_path: Path, other: str, rules: set[str]) -> None:
+    """On one machine it is one run twice."""
+    rows = _foreign(tmp_path, {}, name="a.json", node="one") + _foreign(tmp_path, {}, name="b.json", node=other)
+    assert _rules(rows) == rules
+
+
+def _rounds(**times: tuple[float, ...]) -> Any:
+    return build.record(timing=build.timing(0.1, rounds=build.Rounds(steps=5, wall_s=(0.5,) * 20, **times)))
+
+
+def _profiled(busy_s: float) -> Any:
+    profile = Profile(source="kernels", steps=10, step_s=0.1, operations_s=0.1, device_busy_s=busy_s)
+    return build.record(profile=profile)
+
+
+def _of_images(side: int) -> Any:
+    """Of about the work of a training step on images of 160 pixels, which is half of that on 224."""
+    config = {"input_shape": [3, side, side]}
+    return build.record(case=build.case(config=config), work=build.work(flop=12.15e9 * 32))
+
+
+def _of_batch(batch: int) -> Any:
+    """The FLOP of a batch, where the shapes of the input say 32."""
+    case = build.case(mode="infer", config={"input_shapes": [[32, 3, 224, 224]]})
+    return build.record(case=case, work=build.work(flop=8.178e9 * batch, parameter_count=25_557_032))
+
+
+@pytest.mark.parametrize(
+    ("record", "rules"),
+    [
+        (build.record(timing=build.timing(0.1, rounds=build.Rounds(steps=5, wall_s=(1.0,)))), {"rate_times_time"}),
+        (build.record(timing=build.timing(0.1, step_time_sd_s=0.0)), {"zero_spread"}),
+        (build.record(work=build.work(flop=8.178e9 * 64)), {"mixed_conventions"}),
+        # 1e11 FLOP in 1 ms against 1e13 FLOP/s.
+        (build.record(timing=build.timing(1e-3)), {"above_roof", "faster_than_light"}),
+        (_of_images(224), {"mixed_conventions"}),
+        (_of_images(160), set()),
+        (_rounds(device_s=(-0.1,) * 20), {"impossible_time"}),
+        (_rounds(device_s=(1.0,) * 20), {"impossible_time"}),
+        *((_rounds(input_wait_s=(wait_s,) * 20), {"impossible_time"}) for wait_s in (-0.1, 1.0)),
+        (_rounds(input_wait_s=(0.4,) * 20), set()),
+        *((_profiled(busy_s), {"impossible_time"}) for busy_s in (-0.1, 0.2)),
+        (_profiled(0.1), set()),
+    ],
+)
+def test_a_record_that_contradicts_itself(tmp_path: Path, record: Any, rules: set[str]) -> None:
+    """What is consistent stays silent."""
+    assert _rules(_own(tmp_path, record)) == rules
+
+
+@pytest.mark.parametrize(("batch", "found"), [(8, True), (32, False)])
+def test_flop_of_another_batch(tmp_path: Path, batch: int, found: bool) -> None:
+    """Of a known model of this size."""
+    assert ("mixed_conventions" in _rules(_own(tmp_path, _of_batch(batch)))) is found

@@ -5,8 +5,13 @@ from __future__ import annotations
 from roofline.audits.rule import Rule
 from roofline.audits.rules.conventions import circular_intensity, mixed_conventions, peak_of_another_card
 from roofline.audits.rules.limits import above_roof, faster_than_launch, faster_than_light, impossible_time
-from roofline.audits.rules.products import flop_of_mac, rate_times_time, throughput_times_latency
-from roofline.audits.rules.rates import throughput_cliff, unexplained_rate
+from roofline.audits.rules.rates import (
+    flop_of_mac,
+    rate_times_time,
+    throughput_cliff,
+    throughput_times_latency,
+    unexplained_rate,
+)
 from roofline.audits.rules.same_work import pooled, same_as_cpu
 from roofline.audits.rules.statistics import mean_above_percentile, out_of_order, two_clusters, zero_spread
 
