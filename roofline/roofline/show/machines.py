@@ -49,11 +49,18 @@ def machine_of(point: Point) -> Machine:
 
 def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
     """A name for each machine, in order of appearance: its label, with more where labels are not unique."""
-    names: dict[Machine, str] = {}
+    first: dict[Machine, Point] = {}
     for point in points:
-        names.setdefault(machine_of(point), point.result.machine_label)
-    names = _told_apart(names, lambda machine, label: f"{label} ({machine.device})")
-    return _told_apart(names, lambda machine, label: f"{label} [{machine.key[-6:]}]")
+        first.setdefault(machine_of(point), point)
+    names = {machine: point.result.machine_label for machine, point in first.items()}
+
+    def with_device(machine: Machine, label: str) -> str:
+        device = machine.device or first[machine].result.host.cpu
+        return f"{label} ({device})" if device else label
+
+    return _told_apart(
+        _told_apart(names, with_device), lambda machine, label: f"{label} [{machine.key.rpartition('|')[2][-6:]}]"
+    )
 
 
 def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[Row]:
@@ -71,7 +78,7 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[R
     names = machine_names(shown)
     order = list(names)
     by_workload: dict[tuple[str, str], list[Point]] = {}
-    for point in sorted(_valid(shown), key=lambda point: order.index(machine_of(point))):
+    for point in sorted((point for point in shown if point.valid), key=lambda point: order.index(machine_of(point))):
         by_workload.setdefault(point.workload, []).append(point)
     alone = len(names) == 1
     rows = [
@@ -96,9 +103,8 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[R
         notes=[
             *notes,
             *_invalid(shown, names, listed),
-            *_not_compared(by_workload, names, shown, listed),
-            *_other_sources(by_workload.values(), names, listed),
-            *_differences(shown, names),
+            *_not_compared(by_workload, names, listed),
+            *_differences(rows),
         ],
     )
 
@@ -127,10 +133,6 @@ def _told_apart(names: dict[Machine, str], more: Callable[[Machine, str], str]) 
     return {key: more(key, label) if taken.count(label) > 1 else label for key, label in names.items()}
 
 
-def _valid(points: Iterable[Point]) -> list[Point]:
-    return [point for point in points if point.valid]
-
-
 Listed = Callable[[list[str]], str]
 
 
@@ -154,9 +156,9 @@ def _speed_up(first: Point, point: Point, reference: Machine) -> float | None:
 
 
 def _not_compared(
-    by_workload: dict[tuple[str, str], list[Point]], names: dict[Machine, str], shown: Sequence[Point], listed: Listed
+    by_workload: dict[tuple[str, str], list[Point]], names: dict[Machine, str], listed: Listed
 ) -> list[str]:
-    """:param by_workload: the valid rows of ``shown``."""
+    """:param by_workload: the valid rows."""
     if len(names) == 1:
         return []
     notes = []
@@ -166,19 +168,14 @@ def _not_compared(
     changed = sorted(name for name, found in hashes.items() if len(found) > 1)
     if changed:
         notes.append(f"Another workload under the same name (model, shapes or options differ): {listed(changed)}")
-    invalid = {point.workload for point in shown if not point.valid}
     for key, machine in names.items():
         only = [
-            group[0]
+            group[0].id
             for (name, _), group in by_workload.items()
             if {machine_of(point) for point in group} == {key} and name not in changed
         ]
-        for where, found in (
-            ("Only on", [point.id for point in only if point.workload not in invalid]),
-            ("Valid only on", [point.id for point in only if point.workload in invalid]),
-        ):
-            if found:
-                notes.append(f"{where} {machine}: {listed(found)}")
+        if only:
+            notes.append(f"Only on {machine}: {listed(only)}")
     if any(point.benchmark.record is None for group in by_workload.values() for point in group):
         notes.append(
             "Rows without a record were matched by the test's name alone: that the work is the same isn't proven"
@@ -186,47 +183,22 @@ def _not_compared(
     return notes
 
 
-def _placed(group: Iterable[Point]) -> list[Point]:
-    """Those that have a fraction of the roof."""
-    return [point for point in group if point.placement.fraction_low is not None]
-
-
 def _differing(group: Sequence[Point], point: Point) -> tuple[str, ...] | None:
     """:param group: all rows of the workload of ``point``."""
-    placed = _placed(group)
-    if not placed or point is placed[0] or point.placement.fraction_low is None:
+    first = next((one for one in group if one.placement.fraction_low is not None), None)
+    if first is None or point is first or point.placement.fraction_low is None:
         return None
-    return tuple(column.name for column in pick(*_SOURCES) if column.get(point) != column.get(placed[0]))
+    return tuple(column.name for column in pick(*_SOURCES) if column.get(point) != column.get(first))
 
 
-def _other_sources(groups: Iterable[Sequence[Point]], names: dict[Machine, str], listed: Listed) -> list[str]:
-    """Workloads whose fractions of the roof don't compare, those with the same sources in one note."""
-    told: dict[str, list[str]] = {}
-    for group in groups:
-        placed = _placed(group)
-        differing = [column for column in pick(*_SOURCES) if len({column.get(point) for point in placed}) > 1]
-        if differing:
-            what = "; ".join(f"{column.title} {_by_machine(column, placed, names)}" for column in differing)
-            told.setdefault(what, []).append(placed[0].id)
-    return [
-        f"% of roof doesn't compare between these machines, as it rests on other sources: {what}: {listed(ids)}"
-        for what, ids in told.items()
+def _differences(rows: Sequence[Row]) -> list[str]:
+    """Name what may explain a difference beside the machines: sources of the fraction of the roof, and versions."""
+    sources = dict.fromkeys(name for row in rows for name in row.sources_differ_in or ())
+    machines = [row.point.result.machine for row in rows if row.point.result.machine is not None]
+    versions = [
+        package
+        for package in ("torch", "cuda", "cudnn")
+        if len({version for machine in machines if (version := machine.versions.get(package)) is not None}) > 1
     ]
-
-
-def _by_machine(column: Column[Point], points: Iterable[Point], names: dict[Machine, str]) -> str:
-    return ", ".join(f"{column.get(point)} on {names[machine_of(point)]}" for point in points)
-
-
-def _differences(points: Sequence[Point], names: dict[Machine, str]) -> list[str]:
-    """Versions that differ between the machines and so may explain a difference."""
-    notes = []
-    for package in ("torch", "cuda", "cudnn"):
-        found = {
-            names[machine_of(point)]: version
-            for point in points
-            if point.result.machine is not None and (version := point.result.machine.versions.get(package)) is not None
-        }
-        if len(set(found.values())) > 1:
-            notes.append(f"{package} differs: " + ", ".join(f"{version} on {name}" for name, version in found.items()))
-    return notes
+    notes = [f"% of roof doesn't compare, its sources differ: {', '.join(sources)}"] if sources else []
+    return [*notes, f"Versions differ: {', '.join(versions)}"] if versions else notes
