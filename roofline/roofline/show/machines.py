@@ -58,9 +58,10 @@ def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
         device = machine.device or first[machine].result.host.cpu
         return f"{label} ({device})" if device else label
 
-    return _told_apart(
-        _told_apart(names, with_device), lambda machine, label: f"{label} [{machine.key.rpartition('|')[2][-6:]}]"
-    )
+    def with_key(machine: Machine, label: str) -> str:
+        return f"{label} [{first[machine].result.host.system if '|' in machine.key else machine.key[-6:]}]"
+
+    return _told_apart(_told_apart(names, with_device), with_key)
 
 
 def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[Row]:

@@ -140,7 +140,7 @@ def test_foreign_files_are_matched_by_name_with_a_warning(tmp_path: Path) -> Non
         document["benchmarks"][0]["stats"]["median"] = 0.1 if name == "a" else 0.05
         files.append(read_file(build.write(tmp_path / f"{name}.json", document)))
     table = _table(*files)
-    assert [row.machine for row in table.rows] == ["host (AMD EPYC 7B13)", "host [Linux]", "host [Darwin]"]
+    assert [row.machine for row in table.rows] == ["host (AMD EPYC 7B13)", "host [Linux 6.1]", "host [Darwin 6.1]"]
     assert [row.speed_up for row in table.rows] == [None, pytest.approx(2), pytest.approx(2)]
     assert "that the work is the same isn't proven" in table.notes[-1]
 
