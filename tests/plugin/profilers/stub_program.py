@@ -108,7 +108,7 @@ def ncu(arguments):
     connected = f"==PROF== Connected to process {os.getpid()} ({wrapped[0] if wrapped else ''})"
     if break_down(behaviour):
         return 0
-    if behaviour == "locked" or (behaviour == "lock" and not private(os.environ.get("TMPDIR"))):
+    if behaviour == "lock" and not private(os.environ.get("TMPDIR")):
         say(
             f"==ERROR== Failed to open/create lock file {os.environ.get('TMPDIR', '/tmp')}/nsight-compute-lock. "
             "Please check that the process has write permissions on the file.",
@@ -123,10 +123,6 @@ def ncu(arguments):
     if rejected:
         say(f"==ERROR== Failed to find metric(s) {', '.join(rejected)}")
         return 1
-    if behaviour == "old_driver":
-        say("==ERROR== An error was reported by the driver:")
-        say("==ERROR== Cuda driver is not compatible with Nsight Compute.")
-        return run(wrapped)
     say(connected)
     if behaviour in ("permission", "permission_on_stdout"):
         say(
@@ -237,14 +233,12 @@ def perf(arguments):
             code = run(wrapped)
         elif options.control:
             obey(options.control)
-        elif options.pid:
-            time.sleep(600)
     except Stopped:
         pass
-    lines = [event_line(event, behaviour) for event in ",".join(options.event).split(",") if event]
+    lines = [event_line(event, behaviour) for event in options.e.split(",")]
     text = "".join(f"{line}\n" for line in lines)
-    if options.output:
-        Path(options.output).write_text(text, encoding="utf-8")
+    if options.o:
+        Path(options.o).write_text(text, encoding="utf-8")
     else:
         sys.stderr.write(text)
     return code
@@ -256,10 +250,9 @@ def stop(_number, _frame):
 
 def perf_options(arguments):
     parser = argparse.ArgumentParser(prog="perf stat", add_help=False, allow_abbrev=False)
-    for names in (("-x", "--field-separator"), ("-p", "--pid"), ("-o", "--output"), ("-D", "--delay"), ("--control",)):
-        parser.add_argument(*names)
-    parser.add_argument("-e", "--event", action="append", default=[])
-    parser.add_argument("-a", "--all-cpus", action="store_true")
+    for name in ("-x", "-p", "-o", "-D", "--control"):
+        parser.add_argument(name)
+    parser.add_argument("-e")
     parser.add_argument("wrapped", nargs=argparse.REMAINDER)
     return parser.parse_args(arguments)
 

@@ -21,11 +21,9 @@ NcuBehaviour = (
         "permission",  # ERR_NVGPUCTRPERM in its log, and code 0
         "permission_on_stdout",  # the same on standard output, whatever --log-file says
         "lock",  # InterprocessLockFailed unless TMPDIR is a folder of this user alone; else ok
-        "locked",  # InterprocessLockFailed wherever TMPDIR is
         "busy",  # another tool, as DCGM, has the counters
         "no_kernels",
         "unknown_metric",  # a name that this ncu doesn't know
-        "old_driver",
         "wsl",  # as newer versions tell it
     ]
 )

@@ -31,64 +31,43 @@ MOST_KERNELS = 100
 """What comes after the longest of these is one entry together."""
 
 
-@dataclass(slots=True)
-class _Spent:
-    """In one step, or the medians over several."""
-
-    calls: float = 0
-    time_ns: float = 0
-
-
 def outside_times(steps: Sequence[Iterable[tuple[str, int]]]) -> tuple[OutsideTime, ...]:
-    """What ran outside of the counted operations, longest first; at most `MOST_OUTSIDE` names and the others.
+    """What ran outside of the counted operations; at most `MOST_OUTSIDE` names and the others.
 
     :param steps: of each step every call with its nanoseconds.
     """
-    return tuple(
-        OutsideTime(name=name, calls=one.calls, time_s=one.time_ns / 1e9)
-        for name, one in _medians(steps, MOST_OUTSIDE).items()
-    )
+    return tuple(OutsideTime(name=name, calls=calls, time_s=s) for name, calls, s in _medians(steps, MOST_OUTSIDE))
 
 
 def kernel_times(steps: Sequence[Iterable[tuple[str, int]]]) -> tuple[KernelTime, ...]:
-    """All kernels, copies and fills, longest first; at most `MOST_KERNELS` names and the others.
-
-    :param steps: of each step every launch with its nanoseconds.
-    """
-    return tuple(
-        KernelTime(name=name, launches=one.calls, time_s=one.time_ns / 1e9)
-        for name, one in _medians(steps, MOST_KERNELS).items()
-    )
+    """All kernels, copies and fills; at most `MOST_KERNELS` names and the others. As `outside_times`."""
+    return tuple(KernelTime(name=name, launches=calls, time_s=s) for name, calls, s in _medians(steps, MOST_KERNELS))
 
 
-def _medians(steps: Sequence[Iterable[tuple[str, int]]], most: int) -> dict[str, _Spent]:
-    """By name, the median over the steps of calls and of time, longest first.
+def _medians(steps: Sequence[Iterable[tuple[str, int]]], most: int) -> list[tuple[str, float, float]]:
+    """Name, and the median over the steps of calls and of seconds, longest first.
 
     A name that a step lacks counts as 0 there; one that most steps lack is left out. What comes after the longest
     ``most`` is one entry together.
     """
-    spent: list[dict[str, _Spent]] = []
-    for calls in steps:
-        spent.append({})
+    spent: list[dict[str, list[int]]] = [{} for _ in steps]
+    for step, calls in zip(spent, steps, strict=True):
         for name, time_ns in calls:
-            one = spent[-1].setdefault(name, _Spent())
-            one.calls += 1
-            one.time_ns += time_ns
-    nothing = _Spent()
-    medians = {
-        name: _Spent(
-            calls=float(median(step.get(name, nothing).calls for step in spent)),
-            time_ns=median(step.get(name, nothing).time_ns for step in spent),
+            step.setdefault(name, []).append(time_ns)
+    medians = [
+        (
+            name,
+            float(median(len(step.get(name, ())) for step in spent)),
+            median(sum(step.get(name, ())) for step in spent),
         )
         for name in dict.fromkeys(name for step in spent for name in step)
-    }
-    longest = sorted((pair for pair in medians.items() if pair[1].calls), key=lambda pair: -pair[1].time_ns)
-    shown, rest = dict(longest[:most]), [one for _, one in longest[most:]]
+    ]
+    longest = sorted((one for one in medians if one[1]), key=lambda one: -one[2])
+    rest = longest[most:]
     if rest:
-        shown[f"{len(rest)} others"] = _Spent(
-            calls=sum(one.calls for one in rest), time_ns=sum(one.time_ns for one in rest)
-        )
-    return shown
+        others = (f"{len(rest)} others", sum(calls for _, calls, _ in rest), sum(time_ns for _, _, time_ns in rest))
+        longest[most:] = [others]
+    return [(name, calls, time_ns / 1e9) for name, calls, time_ns in longest]
 
 
 _DISPATCH = "PythonDispatchMode"

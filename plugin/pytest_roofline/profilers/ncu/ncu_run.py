@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +71,20 @@ class Ran:
         return f"its process ended with exit code {code} before the step; it wrote last: {wrote}"
 
 
+_FLAGS = (
+    *("--profile-from-start", "off"),
+    *("--target-processes", "all"),
+    *("--replay-mode", "kernel"),
+    # The clocks that the roofs were measured at, and the caches as the step before leaves them.
+    *("--clock-control", "none"),
+    *("--cache-control", "none"),
+    *("--page", "raw"),
+    *("--print-units", "base"),
+    "--csv",
+)
+"""Counts only between cudaProfilerStart and cudaProfilerStop, of whichever process calls them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ncu:
     """A usable ncu, on a device of this compute capability."""
@@ -101,55 +114,20 @@ class Ncu:
         :param log: the file for the CSV; temporary files go into its folder, which is to be private.
         :param variables: more of the environment's.
         """
+        own = {name: value for name, value in self.system.environment.items() if not name.startswith("PYTEST_")}
         ended = self.system.run(
-            ncu_command(self.path, application, metrics, log),
+            (str(self.path), *_FLAGS, "--log-file", str(log), "--metrics", ",".join(metrics), *application),
             timeout_s=limit_s,
-            environment=ncu_environment(self.system.environment, log.parent, variables),
+            # In other locales ncu groups digits and separates decimals in other ways. It serialises on one file in
+            # TMPDIR, which another user may own in a shared one.
+            environment={**own, "LC_ALL": "C", "TMPDIR": str(log.parent), **variables},
             cwd=cwd,
         )
-        words = "\n".join((*_own_words(log), ended.text))
-        return Ran(ended=ended, log=log, limit_s=limit_s, complaint=judge(words, self.system, self.path))
-
-
-def _own_words(log: Path) -> Iterator[str]:
-    """What ncu says in its log beside the CSV. That a test failed is the test's to say, and no failure of ncu's."""
-    with suppress(OSError), log.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            if not line.startswith('"') and _ITS_CODE not in line:
-                yield line.rstrip()
-
-
-_FLAGS = (
-    *("--profile-from-start", "off"),
-    *("--target-processes", "all"),
-    *("--replay-mode", "kernel"),
-    # The clocks that the roofs were measured at, and the caches as the step before leaves them.
-    *("--clock-control", "none"),
-    *("--cache-control", "none"),
-    *("--page", "raw"),
-    *("--print-units", "base"),
-    "--csv",
-)
-"""Counts only between cudaProfilerStart and cudaProfilerStop, of whichever process calls them."""
-
-
-def ncu_command(ncu: Path, application: Sequence[str], metrics: Sequence[str], log: Path) -> tuple[str, ...]:
-    """The command that counts ``metrics`` of every kernel of a program.
-
-    :param log: ncu writes its CSV there, and its own words before and after it.
-    """
-    return (str(ncu), *_FLAGS, "--log-file", str(log), "--metrics", ",".join(metrics), *application)
-
-
-def ncu_environment(environment: Mapping[str, str], folder: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a process under ncu: the run's own, without what is meant for the run's pytest.
-
-    :param folder: for temporary files: ncu serialises on one file there, which another user may own in a shared one.
-    :param variables: more of them.
-    """
-    kept = {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
-    # In other locales ncu groups digits and separates decimals in other ways.
-    return {**kept, "LC_ALL": "C", "TMPDIR": str(folder), **variables}
+        said = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
+        # Beside the CSV. That a test failed is the test's to say, and no failure of ncu's.
+        words = [line for line in said if not line.startswith('"') and _ITS_CODE not in line]
+        complaint = judge("\n".join((*words, ended.text)), self.system, self.path)
+        return Ran(ended=ended, log=log, limit_s=limit_s, complaint=complaint)
 
 
 def pytest_command(
