@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal
 
 import pytest_roofline
 import roofline
@@ -61,19 +61,6 @@ class Ended:
         return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
 
 
-class Runner(Protocol):
-    """Runs a program to its end."""
-
-    def __call__(
-        self,
-        command: Sequence[str | Path],
-        *,
-        timeout_s: float,
-        environment: Mapping[str, str],
-        cwd: Path | None = None,
-    ) -> Ended: ...
-
-
 def run_program(
     command: Sequence[str | Path], *, timeout_s: float, environment: Mapping[str, str], cwd: Path | None = None
 ) -> Ended:
@@ -85,16 +72,15 @@ def run_program(
     try:
         # Files and no pipes: a grandchild that survived would hold a pipe open, and the reader would wait for it.
         with unwound_when_terminated(), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            with _starting():
-                process = subprocess.Popen(
-                    [str(part) for part in command],
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    env=dict(environment),
-                    cwd=cwd,
-                    start_new_session=True,
-                )
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=dict(environment),
+                cwd=cwd,
+                start_new_session=True,
+            )
             code = _wait(process, timeout_s)
             return Ended(code=code, out=_text(out), err=_text(err), fault="timeout" if code is None else None)
     except OSError as error:
@@ -103,26 +89,6 @@ def run_program(
 
 class _Terminated(BaseException):
     """A signal asks this process to end."""
-
-
-@dataclass
-class _Signals:
-    """What came in. While a program is being started nobody could end it: a signal then waits until it has a name."""
-
-    starting: bool = False
-    received: list[int] = field(default_factory=list)
-
-
-_signals = _Signals()
-
-
-@contextmanager
-def _starting() -> Iterator[None]:
-    _signals.starting = threading.current_thread() is threading.main_thread()
-    try:
-        yield
-    finally:
-        _signals.starting = False
 
 
 @contextmanager
@@ -136,14 +102,14 @@ def unwound_when_terminated() -> Iterator[None]:
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         yield
         return
+    received: list[int] = []
     ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
 
     def unwind(number: int, _frame: FrameType | None) -> None:
-        _signals.received.append(number)
+        received.append(number)
         for one in ours:  # a second one is not to break off what the first has begun
             signal.signal(one, signal.SIG_IGN)
-        if not _signals.starting:
-            raise _Terminated
+        raise _Terminated
 
     try:
         for one in ours:
@@ -152,15 +118,13 @@ def unwound_when_terminated() -> Iterator[None]:
     finally:
         for one in ours:
             signal.signal(one, signal.SIG_DFL)
-        if ours and _signals.received:
-            signal.raise_signal(_signals.received.pop(0))
+        if received:
+            signal.raise_signal(received[0])
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
     """The program's exit code; None where it had to be stopped."""
     try:
-        if _signals.received and threading.current_thread() is threading.main_thread():
-            raise _Terminated
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
         return None
@@ -209,7 +173,7 @@ class System:
     python: Path
     root: Path = Path("/")
     proc: Path = Path("/proc")
-    run: Runner = run_program
+    run: Callable[..., Ended] = run_program
 
     @classmethod
     def here(cls) -> System:

@@ -14,46 +14,34 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_roofline.device.system import PERFMON, SYS_ADMIN, System, run_program, unwound_when_terminated
+from pytest_roofline.device.system import PERFMON, SYS_ADMIN, run_program, unwound_when_terminated
 from tests.plugin.profilers.stubs import Stubs
 
 HERE = {"PATH": os.environ["PATH"]}
 
 
 @pytest.mark.parametrize(
-    ("release", "platform", "wsl"),
+    ("release", "platform", "wsl", "gvisor"),
     [
-        ("6.6.87.2-microsoft-standard-WSL2", "linux", True),
-        ("4.4.0-19041-Microsoft", "linux", True),
-        ("6.8.0-1021-azure", "linux", False),
-        ("6.6.87.2-microsoft-standard-WSL2", "win32", False),
+        ("6.6.87.2-microsoft-standard-WSL2", "linux", True, False),
+        ("4.4.0-19041-Microsoft", "linux", True, False),
+        ("6.8.0-1021-azure", "linux", False, False),
+        ("6.6.87.2-microsoft-standard-WSL2", "win32", False, False),
+        ("4.19.0-gvisor", "linux", False, True),
+        ("4.4.0", "linux", False, True),
+        ("4.4.0-210-generic", "linux", False, False),
+        ("4.4.0", "sunos5", False, False),
     ],
 )
-def test_wsl_by_the_kernels_name(tmp_path: Path, release: str, platform: str, wsl: bool) -> None:
-    """Linux inside Windows has Microsoft's kernel; Azure's machines are their own."""
-    assert Stubs(tmp_path).system(kernel_release=release, platform=platform).wsl is wsl
-
-
-def test_wsl_by_its_device(tmp_path: Path) -> None:
-    """With a kernel of the user's own the GPU still is behind Windows' device."""
-    system = Stubs(tmp_path).system()
+def test_wsl_and_gvisor_by_the_kernels_name(
+    tmp_path: Path, release: str, platform: str, wsl: bool, gvisor: bool
+) -> None:
+    """Linux inside Windows has Microsoft's kernel, or Windows' GPU device; gVisor's has no name of a build."""
+    system = Stubs(tmp_path).system(kernel_release=release, platform=platform)
+    assert (system.wsl, system.gvisor) == (wsl, gvisor)
     (system.root / "dev").mkdir()
     (system.root / "dev" / "dxg").touch()
-    assert system.wsl
-
-
-@pytest.mark.parametrize(
-    ("release", "platform", "gvisor"),
-    [
-        ("4.19.0-gvisor", "linux", True),
-        ("4.4.0", "linux", True),
-        ("4.4.0-210-generic", "linux", False),
-        ("4.4.0", "sunos5", False),
-    ],
-)
-def test_gvisor_by_its_kernels_name(tmp_path: Path, release: str, platform: str, gvisor: bool) -> None:
-    """Linux' own 4.4.0 has the name of its build behind it."""
-    assert Stubs(tmp_path).system(kernel_release=release, platform=platform).gvisor is gvisor
+    assert system.wsl == (platform == "linux")
 
 
 def test_another_process_finds_these_packages(tmp_path: Path) -> None:
@@ -69,35 +57,26 @@ def test_another_process_finds_these_packages(tmp_path: Path) -> None:
     assert (ended.code, ended.text) == (0, "")
 
 
-def test_no_container(tmp_path: Path) -> None:
-    """A machine on which nothing shows one."""
-    system = Stubs(tmp_path).system()
-    (system.proc / "self").mkdir()
-    (system.proc / "self" / "cgroup").write_text("0::/user.slice/user-1000.slice/session-2.scope\n")
-    assert system.container is None
-
-
-@pytest.mark.parametrize(("file", "mark"), [(".dockerenv", "/.dockerenv"), ("run/.containerenv", "/run/.containerenv")])
-def test_a_container_by_its_file(tmp_path: Path, file: str, mark: str) -> None:
-    """Docker and podman leave one."""
-    system = Stubs(tmp_path).system()
-    (system.root / file).parent.mkdir(exist_ok=True)
-    (system.root / file).touch()
+@pytest.mark.parametrize(
+    ("file", "text", "environment", "mark"),
+    [
+        ("proc/self/cgroup", "0::/user.slice/user-1000.slice/session-2.scope\n", {}, None),
+        ("proc/self/cgroup", "5:memory:/kubepods/besteffort/pod1\n", {}, "a control group of kubepods"),
+        (".dockerenv", "", {}, "/.dockerenv"),
+        ("run/.containerenv", "", {}, "/run/.containerenv"),
+        ("other", "", {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "KUBERNETES_SERVICE_HOST=10.0.0.1"),
+        ("other", "", {"container": "lxc"}, "container=lxc"),
+    ],
+)
+def test_a_container_by_its_marks(
+    tmp_path: Path, file: str, text: str, environment: dict[str, str], mark: str | None
+) -> None:
+    """Docker and podman leave a file, Kubernetes and systemd-nspawn a variable, engines name the control groups."""
+    system = Stubs(tmp_path).system(environment=environment)
+    path = system.proc / file.removeprefix("proc/") if file.startswith("proc/") else system.root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
     assert system.container == mark
-
-
-@pytest.mark.parametrize("name", ["KUBERNETES_SERVICE_HOST", "container"])
-def test_a_container_by_its_environment(tmp_path: Path, name: str) -> None:
-    """Kubernetes and systemd-nspawn set a variable."""
-    assert Stubs(tmp_path).system(environment={name: "lxc"}).container == f"{name}=lxc"
-
-
-def test_a_container_by_its_control_group(tmp_path: Path) -> None:
-    """Engines name the groups that they make."""
-    system = Stubs(tmp_path).system()
-    (system.proc / "self").mkdir()
-    (system.proc / "self" / "cgroup").write_text("5:memory:/kubepods/besteffort/pod1\n")
-    assert system.container == "a control group of kubepods"
 
 
 def test_capabilities(tmp_path: Path) -> None:
@@ -110,13 +89,6 @@ def test_capabilities(tmp_path: Path) -> None:
     assert (system.capable(SYS_ADMIN), system.capable(PERFMON)) == (False, True)
     status.write_text("CapEff:\tunknown\n")
     assert system.capable(PERFMON) is None
-
-
-def test_this_machine() -> None:
-    """The interpreter is absolute and still the link that a virtual environment is."""
-    here = System.here()
-    assert here.python == Path(sys.executable).absolute()
-    assert here.environment["PATH"] == os.environ["PATH"]
 
 
 def test_a_program_runs_to_its_end(tmp_path: Path) -> None:
@@ -223,33 +195,6 @@ def test_a_terminated_process_leaves_nothing_running_and_no_folder(tmp_path: Pat
     assert len(pids) == 2
     assert all(_ends(pid) for pid in pids)
     assert list(tmp_path.iterdir()) == []
-
-
-TERMINATED_EARLY = """
-import signal, subprocess, sys
-from pathlib import Path
-from pytest_roofline.device.system import run_program
-
-start = subprocess.Popen
-
-def interrupted(*arguments, **options):
-    process = start(*arguments, **options)
-    Path(sys.argv[1], "pid").write_text(str(process.pid))
-    signal.raise_signal(signal.SIGTERM)
-    return process
-
-signal.signal(signal.SIGTERM, signal.SIG_DFL)
-subprocess.Popen = interrupted
-run_program(["sleep", "600"], timeout_s=600, environment={"PATH": "/usr/bin:/bin"})
-"""
-"""A process that is terminated while its program is started already, and has not been handed over."""
-
-
-def test_a_process_terminated_while_it_starts_a_program_leaves_nothing_running(tmp_path: Path) -> None:
-    """The signal waits until the program can be ended."""
-    ended = subprocess.run([sys.executable, "-c", TERMINATED_EARLY, str(tmp_path)], timeout=120, check=False)
-    assert ended.returncode == -signal.SIGTERM
-    assert _ends(int((tmp_path / "pid").read_text()))
 
 
 def test_signals_are_as_they_were_after_it() -> None:
