@@ -1,7 +1,7 @@
 """What was found becomes an exit code, with a line for each thing in the way: the one policy of every gate.
 
-`RULES` is all of it. Who compares (`found_in`), holds results against expected bounds or measures in turns gives each
-thing that it found under a situation's name, and `judge` makes the outcome. docs/gate.md has the same table.
+`GATE_RULES` is all of it. Who compares (`found_in`), holds results against expected bounds or measures in turns gives
+each thing that it found under a situation's name, and `judge` makes the outcome. docs/gate.md has the same table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WARNING = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class GateRule:
     """The exit code that a situation comes to: 1, 3, or `WARNING`; by default and with either option."""
 
     default: int
@@ -31,30 +31,30 @@ class Rule:
         return self.strict if strict and self.strict is not None else self.default
 
 
-RULES = {
-    "slower": Rule(1),
-    "not as expected": Rule(1),
-    "nothing to judge": Rule(3),
-    "not comparable": Rule(3),
-    "invalid": Rule(3),
-    "run not ended": Rule(3),
-    "removed": Rule(3, allow_removed=WARNING),
-    "within the floor": Rule(3),
-    "expectation not judged": Rule(3),
-    "file not read": Rule(3),
-    "invalid before, too": Rule(WARNING, strict=3),
-    "stale session": Rule(WARNING, strict=3),
-    "baseline run not ended": Rule(WARNING, strict=3),
-    "sessions missing": Rule(WARNING, strict=3),
-    "inconclusive": Rule(WARNING, strict=3),
-    "unknown device": Rule(WARNING, strict=3),
-    "roofs changed": Rule(WARNING),
+GATE_RULES = {
+    "slower": GateRule(1),
+    "not as expected": GateRule(1),
+    "nothing to judge": GateRule(3),
+    "not comparable": GateRule(3),
+    "invalid": GateRule(3),
+    "run not ended": GateRule(3),
+    "removed": GateRule(3, allow_removed=WARNING),
+    "within the floor": GateRule(3),
+    "expectation not judged": GateRule(3),
+    "file not read": GateRule(3),
+    "invalid before, too": GateRule(WARNING, strict=3),
+    "stale session": GateRule(WARNING, strict=3),
+    "baseline run not ended": GateRule(WARNING, strict=3),
+    "sessions missing": GateRule(WARNING, strict=3),
+    "inconclusive": GateRule(WARNING, strict=3),
+    "unknown device": GateRule(WARNING, strict=3),
+    "roofs changed": GateRule(WARNING),
 }
 """What may be found -> what it comes to, in the order in which it is reported. What isn't here passes in silence: a
 case that is faster, the same or new, and an expectation that holds or isn't applicable."""
 
 Found = tuple[str, str]
-"""A situation of `RULES`, and the line that says it of this comparison."""
+"""A situation of `GATE_RULES`, and the line that says it of this comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +83,12 @@ class Gate:
 
 def judge(found: Iterable[Found], *, strict: bool = False, allow_removed: bool = False) -> Gate:
     """The outcome of all that was found: 1 wins over 3, for a regression is there whatever could not be compared."""
-    order = list(RULES)
+    order = list(GATE_RULES)
     failures: dict[str, None] = {}
     warnings: dict[str, None] = {}
     codes = {0}
     for situation, line in sorted(found, key=lambda one: order.index(one[0])):
-        code = RULES[situation].code(strict=strict, allow_removed=allow_removed)
+        code = GATE_RULES[situation].code(strict=strict, allow_removed=allow_removed)
         codes.add(code)
         (warnings if code == WARNING else failures)[line] = None
     return Gate(

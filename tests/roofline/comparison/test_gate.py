@@ -10,7 +10,7 @@ import pytest
 
 from roofline.comparison.comparison import Compared, Comparison, Outcome, Settings
 from roofline.comparison.effect import Effect
-from roofline.comparison.gate import RULES, WARNING, gate, judge
+from roofline.comparison.gate import GATE_RULES, WARNING, gate, judge
 from roofline.comparison.matching import MatchedCase, Standing
 from roofline.comparison.runs import Identity, Run
 from roofline.comparison.verdict_table import sides
@@ -60,14 +60,14 @@ def test_the_page_has_the_rules() -> None:
     options = ({}, {"strict": True}, {"allow_removed": True})
     ours = {
         name: tuple(rule.code(**{"strict": False, "allow_removed": False, **given}) for given in options)
-        for name, rule in RULES.items()
+        for name, rule in GATE_RULES.items()
     }
     assert list(ours.items()) == list(_documented().items())
 
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("allowed", [False, True])
-@pytest.mark.parametrize("situation", RULES)
+@pytest.mark.parametrize("situation", GATE_RULES)
 def test_a_situation_comes_to_its_code(situation: str, strict: bool, allowed: bool) -> None:
     """As a failure or a warning; beside a slower case it is 1 whatever it is."""
     default, by_strict, by_allowed = _documented()[situation]
