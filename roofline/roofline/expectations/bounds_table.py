@@ -14,7 +14,6 @@ from roofline.machine.roof_choice import LOUD_SPREAD
 from roofline.model.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.model.points import Point
 from roofline.schema.expected import Expected
-from roofline.schema.record import Record
 from roofline.show.columns import pick
 from roofline.show.tables import Column, Table, number, share, words
 from roofline.text.units import counted, first_lines, named, percent
@@ -203,25 +202,6 @@ _DISPLAYED = (
 )
 
 
-NOTABLE_SHARE = 0.10
-"""Waiting or launches of this share of a step, or so many disturbed rounds, are named as a cause of a low fraction."""
-
-_WHY_BOUND_BY = {
-    "input": "the loader can't keep up: too few workers (--workers), slow storage or decoding, or another program on"
-    " its CPUs",
-    "launch": "a batch of {batch} is too little work for each launch: a larger batch, or --compile; or something else"
-    " holds the host's CPUs",
-    "capacity": "the device's memory is full at a batch of {batch}, or another process holds part of it",
-}
-
-_FROM_TO = {
-    ("compute", "memory"): "more bytes for each FLOP than before (a smaller batch, another layout, a fusion that no"
-    " longer happens), or a faster compute roof with the same memory",
-    ("memory", "compute"): "fewer bytes for each FLOP than before (fusion, a larger batch)",
-}
-"""The bound that was expected, and the one that it has now."""
-
-
 def reason(finding: CheckedBound) -> str | None:
     """A sentence for the worst part of a finding; None where nothing in the record tells."""
     worst = next((claim for claim in finding.claims if claim.verdict == finding.verdict), None)
@@ -230,7 +210,14 @@ def reason(finding: CheckedBound) -> str | None:
     point = finding.points[-1]
     if worst.verdict == "not_evaluable":
         return _not_evaluable(worst, finding, point)
-    return _other_bound(finding, point) if worst.what == "bound" else _slow(point)
+    if worst.what == "bound" and (table := _published_knee(point)) is not None:
+        return table
+    if (busy := _roofs_of_a_busy_machine(point)) is not None:
+        return busy
+    disturbed = next((flag.evidence for flag in point.flags if flag.name == "disturbed"), None)
+    if disturbed is not None:
+        return f"something else used the machine: {disturbed}"
+    return f"`roofline ops {point.result.path.name}` says in which operations the time goes"
 
 
 def _not_evaluable(claim: Claim, finding: CheckedBound, point: Point) -> str | None:
@@ -251,52 +238,6 @@ def _not_evaluable(claim: Claim, finding: CheckedBound, point: Point) -> str | N
     if not fraction.timed:
         return "the time is known to no better than itself: leave the machine alone, and measure longer (--max-time)"
     return next(filter(None, map(_roofs_of_a_busy_machine, finding.points)), None)
-
-
-def _other_bound(finding: CheckedBound, point: Point) -> str | None:
-    record, kind = point.benchmark.record, point.bound.kind
-    assert record is not None
-    if kind in _WHY_BOUND_BY:
-        return _WHY_BOUND_BY[kind].format(batch=record.case.batch)
-    if kind in ("compute", "memory") and (table := _published_knee(point)) is not None:
-        return table
-    if (busy := _roofs_of_a_busy_machine(point)) is not None:
-        return f"{busy}, and so the knee is not known well"
-    return _FROM_TO.get((finding.expected.bound or "", kind))
-
-
-def _slow(point: Point) -> str:
-    """Why a fraction may be low: what disturbed the time, then the roofs, then the step itself."""
-    record = point.benchmark.record
-    assert record is not None
-    flags = {flag.name: flag for flag in point.flags}
-    if "disturbed" in flags and _disturbed_share(record) >= NOTABLE_SHARE:
-        return f"something else used the machine: {flags['disturbed'].evidence}"
-    wait = input_share(record)
-    if wait is not None and wait >= NOTABLE_SHARE:
-        return f"{percent(wait)} of the step is spent waiting for the next batch"
-    launches = launch_s(record, point.roofs)
-    if launches is not None and point.step_time_s and launches >= NOTABLE_SHARE * point.step_time_s:
-        share = percent(launches / point.step_time_s)
-        return f"launches alone take {share} of the step: a batch of {record.case.batch} is too little work for each"
-    if (busy := _roofs_of_a_busy_machine(point)) is not None:
-        return busy
-    taken_over = sorted({roof.from_file for roof in bounding(point) if roof.from_file is not None})
-    if taken_over:
-        return f"the roofs are of an earlier run ({', '.join(taken_over)}), when the machine may have been quieter"
-    if any(roof.source == "spec" for roof in bounding(point)):
-        return "a published roof is more than any kernel reaches: measure the machine's own"
-    if "unsteady" in flags:
-        return f"the step was not steady when its timing began: {flags['unsteady'].evidence}"
-    return (
-        "its kernels take longer, or the clocks were lower:"
-        f" `roofline ops {point.result.path.name}` says in which operations the time goes"
-    )
-
-
-def _disturbed_share(record: Record) -> float:
-    marks = record.timing.rounds.disturbed if record.timing is not None else None
-    return sum(mark is not None for mark in marks) / len(marks) if marks else 0.0
 
 
 def _published_knee(point: Point) -> str | None:
