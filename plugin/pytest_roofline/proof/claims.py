@@ -42,6 +42,10 @@ def snapshot(step: Step) -> Snapshot:
     return Snapshot(graphs=graphs_so_far(), scale=step.scale())
 
 
+def _check(name: str, status: CheckStatus, evidence: str) -> Check:
+    return Check(name=name, status=status, evidence=evidence)
+
+
 def check_device(step: Step, operation_devices: Mapping[str, int]) -> Check:
     """Parameters, gradients and the tensors of every operation were on the device asked for."""
     asked = step.workload.device
@@ -54,14 +58,12 @@ def check_device(step: Step, operation_devices: Mapping[str, int]) -> Check:
     wrong = {what: places for what, places in on.items() if places - {asked.type, _place(asked)}}
     seen = "; ".join(f"{what} on {', '.join(sorted(places)) or 'nothing'}" for what, places in on.items())
     if wrong:
-        return Check(name="device", status="failed", evidence=f"asked for {asked}, but {seen}")
+        return _check("device", "failed", f"asked for {asked}, but {seen}")
     if not operation_devices:
-        return Check(
-            name="device", status="failed", evidence=f"asked for {asked}, but the step dispatched no operation"
-        )
+        return _check("device", "failed", f"asked for {asked}, but the step dispatched no operation")
     if step.workload.mode == "train" and not on["gradients"]:
-        return Check(name="device", status="failed", evidence="a training step left no gradient on any parameter")
-    return Check(name="device", status="passed", evidence=f"{seen} ({sum(operation_devices.values())} operations)")
+        return _check("device", "failed", "a training step left no gradient on any parameter")
+    return _check("device", "passed", f"{seen} ({sum(operation_devices.values())} operations)")
 
 
 def check_precision(
@@ -83,35 +85,31 @@ def check_precision(
     total = sum(flop_by_dtype.values())
     allowed = " or ".join(sorted(precision.computes_in))
     if total == 0:
-        return Check(name="precision", status="not_made", evidence="the step has no matrix operation to tell by")
+        return _check("precision", "not_made", "the step has no matrix operation to tell by")
     shares = ", ".join(f"{value / total:.1%} in {dtype}" for dtype, value in sorted(flop_by_dtype.items()) if value)
     evidence = f"matrix FLOPs{' of the uncompiled model' if compiled else ''}: {shares}"
     other = sum(value for dtype, value in flop_by_dtype.items() if dtype not in precision.computes_in) / total
     if other > precision.other_share:
-        return Check(name="precision", status="failed", evidence=f"{precision.name} means {allowed}, but {evidence}")
+        return _check("precision", "failed", f"{precision.name} means {allowed}, but {evidence}")
     tf32 = sorted({name for name in kernels or () if _TF32_KERNEL.search(name)})
     if tf32 and "tf32" not in precision.computes_in:
-        return Check(
-            name="precision",
-            status="failed",
-            evidence=f"{precision.name} means {allowed}, but this kernel ran: {tf32[0]}",
-        )
+        return _check("precision", "failed", f"{precision.name} means {allowed}, but this kernel ran: {tf32[0]}")
     if tf32:
         evidence += f"; TF32 kernels: {len(tf32)}, such as {tf32[0][:80]}"
     if unknown := sorted(set(uncovered)):
-        return Check(name="precision", status="not_made", evidence=f"{evidence}; not known of {some_of(unknown)}")
-    return Check(name="precision", status="passed", evidence=evidence)
+        return _check("precision", "not_made", f"{evidence}; not known of {some_of(unknown)}")
+    return _check("precision", "passed", evidence)
 
 
 def check_kernels(device: torch.device, kernels: tuple[str, ...] | None) -> Check:
     """Kernels really ran on the device (a CUDA device tells them through the profiler)."""
     if device.type == "cpu":
-        return Check(name="kernels", status="not_made", evidence="a CPU has no kernels apart from its operations")
+        return _check("kernels", "not_made", "a CPU has no kernels apart from its operations")
     if kernels is None:
-        return Check(name="kernels", status="not_made", evidence=f"torch's profiler tells no kernels of {device.type}")
+        return _check("kernels", "not_made", f"torch's profiler tells no kernels of {device.type}")
     if not kernels:
-        return Check(name="kernels", status="failed", evidence=f"no kernel ran on {device} in one step")
-    return Check(name="kernels", status="passed", evidence=f"{len(kernels)} kernels ran on {device} in one step")
+        return _check("kernels", "failed", f"no kernel ran on {device} in one step")
+    return _check("kernels", "passed", f"{len(kernels)} kernels ran on {device} in one step")
 
 
 def check_graphs(
@@ -125,20 +123,16 @@ def check_graphs(
     """
     made, late = before.graphs.since(start.graphs), after.graphs.since(before.graphs)
     if late.made:
-        return _graphs("failed", f"{late.made} graph(s) were compiled inside the timed rounds{_broken(late)}")
+        return _check("graphs", "failed", f"{late.made} graph(s) were compiled inside the timed rounds{_broken(late)}")
     if late.code:
-        return _graphs("failed", f"code for {late.code} graph(s) was generated inside the timed rounds")
+        return _check("graphs", "failed", f"code for {late.code} graph(s) was generated inside the timed rounds")
     why = _broken(made) + (f"; {left_out}" if left_out else "")
     if made.made:
         cached = f", the code of {made.cached} of {made.code} parts from a cache" if made.cached else ""
-        return _graphs("passed", f"{made.made} graph(s) were compiled before the timed rounds{cached}{why}")
+        return _check("graphs", "passed", f"{made.made} graph(s) were compiled before the timed rounds{cached}{why}")
     if asked:
-        return _graphs("failed", f"asked for torch.compile, but no graph was made: the step ran eagerly{why}")
-    return _graphs("passed", "no graph was compiled inside the timed rounds")
-
-
-def _graphs(status: CheckStatus, evidence: str) -> Check:
-    return Check(name="graphs", status=status, evidence=evidence)
+        return _check("graphs", "failed", f"asked for torch.compile, but no graph was made: the step ran eagerly{why}")
+    return _check("graphs", "passed", "no graph was compiled inside the timed rounds")
 
 
 def _broken(graphs: Graphs) -> str:
@@ -154,28 +148,20 @@ def check_optimizer_steps(step: Step, before: Snapshot, after: Snapshot) -> Chec
     if step.workload.mode != "train":
         return None
     if step.scaler is None:
-        return Check(name="optimizer_steps", status="passed", evidence="no gradient scaler: every step was taken")
+        return _check("optimizer_steps", "passed", "no gradient scaler: every step was taken")
     assert before.scale is not None
     assert after.scale is not None
     evidence = f"gradient scale {before.scale:g} before the rounds, {after.scale:g} after"
     if after.scale >= before.scale:
-        return Check(name="optimizer_steps", status="passed", evidence=evidence)
-    return Check(
-        name="optimizer_steps",
-        status="failed",
-        evidence=f"{evidence}: {_skipped(before.scale, after.scale, step.scaler.get_backoff_factor())} for gradients "
-        "that were not finite",
-    )
-
-
-def _skipped(before: float, after: float, backoff: float) -> str:
-    """How many steps a fall of the scale means: each that is skipped multiplies it by ``backoff``, and none raises it.
-
-    The scale is a float32: one that fell to 0 or below the normal range tells no number.
-    """
-    if after < _LEAST_SCALE:
-        return "steps were skipped"
-    return f"{round(math.log(after / before) / math.log(backoff))} step(s) were skipped"
+        return _check("optimizer_steps", "passed", evidence)
+    # Each step that is skipped multiplies the scale by the factor, and none raises it. As a float32 that fell to 0 or
+    # below the normal range it tells no number.
+    skipped = "steps"
+    if after.scale >= _LEAST_SCALE:
+        fall = math.log(after.scale / before.scale) / math.log(step.scaler.get_backoff_factor())
+        skipped = f"{round(fall)} step(s)"
+    why = f"{evidence}: {skipped} were skipped for gradients that were not finite"
+    return _check("optimizer_steps", "failed", why)
 
 
 def check_data(batches: int, timing: Timing, ended: str | None) -> Check:
@@ -185,9 +171,9 @@ def check_data(batches: int, timing: Timing, ended: str | None) -> Check:
     :param ended: where they ended before that, from the measurement.
     """
     if ended is not None:
-        return Check(name="data", status="failed", evidence=ended)
+        return _check("data", "failed", ended)
     waited = "" if timing.input_wait_s is None else f"; waited {timing.input_wait_s / timing.step_time_s:.1%} of a step"
-    return Check(name="data", status="passed", evidence=f"{batches} batches were delivered{waited}")
+    return _check("data", "passed", f"{batches} batches were delivered{waited}")
 
 
 def unseen(step: Step, operation_devices: Mapping[str, int]) -> str | None:
@@ -248,17 +234,17 @@ def check_finite(step: Step, watch: LossWatch | None = None) -> Check:
     results = list(all_tensors(step.last))
     what = "loss" if step.workload.mode == "train" else "output"
     if not results:
-        return Check(name="finite", status="not_made", evidence=f"the step gives no tensor as its {what}")
+        return _check("finite", "not_made", f"the step gives no tensor as its {what}")
     if not all(_finite(result) for result in results):
         bad.insert(0, what)
     if bad:
-        return Check(name="finite", status="failed", evidence="not finite after the last round: " + ", ".join(bad[:5]))
+        return _check("finite", "failed", "not finite after the last round: " + ", ".join(bad[:5]))
     if watch is not None and watch.not_finite:
         first = watch.not_finite[0]
         evidence = f"loss not finite after {len(watch.not_finite)} of {watch.rounds} rounds, first {first}"
-        return Check(name="finite", status="failed", evidence=evidence)
+        return _check("finite", "failed", evidence)
     shown = f" ({float(results[0].detach()):.4g})" if results[0].numel() == 1 else ""
-    return Check(name="finite", status="passed", evidence=f"the last {what}{shown}, parameters and buffers are finite")
+    return _check("finite", "passed", f"the last {what}{shown}, parameters and buffers are finite")
 
 
 def flags_of(checks: Iterable[Check]) -> tuple[Flag, ...]:

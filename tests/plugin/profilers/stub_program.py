@@ -220,6 +220,8 @@ def perf(arguments):
     if break_down(behaviour):
         return 0
     if behaviour == "denied":
+        if options.o:  # which perf has opened by then
+            Path(options.o).write_text("# started on Sat Nov 28 11:00:00 2026\n", encoding="utf-8")
         print(
             "Error:\nAccess to performance monitoring and observability operations is limited.\nConsider adjusting "
             "/proc/sys/kernel/perf_event_paranoid setting to open access to processes without CAP_PERFMON",

@@ -345,7 +345,7 @@ def test_the_row_of_a_check(status: Any, version: str | None, row: tuple[str, st
     ("quota", "allowed", "governor", "stat", "expected"),
     [
         (None, 4, "performance", "cpu0 900 0 100 5000 0 0 0 0 0 0", ["ok"] * 4),
-        (4.0, 4, "performance", "cpu0 900 0 91 5000 0 0 0 9 0 0", ["ok"] * 4),
+        (4.0, 4, "performance", "cpu0 900 0 90 5000 0 0 0 10 0 0", ["ok"] * 4),
         (1.5, 4, "powersave", "cpu0 900 0 0 5000 0 0 0 100 0 0", ["warning", "ok", "warning", "warning"]),
         (None, 2, None, "cpu0 0 0 0 5000 0 0 0 0 0 0", ["ok", "ok", "not reported", "not reported"]),
         (None, 2, None, "cpu9 900 0 0 5000 0 0 0 100 0 0", ["ok", "ok", "not reported", "not reported"]),

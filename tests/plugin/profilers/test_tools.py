@@ -49,6 +49,7 @@ def test_another_program_of_that_name_is_passed_over(tmp_path: Path) -> None:
     stubs = Stubs(tmp_path)
     wrapper = stubs.perf(version="WARNING: perf not found for kernel 6.8.0-31", version_code=2)
     system = machine(stubs)
+    Stubs(system.root / "usr/bin").perf(version="nothing of the kind")
     assert tools.find(tools.PERF, system) == Check(
         "perf",
         "failed",

@@ -110,6 +110,8 @@ def test_channels_are_filled_up_for_tensor_cores(shape: str, padded: bool) -> No
     of = kernel(CONVOLUTION, flop_by_pipe={"tensor_tf32": 1.4e11})
     (reason,) = _rows(_step(_convolution(shape=shape), of=(of,)))["convolutions"].reasons
     assert ("(100 GFLOP) with a number of input channels that is no multiple of 8" in reason) is padded
+    as_counted = kernel(CONVOLUTION, flop_by_pipe={"tensor_tf32": 1e11})
+    assert _rows(_step(_convolution(shape=shape), of=(as_counted,)))["convolutions"].reasons == ()
     on_cuda_cores = kernel(CONVOLUTION, flop_by_pipe={"fp32": 1.4e11})
     (reason,) = _rows(_step(_convolution(shape=shape), of=(on_cuda_cores,)))["convolutions"].reasons
     assert "input channels" not in reason

@@ -60,6 +60,8 @@ SEVERAL = (Span(f"{LABEL}4", 0, 100, MAIN, 1), Span("aten::mm", 10, 30, MAIN, 2)
         (SEVERAL, {4: 25}, []),
         # One written in Python leaves no span of its own: the label's.
         ((Span(f"{LABEL}7", 10, 60, MAIN, 1),), {7: 50}, []),
+        # One that ends with its label lies in it.
+        ((Span(f"{LABEL}3", 0, 100, MAIN, 1), Span("aten::mm", 10, 100, MAIN, 2)), {3: 90}, []),
         # A view's label has no number: it does no work that is counted, but takes its time.
         (VIEW, {}, [("aten::t", 60)]),
         # What is around labels is no work beside them; of the rest the outermost counts, with all that it calls.
@@ -70,7 +72,7 @@ SEVERAL = (Span(f"{LABEL}4", 0, 100, MAIN, 1), Span("aten::mm", 10, 30, MAIN, 2)
         (TOGETHER, {2: 90}, []),
         (TOGETHER[::-1], {2: 90}, []),
     ],
-    ids=["operator", "several", "python", "view", "outermost", "threads", "together", "swapped"],
+    ids=["operator", "several", "python", "to its end", "view", "outermost", "threads", "together", "swapped"],
 )
 def test_time_of_operators(spans: Sequence[Span], leaf_ns: dict[int, int], outside: list[tuple[str, int]]) -> None:
     """An operation takes as long as the operators in its label; spans in which nothing was dispatched are outside."""
