@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -32,22 +31,18 @@ def folders_without(paths: Iterable[Path], endings: tuple[str, ...]) -> list[str
 
 def _found_under(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     """The files of a folder and all below it and behind links, ``rank2`` before ``rank10``; and folders that can't be
-    looked into, as reading them says why. Each folder is looked into once, wherever links lead in a circle: by its own
-    path, and by a link where it has none below ``folder``.
+    looked into, as reading them says why. Each folder is looked into once, wherever links lead in a circle.
     """
     closed: list[OSError] = []
     files: list[Path] = []
     entered: set[Path] = set()
-    pending = deque([folder])
-    while pending:
-        for place, folders, names in os.walk(pending.popleft(), onerror=closed.append):
-            if (real := real_path(Path(place))) in entered:
-                folders.clear()
-                continue
-            entered.add(real)
-            folders.sort()
-            files += [Path(place, name) for name in names if name.casefold().endswith(endings)]
-            pending += [link for name in folders if (link := Path(place, name)).is_symlink()]
+    for place, folders, names in os.walk(folder, onerror=closed.append, followlinks=True):
+        if (real := real_path(Path(place))) in entered:
+            folders.clear()
+            continue
+        entered.add(real)
+        folders.sort()
+        files += [Path(place, name) for name in names if name.casefold().endswith(endings)]
     return sorted([*files, *(Path(error.filename) for error in closed)], key=_in_natural_order)
 
 

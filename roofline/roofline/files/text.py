@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import stat
+from io import BufferedReader
 from pathlib import Path
 
 from roofline.text.printable import printable
@@ -25,18 +26,30 @@ def encoding_of(content: bytes) -> str:
     return "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
 
 
-def content_of(path: Path, advice: str) -> bytes:
-    """Read the bytes of a regular file.
+def open_regular(path: Path, advice: str) -> BufferedReader:
+    """Open a regular file, to read its bytes.
 
     :param advice: what to give instead, for the message.
-    :raises ReadError: it can't be read, or is a pipe or a device, which might never end.
+    :raises ReadError: it can't be opened, or is a pipe or a device, which might never end.
     """
     try:
         kind = path.stat().st_mode
         # A folder has an error of its own, which says whether it may be read.
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             raise ReadError(f"{path}: can't be read (no regular file). {advice}")
-        return path.read_bytes()
+        return path.open("rb")
+    except OSError as error:
+        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
+
+
+def content_of(path: Path, advice: str) -> bytes:
+    """Read the bytes of a regular file.
+
+    :raises ReadError: as of `open_regular`, or reading fails.
+    """
+    try:
+        with open_regular(path, advice) as file:
+            return file.read()
     except OSError as error:
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import stat
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pytest_roofline.workload.models.spec import ModelSpec, UnknownModel
+from roofline.files.text import ReadError, text_of
 
 _TOKENS = 128
 """Length of a sequence; less where a model takes no more."""
@@ -74,13 +74,9 @@ _NOISE = frozenset({"transformers_version", "_name_or_path", "architectures"})
 
 def _read(text: str) -> dict[str, Any]:
     try:
-        path = Path(text).expanduser()
-        if not stat.S_ISREG(path.stat().st_mode):
-            # A pipe or a device might never end.
-            raise OSError("no regular file")
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnknownModel(f"hf:{text} can't be read: {error.strerror or error}") from error
+        values = json.loads(text_of(Path(text).expanduser(), "Give a configuration of transformers."))
+    except ReadError as error:
+        raise UnknownModel(f"hf:{error}") from error
     except (ValueError, RecursionError) as error:
         raise UnknownModel(f"hf:{text} is no JSON: {error}") from error
     except RuntimeError as error:

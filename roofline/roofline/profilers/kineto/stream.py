@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import re
-import stat
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from roofline.files.text import ReadError, encoding_of
+from roofline.files.text import ReadError, encoding_of, open_regular
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -90,10 +89,7 @@ class TraceStream:
     def __iter__(self) -> Iterator[list[Event]]:
         """:raises ReadError: the file can't be read, is cut off, isn't JSON, or isn't of the form of a trace."""
         try:
-            # Opening a folder says why it couldn't be looked into.
-            if not (stat.S_ISREG(mode := self._path.stat().st_mode) or stat.S_ISDIR(mode)):
-                raise ReadError(f"{self._path}: can't be read (no regular file). {WHAT_WE_READ}")
-            with self._path.open("rb") as plain:
+            with open_regular(self._path, WHAT_WE_READ) as plain:
                 packed = plain.read(len(_GZIP)) == _GZIP
                 plain.seek(0)
                 file = gzip.GzipFile(fileobj=plain) if packed else plain

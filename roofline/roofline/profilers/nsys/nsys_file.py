@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 
-from roofline.files.text import ReadError, content_of, printed_text
+from roofline.files.text import ReadError, content_of, open_regular, printed_text
 from roofline.profilers.nsys.export_timeline import read_export
 from roofline.profilers.nsys.sqlite_file import how_to_export
 from roofline.profilers.nsys.stats import read_stats
 from roofline.profilers.timeline import Timeline
 
+_ADVICE = "Give the file that the profiler wrote."
 _SQLITE = b"SQLite format 3\0"
 _OWN_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 """Of nsys's own reports: of today, until 2021, and one that wasn't finished."""
@@ -21,24 +21,12 @@ def read_nsys(path: Path) -> Timeline:
 
     :raises ReadError: it is neither, and what it is, or it can't be read.
     """
-    if _begins_with(path, _SQLITE):
+    with open_regular(path, _ADVICE) as file:
+        beginning = file.read(len(_SQLITE))
+    if beginning == _SQLITE:
         return read_export(path)
     if path.suffix in _OWN_SUFFIXES:
         raise ReadError(
             f"{path}: nsys's own report, which only nsys reads. Export it, and give the export: {how_to_export(path)}"
         )
-    return read_stats(path, printed_text(content_of(path, "Give the file that the profiler wrote.")))
-
-
-def _begins_with(path: Path, mark: bytes) -> bool:
-    """False for a pipe or a device, which might never end; `content_of` refuses it.
-
-    :raises ReadError: it can't be opened: of a folder that says why it couldn't be looked into.
-    """
-    try:
-        if not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode)):
-            return False
-        with path.open("rb") as file:
-            return file.read(len(mark)) == mark
-    except OSError as error:
-        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
+    return read_stats(path, printed_text(content_of(path, _ADVICE)))

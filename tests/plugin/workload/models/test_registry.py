@@ -61,7 +61,7 @@ def test_a_file_is_labelled_by_type_and_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "can't be read: No such file"),
+        (None, r"can't be read \(No such file"),
         ("{", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
         ("{}", "has no text under 'model_type'"),
@@ -79,7 +79,7 @@ def test_a_file_that_is_no_configuration(tmp_path: Path, content: str | None, me
 def test_a_pipe_and_an_unknown_home_are_no_configuration(tmp_path: Path) -> None:
     """Reading the one would wait for its writer; the other is nowhere."""
     os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(UnknownModel, match=r"config\.json can't be read: no regular file"):
+    with pytest.raises(UnknownModel, match=r"config\.json: can't be read \(no regular file\)"):
         label(f"hf:{tmp_path / 'config.json'}")
     with pytest.raises(UnknownModel, match=r"Could not determine home directory\.; give the whole path"):
         label("hf:~nosuchuser/config.json")
