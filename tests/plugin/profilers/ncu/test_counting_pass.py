@@ -118,6 +118,12 @@ def test_a_case_is_counted_after_its_test_by_name_and_file() -> None:
     assert found.timing == record.timing
 
 
+@pytest.fixture(autouse=True)
+def nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Collecting the garbage of all tests before takes seconds."""
+    monkeypatch.setattr(ncu_pass, "release", lambda device: (None, f"not read for {device.type}"))
+
+
 OUT_OF_MEMORY = NotCounted("failed", "the test failed under ncu: out of memory: no room")
 
 
