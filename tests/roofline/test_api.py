@@ -227,7 +227,7 @@ def test_a_name_too_long_for_a_file_is_an_error() -> None:
     "setting",
     [
         *({"confidence": value} for value in (99, 1, 0.4, math.nan)),
-        *({"least_effect": value} for value in (2, 1, 0, -0.1, math.nan)),
+        *({"least_effect": value} for value in (2, 1, 0, -0.1, math.nan, "2%")),
         *({"floor_s": value} for value in (-1, math.inf, math.nan)),
         {"by": "time_s"},
     ],

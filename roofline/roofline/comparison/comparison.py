@@ -68,17 +68,25 @@ class Settings:
     def __post_init__(self) -> None:
         """:raises ValueError: a setting by which nothing can be judged, or everything would pass."""
         allowed = {
-            "least_effect": (0 < self.least_effect < 1, "a share above 0 and below 1, such as 0.02"),
+            "least_effect": (
+                _is_number(self.least_effect) and 0 < self.least_effect < 1,
+                "a share above 0 and below 1, such as 0.02",
+            ),
             "confidence": (
-                LEAST_CONFIDENCE <= self.confidence <= MOST_CONFIDENCE,
+                _is_number(self.confidence) and LEAST_CONFIDENCE <= self.confidence <= MOST_CONFIDENCE,
                 f"a share from {LEAST_CONFIDENCE:g} to {MOST_CONFIDENCE:g}, such as {CONFIDENCE:g}",
             ),
-            "floor_s": (0 <= self.floor_s < math.inf, "seconds, 0 or more"),
+            "floor_s": (_is_number(self.floor_s) and 0 <= self.floor_s < math.inf, "seconds, 0 or more"),
             "by": (self.by in get_args(By), f"one of {', '.join(get_args(By))}"),
         }
         for name, (holds, what) in allowed.items():
             if not holds:
                 raise ValueError(f"{name} is {getattr(self, name)!r}: give {what}.")
+
+
+def _is_number(value: object) -> bool:
+    """Tell a number from a text such as ``2%``, which only the command reads."""
+    return isinstance(value, int | float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
