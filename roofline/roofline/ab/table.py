@@ -5,26 +5,19 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 
 from roofline.ab.cases import AbCase, AbResult, Outcome, Rules
-from roofline.comparison.gate import Found, Gate
+from roofline.comparison.comparison import OUTCOMES
+from roofline.comparison.gate import Found, Gate, grouped, sentence_of
 from roofline.comparison.paired import LEAST_PAIRS
 from roofline.schema.record_json import without_nonfinite
 from roofline.show.export import records
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.json_text import json_text
-from roofline.text.units import counted, percent, scaled, signed, signed_range, some_of
+from roofline.text.units import percent, scaled, signed, signed_range, some_of
 
-_ORDER: tuple[Outcome, ...] = (
-    "slower",
-    "not comparable",
-    "removed",
-    "inconclusive",
-    "faster",
-    "same",
-    "new",
-    "skipped",
-)
+_ORDER: tuple[Outcome, ...] = (*(one for one in OUTCOMES if one != "invalid"), "skipped")
 """The worst first."""
 
 
@@ -41,20 +34,10 @@ def verdict_table(result: AbResult, exit_code: int) -> Table[AbCase]:
 
 def sentence(result: AbResult, exit_code: int) -> str:
     """Say in one sentence if it passed, with the verdicts over all cases, the worst first."""
-    sides = result.sides
-    both = f"{sides['new'].what} against {sides['base'].what}"
-    counts = [(outcome, len(result.of(outcome))) for outcome in _ORDER]
-    all_of_it = ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
-    slower, settled = len(result.of("slower")), len(result.of("slower", "faster", "same"))
-    compared = settled + len(result.of("inconclusive"))
-    if exit_code == 1:
-        return f"Regression: {both}: {counted(slower, 'case')} slower, of {compared} compared ({all_of_it})"
-    if exit_code == 0:
-        said = f"Passed: {both}: no case shown to be slower" if settled else f"Passed, but nothing was settled: {both}"
-        return f"{said} ({all_of_it})"
-    if not any(case.judged for case in result.cases):
-        return f"Cannot compare: {both}: no case could be judged ({all_of_it})"
-    return f"Not passed: {both}: no case shown to be slower, but not all of it settled ({all_of_it})"
+    sides = f"{result.sides['new'].what} against {result.sides['base'].what}"
+    judged = any(case.judged for case in result.cases)
+    compared = len(result.of("slower", "faster", "same", "inconclusive")) if judged else 0
+    return sentence_of({outcome: len(result.of(outcome)) for outcome in _ORDER}, compared, exit_code, sides)
 
 
 def as_json(result: AbResult, gate: Gate) -> str:
@@ -62,7 +45,7 @@ def as_json(result: AbResult, gate: Gate) -> str:
     table, rules = verdict_table(result, gate.exit_code), result.rules
     document = {
         "title": table.title,
-        **{name: getattr(gate, name) for name in ("exit_code", "failures", "warnings", "strict", "allow_removed")},
+        **asdict(gate),
         "verdicts": {outcome.replace(" ", "_"): len(result.of(outcome)) for outcome in _ORDER},
         "settings": {
             "least_effect": rules.least,
@@ -74,18 +57,6 @@ def as_json(result: AbResult, gate: Gate) -> str:
         "notes": table.notes,
     }
     return json_text(without_nonfinite(document))
-
-
-def change(case: AbCase) -> str:
-    """As it is shown: ``+5.1 %``."""
-    value = _change(case)
-    return "-" if value is None else signed(value)
-
-
-def interval_of(case: AbCase, rules: Rules) -> str:
-    """As it is shown: ``+4.8 to +5.4 %``."""
-    ends = _interval(case, rules)
-    return "-" if ends is None else signed_range(ends)
 
 
 def _median(case: AbCase, name: str) -> float | None:
@@ -193,14 +164,19 @@ def found_in(result: AbResult) -> list[Found]:
         found.append(("nothing to judge", _nothing_judged(undecided)))
     elif undecided:
         found.append(("inconclusive", _undecided(undecided)))
-    found += [("not comparable", line) for line in _grouped(result.of("not comparable"))]
+    reasons = grouped(result.of("not comparable"), lambda case: case.why.partition("\n")[0])
+    for why, cases in reasons.items():
+        found.append(("not comparable", f"not comparable: {some_of([case.case for case in cases])}: {why}"))
     if removed:
         found.append(("removed", f"removed, only in base: {some_of([case.test for case in removed])}"))
     return found
 
 
 def _slower(case: AbCase, rules: Rules) -> str:
-    return f"slower: {case.case}: {change(case)} ({interval_of(case, rules)})"
+    change, interval = _change(case), _interval(case, rules)
+    assert change is not None
+    assert interval is not None
+    return f"slower: {case.case}: {signed(change)} ({signed_range(interval)})"
 
 
 def _nothing_judged(undecided: Iterable[AbCase]) -> str:
@@ -217,11 +193,3 @@ def _undecided(cases: Sequence[AbCase]) -> str:
         if names:
             lines.append(f"the machine {verb} too busy for {some_of(names)}")
     return "; ".join(lines)
-
-
-def _grouped(cases: Iterable[AbCase]) -> list[str]:
-    """A line for each reason, by its first line."""
-    reasons: dict[str, list[str]] = {}
-    for case in cases:
-        reasons.setdefault(case.why.partition("\n")[0], []).append(case.case)
-    return [f"not comparable: {some_of(names)}: {why}" for why, names in reasons.items()]

@@ -6,12 +6,15 @@ each thing that it found under a situation's name, and `judge` makes the outcome
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from roofline.comparison.comparison import MATCHED, Compared, Comparison, measured
 from roofline.comparison.runs import Run, before_the_baseline, other_code
-from roofline.text.units import first_lines, named, scaled, signed, some_of
+from roofline.text.units import counted, first_lines, named, scaled, signed, some_of
+
+Case = TypeVar("Case")
 
 WARNING = 0
 """The exit code of a situation that passes: it is reported all the same."""
@@ -218,9 +221,28 @@ def _ids(cases: Sequence[Compared]) -> list[str]:
     return [case.match.id for case in cases]
 
 
-def grouped(cases: Iterable[Compared], reason: Callable[[Compared], str]) -> dict[str, list[Compared]]:
-    """By reason, which is given once for all that have it."""
-    groups: dict[str, list[Compared]] = {}
+def grouped(cases: Iterable[Case], reason: Callable[[Case], str]) -> dict[str, list[Case]]:
+    """Group cases by a reason, which is given once for all that have it."""
+    groups: dict[str, list[Case]] = {}
     for case in cases:
         groups.setdefault(reason(case), []).append(case)
     return groups
+
+
+def sentence_of(counts: Mapping[Any, int], compared: int, exit_code: int, sides: str = "") -> str:
+    """Say in one sentence if a gate passed, with the number of cases of each verdict, in the order of ``counts``.
+
+    :param compared: how many cases were; 0 where none could be judged.
+    :param sides: what was compared, in words.
+    """
+    slower, settled = counts["slower"], counts["faster"] + counts["same"]
+    if exit_code == 1:
+        head, rest = "Regression", f"{counted(slower, 'case')} slower, of {compared} compared"
+    elif exit_code == 0:
+        head, rest = "Passed", "no case shown to be slower" if settled else "nothing was settled"
+    elif compared:
+        head, rest = "Not passed", "no case shown to be slower, but not all of it settled"
+    else:
+        head, rest = "Cannot compare", "no case could be judged"
+    parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    return f"{': '.join(filter(None, (head, sides, rest)))} ({', '.join(parts) or 'no cases'})"

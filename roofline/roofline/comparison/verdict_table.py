@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from roofline.comparison.comparison import (
@@ -13,7 +14,15 @@ from roofline.comparison.comparison import (
     Outcome,
     SideSummary,
 )
-from roofline.comparison.gate import Gate, grouped, lines_of, lines_of_incomplete, lines_of_missing, lines_of_unreadable
+from roofline.comparison.gate import (
+    Gate,
+    grouped,
+    lines_of,
+    lines_of_incomplete,
+    lines_of_missing,
+    lines_of_unreadable,
+    sentence_of,
+)
 from roofline.comparison.observation import OUTLIER
 from roofline.comparison.runs import (
     Run,
@@ -141,26 +150,16 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
 _DIFFERENCES = 4
 """Of the sides beside their code, named unless all are asked for."""
 
-_SETTLED: tuple[Outcome, ...] = ("faster", "same")
 _NOT_MATCHED: tuple[Outcome, ...] = ("new", "removed", "invalid", "not comparable")
 
 
 def sentence(comparison: Comparison, exit_code: int | None = None) -> str:
-    """What came of it. With an exit code, of a check: whether it passed."""
-    counts = comparison.counts
-    parts = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
-    all_of_it = ", ".join(parts) or "no cases"
-    if exit_code is None:
-        return f"{counted(comparison.judged, 'case')} compared: {all_of_it}"
-    if exit_code == 0:
-        settled = sum(counts[outcome] for outcome in _SETTLED)
-        said = "Passed: no case shown to be slower" if settled else "Passed, but nothing was settled"
-        return f"{said} ({all_of_it})"
-    if exit_code == 1:
-        return f"Regression: {counted(counts['slower'], 'case')} slower, of {comparison.judged} compared ({all_of_it})"
-    if not comparison.judged:
-        return f"Cannot compare: nothing {'undisturbed' if comparison.matched else 'matched'} ({all_of_it})"
-    return f"Not passed: no case shown to be slower, but not all of it settled ({all_of_it})"
+    """Say what came of it in one sentence; with an exit code, of a check: if it passed."""
+    counts = {outcome: comparison.counts[outcome] for outcome in OUTCOMES}
+    if exit_code is not None:
+        return sentence_of(counts, comparison.judged, exit_code)
+    parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
+    return f"{counted(comparison.judged, 'case')} compared: {', '.join(parts) or 'no cases'}"
 
 
 def coverage(comparison: Comparison) -> str:
@@ -194,7 +193,7 @@ def judgement(comparison: Comparison, title: str, gate: Gate) -> dict[str, Any]:
     settings = comparison.settings
     document: dict[str, Any] = {
         "title": title,
-        **{name: getattr(gate, name) for name in ("exit_code", "failures", "warnings", "strict", "allow_removed")},
+        **asdict(gate),
         "coverage": {
             "matched": comparison.matched,
             **{outcome.replace(" ", "_"): comparison.counts[outcome] for outcome in _NOT_MATCHED},

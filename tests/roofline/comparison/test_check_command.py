@@ -54,7 +54,7 @@ def test_nothing_matched_does_not_pass_though_removed_cases_are_allowed(run: Run
     new = build.write(tmp_path / "new.json", sessions.foreign({"c": (0.02,) * 9, "d": (0.02,) * 9}))
     code, out, err = run("check", new, "--baseline", base, "--allow-removed")
     assert code == 3
-    assert out.startswith("Cannot compare: nothing matched (2 removed, 2 new)")
+    assert out.startswith("Cannot compare: no case could be judged (2 removed, 2 new)")
     assert f"Error: no case of {base} could be compared with one of {new}" in err
 
 
@@ -219,7 +219,7 @@ def test_a_gate_that_saw_nothing_but_loud_hours_does_not_pass(run: Run, tmp_path
     sides = (*new, "--baseline", *base) if command == "check" else (*base, "--with", *new)
     code, out, err = run(command, *sides)
     assert code == 3
-    assert out.startswith("Cannot compare: nothing undisturbed" if command == "check" else "0 cases compared")
+    assert out.startswith("Cannot compare: no case could be judged" if command == "check" else "0 cases compared")
     assert f"of {new[0]} and 3 more: hardly a round was undisturbed. Measure again on a quieter machine" in err
 
 

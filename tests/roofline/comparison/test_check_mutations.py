@@ -196,7 +196,7 @@ def test_another_gpu_does_not_pass(run: Run, base: list[Path], new: list[Path], 
             sessions.edited(path, _gpu(name, of_machine=of_machine))
     code, out, err = run("check", *new, "--baseline", *base)
     assert code == 3
-    assert out.startswith("Cannot compare: nothing matched (2 not comparable)\n")
+    assert out.startswith("Cannot compare: no case could be judged (2 not comparable)\n")
     (line,) = [line for line in err.splitlines() if reason in line]
     assert line.startswith(f"Error: not comparable: resnet18-train-b32-fp32, {ID}: ")
 
