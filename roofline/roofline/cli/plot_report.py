@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import click
 
 from roofline.cli.inputs import NoData, device_table, devices_option, read_points, read_results, results_argument
 from roofline.cli.output import emit, terminal_width, write_text
-from roofline.cli.parameters import Output, OutputFolder, width_option
+from roofline.cli.parameters import Command, Output, OutputFolder, width_option
 from roofline.model.points import Point, cases, points_of
 from roofline.results.reader import ResultFile
 from roofline.show.environment import environment
@@ -23,17 +23,15 @@ from roofline.show.tables import Table
 from roofline.text.printable import printable, say
 
 
+def _folder_option(default: str, what: str) -> Callable[[Command], Command]:
+    return click.option(
+        "-o", "--output", "folder", type=OutputFolder(), default=Path(default), show_default=True, help=what
+    )
+
+
 @click.command()
 @results_argument
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=OutputFolder(),
-    default=Path("figures"),
-    show_default=True,
-    help="Folder for the PNG files.",
-)
+@_folder_option("figures", "Folder for the PNG files.")
 @click.option(
     "--levels",
     is_flag=True,
@@ -71,15 +69,7 @@ def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = Fals
 
 @click.command()
 @results_argument
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=OutputFolder(),
-    default=Path("report"),
-    show_default=True,
-    help="Folder for everything.",
-)
+@_folder_option("report", "Folder for everything.")
 @width_option
 @devices_option
 def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: Path | None) -> None:
@@ -93,20 +83,23 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
     table = device_table(devices)
     points = tuple(point for result in files for point in points_of(result, table))
     shown = cases(points)
-    emit(_tables(files, points, verbose=False), Output(width=width), complete=str(folder / "summary.md"))
-    in_full = _tables(files, points, verbose=True)
+    columns = terminal_width(width)
+    taken, _ = taken_apart(shown)
+    kernels = kernels_table(shown)
     texts = {
-        "roofline_points.csv": render(points_table(shown), "csv", terminal_width(width)),
-        "metrics.csv": render(metrics_table(points), "csv", terminal_width(width)),
-        **_operations(shown, terminal_width(width)),
-        **_kernels(shown, terminal_width(width)),
+        "roofline_points.csv": render(points_table(shown), "csv", columns),
+        "metrics.csv": render(metrics_table(points), "csv", columns),
+        **({"operations.csv": render(operations_table(taken), "csv", columns)} if taken else {}),
+        **({"kernels.csv": render(kernels, "csv", columns)} if kernels.rows else {}),
         "env.md": "\n".join(environment(result) for result in files),
-        "summary.md": "\n".join(render(one, "markdown", 0) for one in in_full),
+        "summary.md": "\n".join(render(one, "markdown", 0) for one in _tables(files, points, verbose=True)),
     }
     for name, text in texts.items():
         write_text(folder / name, text)
+    paths = [*draw_figures(points, folder), *(folder / name for name in texts)]
+    emit(_tables(files, points, verbose=False), Output(width=width), complete=str(folder / "summary.md"))
     say("")
-    for path in (*draw_figures(points, folder), *(folder / name for name in texts)):
+    for path in paths:
         say(str(path))
 
 
@@ -121,15 +114,3 @@ def _tables(files: Sequence[ResultFile], points: Sequence[Point], *, verbose: bo
     if len({machine_of(point) for point in shown}) > 1:
         tables.append(machines_table(points, verbose=verbose))
     return tables
-
-
-def _operations(points: Sequence[Point], width: int) -> dict[str, str]:
-    """Every operation of every case; no file where none was timed."""
-    taken, _ = taken_apart(points)
-    return {"operations.csv": render(operations_table(taken), "csv", width)} if taken else {}
-
-
-def _kernels(points: Sequence[Point], width: int) -> dict[str, str]:
-    """Every kernel of every case; no file where none was timed or counted."""
-    table = kernels_table(points)
-    return {"kernels.csv": render(table, "csv", width)} if table.rows else {}

@@ -144,7 +144,9 @@ def _made(file: Path) -> Path:
     """
     if file.exists() and not journal.is_journal(file):
         raise click.UsageError(printable(f"{file}: no journal. The name of one ends in {journal.SUFFIX}."))
-    read_results([file])
+    for result in read_results([file]):
+        for note in () if result.session is None else result.session.notes:
+            say(f"{file}: {note}", err=True)
     try:
         return journal.recover(file)
     except FileExistsError as error:

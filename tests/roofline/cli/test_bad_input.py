@@ -27,6 +27,7 @@ from tests.roofline.conftest import Run
         (("points", "{one}", "--devices", "{one}"), 3, "--devices: {one}: not TOML"),
         (("points", "{one}", "-o", "{one}/x.csv"), 2, "{one}/x.csv: can't be written"),
         (("plot", "{one}", "-o", "{one}/x"), 2, "can't be written"),
+        (("report", "{one}", "-o", "{one}/x"), 2, "can't be written"),
         (("points", "{one}", "-o", "{one}"), 2, "is one of the files to read"),
         (("points", "{results}", "-o", "{one}"), 2, "-o {one} is a result, which it would overwrite"),
         (("points", "{one}", "-o", ""), 2, "'' is no name of a file or folder to write"),
