@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from perftests.matrix import CaseSpec
 from perftests.suite import Suite, is_asked_for
 from pytest_roofline.device import device_memory
 from tests import forked
+from tests.forked import ROOT
 
 
 def config(folder: Path, *arguments: str) -> Any:
@@ -45,23 +45,29 @@ def test_what_names_the_suite(tmp_path: Path, argument: str, asked: bool) -> Non
     assert is_asked_for(config(tmp_path, argument), tmp_path / "perftests") is asked
 
 
-_COLLECT = """
-import contextlib, io, json, pytest
-class Parameters:
-    def pytest_collection_finish(self, session):
-        self.found = [[item.originalname, item.callspec.params.get("case"), item.callspec.id] for item in session.items]
-seen = Parameters()
-with contextlib.redirect_stdout(io.StringIO()):
-    pytest.main(["-q", "--collect-only", "--device", "cpu", "-p", "no:cacheprovider", "perftests"], plugins=[seen])
-print(json.dumps(seen.found))
-"""
+def run(tmp_path: Path, arguments: str, plugin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run pytest over the suite with a plugin of this text, and results in a folder."""
+    (tmp_path / "of_the_test.py").write_text(plugin)
+    flags = f"-p of_the_test -p no:cacheprovider --device cpu {arguments} --results={tmp_path}"
+    return forked.run("pytest", flags.split(), ROOT, {**os.environ, "PYTHONPATH": str(tmp_path)})
 
 
-def test_every_row_has_its_case_as_a_parameter() -> None:
+def results(tmp_path: Path) -> dict[str, Any]:
+    (file,) = tmp_path.glob("*/*.json")
+    return dict(json.loads(file.read_text(encoding="utf-8")))
+
+
+def test_every_row_has_its_case_as_a_parameter(tmp_path: Path) -> None:
     """`pytest-benchmark compare --group-by=param:case` needs it of each row of the files it is given, roofs too."""
-    root = Path(__file__).parents[2]
-    ended = subprocess.run([sys.executable, "-c", _COLLECT], capture_output=True, text=True, check=True, cwd=root)
-    found = json.loads(ended.stdout.splitlines()[-1])
+    plugin = """
+import json
+from pathlib import Path
+def pytest_collection_finish(session):
+    found = [[item.originalname, item.callspec.params.get("case"), item.callspec.id] for item in session.items]
+    Path(__file__).with_name("found.json").write_text(json.dumps(found))
+"""
+    assert run(tmp_path, "--collect-only perftests", plugin).returncode == 0
+    found = json.loads((tmp_path / "found.json").read_text())
     assert {name for name, _, _ in found} >= {"test_roof", "test_train", "test_infer", "test_step_fed"}
     assert [row for row in found if row[1] != row[2]] == []
 
@@ -70,28 +76,11 @@ def test_models_of_a_broken_library_are_skipped_and_the_others_run(tmp_path: Pat
     """What is of the project itself is measured; the reason is in the results."""
     (tmp_path / "torchvision").mkdir()
     (tmp_path / "torchvision/__init__.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
-    root = Path(__file__).parents[2]
-    options = "--device cpu --mode infer --batch 2 --precision fp32 --max-time 0.05 --warmup 1 --model mlp,resnet18"
-    ended = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-p",
-            "no:cacheprovider",
-            "perftests/test_models.py",
-            *options.split(),
-            f"--results={tmp_path}",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
-    )
+    forget = "import sys\nfor name in [*sys.modules]:\n    if name.startswith('torchvision'): del sys.modules[name]"
+    options = "--mode infer --batch 2 --precision fp32 --max-time 0.05 --warmup 1 --model mlp,resnet18"
+    ended = run(tmp_path, f"{options} perftests/test_models.py", forget)
     assert ended.returncode == 0, ended.stdout
-    (results,) = tmp_path.glob("*/*.json")
-    document = json.loads(results.read_text(encoding="utf-8"))
+    document = results(tmp_path)
     assert [row["params"]["case"] for row in document["benchmarks"]] == ["mlp-infer-b2-fp32"]
     (skipped,) = document["roofline"]["not_measured"]
     assert (skipped["id"], skipped["outcome"]) == ("resnet18-infer-b2-fp32", "skipped")
@@ -100,9 +89,8 @@ def test_models_of_a_broken_library_are_skipped_and_the_others_run(tmp_path: Pat
 
 def test_a_batch_that_does_not_fit_is_out_of_memory_before_anything_is_built(tmp_path: Path) -> None:
     """The test ends as one whose allocation fails, without a traceback; the reason is in the results."""
-    options = "--device cpu --mode infer --batch 1000000 --precision fp32 --max-time 0.05 --model vgg11"
-    arguments = [*options.split(), f"--results={tmp_path}", "perftests/test_models.py"]
-    ended = forked.run("pytest", arguments, Path(__file__).parents[2])
+    options = "--mode infer --batch 1000000 --precision fp32 --max-time 0.05 --model vgg11"
+    ended = run(tmp_path, f"{options} perftests/test_models.py")
     assert "Traceback" not in ended.stdout
     assert "conftest.py" not in ended.stdout
     assert "MemoryError: vgg11-infer-b1000000-fp32 is predicted to need 2.41 TB for 4 batches, and " in ended.stdout
@@ -111,22 +99,12 @@ def test_a_batch_that_does_not_fit_is_out_of_memory_before_anything_is_built(tmp
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system hands batches over in another way")
 def test_data_that_can_t_be_loaded_ends_its_own_case_alone(tmp_path: Path) -> None:
     """In a line without a traceback; the reason is in the results, and the other case is measured."""
-    options = "--device cpu --mode infer --batch 64 --precision fp32 --model resnet18,mlp --max-time 0.05 --warmup 1"
-    ended = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "perftests/test_models.py", "-p", "no:cacheprovider", *options.split()),
-            *("--data=fake", "--workers=16", "--prefetch-factor=1024", f"--results={tmp_path}"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
+    options = "--mode infer --batch 256 --precision fp32 --model resnet18,mlp --max-time 0.05 --warmup 1 --data=fake"
+    ended = run(tmp_path, f"{options} --workers=4 --prefetch-factor=1024 perftests/test_models.py")
     assert "Traceback" not in ended.stdout
     assert "conftest.py:" not in ended.stdout, ended.stdout
-    (results,) = tmp_path.glob("*/*.json")
-    (failed,) = json.loads(results.read_text(encoding="utf-8"))["roofline"]["not_measured"]
-    assert "--workers 16: the loader needs 631 GB of shared memory" in failed["reason"]
+    (failed,) = results(tmp_path)["roofline"]["not_measured"]
+    assert "--workers 4: the loader needs 631 GB of shared memory" in failed["reason"]
 
 
 @pytest.mark.parametrize(
