@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from roofline.counters.kernel_kinds import kind_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy import int64
     from numpy.typing import NDArray
 
@@ -241,6 +242,16 @@ class Timeline:
         return sum(row.total_s for row in self.kernels) if self.kernels else None
 
     @property
+    def launches(self) -> int | None:
+        """Of all kernels. None: no kernel was seen."""
+        return sum(row.instances for row in self.kernels) if self.kernels else None
+
+    @property
+    def busy_share(self) -> float | None:
+        """Of the file's one GPU; of several each has its own."""
+        return self.devices[0].busy.share if len(self.devices) == 1 else None
+
+    @property
     def state(self) -> State:
         """Of the whole file. It is read for kernels, or for operators of what ran without a GPU: one that has neither
         is ``partial`` at best.
@@ -300,6 +311,20 @@ def busy(start_ns: NDArray[int64], end_ns: NDArray[int64]) -> Busy | None:
         longest_gap_s=int(gaps.max()) / NS_PER_S if len(gaps) else None,
         median_gap_s=float(np.median(gaps)) / NS_PER_S if len(gaps) else None,
     )
+
+
+def device_row(device: str, work: pd.DataFrame, kernels: pd.DataFrame | None, streams: int) -> DeviceRow:
+    """One GPU.
+
+    :param device: its name.
+    :param work: ``start`` and ``end`` in ns of all that ran on it, one row or more.
+    :param kernels: the same of its kernels; None where they aren't known.
+    """
+    one = busy(work["start"].to_numpy(), work["end"].to_numpy())
+    assert one is not None
+    alone = None if kernels is None else busy(kernels["start"].to_numpy(), kernels["end"].to_numpy())
+    kernel_busy_s = None if kernels is None else alone.busy_s if alone else 0.0
+    return DeviceRow(device=device, streams=streams, events=len(work), busy=one, kernel_busy_s=kernel_busy_s)
 
 
 def kernel_rows(names: Sequence[str], which: NDArray[int64], duration_ns: NDArray[int64]) -> tuple[KernelRow, ...]:

@@ -133,13 +133,12 @@ def tables_of_files(timelines: Sequence[Timeline], top: int) -> list[Table[Any]]
 
 def _tables(timeline: Timeline) -> Mapping[str, Table[Any]]:
     """Every table, with all of its rows, by its name in JSON."""
-    launches = sum(row.instances for row in timeline.kernels)
     ranges = [_share_of("total_s", timeline.ranges), *_RANGES]
     named = any(row.domain is not None for row in timeline.ranges)
     shown = [one for one in ranges if one.name != "process_kernels" and (named or one.name != "domain")]
     return {
         "kernels": Table(
-            title=f"Kernels: {scaled(timeline.gpu_time_s, 's')} in {launches} launches",
+            title=f"Kernels: {scaled(timeline.gpu_time_s, 's')} in {timeline.launches or 0} launches",
             columns=[_share_of("total_s", timeline.kernels), *_KERNELS],
             rows=timeline.kernels,
         ),
@@ -187,14 +186,6 @@ def _share_of(part: str, rows: Sequence[Any], name: str = "time_share") -> Colum
     """Of the sum over all rows."""
     of, whole = attrgetter(part), sum(map(attrgetter(part), rows))
     return share(name, "% of\ntime", lambda row: of(row) / whole if whole else None)
-
-
-def _launches(timeline: Timeline) -> int | None:
-    return sum(row.instances for row in timeline.kernels) if timeline.kernels else None
-
-
-def _busy(timeline: Timeline) -> float | None:
-    return timeline.devices[0].busy.share if len(timeline.devices) == 1 else None
 
 
 _rate = partial(number, show=lambda value: scaled(value, "B/s"))
@@ -266,7 +257,7 @@ _FILES = (
     number("rank", drop=3),
     words("state"),
     seconds("gpu_time_s", "kernels'\ntime"),
-    number("launches", drop=4, get=_launches),
-    number("busy_share", "busy", show=percent, drop=1, get=_busy),
+    number("launches", drop=4),
+    number("busy_share", "busy", show=percent, drop=1),
     seconds("step_s", "step,\nmedian", drop=2, get="steps.median_s"),
 )

@@ -148,14 +148,6 @@ def test_a_folder_is_audited_and_what_is_no_table_there_is_named(run: Run, tmp_p
     assert run(".")[0] == 0
 
 
-def test_a_file_that_is_named_is_3_in_a_folder_too(run: Run) -> None:
-    code, out, err = run(".", "odd.csv")
-    assert code == 3
-    assert "contradictions found" in out
-    assert "skipped" not in err
-    assert "odd.csv:1: a table of an unknown layout" in err
-
-
 def test_a_folder_with_nothing_to_read_is_3(run: Run, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     code, out, err = run("none")

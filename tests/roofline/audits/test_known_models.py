@@ -54,30 +54,6 @@ def test_what_is_nearly_a_name_is_none(name: str) -> None:
     assert known(name) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "other"),
-    [
-        ("resnet50", "wide_resnet50_2"),
-        ("resnet50", "resnext50_32x4d"),
-        ("resnet50", "resnet18"),
-        ("vit_b_16", "vit_b_32"),
-        ("vit_b_16", "vit_l_16"),
-        ("vgg16", "vgg19"),
-        ("efficientnet_b0", "efficientnet_b1"),
-        ("mobilenet_v2", "mobilenet_v3_large"),
-        ("swin_t", "swin_v2_t"),
-        ("regnet_y_16gf", "regnet_x_16gf"),
-        ("mnasnet0_5", "mnasnet0_75"),
-    ],
-)
-def test_a_similar_name_is_another_model(name: str, other: str) -> None:
-    one, two = known(name), known(other)
-    assert one is not None
-    assert two is not None
-    assert (one.name, two.name) == (name, other)
-    assert one.forward != two.forward
-
-
 def test_every_name_finds_its_own_model_in_its_own_library() -> None:
     """No two of a library are one name as names are compared, and none hides another of its size."""
     models = [model for of_name in load().by_name.values() for model in of_name]
@@ -97,7 +73,9 @@ def test_torchvision_s_models_are_known_by_their_bare_names() -> None:
     assert len(models) == 80
     assert all(model.name.startswith("efficientnet_") for model in models if known(model.name) is None)
     for model in models:
-        assert known(model.name, size_pixel=model.size_pixel) is not None
+        bare = known(model.name, size_pixel=model.size_pixel)
+        assert bare is not None
+        assert (bare.name, bare.forward) == (model.name, model.forward)
         assert known(f"torchvision:{model.name}") == model
 
 

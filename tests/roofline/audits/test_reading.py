@@ -77,14 +77,6 @@ def test_any_table_of_known_columns(tmp_path: Path, extra: list[str], data: st.D
 
 
 @fuzzed
-@given(st.lists(st.text(max_size=6), min_size=1, max_size=4), st.lists(st.lists(st.text(max_size=6), max_size=4)))
-def test_any_table_at_all(tmp_path: Path, header: list[str], lines: list[list[str]]) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(_csv([["throughput", *header], *lines]), encoding="utf-8", errors="replace")
-    _survives(path)
-
-
-@fuzzed
 @given(
     st.dictionaries(
         st.sampled_from(["min", "max", "mean", "stddev", "median", "q1", "q3", "ops", "total", "rounds"]), _SCALARS
@@ -181,13 +173,6 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.csv")
     with pytest.raises(ReadError, match="no regular file"):
         rows_of(tmp_path / "t.csv", KNOWN.devices)
-
-
-def test_a_spreadsheet_s_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("model,throughput\r\nm,1\r\n", encoding="utf-8-sig", newline="")
-    (row,) = rows_of(path, KNOWN.devices)
-    assert row.model == "m"
 
 
 def _csv(lines: Sequence[Sequence[str]]) -> str:

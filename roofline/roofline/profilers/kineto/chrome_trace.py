@@ -24,14 +24,13 @@ from roofline.profilers.timeline import (
     MOST_BYTE,
     NS_PER_S,
     OK,
-    Busy,
     CopyRow,
     DeviceRow,
     Section,
     Steps,
     Timeline,
-    busy,
     copies_first,
+    device_row,
     direction,
     kernel_rows,
     with_faults,
@@ -93,6 +92,11 @@ _STEP_NAME = "ProfilerStep#"
 _PROFILER = "PyTorch Profiler"
 """Name of the one event that is in every trace, of the category `_SPAN`: the time in which the profiler recorded."""
 
+_REPAIRED = (
+    "backslashes that nobody had escaped were repaired, as torch.profiler on Windows writes them in paths"
+    " (with_stack=True): names may lack or gain a character"
+)
+
 _LISTED = 8
 """Categories that a message names."""
 
@@ -147,13 +151,14 @@ class _Kept:
             if category not in self.found:
                 self.texts_byte += _NAME_BYTE + 4 * len(category)
             self.found[category] += 1
-            name = event.name if isinstance(event.name, str) else _text(event)
+            name = "(no name)" if event.name is None else str(event.name)
             if name.startswith(_STEP_NAME) and category != "gpu_user_annotation":
                 self._keep(_STEP, event, name)
             elif category in _ON_GPU or category == _OPERATOR:
                 self._keep(category, event, name)
             elif category in _CALLS:
-                if _launches(name):
+                # That of a graph launches many kernels or none.
+                if "LaunchKernel" in name or "LaunchCooperativeKernel" in name:
                     self._keep(_LAUNCH, event, name)
                 elif "BeginCapture" in name or "EndCapture" in name:
                     self._keep(_CAPTURE, event, name)
@@ -245,7 +250,7 @@ def read_trace(path: Path) -> Timeline:
         devices=_devices(on_gpu, [*kept.owners], head.deviceProperties),
         operators=operator_rows(names, *(operators[name].to_numpy() for name in ("name", "owner", "start", "end"))),
         steps=_steps(_of(spans, _STEP)),
-        notes=(*_about(kept), *launched.notes(), *_repaired(stream)),
+        notes=(*_about(kept), *launched.notes(), *([_REPAIRED] if stream.backslashes else [])),
     )
 
 
@@ -363,11 +368,6 @@ class _Launched:
         return [f"{self.early} of {self.known} kernels begin before their launch (clocks): host and GPU don't compare"]
 
 
-def _launches(name: str) -> bool:
-    """Whether a call of CUDA or HIP launches one kernel; that of a graph launches many or none."""
-    return "LaunchKernel" in name or "LaunchCooperativeKernel" in name
-
-
 def _copies(spans: pd.DataFrame, names: Sequence[str]) -> tuple[tuple[CopyRow, ...], list[str]]:
     """A row a direction, and why some have no bytes."""
     fills = spans["kind"] == _KINDS.index(_FILL)
@@ -398,22 +398,8 @@ def _devices(spans: pd.DataFrame, owners: Sequence[tuple[str, int | None]], prop
     groups: Any = spans.groupby("owner")
     by_owner = ((owners[number], own) for number, own in groups)
     for (process, device), own in sorted(by_owner, key=lambda one: (one[0][1] or 0, one[0][0])):
-        one, alone = _busy(own), _busy(_of(own, _KERNEL))
-        assert one is not None
-        rows.append(
-            DeviceRow(
-                device=_label(process, device, names),
-                streams=own["stream"].nunique(),
-                events=len(own),
-                busy=one,
-                kernel_busy_s=alone.busy_s if alone else 0.0,
-            )
-        )
+        rows.append(device_row(_label(process, device, names), own, _of(own, _KERNEL), own["stream"].nunique()))
     return tuple(rows)
-
-
-def _busy(events: pd.DataFrame) -> Busy | None:
-    return busy(events["start"].to_numpy(), events["end"].to_numpy())
 
 
 def _label(process: str, device: int | None, names: Mapping[int, str]) -> str:
@@ -463,15 +449,6 @@ def _about(kept: _Kept) -> list[str]:
     return notes
 
 
-def _repaired(stream: TraceStream) -> list[str]:
-    if not stream.backslashes:
-        return []
-    return [
-        "backslashes that nobody had escaped were repaired, as torch.profiler on Windows writes them in paths"
-        " (with_stack=True): names may lack or gain a character"
-    ]
-
-
 def _category(text: str | None) -> str:
     """The name of today, in small letters."""
     small = (text or "").lower()
@@ -486,10 +463,6 @@ def _number(value: float | str | None) -> float | None:
         except ValueError:
             return None
     return value if value is not None and math.isfinite(value) else None
-
-
-def _text(event: Event) -> str:
-    return "(no name)" if event.name is None else str(event.name)
 
 
 def _arguments(event: Event) -> _Arguments:

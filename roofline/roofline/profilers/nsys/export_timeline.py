@@ -46,8 +46,8 @@ from roofline.profilers.timeline import (
     KernelRow,
     Section,
     Timeline,
-    busy,
     copies_first,
+    device_row,
     direction,
     kernel_rows,
     with_faults,
@@ -217,18 +217,10 @@ def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, 
     spans: dict[Gpu, Busy] = {}
     for gpu in sorted(by_gpu, key=lambda gpu: (not gpu.known, gpu.number)):
         own = pd.concat(by_gpu[gpu])
-        one, alone = _busy(own), _busy(own[own["part"] == 0])
-        assert one is not None
-        spans[gpu] = one
-        found.append(
-            DeviceRow(
-                device=gpus.label(gpu),
-                streams=len(own[["process", "stream"]].drop_duplicates()),
-                events=len(own),
-                busy=one,
-                kernel_busy_s=None if (own["part"] == 1).any() else alone.busy_s if alone else 0.0,
-            )
-        )
+        kernels = None if (own["part"] == 1).any() else own[own["part"] == 0]
+        row = device_row(gpus.label(gpu), own, kernels, len(own[["process", "stream"]].drop_duplicates()))
+        spans[gpu] = row.busy
+        found.append(row)
     unsure = [
         f"{len(own)} processes called a GPU {gpu.number}, and the export doesn't tell whether it was the same one:"
         " they are taken together"
@@ -236,10 +228,6 @@ def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, 
         if not gpu.known and len(own) > 1
     ]
     return tuple(found), spans, unsure
-
-
-def _busy(rows: pd.DataFrame) -> Busy | None:
-    return busy(rows["start"].to_numpy(), rows["end"].to_numpy())
 
 
 def _about(database: Database, empty: bool) -> list[str]:
@@ -308,20 +296,16 @@ def dram_rows(database: Database, gpus: Gpus, spans: Mapping[Gpu, Busy]) -> tupl
         return (), Section(state="failed", reason=reason)
     rows: list[DramRow] = []
     faults: list[str] = []
-    for source in _sources((type_id, metric, match[1]) for type_id, metric, match in matched):
+    by_type: dict[int, dict[int, str]] = {}
+    for type_id, metric, match in matched:
+        by_type.setdefault(type_id, {})[metric] = match[1]
+    for source in (_Source(type_id=type_id, names=names) for type_id, names in sorted(by_type.items())):
         row, fault = _sampled(database, source, gpus, spans)
         rows += [] if row is None else [row]
         faults += [] if fault is None else [f"GPU {gpus.label(source.gpu)}: {fault}"]
     if faults:
         return tuple(rows), Section(state="partial" if rows else "failed", reason="; ".join(faults))
     return tuple(rows), OK
-
-
-def _sources(named: Iterable[tuple[int, int, str]]) -> list[_Source]:
-    by_type: dict[int, dict[int, str]] = {}
-    for type_id, metric, name in named:
-        by_type.setdefault(type_id, {})[metric] = name
-    return [_Source(type_id=type_id, names=names) for type_id, names in sorted(by_type.items())]
 
 
 def _sampled(

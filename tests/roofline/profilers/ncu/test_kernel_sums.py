@@ -12,7 +12,6 @@ from roofline.files.text import ReadError
 from roofline.profilers.ncu.kernel_sums import (
     CountedCapture,
     by_kernel,
-    by_kind,
     count,
     read,
     read_all,
@@ -43,24 +42,6 @@ def _counted(*launches: Launch) -> CountedCapture:
     return count(Capture(source="f", launches=launches, passes=2, notes=("said",)))
 
 
-def test_a_launch() -> None:
-    """Kind from the name, FLOP from instructions, intensity from both sums."""
-    counted = _counted(_launch("ampere_sgemm_128x64_nn", 1e-3, 50.0, 20.0))
-    (one,) = counted.kernels
-    assert (one.kind, one.launches, one.amounts["time_s"], one.amounts["flop"], one.amounts["dram_byte"]) == (
-        "gemm",
-        1,
-        1e-3,
-        100.0,
-        20.0,
-    )
-    assert one.intensity == 5.0
-    assert "intensity" not in one.missing
-    assert (counted.passes, counted.notes) == (2, ("said",))
-    assert counted.metrics["time_s"] == "gpu__time_duration.sum"
-    assert "tensor_bf16" in counted.not_counted
-
-
 def test_intensity_of_several_is_that_of_their_sums() -> None:
     """100 FLOP over 10 byte and 100 over 90 are 2 FLOP/byte, not the mean of 10 and 1.1."""
     counted = _counted(
@@ -84,21 +65,6 @@ def test_intensity_of_several_is_that_of_their_sums() -> None:
         105.0,
     )
     assert total.flop_by_pipe == {"fp32": 200.0}
-
-
-def test_by_kind() -> None:
-    """Kernels of different names in one row."""
-    counted = _counted(_launch("a_gemm", 1.0), _launch("b_gemm", 2.0), _launch("Memset (Device)", 5.0))
-    assert [(one.name, one.kind, one.launches, one.amounts["time_s"]) for one in by_kind(counted.kernels)] == [
-        ("copy", "copy", 1, 5.0),
-        ("gemm", "gemm", 2, 3.0),
-    ]
-
-
-def test_a_summary_counts_as_many_launches_as_it_stands_for() -> None:
-    """Its values are sums already."""
-    counted = _counted(_launch("a", 1.0, launches=100), _launch("b", 2.0))
-    assert (counted.total.launches, counted.total.amounts["time_s"]) == (101, 3.0)
 
 
 def test_a_sum_with_a_hole_is_none() -> None:
@@ -276,13 +242,6 @@ def test_files_of_other_programs(tmp_path: Path, content: bytes, told: str) -> N
         read(path)
     assert str(caught.value).startswith(f"{path}: not of ncu: ")
     assert told in str(caught.value)
-
-
-def test_what_powershell_wrote(tmp_path: Path) -> None:
-    """UTF-16 with a mark in front."""
-    path = tmp_path / "f.csv"
-    path.write_bytes(details([("k", [TIME])]).encode("utf-16"))
-    assert len(read(path).launches) == 1
 
 
 def test_a_report_is_known_by_its_content(tmp_path: Path) -> None:
