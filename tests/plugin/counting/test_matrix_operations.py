@@ -63,6 +63,16 @@ PRODUCTS: dict[str, tuple[Callable[[], object], int]] = {
 }
 
 
+def test_two_values_of_four_bits_share_an_element(flop: Callable[..., float]) -> None:
+    """Rows of 64 values lie in 32 elements; their scales are no arithmetic of the product."""
+    with FakeTensorMode():
+        left, right = (
+            torch.empty(rows, 32, dtype=torch.uint8, device="cuda").view(torch.float4_e2m1fn_x2) for rows in (128, 256)
+        )
+        scales = [torch.empty(rows * 4, dtype=torch.float8_e4m3fn, device="cuda") for rows in (128, 256)]
+        assert flop(lambda: torch._scaled_mm(left, right.t(), *scales, out_dtype=torch.bfloat16)) == 2 * 128 * 256 * 64
+
+
 @pytest.mark.parametrize("inference", [False, True], ids=["eager", "inference_mode"])
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_count_two_flop_a_term(name: str, inference: bool, flop: Callable[..., float]) -> None:
@@ -259,6 +269,7 @@ def call(name: str, result: object, **arguments: object) -> Call:
         (call("aten::linear_backward", None, self=(3, 4), weight=(5, 4), output_mask=[True, True, True]), 2 * 120),
         (call("aten::mkldnn_linear_backward", None, self=(3, 4), weight=(5, 4), output_mask=[False, True, True]), 120),
         (call("aten::mkldnn_linear_backward_input", None, grad_output=(3, 5), weight=(5, 4)), 120),
+        (call("aten::cudnn_affine_grid_generator_backward", None, grad=(2, 5, 6, 2)), 2 * 2 * 5 * 6 * 2 * 3),
         (call("mkldnn::_linear_pointwise", (3, 5), X=(3, 4), W=(5, 4)), 120),
         (call("aten::_scaled_mm", (3, 5), self=(3, 4), mat2=(4, 5)), 120),
         (call("aten::_grouped_mm", None, self=(6, 4), mat2=(3, 4, 5)), 2 * 6 * 4 * 5),

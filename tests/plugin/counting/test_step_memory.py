@@ -76,15 +76,16 @@ def test_saved_tensors_count_once_and_parameters_not() -> None:
 
 def test_of_accumulated_passes_the_largest_counts() -> None:
     """A pass's tensors are freed before the next saves its own; what the forward makes adds up."""
-    model, small, large = nn.Linear(IN, OUT), torch.randn(BATCH, IN), torch.randn(2 * BATCH, IN)
+    model = nn.Sequential(nn.Linear(IN, OUT), nn.ReLU())
+    small, large = torch.randn(BATCH, IN), torch.randn(2 * BATCH, IN)
 
     def step() -> None:
         for source in (small, large, small):
             model(source).sum().backward()
 
     work = count_step(step, model=model).work
-    assert work.saved_for_backward_byte == 2 * SOURCE
-    assert work.activation_byte == (1 + 2 + 1) * RESULT + 3 * (4 + 4)
+    assert work.saved_for_backward_byte == 2 * (SOURCE + RESULT)
+    assert work.activation_byte == (1 + 2 + 1) * 2 * RESULT + 3 * (4 + 4)
 
 
 def test_tied_weights_count_once() -> None:

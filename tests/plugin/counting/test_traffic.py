@@ -84,19 +84,27 @@ def test_convolution_backward_reads_what_the_gradients_asked_for_need(count: Cal
         assert counted.work.byte_high_per_step == expected
 
 
-def test_fused_optimizer_writes_gradients_only_to_unscale_them(count: Callable[..., Counted]) -> None:
-    """Parameter and momentum read and written, gradient read."""
+@pytest.mark.parametrize(("scaled", "byte"), [(False, 5 * 100), (True, 6 * 100 + 2 * 4)])
+def test_fused_optimizer_writes_gradients_only_to_unscale_them(
+    scaled: bool, byte: int, count: Callable[..., Counted]
+) -> None:
+    """Parameter and momentum read and written, gradient read; to unscale it, its scale and the mark are read, too."""
     parameter = torch.nn.Parameter(floats(25))
     parameter.grad = floats(25)
     optimizer = torch.optim.SGD([parameter], lr=0.1, momentum=0.9, fused=True)
     optimizer.step()
-    assert count(optimizer.step, optimizer=optimizer).work.byte_high_per_step == 5 * 100
+    if scaled:
+        optimizer.grad_scale, optimizer.found_inf = torch.ones(()), torch.zeros(())  # type: ignore[attr-defined]
+    assert count(optimizer.step, optimizer=optimizer).work.byte_high_per_step == byte
 
 
 def test_working_set_counts_each_part_of_memory_once(count: Callable[..., Counted]) -> None:
-    """An in-place operation moves twice what it touches; alike calls have one working set."""
+    """An in-place operation moves twice what it touches; of alike calls the largest is told."""
     (operation,) = count(lambda: (SMALL.mul_(1.0), SMALL.mul_(1.0))).operations
     assert (operation.calls, operation.byte, operation.working_set_byte) == (2, 4 * 400, 400)
+    other = floats(10, 10)
+    (operation,) = count(lambda: (SMALL * SMALL, SMALL * other)).operations
+    assert (operation.calls, operation.byte, operation.working_set_byte) == (2, 5 * 400, 3 * 400)
 
 
 def test_host_memory_does_not_count_beside_an_accelerator(count: Callable[..., Counted]) -> None:
@@ -199,6 +207,12 @@ def test_parts_written_one_by_one_add_up() -> None:
     """A result put together from slices is dirty as a whole."""
     steps = [touch([], [access(0, 50, first=True)]), touch([], [access(0, 50, first=True)])]
     assert least_traffic_byte(steps, [OUTPUT], inf) == 100
+
+
+def test_parts_that_are_not_written_over_are_fetched() -> None:
+    """Of a buffer from before the step 40 bytes are written and 50 others read."""
+    steps = [touch([], [access(0, 40, first=True)]), touch([access(0, 50, first=True)], [])]
+    assert least_traffic_byte(steps, [PARAMETER], inf) == 50 + 40
 
 
 @st.composite

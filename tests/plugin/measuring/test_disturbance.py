@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_roofline.measuring.disturbance import disturbances
 from tests.plugin.measuring.fakes import a_round
 
@@ -29,11 +31,12 @@ def test_a_short_round_needs_more_than_a_few_interruptions() -> None:
     assert disturbances([a_round(0.005, switches=1, others_cpu_s=0.01)]) == (None,)
 
 
-def test_interruptions_out_of_line() -> None:
+@pytest.mark.parametrize(("usual", "most"), [(0, 5), (4, 14), (100, 150)])
+def test_interruptions_out_of_line(usual: int, most: int) -> None:
     """Far more than in the other rounds, whoever it was: more than five deviations of a count above the median."""
-    usual = [a_round(switches=4, others_cpu_s=None) for _ in range(6)]
-    marks = disturbances([*usual, a_round(switches=14, others_cpu_s=None), a_round(switches=15, others_cpu_s=None)])
-    assert marks == (*[None] * 7, "15 involuntary switches, 4 are usual")
+    switches = [*[usual] * 6, most, most + 1]
+    marks = disturbances([a_round(switches=count, others_cpu_s=None) for count in switches])
+    assert marks == (*[None] * 7, f"{most + 1} involuntary switches, {usual} are usual")
 
 
 def test_a_wide_spread_of_interruptions_is_in_line() -> None:

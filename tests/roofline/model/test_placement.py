@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roofline.machine.roof_choice import Roofs
-from roofline.model.placement import Placement, is_cache_resident, place
+from roofline.model.placement import Placement, busy_share, is_cache_resident, place
 from roofline.schema.record import Counters, Device, Record, Rounds
 from tests.roofline import build
 
@@ -177,6 +177,14 @@ def test_without_kernels_the_events_count(busy_s: float | None) -> None:
     """A profile of another version, or one that saw nothing."""
     assert _place(_with_kernels(busy_s, device_s=0.05)).device_share == pytest.approx(0.5)
     assert _place(_with_kernels(busy_s)).device_share is None
+
+
+def test_a_step_without_a_time_has_no_share() -> None:
+    """Whatever its kernels took."""
+    record = _with_kernels(0.03)
+    assert record.timing is not None
+    assert busy_share(replace(record, timing=replace(record.timing, step_time_s=0.0))) is None
+    assert busy_share(replace(record, timing=None)) is None
 
 
 _CACHE = Device(kind="cuda", name="x", last_level_cache_byte=50 * 10**6)

@@ -157,7 +157,9 @@ def test_the_devices_size_serves_where_the_allocator_told_none() -> None:
         pytest.param((2.1,) * 8 + (3.2,) * 2, True, id="a fifth"),
         pytest.param((2.1,) * 9 + (3.2,), False, id="an outlier"),
         pytest.param((2.1,) * 4 + (3.2,) * 5, False, id="nine rounds"),
-        pytest.param((2.1,) * 15 + (2.3,) * 15, False, id="less than a tenth apart"),
+        pytest.param((2.1, 2.3) * 15, False, id="less than a tenth apart"),
+        pytest.param((1.9, 2.1) * 15, True, id="a tenth apart"),
+        pytest.param((5.0, 10.0, 6.25, 11.25, 7.5, 12.5) * 5, False, id="as wide as the gap"),
         pytest.param((1.0, 1.6) + (1.5,) * 8 + (2.1, 2.7) + (2.6,) * 8, False, id="clusters wider than the gap"),
         pytest.param((2.1,) * 15 + (float("nan"),) * 15, False, id="not numbers"),
     ],
@@ -297,6 +299,7 @@ def test_only_the_same_case_counts(changes: dict[str, object]) -> None:
 def test_half_is_no_cliff_and_an_invalid_row_no_measure() -> None:
     """Exactly half passes; a row that is invalid says nothing about others."""
     assert _cliffs([_batch(32, 900), _batch(64, 450)]) == [None, None]
+    assert _cliffs([_batch(32, 900), _batch(64, 449)])[1] is not None
     invalid = build.record(
         case=build.case(batch=32), timing=build.timing(1e-9), flags=(Flag(name="x", evidence="x", invalid=True),)
     )

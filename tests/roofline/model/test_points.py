@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from roofline.machine.published import DeviceTable, load
-from roofline.model.points import Point, cases, newest, place_all, points_of
+from roofline.model.points import Point, cases, newest, place_all, points_of, runs_of
 from roofline.results.reader import ResultFile, read, read_file
 from roofline.schema.record import Check, Flag, Memory, Record
 from tests.roofline import build
@@ -132,6 +132,23 @@ def test_the_newest_run_counts_and_none_is_averaged(tmp_path: Path, table: Devic
     shown, notes = newest(place_all([late, early], table))
     assert [point.step_time_s for point in shown] == [0.2]
     assert notes == ("epyc-2cpu: 1 older result of the same workload left out, the newest is shown",)
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        ((1,), None),
+        ((1, 3), "Cases of 2 runs: 1 of 2026-11-03, 1 of 2026-11-01."),
+        ((2, 1, 4, 3), "Cases of 4 runs: 1 of 2026-11-04, 1 of 2026-11-03, 1 of 2026-11-02, and of 1 more."),
+    ],
+)
+def test_the_runs_that_points_are_of(
+    tmp_path: Path, table: DeviceTable, days: tuple[int, ...], said: str | None
+) -> None:
+    """The newest first, and three at most."""
+    files = [_run(tmp_path, f"{day}.json", f"2026-11-{day:02}T00:00:00+00:00", 0.1) for day in days]
+    found = runs_of(place_all(files, table))
+    assert (found and found.replace("T00:00:00+00:00", "")) == said
 
 
 def test_other_machines_and_other_workloads_stay(tmp_path: Path, table: DeviceTable) -> None:

@@ -138,4 +138,5 @@ def test_a_negligible_share_may_lack_its_roof() -> None:
         build.operation(flop=0.99e12, byte=1, working_set_byte=1e9),
         build.operation(flop=0.01e12, byte=1, working_set_byte=1e9, dtype="fp64"),
     )
-    assert _sol(_record(*operations)).time_s == pytest.approx(0.99, rel=1e-6)
+    sol = _sol(_record(*operations))
+    assert (sol.time_s, sol.compute_s) == (pytest.approx(0.99, rel=1e-6), pytest.approx(0.99, rel=1e-6))
