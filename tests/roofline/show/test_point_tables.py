@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from roofline.schema.record import (
     NotMeasured,
     Process,
     Record,
+    Roof,
     Rounds,
     Uncovered,
 )
@@ -39,56 +40,41 @@ def _csv(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+def _check(row: Mapping[str, str], expected: str) -> None:
+    """Compare a row of CSV with ``name=value | name=value``."""
+    pairs = dict(pair.split("=", 1) for pair in expected.split(" | "))
+    assert {name: row[name] for name in pairs} == pairs
+
+
+def _metrics(tmp_path: Path, record: Record | None) -> dict[str, str]:
+    (row,) = _csv(render(metrics_table(_all(tmp_path, record)[1]), "csv", 80))
+    return row
+
+
 def test_points_csv(tmp_path: Path) -> None:
     """Range, provenance, roofs with their source, fractions, bound and evidence of each case."""
     _, points = _all(tmp_path, build.record())
     (row,) = _csv(render(points_table(points), "csv", 80))
-    expected = {
-        "machine": "epyc-2cpu",
-        "device": "AMD EPYC 7B13",
-        "case": "resnet50-train-b32-fp32",
-        "samples_per_s": "320.0",
-        "attained_flop_per_s": "1000000000000.0",
-        "intensity_low_flop_per_byte": "25.0",
-        "intensity_high_flop_per_byte": "100.0",
-        "provenance": "analytic",
-        "flop_source": "analytic",
-        "roof_source": "measured",
-        "knee_flop_per_byte": "100.0",
-        "fraction_of_roof_low": "0.1",
-        "bound": "undetermined",
-        "bound_why": "range straddles the knee",
-        "plottable": "true",
-        "valid": "true",
-        "file": "a.json",
-    }
-    assert {key: row[key] for key in expected} == expected
+    _check(
+        row,
+        "machine=epyc-2cpu | device=AMD EPYC 7B13 | case=resnet50-train-b32-fp32 | samples_per_s=320.0 | "
+        "attained_flop_per_s=1000000000000.0 | intensity_low_flop_per_byte=25.0 | "
+        "intensity_high_flop_per_byte=100.0 | provenance=analytic | flop_source=analytic | "
+        "roof_source=measured | knee_flop_per_byte=100.0 | fraction_of_roof_low=0.1 | bound=undetermined | "
+        "bound_why=range straddles the knee | plottable=true | valid=true | file=a.json",
+    )
 
 
 def test_metrics_csv_has_what_the_driver_of_the_reports_logged(tmp_path: Path) -> None:
     """Host label, device, model, batch, precision, steps, elapsed, real/user/sys, RSS, throughput, sd, data, label."""
     process = Process(user_s=12.0, system_s=1.5, max_rss_byte=10**9, voluntary_switches=None, involuntary_switches=None)
-    _, points = _all(tmp_path, build.record(process=process))
-    (row,) = _csv(render(metrics_table(points), "csv", 80))
-    expected = {
-        "label": "test",
-        "host": "epyc-2cpu",
-        "device_kind": "cpu",
-        "model": "resnet50",
-        "batch": "32",
-        "precision": "fp32",
-        "mode": "train",
-        "data": "synthetic",
-        "warmup_steps": "12",
-        "measured_steps": "100",
-        "elapsed_s": "10.0",
-        "user_s": "12.0",
-        "system_s": "1.5",
-        "max_rss_byte": "1000000000",
-        "version_torch": "2.14.1",
-        "version_cuda": "",
-    }
-    assert {key: row[key] for key in expected} == expected
+    row = _metrics(tmp_path, build.record(process=process))
+    _check(
+        row,
+        "label=test | host=epyc-2cpu | device_kind=cpu | model=resnet50 | batch=32 | precision=fp32 | "
+        "mode=train | data=synthetic | warmup_steps=12 | measured_steps=100 | elapsed_s=10.0 | user_s=12.0 | "
+        "system_s=1.5 | max_rss_byte=1000000000 | version_torch=2.14.1 | version_cuda=",
+    )
     assert float(row["real_s"]) == pytest.approx(11.2)
     assert float(row["samples_per_s_sd"]) == pytest.approx(6.4)
 
@@ -101,31 +87,17 @@ def test_metrics_csv_has_what_a_roofline_is_made_from(tmp_path: Path) -> None:
         counters=Counters(status="ok", source="ncu", flop=2e11, dram_byte=4e9),
         process=Process(user_s=1.0, system_s=1.0, max_rss_byte=1, voluntary_switches=7, involuntary_switches=3),
     )
-    _, points = _all(tmp_path, record)
-    (row,) = _csv(render(metrics_table(points), "csv", 80))
-    expected = {
-        "flop_per_step": "100000000000.0",
-        "byte_low_per_step": "1000000000.0",
-        "byte_high_per_step": "4000000000.0",
-        "counter_status": "ok",
-        "counter_source": "ncu",
-        "counter_flop_per_step": "200000000000.0",
-        "counter_dram_byte_per_step": "4000000000.0",
-        "attained_flop_per_s": "2000000000000.0",
-        "intensity_low_flop_per_byte": "50.0",
-        "intensity_high_flop_per_byte": "50.0",
-        "provenance": "counters",
-        "flop_source": "counters",
-        "parameter_count": "10",
-        "parameter_byte": "40",
-        "activation_byte": "300",
-        "saved_for_backward_byte": "200",
-        "voluntary_switches": "7",
-        "involuntary_switches": "3",
-        "input_wait_s": "0.004",
-        "margin": "0.008",
-    }
-    assert {key: row[key] for key in expected} == expected
+    row = _metrics(tmp_path, record)
+    _check(
+        row,
+        "flop_per_step=100000000000.0 | byte_low_per_step=1000000000.0 | byte_high_per_step=4000000000.0 | "
+        "counter_status=ok | counter_source=ncu | counter_flop_per_step=200000000000.0 | "
+        "counter_dram_byte_per_step=4000000000.0 | attained_flop_per_s=2000000000000.0 | "
+        "intensity_low_flop_per_byte=50.0 | intensity_high_flop_per_byte=50.0 | provenance=counters | "
+        "flop_source=counters | parameter_count=10 | parameter_byte=40 | activation_byte=300 | "
+        "saved_for_backward_byte=200 | voluntary_switches=7 | involuntary_switches=3 | input_wait_s=0.004 | "
+        "margin=0.008",
+    )
 
 
 def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None:
@@ -154,28 +126,15 @@ def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None
         host_counters=events,
         energy_j_per_step=64.0,
     )
-    _, points = _all(tmp_path, record)
-    (row,) = _csv(render(metrics_table(points), "csv", 80))
-    expected = {
-        "repeat_step_time_s": "0.25; 0.5",
-        "input_startup_s": "1.5",
-        "energy_j_per_sample": "2.0",
-        "sm_clock_hz": "1300000000.0",
-        "memory_clock_hz": "2600000000.0",
-        "power_w": "310.0",
-        "temperature_c": "84.0",
-        "device_memory_byte": "2000000000",
-        "throttle_share": "0.5",
-        "throttle_reasons": "SW Power Cap",
-        "power_held_s": "0.09375",
-        "heat_held_s": "0.0",
-        "throttled_s": "0.25",
-        "host_counter_status": "missing_metric",
-        "instructions_per_cycle": "1.5",
-        "cache_miss_share": "",
-        "branch_miss_share": "0.01",
-    }
-    assert {key: row[key] for key in expected} == expected
+    row = _metrics(tmp_path, record)
+    _check(
+        row,
+        "repeat_step_time_s=0.25; 0.5 | input_startup_s=1.5 | energy_j_per_sample=2.0 | "
+        "sm_clock_hz=1300000000.0 | memory_clock_hz=2600000000.0 | power_w=310.0 | temperature_c=84.0 | "
+        "device_memory_byte=2000000000 | throttle_share=0.5 | throttle_reasons=SW Power Cap | "
+        "power_held_s=0.09375 | heat_held_s=0.0 | throttled_s=0.25 | host_counter_status=missing_metric | "
+        "instructions_per_cycle=1.5 | cache_miss_share= | branch_miss_share=0.01",
+    )
 
 
 def test_metrics_csv_has_what_a_time_roofline_is_made_from(tmp_path: Path) -> None:
@@ -187,20 +146,13 @@ def test_metrics_csv_has_what_a_time_roofline_is_made_from(tmp_path: Path) -> No
         profile=build.profile(step_s=0.11, operations_s=0.09),
         memory=Memory(peak_predicted_byte=80, peak_allocated_byte=100),
     )
-    _, points = _all(tmp_path, record)
-    (row,) = _csv(render(metrics_table(points), "csv", 80))
-    expected = {
-        "flop_by_dtype": "99.0 % bf16, 1.00 % fp32",
-        "other_flop_per_step": "5.0",
-        "uncovered": "my::op; my::other",
-        "uncovered_s": "0.03",
-        "profile_source": "operators",
-        "profiled_step_s": "0.11",
-        "operations_s": "0.09",
-        "peak_predicted_byte": "80",
-        "peak_over_predicted": "1.25",
-    }
-    assert {key: row[key] for key in expected} == expected
+    row = _metrics(tmp_path, record)
+    _check(
+        row,
+        "flop_by_dtype=99.0 % bf16, 1.00 % fp32 | other_flop_per_step=5.0 | uncovered=my::op; my::other | "
+        "uncovered_s=0.03 | profile_source=operators | profiled_step_s=0.11 | operations_s=0.09 | "
+        "peak_predicted_byte=80 | peak_over_predicted=1.25",
+    )
 
 
 def test_what_counters_read_has_columns(tmp_path: Path) -> None:
@@ -216,24 +168,18 @@ def test_what_counters_read_has_columns(tmp_path: Path) -> None:
         l1_byte=2e10,
     )
     profile = build.profile(source="kernels", device_busy_s=0.09, longest_gap_s=0.001)
-    _, points = _all(tmp_path, build.record(counters=counters, profile=profile))
-    (row,) = _csv(render(metrics_table(points), "csv", 80))
-    expected = {
-        "counter_status": "ok",
-        "counter_reason": "",
-        "counter_flop_by_pipe": "75.0 % tensor_bf16, 25.0 % fp32",
-        "tensor_share": "0.75",
-        "counter_dram_byte_per_step": "4000000000.0",
-        "counter_dram_read_byte_per_step": "3000000000.0",
-        "counter_dram_write_byte_per_step": "1000000000.0",
-        "counter_l2_byte_per_step": "8000000000.0",
-        "counter_l1_byte_per_step": "20000000000.0",
-        "device_busy_s": "0.09",
-        "longest_gap_s": "0.001",
-    }
-    assert {key: row[key] for key in expected} == expected
+    record = build.record(counters=counters, profile=profile)
+    row = _metrics(tmp_path, record)
+    _check(
+        row,
+        "counter_status=ok | counter_reason= | counter_flop_by_pipe=75.0 % tensor_bf16, 25.0 % fp32 | "
+        "tensor_share=0.75 | counter_dram_byte_per_step=4000000000.0 | "
+        "counter_dram_read_byte_per_step=3000000000.0 | counter_dram_write_byte_per_step=1000000000.0 | "
+        "counter_l2_byte_per_step=8000000000.0 | counter_l1_byte_per_step=20000000000.0 | device_busy_s=0.09 | "
+        "longest_gap_s=0.001",
+    )
     assert float(row["device_share"]) == pytest.approx(0.9)
-    (point,) = _csv(render(points_table(points), "csv", 80))
+    (point,) = _csv(render(points_table(_all(tmp_path, record)[1]), "csv", 80))
     shared = ("counter_status", "tensor_share", "counter_l2_byte_per_step", "counter_dram_write_byte_per_step")
     assert {key: point[key] for key in shared} == {key: row[key] for key in shared}
 
@@ -285,7 +231,7 @@ def test_metrics_have_the_settings_of_the_run(tmp_path: Path, config: dict[str, 
 def test_foreign_rows_have_empty_cells(tmp_path: Path) -> None:
     """What is not known is empty in CSV and null in JSON; the time is there."""
     _, points = _all(tmp_path, None)
-    (row,) = _csv(render(metrics_table(points), "csv", 80))
+    row = _metrics(tmp_path, None)
     assert (row["case"], row["step_time_s"], row["model"], row["samples_per_s"]) == ("test_0", "0.1", "", "")
     document = json.loads(render(points_table(points), "json", 80))
     assert document[0]["model"] is None
@@ -393,17 +339,7 @@ def test_the_summary_has_every_column_from_80_columns_on(tmp_path: Path, width: 
         text = render(summary_table(result, cases(points_of(result, load()))), "table", width)
         assert max(map(len, text.splitlines())) <= width
         assert text.splitlines()[1].split() == ["samples/s", "FLOP/", "%", "of", "%", "of"]
-        assert text.splitlines()[2].split() == [
-            "case",
-            "±",
-            "margin",
-            "FLOP/s",
-            "byte",
-            "roof",
-            "SOL",
-            "bound",
-            "flags",
-        ]
+        assert " ".join(text.splitlines()[2].split()) == "case ± margin FLOP/s byte roof SOL bound flags"
         assert "Too narrow" not in text
 
 
@@ -441,22 +377,23 @@ def test_the_widest_rows_fit_into_80_columns(tmp_path: Path) -> None:
 
 
 def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
-    """One number and one line for one kind of remark, with how many cases have it; when asked, the evidence of each."""
+    """A number and a line a kind of remark, with how many cases have it; when asked, the evidence, equal ones once."""
     flagged = [
-        build.record(case=build.case(batch=batch), flags=(Flag(name="disturbed", evidence=f"{batch} rounds"),))
-        for batch in range(1, 7)
+        build.record(case=build.case(batch=batch), flags=(Flag(name="disturbed", evidence=f"{max(batch, 2)} rounds"),))
+        for batch in range(1, 5)
     ]
     result, points = _all(tmp_path, *flagged)
     table = summary_table(result, points)
     assert table.notes == [
-        "[1] disturbed: 6 cases",
-        "[2] undetermined: range straddles the knee: 6 cases",
+        "[1] disturbed: 4 cases",
+        "[2] undetermined: range straddles the knee: 4 cases",
         f"Evidence of each case: roofline summary {result.path} -v",
     ]
     assert render(table, "table", 120).splitlines()[4].split()[-1] == "1,2"
     assert summary_table(result, points, verbose=True).notes == [
         "[1] disturbed",
-        *(f"    resnet50-train-b{batch}-fp32: {batch} rounds" for batch in range(1, 7)),
+        "    resnet50-train-b1-fp32, resnet50-train-b2-fp32: 2 rounds",
+        *(f"    resnet50-train-b{batch}-fp32: {batch} rounds" for batch in (3, 4)),
         "[2] undetermined: range straddles the knee",
     ]
 
@@ -468,32 +405,26 @@ def test_a_heading_on_two_lines_is_named_on_one(tmp_path: Path) -> None:
     assert "FLOP/byte" in render(summary_table(result, points), "table", 60).partition("Not shown at this width")[2]
 
 
-def test_the_summary_says_the_same_thing_once(tmp_path: Path) -> None:
-    """Evidence shared by several cases names them."""
-    flagged = [
-        build.record(
-            case=build.case(batch=batch), flags=(Flag(name="margin", evidence="few" if batch < 7 else "none"),)
-        )
-        for batch in range(1, 8)
-    ]
-    result, points = _all(tmp_path, *flagged)
-    notes = summary_table(result, points, verbose=True).notes
-    ids = ", ".join(f"resnet50-train-b{batch}-fp32" for batch in range(1, 7))
-    assert notes[:3] == ["[1] margin", f"    {ids}: few", "    resnet50-train-b7-fp32: none"]
+_INVALID = Flag(name="wrong_device", evidence="ran on cpu", invalid=True)
 
 
-def test_the_summary_marks_an_invalid_row(tmp_path: Path) -> None:
-    """With the evidence of the first case, once: the bound's reason would only repeat it."""
-    wrong = [
-        build.record(
-            case=build.case(batch=batch), flags=(Flag(name="wrong_device", evidence="ran on cpu", invalid=True),)
-        )
-        for batch in (1, 2)
-    ]
-    result, points = _all(tmp_path, *wrong)
-    text = render(summary_table(result, points), "table", 120)
-    assert "[1] wrong_device (invalid): 2 cases, first resnet50-train-b1-fp32: ran on cpu" in text
-    assert text.count("ran on cpu") == 1
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        # The bound's reason would only repeat the flag's.
+        ({"flags": (_INVALID,)}, "[1] wrong_device (invalid): 1 case, first resnet50-train-b32-fp32: ran on cpu"),
+        ({"work": build.work(dtype="bf16")}, "[2] no speed of light: no compute roof for bf16: 1 case"),
+        ({"timing": build.timing(compile_s=14.6)}, "[1] compiled: 1 case"),
+    ],
+)
+def test_the_summary_says_what_is_to_be_known_of_a_case(tmp_path: Path, changes: dict[str, Any], note: str) -> None:
+    """An invalid row with its evidence; a missing roof; the time to compile apart from the step's."""
+    result, points = _all(tmp_path, build.record(**changes))
+    notes = summary_table(result, points).notes
+    assert note in notes
+    assert "\n".join(notes).count("ran on cpu") <= 1
+    in_full = "\n".join(summary_table(result, points, verbose=True).notes)
+    assert ("14.6 s before its first step" in in_full) is ("timing" in changes)
 
 
 def test_the_summary_tells_what_was_not_measured(tmp_path: Path) -> None:
@@ -506,12 +437,6 @@ def test_the_summary_tells_what_was_not_measured(tmp_path: Path) -> None:
     assert "skipped: 3 cases (case0, case1 and 1 more)" in notes
     notes = summary_table(result, points, verbose=True).notes
     assert [f"case{number}: skipped: r{number}" for number in range(3)] == notes[-3:]
-
-
-def test_the_summary_says_why_there_is_no_speed_of_light(tmp_path: Path) -> None:
-    """A roof is missing for the dtype it ran in."""
-    result, points = _all(tmp_path, build.record(work=build.work(dtype="bf16")))
-    assert "no speed of light: no compute roof for bf16" in render(summary_table(result, points), "table", 120)
 
 
 def test_the_summary_says_whether_input_bounds_the_step(tmp_path: Path) -> None:
@@ -543,52 +468,45 @@ def test_the_roofs_in_use(tmp_path: Path) -> None:
     assert lines[5].split()[:3] == ["dram", "100", "GB/s"]
 
 
-def test_a_cache_slower_than_memory_is_told_below_the_roofs(tmp_path: Path) -> None:
-    """The row stays as it was measured; the note says that it bounds nothing."""
-    roofs = [*build.roofs(), build.roof("byte", "llc", 5e10)]
-    result = build.result(tmp_path / "a.json", [build.record()], of=build.session(roofs))
-    text = " ".join(render(roofs_table(points_of(result, load())), "table", 120).split())
-    assert "llc 50.0 GB/s" in text
-    assert "llc (50.0 GB/s, less than dram's 100 GB/s)" in text
-
-
-def test_doubtful_roofs_are_one_line_below_the_points(tmp_path: Path) -> None:
-    """Of however many cases."""
+def test_a_cache_slower_than_memory_is_doubtful(tmp_path: Path) -> None:
+    """Its row stays as it was measured; below the roofs stands why, and below the points one line."""
     roofs = [*build.roofs(), build.roof("byte", "llc", 5e10)]
     result = build.result(tmp_path / "a.json", [build.record(), build.record()], of=build.session(roofs))
-    assert points_table(points_of(result, load())).notes == [
-        "Doubtful roofs (llc) in a.json: `roofline summary` says why"
-    ]
+    points = points_of(result, load())
+    text = " ".join(render(roofs_table(points), "table", 120).split())
+    assert "llc 50.0 GB/s" in text
+    assert "llc (50.0 GB/s, less than dram's 100 GB/s)" in text
+    assert points_table(points).notes == ["Doubtful roofs (llc) in a.json: `roofline summary` says why"]
 
 
-def test_roofs_of_an_earlier_run_are_marked(tmp_path: Path) -> None:
-    """Taken over: the file they come from is named."""
-    roofs = [build.roof("flop", "fp32", 1e13, from_file="20261101T000000Z-abc.json")]
-    result = build.result(tmp_path / "a.json", [build.record()], of=build.session(roofs))
-    text = render(roofs_table(points_of(result, load())), "table", 120)
-    assert "Taken over from an earlier run of this machine: 20261101T000000Z-abc.json" in text
+_FOO = Device(kind="cuda", name="NVIDIA FooBar 9000")
 
 
-def test_a_published_roof_shows_its_document_where_a_case_needs_it(tmp_path: Path) -> None:
-    """fp32 ran: its figure and the bandwidth are shown, bf16's would only be clutter."""
+@pytest.mark.parametrize(
+    ("device", "roofs", "said", "names"),
+    [
+        (
+            build.CPU,
+            [build.roof("flop", "fp32", 1e13, from_file="20261101T000000Z-abc.json")],
+            "Taken over from an earlier run of this machine: 20261101T000000Z-abc.json",
+            ["fp32"],
+        ),
+        # bf16's would only be clutter.
+        (build.CUDA, [], "NVIDIA A100 Tensor Core GPU, data sheet, 2021", ["fp32", "dram"]),
+        (_FOO, [], "None: none measured in this file and none published for 'NVIDIA FooBar 9000'", []),
+    ],
+    ids=["taken over", "published", "none"],
+)
+def test_where_the_roofs_are_from(
+    tmp_path: Path, device: Device, roofs: list[Roof], said: str, names: list[str]
+) -> None:
+    """An earlier run's file, or the document of those that a case needs; or why there are none."""
     result = build.result(
-        tmp_path / "a.json",
-        [build.record(device=build.CUDA)],
-        of=build.session(),
-        on=build.machine(device=build.CUDA),
+        tmp_path / "a.json", [build.record(device=device)], of=build.session(roofs), on=build.machine(device=device)
     )
-    text = render(roofs_table(points_of(result, load())), "table", 140)
-    assert "NVIDIA A100 Tensor Core GPU, data sheet, 2021" in text
-    assert "fp32" in text
-    assert "bf16" not in text
-
-
-def test_no_roofs_say_why(tmp_path: Path) -> None:
-    """And what to do."""
-    device = Device(kind="cuda", name="NVIDIA FooBar 9000")
-    result = build.result(tmp_path / "a.json", [build.record(device=device)], of=build.session(notes=("x",)))
-    text = render(roofs_table(points_of(result, load())), "table", 200)
-    assert "None: none measured in this file and none published for 'NVIDIA FooBar 9000'" in text
+    table = roofs_table(points_of(result, load()))
+    assert said in render(table, "table", 200)
+    assert [roof.name for roof in table.rows] == names
 
 
 def test_what_the_roofline_leaves_out_is_not_plottable(tmp_path: Path) -> None:
@@ -601,12 +519,3 @@ def test_what_the_roofline_leaves_out_is_not_plottable(tmp_path: Path) -> None:
         (False, "invalid: wrong_device"),
         (False, "device memory full: its time is not the device's"),
     ]
-
-
-def test_the_time_to_compile_stands_below_the_summary(tmp_path: Path) -> None:
-    """Apart from the step's; of an eager case nothing is said."""
-    compiled = build.record(case=build.case(model="vgg16"), timing=build.timing(compile_s=14.6))
-    text = render(summary_table(*_all(tmp_path, build.record(), compiled), verbose=True), "table", 100)
-    assert "compiled\n" in text
-    assert "vgg16-train-b32-fp32: 14.6 s before its first step was done" in text
-    assert "resnet50-train-b32-fp32: 14.6" not in text
