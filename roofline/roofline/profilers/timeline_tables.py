@@ -15,7 +15,7 @@ from typing import Any
 from roofline.profilers.timeline import KernelRow, OperatorRow, RangeRow, Section, Timeline
 from roofline.schema.record_json import without_nonfinite
 from roofline.show import step_notes
-from roofline.show.tables import Column, Table, number, seconds, share, words
+from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import percent, scaled
 
 UNREADABLE = "unreadable"
@@ -70,10 +70,18 @@ def tables(timeline: Timeline, top: int) -> list[Table[Any]]:
 
     :param top: rows of kernels, ranges and operators to show; the others stand in one, so that the columns add up.
     """
-    made = [replace(one, rows=_topped(one.rows, top)) for one in _tables(timeline).values() if one.rows]
+    made = [
+        replace(one, rows=topped(one.rows, top, _together)) if name in _LONG else one
+        for name, one in _tables(timeline).items()
+        if one.rows
+    ]
     if made and not timeline.useless:
         made[-1] = replace(made[-1], notes=about(timeline))
     return made
+
+
+_LONG = ("kernels", "nvtx", "operators")
+"""Tables that may have very many rows."""
 
 
 def about(timeline: Timeline) -> list[str]:
@@ -159,18 +167,13 @@ def _tables(timeline: Timeline) -> Mapping[str, Table[Any]]:
     }
 
 
-def _topped(rows: Sequence[Any], top: int) -> Sequence[Any]:
-    """The first rows, and all others in one; of a few kinds of rows there is no need to."""
-    rest = rows[top:]
-    if not rest or not isinstance(rows[0], KernelRow | RangeRow | OperatorRow):
-        return rows
-    name = f"{len(rest)} other{'s' if len(rest) > 1 else ''}"
-    if isinstance(rows[0], OperatorRow):
+def _together(rest: Sequence[Any], name: str) -> KernelRow | RangeRow | OperatorRow:
+    if isinstance(rest[0], OperatorRow):
         calls, self_s = sum(row.calls for row in rest), sum(row.self_s for row in rest)
-        return [*rows[:top], OperatorRow(name=name, calls=calls, self_s=self_s, total_s=None)]
+        return OperatorRow(name=name, calls=calls, self_s=self_s, total_s=None)
     instances, total_s = sum(row.instances for row in rest), sum(row.total_s for row in rest)
     values = {"name": name, "instances": instances, "total_s": total_s, "avg_s": total_s / instances}
-    return [*rows[:top], RangeRow(**values) if isinstance(rows[0], RangeRow) else KernelRow(**values, others=True)]
+    return RangeRow(**values) if isinstance(rest[0], RangeRow) else KernelRow(**values, others=True)
 
 
 def _name(plain: Callable[[str], str] = step_notes.plain_kernel) -> Column[Any]:

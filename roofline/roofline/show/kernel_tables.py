@@ -16,7 +16,7 @@ from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import KernelTime, Record
 from roofline.show import step_notes
 from roofline.show.step_notes import about_busy, kernel
-from roofline.show.tables import Column, Table, number, seconds, share, words
+from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import prefixed, scaled, shares, significant
 
 Source = Literal["profiler", "counters"]
@@ -56,7 +56,7 @@ def kernel_table(point: Point, source: Source, top: int) -> Table[KernelLine] | 
     return Table(
         title=f"Kernels of {point.id}, by {_SOURCES[source]}",
         columns=_KERNELS,
-        rows=_topped(rows, top),
+        rows=topped(rows, top, _sum, "other kernel"),
         display=_display(source, by_kind=False),
         notes=_about(point, source, rows),
     )
@@ -169,14 +169,6 @@ def _about(point: Point, source: Source, rows: Sequence[KernelLine]) -> list[str
     return [*step_notes.about_counted(record, kernels), *unread]
 
 
-def _topped(rows: Sequence[KernelLine], top: int) -> list[KernelLine]:
-    """The first ``top``, and all others in one row, so that the columns add up."""
-    shown, rest = list(rows[:top]), rows[top:]
-    if not rest:
-        return shown
-    return [*shown, _sum(rest, f"{len(rest)} other kernel{'' if len(rest) == 1 else 's'}", None)]
-
-
 def _kinds(rows: Sequence[KernelLine]) -> list[KernelLine]:
     """A row for each kind, that with the most time first.
 
@@ -188,7 +180,7 @@ def _kinds(rows: Sequence[KernelLine]) -> list[KernelLine]:
     return sorted((_sum(of, kind, kind) for kind, of in kinds.items()), key=lambda line: -(line.time_s or 0.0))
 
 
-def _sum(rows: Sequence[KernelLine], name: str, kind: str | None) -> KernelLine:
+def _sum(rows: Sequence[KernelLine], name: str, kind: str | None = None) -> KernelLine:
     """Several kernels in one row.
 
     :param kind: of all of them; None where they may be of several.

@@ -19,7 +19,7 @@ from roofline.model.operations import (
 from roofline.model.points import Point
 from roofline.schema.record import OutsideTime, Profile
 from roofline.show import step_notes
-from roofline.show.tables import Column, Table, number, seconds, share, words
+from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import percent_of, prefixed, significant
 from roofline.text.wrapping import cut
 
@@ -95,17 +95,22 @@ def limits_table(case: Taken) -> Table[Line]:
 def worst_table(case: Taken, top: int, *, by_kind: bool) -> Table[Line]:
     """The rows with the most time above their speed of light; the others in one, so that the columns add up."""
     groups = case.step.by_kind() if by_kind else [Group(name="", operations=(one,)) for one in case.step.operations]
-    lines = [_group(case, group) if by_kind else _operation(case, group.operations[0]) for group in groups]
-    rest = Group(name="others", operations=tuple(one for group in groups[top:] for one in group.operations))
     what = "kind" if by_kind else "operation"
-    others = [_group(case, rest, f"{len(groups) - top} other {what}{'s' if len(groups) - top > 1 else ''}")]
+    shown = topped(groups, top, _joined, f"other {what}")
     return Table(
         title="What to fix first, by kind" if by_kind else "What to fix first",
         columns=_KINDS if by_kind else _OPERATIONS,
-        rows=[*lines[:top], *(others if rest.operations else []), _outside(case), _whole(case)],
+        rows=[
+            *(_group(case, one) if one.name else _operation(case, one.operations[0]) for one in shown),
+            *(_outside(case), _whole(case)),
+        ],
         display=[_named(what), *_pick("calls", *_TIMES, "bound")],
         notes=step_notes.about_operations(case.step),
     )
+
+
+def _joined(groups: Sequence[Group], name: str) -> Group:
+    return Group(name=name, operations=tuple(one for group in groups for one in group.operations))
 
 
 def outside_table(
@@ -116,11 +121,13 @@ def outside_table(
     :param top: rows to show before all others stand in one; None: all.
     """
     seen = lines_outside(profile)
-    shown = len(seen) if top is None else top
-    rows, rest = list(seen[:shown]), seen[shown:]
-    if rest:
-        calls, time_s = sum(one.calls for one in rest), sum(one.time_s for one in rest)
-        rows.append(OutsideTime(name="all others", calls=calls, time_s=time_s))
+
+    def together(rest: Sequence[OutsideTime], _: str) -> OutsideTime:
+        return OutsideTime(
+            name="all others", calls=sum(one.calls for one in rest), time_s=sum(one.time_s for one in rest)
+        )
+
+    rows = topped(seen, len(seen) if top is None else top, together)
     whole_s = None if exceeds(sum(one.time_s for one in seen), step_s) else step_s
     columns: list[Column[OutsideTime]] = [
         words(
@@ -176,11 +183,11 @@ def _operation(case: Taken, one: TimedOperation) -> Line:
     )
 
 
-def _group(case: Taken, group: Group, name: str | None = None) -> Line:
+def _group(case: Taken, group: Group) -> Line:
     limit, time_s = group.main_limit
     return Line(
         case=case,
-        name=name or group.name,
+        name=group.name,
         time_s=group.time_s,
         least_s=group.least_s,
         above_s=group.above_s,

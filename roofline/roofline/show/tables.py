@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from roofline.schema.record_json import without_nonfinite
-from roofline.text.units import percent_of, scaled
+from roofline.text.units import counted, percent_of, scaled
 
 Row = TypeVar("Row")
 Outer = TypeVar("Outer")
@@ -141,3 +141,15 @@ def _follow(path: Sequence[str]) -> Callable[[Any], Any]:
 def plain_value(column: Column[Any], row: Any) -> Any:
     """What every form shows: strict JSON has no NaN, and neither do people have a use for one."""
     return without_nonfinite(column.get(row))
+
+
+def topped(
+    rows: Sequence[Row], top: int, together: Callable[[Sequence[Row], str], Row], thing: str = "other"
+) -> list[Row]:
+    """Keep the first ``top`` rows and put all others in one, so that the columns add up.
+
+    :param together: makes one row of several, with a name such as ``3 other kernels``.
+    :param thing: what one of them is called in that name.
+    """
+    rest = rows[top:]
+    return [*rows[:top], *([together(rest, counted(len(rest), thing))] if rest else [])]
