@@ -168,6 +168,7 @@ def kernels(numbers: range, shift: float) -> list[dict[str, Any]]:
             "partial",
             [],
         ),
+        ([on_gpu("kernel", "k", 5, 0)], 0, ("ok", None), "ok", []),
         # The GPU's buffer was too small, or the profiler stopped first: the others' time isn't all of it.
         (
             [*_LAUNCHES, *kernels(range(4, 11), 300)],
