@@ -15,7 +15,7 @@ from pytest_roofline.device.system import unwound_when_terminated
 from pytest_roofline.profilers.check import Status
 from pytest_roofline.profilers.ncu import counter_reading as ncu_counters
 from pytest_roofline.profilers.ncu import unit_check as ncu_check
-from pytest_roofline.profilers.ncu.child_request import Answer, Order
+from pytest_roofline.profilers.ncu.child_request import Order
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.workload.precision import PRECISIONS
@@ -203,7 +203,7 @@ class CaseCounter:
 
             ran, unknown = self._with_known(flop_metrics(self._ncu.compute_capability, True), run)
             try:
-                ran.refuse(Answer(problem=None) if ran.ended.code == 0 else None)
+                ran.refuse("" if ran.ended.code == 0 else None)
                 flop = ncu_counters.of_flops(ran.log)
             except NotCounted as refusal:
                 if refusal.status in FOR_ALL:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from pytest_roofline.profilers.ncu.child_request import CHILD, Answer, Order, order
+from pytest_roofline.profilers.ncu.child_request import CHILD, Order, order
 
 if TYPE_CHECKING:
     from pytest_roofline.session.run import Run
@@ -138,9 +138,7 @@ class CountingChild:
         others = [item for item in items if item.nodeid != self._order.test]
         # Of a file that can't be collected pytest itself says why.
         if len(others) == len(items) and not session.testsfailed:
-            self._order.give(
-                Answer(problem=f"it was not collected again, {len(items)} others were: its name is another each time")
-            )
+            self._order.give(f"it was not collected again, {len(items)} others were: its name is another each time")
         self._config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item.nodeid == self._order.test][:1]
 
@@ -163,7 +161,7 @@ class CountingChild:
         if not self._counted:
             entries = () if self._run is None else self._run.not_measured
             why = next((entry.why for entry in entries if entry.id == case_name(item)), "it measured no model")
-            self._order.give(Answer(problem=why))
+            self._order.give(why)
         return result
 
     def take(self, workload: Workload, case: str) -> NoReturn:
@@ -183,7 +181,7 @@ class CountingChild:
             problem = count_step(workload, case)
         run.tried += 1
         self._counted = True
-        self._order.give(Answer(problem=problem))
+        self._order.give(problem or "")
         pytest.skip("one step was taken for the counters")
 
 

@@ -19,13 +19,6 @@ CHILD = "pytest_roofline.profilers.ncu.child"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """``problem``: why no step was counted; None where one was."""
-
-    problem: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """Count one step of one test.
 
@@ -42,16 +35,17 @@ class Order:
         file = None if self.file is None else str(self.file)
         return {VARIABLE: json.dumps([self.test, file, str(self.answer)])}
 
-    def give(self, answer: Answer) -> None:
-        self.answer.write_text(json.dumps([answer.problem]), encoding="utf-8")
+    def give(self, problem: str) -> None:
+        """Answer why no step was counted; empty where one was."""
+        self.answer.write_text(json.dumps([problem]), encoding="utf-8")
 
-    def answered(self) -> Answer | None:
-        """The answer; None where the process ended before it gave one."""
+    def answered(self) -> str | None:
+        """As given; None where the process ended before it gave one."""
         try:
             (problem,) = json.loads(self.answer.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return Answer(problem=problem)
+        return str(problem)
 
 
 def order(environment: MutableMapping[str, str]) -> Order | None:

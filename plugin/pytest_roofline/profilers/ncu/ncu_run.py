@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers.check import Check, Status
-from pytest_roofline.profilers.ncu.child_request import CHILD, Answer
+from pytest_roofline.profilers.ncu.child_request import CHILD
 from pytest_roofline.profilers.ncu.status import judge
 
 TOLD_LINES = 5
@@ -39,12 +39,12 @@ class Ran:
     limit_s: float
     complaint: Check
 
-    def refuse(self, answer: Answer | None) -> None:
+    def refuse(self, problem: str | None) -> None:
         """See that there is something to read.
 
         What ncu lacks on this chip is no reason to drop the rest: `counters.of_step` sees what there is.
 
-        :param answer: what the program said of the step that was to be counted; None: it ended before it could.
+        :param problem: why the program took no step that was counted, empty where it did; None: it ended before.
         :raises NotCounted: there isn't.
         """
         status, reason = self.complaint.status, self.complaint.reason
@@ -54,11 +54,11 @@ class Ran:
             raise NotCounted("timeout", f"under ncu it had not ended after {self.limit_s:.3g} s")
         if self.ended.fault == "cannot_start":
             raise NotCounted("not_found", f"ncu can't be started: {self.ended.reason}")
-        if answer is not None and answer.problem is not None:
-            raise NotCounted("failed", f"the test failed under ncu: {answer.problem}")
-        if answer is None and status in ("ok", "no_kernels"):
+        if problem:
+            raise NotCounted("failed", f"the test failed under ncu: {problem}")
+        if problem is None and status in ("ok", "no_kernels"):
             raise NotCounted("failed", self._last_words())
-        if answer is None or status not in ("ok", "missing_metric"):
+        if problem is None or status not in ("ok", "missing_metric"):
             raise NotCounted(status, reason)
         if not self.log.exists():
             raise NotCounted("failed", f"ncu wrote no file, and ended with exit code {self.ended.code}")

@@ -90,7 +90,7 @@ def make(stubs: Stubs, tmp_path: Path) -> Make:
 
     def counter(
         *behaviours: NcuBehaviour,
-        problem: str | None = None,
+        problem: str = "",
         rejects: Sequence[str] = (),
         python_path: str | None = None,
         **changes: Any,
@@ -185,9 +185,9 @@ def refused(counter: CaseCounter, folder: Path) -> tuple[str, str]:
         ("busy", "CUDA error", "lock_conflict", "another program holds the GPU's counters"),
         ("ok", "out of memory", "failed", "the test failed under ncu: out of memory"),
         ("no_kernels", "out of memory", "failed", "the test failed under ncu: out of memory"),
-        ("no_kernels", None, "no_kernels", "ncu saw no kernel: "),
-        ("crash", None, "failed", "its process ended with exit code -9 before the step; it wrote last: nothing"),
-        (None, None, "not_found", "ncu can't be started: No such file or directory"),
+        ("no_kernels", "", "no_kernels", "ncu saw no kernel: "),
+        ("crash", "", "failed", "its process ended with exit code -9 before the step; it wrote last: nothing"),
+        (None, "", "not_found", "ncu can't be started: No such file or directory"),
     ],
 )
 def test_what_can_not_be_counted_says_why(
@@ -195,7 +195,7 @@ def test_what_can_not_be_counted_says_why(
     stubs: Stubs,
     tmp_path: Path,
     behaviour: NcuBehaviour | None,
-    problem: str | None,
+    problem: str,
     status: str,
     reason: str,
 ) -> None:

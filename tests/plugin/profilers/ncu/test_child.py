@@ -10,17 +10,17 @@ import torch
 
 from pytest_roofline.profilers.ncu import child as ncu_child
 from pytest_roofline.profilers.ncu.child import MOST_WARMUP_STEPS, WARMUP_STEPS, count_step, warm_up
-from pytest_roofline.profilers.ncu.child_request import CHILD, Answer, Order
+from pytest_roofline.profilers.ncu.child_request import CHILD, Order
 from tests.plugin.fake_run import workload
 from tests.plugin.foreign import MEASURES, QUICK
 from tests.plugin.measuring.fakes import Lab
 
-COUNTED = Answer(problem=None)
+COUNTED = ""
 
 
 def told(
     project: pytest.Pytester, test: str, *arguments: str, file: Path | None = None, in_process: bool = False
-) -> Answer | None:
+) -> str | None:
     """What a process answers that is to count the test.
 
     :param in_process: quicker; for a project that leaves nothing behind in the interpreter.
@@ -233,14 +233,14 @@ def test_a_test_outside_of_the_root_is_found_by_the_paths_of_the_run(
 def test_a_test_that_takes_no_step_says_why(project: pytest.Pytester, body: str, problem: str) -> None:
     """In the words that a run would keep."""
     project.makepyfile(test_it=f"import pytest, torch\ndef test_it(roofline):\n    {body}\n")
-    assert told(project, "test_it.py::test_it", in_process="roof" not in body) == Answer(problem=problem)
+    assert told(project, "test_it.py::test_it", in_process="roof" not in body) == problem
 
 
 def test_a_test_that_is_not_collected_again_is_told(project: pytest.Pytester) -> None:
     """Its name may hang on a number that is drawn each time."""
     project.makepyfile(test_it=MEASURES)
     answer = told(project, "test_it.py::test_mine[0x7f01]", in_process=True)
-    assert answer == Answer(problem="it was not collected again, 1 others were: its name is another each time")
+    assert answer == "it was not collected again, 1 others were: its name is another each time"
 
 
 def test_a_file_that_can_not_be_collected_leaves_no_answer(project: pytest.Pytester) -> None:
