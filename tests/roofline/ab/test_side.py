@@ -52,13 +52,6 @@ def test_a_revision_against_the_working_tree(project: Project, tmp_path: Path) -
     assert not base.root.exists()
 
 
-def test_two_revisions(project: Project, tmp_path: Path) -> None:
-    """Each has a tree of its own."""
-    with two_sides(SideOptions(base="HEAD~1", new="HEAD"), project.root, _made(tmp_path / "trees")) as sides:
-        texts = [(sides[name].root / "sub" / "a.txt").read_text() for name in ("base", "new")]
-    assert texts == ["old", "new"]
-
-
 def test_two_folders(tmp_path: Path) -> None:
     """Trees that lie there already, with or without git; the new one is the folder the user is in."""
     base, new = prepared(_made(tmp_path / "new"), tmp_path / "trees", base_path=_made(tmp_path / "old"))

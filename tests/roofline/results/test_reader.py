@@ -1,6 +1,5 @@
 """Result files of any pytest-benchmark are read; what can't be is refused with file, fault and remedy."""
 
-import contextlib
 import json
 import math
 import os
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from roofline.files.text import ReadError
 from roofline.results.reader import ResultFile, read, read_file
 from roofline.schema.record import KEY, NotMeasured, Record
-from roofline.schema.record_json import to_json
 from tests.roofline import build
 
 
@@ -35,7 +33,11 @@ def test_own_file_gives_machine_session_and_records(tmp_path: Path) -> None:
 
 def test_foreign_file_gives_times(tmp_path: Path) -> None:
     """Without our record the statistics are what there is."""
-    result = read_file(build.write(tmp_path / "a.json", build.document([None])))
+    content = build.document([None])
+    content["machine_info"]["cpu"] = {"brand": "Old CPU"}  # since py-cpuinfo 5 it is called brand_raw
+    content["commit_info"] = {"id": "unversioned"}  # pytest-benchmark's word where there is no repository
+    result = read_file(build.write(tmp_path / "a.json", content))
+    assert (result.host.cpu, result.commit) == ("Old CPU", None)
     (benchmark,) = result.benchmarks
     assert benchmark.record is None
     assert result.machine is None
@@ -64,13 +66,6 @@ def test_oldest_schema(tmp_path: Path) -> None:
     assert result.host.cpu == "x86_64"
     assert result.benchmarks[0].stats.mean_s == 2e-7
     assert result.benchmarks[0].stats.stddev_s is None
-
-
-def test_cpu_brand_of_either_name(tmp_path: Path) -> None:
-    """py-cpuinfo renamed ``brand`` to ``brand_raw``."""
-    content = build.document([None])
-    content["machine_info"]["cpu"] = {"brand": "Old CPU"}
-    assert read_file(build.write(tmp_path / "a.json", content)).host.cpu == "Old CPU"
 
 
 def test_nonfinite_values_are_missing_and_reported(tmp_path: Path) -> None:
@@ -164,35 +159,12 @@ def test_what_is_nested_too_deep_is_refused(tmp_path: Path, depth: int, text: st
         read_file(path)
 
 
-def test_what_is_nested_rather_deep_is_read_or_refused(tmp_path: Path) -> None:
-    """Deeper than Python may call itself and not too deep for its parser: which of both hangs on the version."""
-    path = tmp_path / "a.json"
-    deep = "[" * 600 + "]" * 600
-    path.write_text(json.dumps({**build.document([None]), "other": 0}).replace('"other": 0', f'"other": {deep}'))
-    with contextlib.suppress(ReadError):
-        assert len(read_file(path).benchmarks) == 1
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_encodings(tmp_path: Path, encoding: str) -> None:
     """As a program, an editor and PowerShell write them."""
     path = tmp_path / "a.json"
     path.write_text(json.dumps(build.document([None])), encoding=encoding)
     assert read_file(path).benchmarks[0].stats.mean_s == 0.1
-
-
-def test_not_text(tmp_path: Path) -> None:
-    """Another encoding, or a picture."""
-    path = tmp_path / "a.json"
-    path.write_bytes("ä".encode("cp1252"))
-    with pytest.raises(ReadError, match="not UTF-8 text"):
-        read_file(path)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    """The operating system's reason is told."""
-    with pytest.raises(ReadError, match=r"can't be read .*No such file"):
-        read_file(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("part", ["name", "options"])
@@ -243,13 +215,6 @@ def test_a_file_without_a_usable_record_is_refused(tmp_path: Path) -> None:
         read_file(build.write(tmp_path / "a.json", content))
 
 
-def test_a_pipe_is_refused(tmp_path: Path) -> None:
-    """Nobody may ever write to it, and reading it would wait forever."""
-    os.mkfifo(tmp_path / "a.json")
-    with pytest.raises(ReadError, match="no regular file"):
-        read_file(tmp_path / "a.json")
-
-
 def test_a_file_that_must_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the system's reason, whoever runs this: root may read everything, so the refusal is made up."""
 
@@ -257,21 +222,11 @@ def test_a_file_that_must_not_be_read_is_refused(tmp_path: Path, monkeypatch: py
         raise PermissionError(13, "Permission denied")
 
     path = build.write(tmp_path / "a.json", build.document([None]))
-    for what in ("read_bytes", "stat"):  # a folder that must not be searched refuses the second
+    for what in ("open", "stat"):  # a folder that must not be searched refuses the second
         with monkeypatch.context() as patch:
             patch.setattr(Path, what, refuse)
             with pytest.raises(ReadError, match=r"a\.json: can't be read \(Permission denied\)\.$"):
                 read_file(path)
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    """The same, refused by the system; in a folder it is skipped."""
-    build.write(tmp_path / "good.json", build.document([None]))
-    build.write(tmp_path / "secret.json", build.document([None])).chmod(0)
-    reading = read([tmp_path])
-    assert [result.path.name for result in reading.files] == ["good.json"]
-    assert reading.skipped == (f"{tmp_path / 'secret.json'}: can't be read (Permission denied).",)
 
 
 def test_a_link_to_itself_in_a_folder_is_skipped(tmp_path: Path) -> None:
@@ -292,13 +247,6 @@ def test_half_a_surrogate_pair_is_spelled_out(tmp_path: Path) -> None:
     assert (record.case.model, record.case.id) == ("half\\ud800", "whole\U0001f600")
 
 
-def test_outside_of_git_there_is_no_commit(tmp_path: Path) -> None:
-    """pytest-benchmark's word for it is not taken for a commit."""
-    content = build.document([None])
-    content["commit_info"] = {"id": "unversioned"}
-    assert read_file(build.write(tmp_path / "a.json", content)).commit is None
-
-
 def test_no_benchmarks_tells_why_none_was_measured(tmp_path: Path) -> None:
     """The session says what happened to each case."""
     cases = tuple(NotMeasured(id=f"case{index}", outcome="skipped", reason="no bf16") for index in range(5))
@@ -313,16 +261,13 @@ def test_a_folder_is_read_recursively_and_each_file_once(tmp_path: Path) -> None
     reading = read([first, tmp_path])
     assert [result.path for result in reading.files] == [first, second]
     assert reading.skipped == ()
-
-
-def test_a_folder_with_a_broken_file_still_gives_the_others(tmp_path: Path) -> None:
-    """A run that crashed must not block the rest, and is not passed over in silence."""
-    build.two_machines(tmp_path)
+    # A run that crashed must not block the rest; who names its file wants that file.
     (tmp_path / "crashed.json").write_text("")
     reading = read([tmp_path])
     assert len(reading.files) == 2
-    assert len(reading.skipped) == 1
-    assert "crashed.json: empty" in reading.skipped[0]
+    assert ["crashed.json: empty" in reason for reason in reading.skipped] == [True]
+    with pytest.raises(ReadError, match="empty"):
+        read([first, tmp_path / "crashed.json"])
 
 
 def test_a_folder_that_cannot_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,15 +288,6 @@ def test_a_folder_that_cannot_be_looked_into_is_told(tmp_path: Path, monkeypatch
     (reason,) = reading.skipped
     # Opened, a folder has an error of its own; for who may not read it: permission denied.
     assert reason.startswith(f"{closed}: can't be read (")
-
-
-def test_a_named_broken_file_is_an_error(tmp_path: Path) -> None:
-    """Who names a file wants that file."""
-    good, _ = build.two_machines(tmp_path)
-    bad = tmp_path / "crashed.json"
-    bad.write_text("")
-    with pytest.raises(ReadError, match="empty"):
-        read([good, bad])
 
 
 def test_a_folder_without_results_beside_another(tmp_path: Path) -> None:
@@ -446,11 +382,3 @@ def _collect(value: Any, places: list[tuple[Any, Any]]) -> None:
     for key, item in items:
         places.append((value, key))
         _collect(item, places)
-
-
-def test_writing_what_was_read_changes_nothing(tmp_path: Path) -> None:
-    """The record keeps every digit through reading and writing."""
-    record = build.record()
-    result = read_file(build.write(tmp_path / "a.json", build.document([record])))
-    assert result.benchmarks[0].record is not None
-    assert to_json(result.benchmarks[0].record) == to_json(record)
