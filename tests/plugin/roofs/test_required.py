@@ -62,33 +62,39 @@ def _roofs(folder: Path) -> dict[str, Roof]:
     return {roof.name: roof for roof in session.roofs}
 
 
-def test_a_run_without_roof_tests_measures_what_its_cases_need_once(project: pytest.Pytester, cache: Path) -> None:
-    """The second run takes them from the cache, and its file says so."""
-    first = project.runpytest_subprocess(*AUTO, "--roofline-results", "first")
-    first.assert_outcomes(passed=1)
-    assert first.stdout.str().count("roofs: measured") == 1
-    measured = _roofs(project.path / "first")
+def test_each_setting_measures_takes_or_does_neither(project: pytest.Pytester, cache: Path) -> None:
+    """The first run measures what its cases need; later ones take that, measure anew, or have none of it.
+
+    ``off`` takes those of earlier results all the same, as --help has it. The files say where roofs are from.
+    """
+
+    def run(setting: str, folder: str) -> tuple[bool, dict[str, Roof]]:
+        arguments = (*AUTO[:-1], setting, "--roofline-results", folder)
+        result = project.runpytest_subprocess(*arguments)
+        result.assert_outcomes(passed=1)
+        said = result.stdout.str()
+        assert ("measured earlier" in said) == (setting == "auto" and folder != "first")
+        return "roofs: measured" in said, _roofs(project.path / folder)
+
+    measures, measured = run("auto", "first")
+    assert measures
     assert set(measured) - {"llc"} == {"fp32", "dram", "launch"}
     assert {(roof.source, roof.from_file) for roof in measured.values()} == {("measured", None)}
     assert all(len(roof.samples) == 2 for roof in measured.values())
-    (kept,) = (cache / "roofs").iterdir()
-    second = project.runpytest_subprocess(*AUTO, "--roofline-results", "second")
-    second.assert_outcomes(passed=1)
-    assert "roofs: measured" not in second.stdout.str()
-    taken = _roofs(project.path / "second")
+    (path,) = (cache / "roofs").iterdir()
+    kept = path.read_text()
+    measures, taken = run("auto", "second")
+    assert not measures
     assert {name: roof.value for name, roof in taken.items()} == {name: roof.value for name, roof in measured.items()}
-    assert {roof.from_file for roof in taken.values()} == {f"cache/{kept.name}"}
-
-
-def test_off_takes_roofs_of_earlier_results_and_none_of_the_cache(project: pytest.Pytester, cache: Path) -> None:
-    """As --help has it; and it measures none."""
-    project.runpytest_subprocess(*AUTO, "--roofline-results", "first").assert_outcomes(passed=1)
-    assert (cache / "roofs").exists()
-    off = (*QUICK, "--roofline-device", "cpu", "--roofline-roofs", "off", "--roofline-results")
-    project.runpytest_subprocess(*off, "second").assert_outcomes(passed=1)
-    assert _roofs(project.path / "second") == {}
+    assert {roof.from_file for roof in taken.values()} == {f"cache/{path.name}"}
+    assert run("off", "third") == (False, {})
+    assert path.read_text() == kept
+    measures, anew = run("measure", "fourth")
+    assert measures
+    assert {roof.from_file for roof in anew.values()} == {None}
     (earlier,) = (project.path / "first").glob("*/*.json")
-    project.runpytest_subprocess(*off, "first").assert_outcomes(passed=1)
+    arguments = (*AUTO[:-1], "off", "--roofline-results", "first")
+    project.runpytest_subprocess(*arguments).assert_outcomes(passed=1)
     earlier.rename(project.path / earlier.name)
     assert {roof.from_file for roof in _roofs(project.path / "first").values()} == {earlier.name}
 
@@ -118,13 +124,12 @@ def test_processes_that_measure_for_another_run_measure_no_roofs(
         (),
         ("--benchmark-disable",),
         ("--collect-only", "--roofline-results", "results"),
-        ("--roofline-roofs", "off", "--roofline-results", "results"),
     ],
 )
 def test_nothing_is_measured_where_no_file_takes_it(
     project: pytest.Pytester, cache: Path, arguments: tuple[str, ...]
 ) -> None:
-    """Or where the user wants none."""
+    """Without results, where nothing is timed, where nothing is run."""
     assert project.runpytest_subprocess(*AUTO, *arguments).ret == 0
     assert not cache.exists()
 
@@ -269,22 +274,6 @@ def test_what_the_next_run_measures_again_is_said_wherever_roofs_are_seen(
     for measures in (True, False):
         run = project.runpytest_subprocess(*AUTO, "--roofline-results", "first")
         assert ("roofs: measured" in run.stdout.str(), "oubtful" in run.stdout.str()) == (measures, False)
-
-
-@pytest.mark.parametrize(
-    ("setting", "measures", "takes"), [("auto", False, True), ("measure", True, False), ("off", False, False)]
-)
-def test_what_each_setting_does_where_roofs_are_kept(
-    project: pytest.Pytester, cache: Path, setting: str, measures: bool, takes: bool
-) -> None:
-    """Take them, measure them anew, or do neither."""
-    assert project.runpytest_subprocess(*AUTO, "--roofline-results", "first").ret == 0
-    (path,) = (cache / "roofs").iterdir()
-    before = path.read_text()
-    run = project.runpytest_subprocess(*QUICK, "--roofline-roofs", setting, "--roofline-results", "second")
-    assert ("roofs: measured" in run.stdout.str(), "measured earlier" in run.stdout.str()) == (measures, takes)
-    assert bool(_roofs(project.path / "second")) == (measures or takes)
-    assert measures or path.read_text() == before
 
 
 def test_workers_of_xdist_measure_no_roofs(project: pytest.Pytester, cache: Path) -> None:
