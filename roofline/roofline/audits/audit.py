@@ -66,12 +66,9 @@ def on_devices(rows: Iterable[StatedRow], names: Mapping[str, str], otherwise: s
     :param names: a table's word -> the name in the table of published roofs.
     :param otherwise: the device of rows that state none.
     """
-    return tuple(
-        _renamed(row, names.get(row.device, row.device) if row.device is not None else otherwise) for row in rows
-    )
-
-
-def _renamed(row: StatedRow, device: str | None) -> StatedRow:
-    if device == row.device:
-        return row
-    return replace(row, device=device, device_kind=row.device_kind or "accelerator")
+    renamed = []
+    for row in rows:
+        device = otherwise if row.device is None else names.get(row.device, row.device)
+        kind = row.device_kind if device == row.device else row.device_kind or "accelerator"
+        renamed.append(replace(row, device=device, device_kind=kind))
+    return tuple(renamed)

@@ -126,17 +126,7 @@ def _own(point: Point, record: Record) -> dict[str, Any]:
     if record.work is not None:
         figures["flop_per_step"] = _figure(record.work.flop_per_step)
         figures["parameter_count"] = _figure(record.work.parameter_count)
-    return figures | _sample(_shape_of_one(case))
-
-
-def _shape_of_one(case: Case) -> object:
-    """Of one sample: as configured, else of the first input of a batch."""
-    match case.config:
-        case {"input_shape": shape}:
-            return shape
-        case {"input_shapes": [[_, *shape], *_]}:
-            return shape
-    return None
+    return figures | _sample(case)
 
 
 def _impossible(timing: Timing, profile: Profile | None) -> Iterator[str]:
@@ -168,8 +158,13 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _sample(shape: object) -> dict[str, Number | None]:
-    """Size of one sample of ``[channels, height, width]`` or ``[tokens]``, as `StatedRow` has it."""
+def _sample(case: Case) -> dict[str, Number | None]:
+    """Size of one sample, as `StatedRow` has it: as configured, else of the first input of a batch."""
+    match case.config:
+        case {"input_shape": shape} | {"input_shapes": [[_, *shape], *_]}:
+            pass
+        case _:
+            return {}
     match shape:
         case [int(tokens)]:
             return {"length_token": _figure(tokens)}

@@ -115,69 +115,45 @@ def test_evidence_takes_any_cell(text: str, whole: bool) -> None:
     assert form in (POINT, COMMA)
 
 
+_UNITS: dict[Dimension, dict[str, float]] = {
+    "byte": {"byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12},
+    "time": {
+        "s": 1.0,
+        "second": 1.0,
+        "ms": 1e-3,
+        "msecond": 1e-3,
+        "us": 1e-6,
+        "usecond": 1e-6,
+        "ns": 1e-9,
+        "nsecond": 1e-9,
+    },
+    "byte_per_s": {"byte/s": 1.0, "Gbyte/s": 1e9, "Tbyte/second": 1e12, "byte/nsecond": 1e9},
+    "count": {"inst": 1.0, "Kinst": 1e3, "sector": 1.0, "": 1.0},
+    "frequency": {"hz": 1.0, "Ghz": 1e9, "cycle/nsecond": 1e9, "cycle/usecond": 1e6},
+    "per_cycle": {"inst/cycle": 1.0},
+    "share": {"%": 1.0},
+}
+_FOREIGN: dict[Dimension, tuple[str, ...]] = {
+    "byte": ("", "ns", "byte/s", "Xbyte"),
+    "time": ("", "cycle", "byte", "Kns"),
+    "byte_per_s": ("byte", "%", "register/thread", "byte/"),
+    "count": ("%", "unit"),
+    "per_cycle": ("inst/s",),
+    "share": ("",),
+}
+
+
 @pytest.mark.parametrize(
-    ("unit", "dimension", "one"),
+    ("dimension", "unit", "one"),
     [
-        ("byte", "byte", 1.0),
-        ("Kbyte", "byte", 1e3),
-        ("Mbyte", "byte", 1e6),
-        ("Gbyte", "byte", 1e9),
-        ("Tbyte", "byte", 1e12),
-        ("s", "time", 1.0),
-        ("second", "time", 1.0),
-        ("ms", "time", 1e-3),
-        ("msecond", "time", 1e-3),
-        ("us", "time", 1e-6),
-        ("usecond", "time", 1e-6),
-        ("ns", "time", 1e-9),
-        ("nsecond", "time", 1e-9),
-        ("byte/s", "byte_per_s", 1.0),
-        ("Gbyte/s", "byte_per_s", 1e9),
-        ("Tbyte/second", "byte_per_s", 1e12),
-        ("byte/nsecond", "byte_per_s", 1e9),
-        ("inst", "count", 1.0),
-        ("Kinst", "count", 1e3),
-        ("sector", "count", 1.0),
-        ("", "count", 1.0),
-        ("hz", "frequency", 1.0),
-        ("Ghz", "frequency", 1e9),
-        ("cycle/nsecond", "frequency", 1e9),
-        ("cycle/usecond", "frequency", 1e6),
-        ("inst/cycle", "per_cycle", 1.0),
-        ("%", "share", 1.0),
+        *((dimension, unit, one) for dimension, units in _UNITS.items() for unit, one in units.items()),
+        *((dimension, unit, None) for dimension, units in _FOREIGN.items() for unit in units),
     ],
 )
-def test_units(unit: str, dimension: Dimension, one: float) -> None:
-    """Prefixes are powers of 1000, parts of a second are small."""
+def test_units(dimension: Dimension, unit: str, one: float | None) -> None:
+    """Prefixes are powers of 1000, parts of a second are small; better no value than one in the wrong unit."""
     found = factors(unit, dimension)
-    assert found is not None
-    assert found[0] / found[1] == one
-
-
-@pytest.mark.parametrize(
-    ("unit", "dimension"),
-    [
-        ("", "time"),
-        ("", "byte"),
-        ("cycle", "time"),
-        ("byte", "time"),
-        ("ns", "byte"),
-        ("byte/s", "byte"),
-        ("byte", "byte_per_s"),
-        ("%", "byte_per_s"),
-        ("%", "count"),
-        ("unit", "count"),
-        ("inst/s", "per_cycle"),
-        ("register/thread", "byte_per_s"),
-        ("Xbyte", "byte"),
-        ("Kns", "time"),
-        ("", "share"),
-        ("byte/", "byte_per_s"),
-    ],
-)
-def test_foreign_units(unit: str, dimension: Dimension) -> None:
-    """Better no value than one in the wrong unit."""
-    assert factors(unit, dimension) is None
+    assert (None if found is None else found[0] / found[1]) == one
 
 
 def test_no_digit_is_lost() -> None:
