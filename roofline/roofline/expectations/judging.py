@@ -35,7 +35,6 @@ from roofline.expectations.outcome import (
     CheckedBound,
     Claim,
     Judged,
-    is_on,
     lost,
     names_of,
     not_measured,
@@ -110,7 +109,7 @@ def check_expectations(
         if result.session is not None and result.session.why_incomplete is not None
     }
     found = {finding.expected for finding in findings}
-    for_others = tuple(one for one in from_file if one not in found and not any(is_on(one, point) for point in points))
+    for_others = tuple(one for one in from_file if one not in found)
     return Checked(
         findings=tuple(findings),
         unexpected=tuple(unexpected),

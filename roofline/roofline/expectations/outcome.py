@@ -88,11 +88,6 @@ def names_of(point: Point) -> tuple[str, ...]:
     return (*of_device, point.result.machine_label)
 
 
-def is_on(expected: Expected, point: Point) -> bool:
-    """Whether it is for the point's device, and of its machine where it is of one."""
-    return expected.is_on(names_of(point)) and expected.is_of_machine(point.result.machine_key)
-
-
 def lost(sessions: Sequence[Point], results: Iterable[ResultFile]) -> list[tuple[str, NotMeasured]]:
     """The machine's results that tell that they have no number of the case, by their names. What was simply not run
     there (the tests in several parts) is not lost.

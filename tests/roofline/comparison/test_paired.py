@@ -69,6 +69,13 @@ def test_where_hardly_a_turn_was_left_alone_all_are_taken() -> None:
     assert observed.error > 0.2 / math.sqrt(40)
 
 
+@pytest.mark.parametrize(("turns", "quiet", "taken"), [(8, 4, 8), (8, 5, 5), (10, 5, 5), (12, 5, 12)])
+def test_half_of_the_turns_and_at_least_five_are_enough(turns: int, quiet: int, taken: int) -> None:
+    """With fewer left alone all are taken."""
+    observed = observe_pair(pair([2.0] * turns, [2.0] * turns, noise=dict.fromkeys(range(quiet, turns), "steal")))
+    assert (observed.turns, observed.disturbed) == (taken, turns - quiet if taken == turns else 0)
+
+
 def test_interruptions_make_the_median_no_worse_known() -> None:
     """A turn that took ten times as long, or a hundred times, says the same of it; nor does the median move."""
     random_ = random.Random(2)
@@ -176,15 +183,15 @@ def test_a_single_pair_that_knows_little_does_not_outvote_the_others() -> None:
 
 def test_what_is_built_several_times_is_known_by_how_far_the_buildings_lie_apart() -> None:
     """However well the turns of each agree: the pair's ratio is the mean of theirs, and its error that mean's."""
-    offsets = (0.03, -0.01, 0.01)
-    turns = replace(
-        pair([1.0] * 9, [math.exp(offset) for offset in offsets for _ in range(3)]),
-        build=tuple(number for number in range(3) for _ in range(3)),
-    )
-    seen = observe_pair(turns)
-    assert seen.log_ratio == pytest.approx(0.01)
-    assert seen.error == pytest.approx(0.02 / math.sqrt(3))
-    assert seen.builds == 3
+    for offsets, error in (((0.03, -0.01, 0.01), 0.02 / math.sqrt(3)), ((0.03, -0.01), 0.02)):
+        turns = replace(
+            pair([1.0] * 3 * len(offsets), [math.exp(offset) for offset in offsets for _ in range(3)]),
+            build=tuple(number for number in range(len(offsets)) for _ in range(3)),
+        )
+        seen = observe_pair(turns)
+        assert seen.log_ratio == pytest.approx(0.01)
+        assert seen.error == pytest.approx(error)
+        assert seen.builds == len(offsets)
     assert observe_pair(replace(turns, build=())).builds == 1
 
 

@@ -598,6 +598,7 @@ def test_a_bound_that_they_see_otherwise_is_told_once(tmp_path: Path) -> None:
     assert otherwise_by_counters(two, load()) == (TOLD,)
     for counters in (None, Counters(status="permission_denied"), Counters(status="ok", flop=1e11, dram_byte=2e8)):
         assert otherwise_by_counters([_result(tmp_path / "c.json", counters=counters)], load()) == ()
+    assert otherwise_by_counters([build.result(tmp_path / "d.json", [None])], load()) == ()
 
 
 @pytest.mark.parametrize(("bound", "code"), [("compute", 0), ("memory", 1)])

@@ -124,6 +124,15 @@ def test_bad_sessions_are_left_out_by_name(tmp_path: Path, record: Record | None
     assert left_out[0].why.startswith(why)
 
 
+def test_a_case_without_any_fraction_is_left_out(tmp_path: Path) -> None:
+    """It is bound by its input; of its work nothing is known, so there is neither roof nor speed of light."""
+    record = build_points.record(work=None, operations=(), timing=build.timing(input_wait_s=0.02))
+    points = sessions(tmp_path, record)
+    assert points[0].bound.kind == "input"
+    locked, left_out = lock(points)
+    assert (locked, len(left_out)) == ((), 1)
+
+
 @pytest.mark.parametrize(("outcome", "written"), [("out_of_memory", 0), ("failed", 0), ("error", 0), ("skipped", 1)])
 def test_a_session_in_which_it_failed_is_a_bad_one(tmp_path: Path, outcome: Outcome, written: int) -> None:
     """Though it left no row, as one does that failed after it was measured. One that was skipped wasn't to be there; a

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roofline.text.units import counted, first_lines, named, percent, scaled, shares, significant, some_of
+from roofline.text.units import counted, first_lines, named, percent, scaled, shares, signed, significant, some_of
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,14 @@ def test_rounding_may_change_the_prefix() -> None:
 def test_significant(value: float | None, shown: str) -> None:
     """Three digits count, and digits before the point are never cut."""
     assert significant(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"), [(0.0512, "+5.1 %"), (-0.057, "-5.7 %"), (0.0006, "+0.1 %"), (-0.0004, "0.0 %")]
+)
+def test_signed(change: float, shown: str) -> None:
+    """What rounds to nothing has no sign."""
+    assert signed(change) == shown
 
 
 def test_percent() -> None:
