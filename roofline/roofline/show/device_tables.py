@@ -32,10 +32,6 @@ def devices_table(devices: Sequence[PublishedDevice]) -> Table[Row]:
     )
 
 
-def _full_name(name: str) -> str:
-    return {"dram": "memory", "llc": "last-level cache"}.get(name, name)
-
-
 def _unit(row: Row) -> str | None:
     return None if row.roof is None else "B/s" if row.roof.name in BYTE_ROOFS else "FLOP/s"
 
@@ -50,7 +46,9 @@ def _cores(row: Row) -> str | None:
     return "tensor or matrix cores" if row.roof.tensor else "vector cores"
 
 
-_PRECISION: Column[Row] = words("roof", "precision", "roof.name", _full_name)
+_PRECISION: Column[Row] = words(
+    "roof", "precision", "roof.name", lambda name: {"dram": "memory", "llc": "last-level cache"}.get(name, name)
+)
 _CORES: Column[Row] = words("cores", "units", _cores, narrow=lambda units: units.split()[0], drop=1)
 _SUM: Column[Row] = words("accumulate", "sum in", "roof.accumulate", drop=2)
 

@@ -13,7 +13,7 @@ from roofline.counters.reconciliation import Reconciled, reconcile
 from roofline.model.operations import exceeds
 from roofline.model.points import Point
 from roofline.schema.amounts import total_of, usable, usable_or_zero
-from roofline.schema.record import KernelTime, Record
+from roofline.schema.record import Record
 from roofline.show import step_notes
 from roofline.show.step_notes import about_busy, kernel
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
@@ -133,7 +133,11 @@ def _lines(point: Point, source: Source) -> list[KernelLine]:
 
 def _profiled(point: Point) -> list[KernelLine]:
     profile = _record(point).profile
-    kernels = [] if profile is None else [one for one in profile.kernels if _is_usable(one)]
+    kernels = (
+        []
+        if profile is None
+        else [one for one in profile.kernels if usable_or_zero(one.time_s) and usable_or_zero(one.launches)]
+    )
     whole_s = point.step_time_s
     if whole_s is not None and exceeds(sum(one.time_s for one in kernels), whole_s):
         whole_s = None
@@ -149,10 +153,6 @@ def _profiled(point: Point) -> list[KernelLine]:
         )
         for one in kernels
     ]
-
-
-def _is_usable(kernel: KernelTime) -> bool:
-    return usable_or_zero(kernel.time_s) and usable_or_zero(kernel.launches)
 
 
 def _about(point: Point, source: Source, rows: Sequence[KernelLine]) -> list[str]:

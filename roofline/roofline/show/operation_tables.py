@@ -88,7 +88,7 @@ def limits_table(case: Taken) -> Table[Line]:
         columns=_KINDS,
         rows=[*rows, _outside(case), _whole(case)],
         display=[_named("bound by"), *_pick("operations", "calls", *_TIMES)],
-        notes=[*step_notes.about_step(case.point, case.step), *_counters(case.point)],
+        notes=[*step_notes.about_step(case.point, case.step), *step_notes.about_status(case.point.benchmark.record)],
     )
 
 
@@ -96,7 +96,11 @@ def worst_table(case: Taken, top: int, *, by_kind: bool) -> Table[Line]:
     """The rows with the most time above their speed of light; the others in one, so that the columns add up."""
     groups = case.step.by_kind() if by_kind else [Group(name="", operations=(one,)) for one in case.step.operations]
     what = "kind" if by_kind else "operation"
-    shown = topped(groups, top, _joined, f"other {what}")
+
+    def joined(rest: Sequence[Group], name: str) -> Group:
+        return Group(name=name, operations=tuple(one for group in rest for one in group.operations))
+
+    shown = topped(groups, top, joined, f"other {what}")
     return Table(
         title="What to fix first, by kind" if by_kind else "What to fix first",
         columns=_KINDS if by_kind else _OPERATIONS,
@@ -107,10 +111,6 @@ def worst_table(case: Taken, top: int, *, by_kind: bool) -> Table[Line]:
         display=[_named(what), *_pick("calls", *_TIMES, "bound")],
         notes=step_notes.about_operations(case.step),
     )
-
-
-def _joined(groups: Sequence[Group], name: str) -> Group:
-    return Group(name=name, operations=tuple(one for group in groups for one in group.operations))
 
 
 def outside_table(
@@ -162,11 +162,6 @@ def cases_table(taken: Sequence[Taken], notes: Sequence[str]) -> Table[Taken]:
         key_width=max((len(case.point.id) for case in taken), default=0),
         notes=["Shares, in %, of the step's time by what bounds its operations. Name a case to see them.", *notes],
     )
-
-
-def _counters(point: Point) -> list[str]:
-    record = point.benchmark.record
-    return [] if record is None else step_notes.about_status(record)
 
 
 def _operation(case: Taken, one: TimedOperation) -> Line:
@@ -255,10 +250,6 @@ def _bound(line: Line) -> str | None:
     return line.limit if line.limit_share is None else f"{line.limit} {percent_of(line.limit_share)} %"
 
 
-def _shortened(text: str) -> str:
-    return text.partition(" ")[0].replace("undetermined", "undet.")
-
-
 def _fraction(line: Line) -> float | None:
     return line.least_s / line.time_s if line.least_s is not None and line.time_s > 0 else None
 
@@ -288,7 +279,7 @@ _MEASURED = (
     seconds("speed_of_light_s", "SOL", "least_s", drop=1),
     share("fraction_of_speed_of_light", "% of\nSOL", _fraction),
     seconds("above_speed_of_light_s", "above\nSOL", "above_s"),
-    words("bound", get=_bound, narrow=_shortened),
+    words("bound", get=_bound, narrow=lambda text: text.partition(" ")[0].replace("undetermined", "undet.")),
 )
 _TIMES = tuple(column.name for column in _MEASURED[:-1])
 _COUNTED = (

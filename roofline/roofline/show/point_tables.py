@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from roofline.counters.quantities import QUANTITIES
-from roofline.machine.roof_choice import Roofs, doubts
+from roofline.machine.roof_choice import doubts
 from roofline.model import input_pipeline
 from roofline.model.bounds import NEAR_KNEE, STRADDLES
 from roofline.model.points import Point
@@ -52,20 +52,15 @@ def _with_rounded_margin(rate: tuple[float, float | None]) -> str:
     return f"{significant(value)} ±{significant(100 * margin, 1 if margin < 0.1 else 2)}%"
 
 
-def _without_blank(value: float) -> str:
-    return prefixed(value).replace(" ", "")
-
-
-def _without_zeros(text: str) -> str:
-    """``.21-.31`` for ``0.21-0.31``."""
-    return re.sub(r"\b0\.", ".", text)
-
-
 _STANDING: tuple[Column[Point], ...] = (
     # Throughput and margin in one column: neither gives way to another.
     number("throughput", "samples/s\n± margin", _rate, _with_margin, narrow=_with_rounded_margin),
-    *(replace(column, narrow=_without_blank) for column in pick("attained_flop_per_s")),
-    *(replace(column, narrow=_without_zeros) for column in pick("intensity", "fraction_of_roof")),
+    *(replace(column, narrow=lambda value: prefixed(value).replace(" ", "")) for column in pick("attained_flop_per_s")),
+    # ``.21-.31`` for ``0.21-0.31``
+    *(
+        replace(column, narrow=lambda text: re.sub(r"\b0\.", ".", text))
+        for column in pick("intensity", "fraction_of_roof")
+    ),
     *pick("fraction_of_speed_of_light", "bound"),
 )
 """What a case's row shows after its name: how fast, how far from its limits, and which limit it is."""
@@ -73,10 +68,6 @@ _STANDING: tuple[Column[Point], ...] = (
 
 def _unit(roof: Roof) -> str:
     return {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}[roof.kind]
-
-
-def _when(roof: Roof) -> str | None:
-    return None if roof.measured_at is None else roof.measured_at[:16].replace("T", " ")
 
 
 ROOF_COLUMNS: tuple[Column[Roof], ...] = (
@@ -201,13 +192,14 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     roofs = points[0].roofs
     needed = {dtype for point in points for dtype in _dtypes(point)} | {"dram"}
     shown = [roof for roof in roofs.roofs if roof.source == "measured" or roof.name in needed]
+    knees = {roof.name: roofs.knee_flop_per_byte(roof.name) for roof in shown if roof.kind == "flop"}
     display: list[Column[Roof]] = [
         words("roof", get="name"),
         number("value", get=lambda roof: scaled(roof.value, _unit(roof))),
-        number("knee", "knee\nFLOP/byte", lambda roof: _knee(roof, roofs), significant, drop=4),
+        number("knee", "knee\nFLOP/byte", lambda roof: knees.get(roof.name), significant, drop=4),
         number("spread", show=percent, drop=3),
         words("source"),
-        words("when", "when (UTC)", _when, drop=1),
+        words("when", "when (UTC)", "measured_at", lambda time: time[:16].replace("T", " "), drop=1),
         words("by", "kernel or document", lambda roof: roof.kernel or roof.detail, drop=5),
     ]
     older = sorted({roof.from_file for roof in shown if roof.from_file is not None})
@@ -216,10 +208,6 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     if not shown:
         notes.append(f"None: {roofs.why_none}")
     return Table(title="Roofs", columns=ROOF_COLUMNS, rows=shown, display=display, notes=notes)
-
-
-def _knee(roof: Roof, roofs: Roofs) -> float | None:
-    return roofs.knee_flop_per_byte(roof.name) if roof.kind == "flop" else None
 
 
 def _dtypes(point: Point) -> tuple[str, ...]:

@@ -179,10 +179,10 @@ def part_of_step(step: Breakdown, time_s: float) -> str:
     return f"{percent(step.share(time_s))} of the step" if step.has_shares else scaled(time_s, "s")
 
 
-def about_status(record: Record) -> list[str]:
+def about_status(record: Record | None) -> list[str]:
     """Why there are no counters, or not all, where they were asked for."""
-    counters = record.counters
-    if counters is None or counters.status in ("ok", "not_requested"):
+    counters = None if record is None else record.counters
+    if record is None or counters is None or counters.status in ("ok", "not_requested"):
         return []
     why = f"({counters.status}): {counters.reason or 'no reason is given'}"
     if counters_of(record) is not None:
