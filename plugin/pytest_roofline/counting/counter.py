@@ -158,7 +158,11 @@ class ParametersRead:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self._watched = {name: parameter for name, parameter in model.named_parameters() if _gets_gradient(parameter)}
+        self._watched = {
+            name: parameter
+            for name, parameter in model.named_parameters()
+            if parameter.requires_grad and parameter.is_leaf and has_storage(parameter)
+        }
         self._with_gradient: list[str] = []
         self._read: set[int] = set()
 
@@ -194,10 +198,6 @@ class ParametersRead:
             " operation seen in this thread read them before: what other threads run can't be seen, nor what is no"
             " operation of torch"
         )
-
-
-def _gets_gradient(parameter: Tensor) -> bool:
-    return parameter.requires_grad and parameter.is_leaf and has_storage(parameter)
 
 
 _RECEIVERS: Mapping[str, str] = {"numpy": "numpy", "__dlpack__": "another library"}

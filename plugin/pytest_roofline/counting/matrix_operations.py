@@ -135,11 +135,7 @@ def _euclidean_distance(call: Call) -> int:
 
 def _affine_grid(call: Call) -> int:
     """Every position, with a 1 for the shift, meets a (d, d + 1) matrix: coordinates x, y (, z)."""
-    return formulas.product_flop(prod(call.result_shape), 1, call.result_shape[-1] + 1)
-
-
-def _affine_grid_backward(call: Call) -> int:
-    shape = call.shape("grad")
+    shape = call.shape("grad") if "grad" in call.arguments else call.result_shape
     return formulas.product_flop(prod(shape), 1, shape[-1] + 1)
 
 
@@ -249,10 +245,8 @@ _PRODUCTS: Mapping[str, MatrixOperation] = {
     **_alike(_matmul(_linear_backward), "linear_backward mkldnn_linear_backward"),
     **_alike(_matmul(_linear_gradient), "mkldnn_linear_backward_input mkldnn_linear_backward_weights"),
     **_alike(_matmul(_euclidean_distance), "_euclidean_dist"),
-    **_alike(_matmul(_affine_grid), "affine_grid_generator"),
-    **_alike(_matmul(_affine_grid, switch=None), "cudnn_affine_grid_generator"),
-    **_alike(_matmul(_affine_grid_backward), "affine_grid_generator_backward"),
-    **_alike(_matmul(_affine_grid_backward, switch=None), "cudnn_affine_grid_generator_backward"),
+    **_alike(_matmul(_affine_grid), "affine_grid_generator affine_grid_generator_backward"),
+    **_alike(_matmul(_affine_grid, switch=None), "cudnn_affine_grid_generator cudnn_affine_grid_generator_backward"),
     **_alike(_matmul(_trilinear), "_trilinear"),
     **_alike(_matmul(_matrix_vector("self"), switch=None), "mv dot vdot"),
     **_alike(_matmul(_matrix_vector("mat"), switch=None), "addmv addmv_"),

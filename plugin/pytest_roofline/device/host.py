@@ -39,7 +39,7 @@ def describe(device: torch.device, label: str | None) -> Machine:
         "affinity_cpus": len(cpus.affinity()),
         "effective_cpus": cpus.effective_cpus(),
         "cgroup_cpu_quota_cpus": cgroup.quota_cpus(),
-        "container": _in_container(),
+        "container": System.here().container is not None if sys.platform.startswith("linux") else None,
         "cpu_governor": None,
         **cpu_frequency.settings(cpus.affinity()),
         "power_limit_w": nvml.power_limit_w() if nvml else None,
@@ -107,12 +107,6 @@ def _nvml(device: torch.device) -> tuple[Nvml | None, str | None]:
         return devices.nvml_of(device), None
     except NoNvml as why:
         return None, str(why)
-
-
-def _in_container() -> bool | None:
-    if not sys.platform.startswith("linux"):
-        return None
-    return System.here().container is not None
 
 
 def _version(name: str) -> str | None:
